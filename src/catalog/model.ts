@@ -1,0 +1,106 @@
+/**
+ * The live schema as plain data: what introspection produced, frozen, without any tie to a connection.
+ * Everything that parses, checks or prints works on this and never asks the database.
+ */
+
+export interface Catalog {
+  /** Changes whenever anything below changes; a hash over what introspection read. */
+  readonly fingerprint: string
+  /** `server_version_num`, e.g. 180004. */
+  readonly serverVersion: number
+  /** The configured schemas in order; tables of the first are addressed by their bare name. */
+  readonly schemas: readonly string[]
+  /** By resource name: `orders`, or `sales.orders` for schemas after the first. */
+  readonly tables: ReadonlyMap<string, Table>
+}
+
+export type TableKind = 'table' | 'partitioned' | 'foreign' | 'view' | 'materialized view'
+
+export interface Table {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  /** The name in paths and answers (decisions 2). */
+  readonly resource: string
+  readonly kind: TableKind
+  readonly comment: string | null
+  readonly columns: readonly Column[]
+  readonly columnByName: ReadonlyMap<string, Column>
+  /** Names in key order; empty when the table has none. */
+  readonly primaryKey: readonly string[]
+  /** Unique constraints and unique indexes over plain columns without a condition, the primary key not included. */
+  readonly unique: readonly (readonly string[])[]
+  readonly foreignKeys: readonly ForeignKey[]
+  /** Ways to other tables, forward, reverse and through pure junction tables. */
+  readonly relations: readonly Relation[]
+  readonly rowSecurity: { readonly enabled: boolean; readonly forced: boolean }
+  /** What the relation itself can take (a view may take less than a table); rights are another matter. */
+  readonly writable: { readonly insert: boolean; readonly update: boolean; readonly delete: boolean }
+}
+
+export interface Column {
+  readonly name: string
+  readonly type: DataType
+  /** As `format_type` shows it, with modifiers: `numeric(10,2)`, `character varying(20)[]`. */
+  readonly typeText: string
+  readonly nullable: boolean
+  /** The default's expression as PostgreSQL prints it. */
+  readonly default: string | null
+  readonly generated: 'stored' | 'virtual' | null
+  readonly identity: 'always' | 'by default' | null
+  readonly comment: string | null
+}
+
+export type DataTypeKind = 'base' | 'domain' | 'enum' | 'array' | 'range' | 'multirange' | 'composite' | 'pseudo'
+
+export interface DataType {
+  readonly oid: number
+  readonly schema: string
+  /** `pg_type.typname`: `int4`, `_int4`, `order_status`. */
+  readonly name: string
+  readonly kind: DataTypeKind
+  /** `pg_type.typcategory`: N number, S string, D date/time, B boolean, A array, R range, U user-defined, … */
+  readonly category: string
+  /** Array: its element. Domain: what it is made of. Range and multirange: the bound's type. */
+  readonly of: DataType | null
+  /** Enum: labels in order. */
+  readonly labels: readonly string[]
+}
+
+export interface ForeignKey {
+  readonly name: string
+  readonly columns: readonly string[]
+  /** Resource name of the referenced table. */
+  readonly table: string
+  readonly referencedColumns: readonly string[]
+}
+
+/**
+ * A way from this table to another. `one`: this table holds the key (or the other's key is unique: one-to-one
+ * reverse is still `many` here, since the specification nests reverse relations). `many`: rows that point here, or rows
+ * reached through a junction.
+ */
+export interface Relation {
+  /** The target's bare table name; the name that `expand` takes. */
+  readonly name: string
+  /** Forward key of one column ending in `_id`: the column's name without it; also accepted by `expand`. */
+  readonly shortName: string | null
+  readonly cardinality: 'one' | 'many'
+  /** Resource name of the other table. */
+  readonly table: string
+  /** Columns of this table, paired with `targetColumns` (or with `junction.from`). */
+  readonly columns: readonly string[]
+  /** Columns of the other table, paired with `columns` (or with `junction.to`). */
+  readonly targetColumns: readonly string[]
+  readonly junction: Junction | null
+  /** Constraint names: one, or two for a junction. A hint (`users!approved_by`) names one of them or a key column. */
+  readonly constraints: readonly string[]
+}
+
+export interface Junction {
+  readonly table: string
+  /** Columns of the junction that point here, paired with `Relation.columns`. */
+  readonly from: readonly string[]
+  /** Columns of the junction that point to the other table, paired with `Relation.targetColumns`. */
+  readonly to: readonly string[]
+}

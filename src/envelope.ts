@@ -1,0 +1,22 @@
+/** The one place that makes the error envelope (specification 7, decisions 8). */
+import { GatewayError } from './errors.ts'
+
+/** `{"error": {code, message, status, request_id, details?, hint?}}` as UTF-8. What is no `GatewayError` says nothing about itself. */
+export function errorBody(error: unknown, requestId: string): Buffer {
+  const known =
+    error instanceof GatewayError
+      ? error
+      : new GatewayError('INTERNAL', 'an unexpected error occurred; the log has it under this request_id')
+  return Buffer.from(
+    JSON.stringify({
+      error: {
+        code: known.code,
+        message: known.message,
+        status: known.status,
+        request_id: requestId,
+        ...(known.details === undefined ? {} : { details: known.details }),
+        ...(known.hint === undefined ? {} : { hint: known.hint }),
+      },
+    }),
+  )
+}

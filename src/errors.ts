@@ -1,0 +1,49 @@
+/** The codes an answer can carry, their HTTP statuses, and the one error class that knows them (specification 7, decisions 8). */
+
+export const STATUS_OF = {
+  PARSE_ERROR: 400,
+  QUERY_ERROR: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  TIMEOUT: 408,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  QUERY_TOO_EXPENSIVE: 422,
+  RATE_LIMITED: 429,
+  CONCURRENCY_LIMIT: 429,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+} as const
+
+export type ErrorCode = keyof typeof STATUS_OF
+
+export interface ErrorExtras {
+  readonly details?: unknown
+  readonly hint?: string
+  /** Response headers that go with the error, e.g. `Allow`, `Retry-After`, `WWW-Authenticate`. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly cause?: unknown
+}
+
+/** An error whose message is for the caller: it says what failed, what was expected and what to do. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  readonly details: unknown
+  readonly hint: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
+    super(message, extras.cause === undefined ? undefined : { cause: extras.cause })
+    this.name = 'GatewayError'
+    this.code = code
+    this.details = extras.details
+    this.hint = extras.hint
+    this.headers = extras.headers ?? {}
+  }
+
+  get status(): number {
+    return STATUS_OF[this.code]
+  }
+}

@@ -1,0 +1,23 @@
+/** Everything that happens and may interest somebody who watches: the log is one listener, metrics are another. */
+
+export type Event =
+  | { readonly kind: 'listening'; readonly url: string }
+  | { readonly kind: 'closing' }
+  | { readonly kind: 'closed' }
+  | {
+      readonly kind: 'request'
+      readonly method: string
+      /** The route's pattern, never the path. */
+      readonly route: string
+      readonly status: number
+      readonly durationMs: number
+      readonly requestId: string
+      /** A short hash: tells tenants apart without naming them. */
+      readonly tenant: string | null
+    }
+  | { readonly kind: 'request failed'; readonly requestId: string; readonly error: unknown }
+  | { readonly kind: 'warning'; readonly message: string; readonly fix: string | null }
+  | { readonly kind: 'database'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+
+export type Emit = (event: Event) => void

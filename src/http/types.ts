@@ -1,0 +1,21 @@
+/** A request and an answer as the pipeline sees them: what HTTP carried, without the server that carried it. */
+import type { IncomingHttpHeaders } from 'node:http'
+
+export interface Incoming {
+  readonly method: string
+  /** Path as sent, percent-encoded, without the query. Begins with `/`. */
+  readonly path: string
+  /** Query as sent, without `?`; empty when there is none. */
+  readonly query: string
+  readonly headers: IncomingHttpHeaders
+  readonly requestId: string
+  /** Calls back once if the client goes away before the answer is complete. */
+  onAbort(listener: () => void): void
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** A Buffer is sent with a Content-Length, an iterable chunked as it comes, null without a body. */
+  readonly body: Buffer | AsyncIterable<Buffer> | null
+}

@@ -1,0 +1,8 @@
+/** The package's version, from the package.json that stands beside `src` and `dist` alike. */
+import { readFileSync } from 'node:fs'
+
+const manifest: { readonly version: string } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+)
+
+export const VERSION: string = manifest.version
