@@ -1,0 +1,146 @@
+/** Turns the rows of the catalogue statement into the frozen model. Pure: the same rows give the same catalogue. */
+import { nearest } from '../nearest.ts'
+import type { Catalog, Table } from './model.ts'
+import { relate } from './relations.ts'
+import type {
+  CatalogOptions,
+  ColumnItem,
+  ForeignKeyItem,
+  KeyItem,
+  OtherSchemaItem,
+  OutsideColumnItem,
+  RelationItem,
+  SchemaItem,
+  ServerItem,
+  TypeItem,
+} from './statement.ts'
+import { buildTable, type Lookup } from './table.ts'
+import { buildTypes } from './types.ts'
+
+/** The database was read, but the configuration does not fit it. The message is for whoever runs the gateway. */
+export class CatalogError extends Error {
+  override readonly name = 'CatalogError'
+}
+
+/** Takes the rows of `catalogStatement`, in any order. Throws `CatalogError` when a schema of `options` does not exist. */
+export function buildCatalog(rows: readonly (readonly (string | null)[])[], options: CatalogOptions): Catalog {
+  const sections = readSections(rows)
+  const [server] = sections.server
+  if (server === undefined) throw new Error('the catalogue statement answered no server version')
+  const schemas = [...new Set(options.schemas)]
+  assertSchemas(schemas, sections, server)
+  return Object.freeze({
+    fingerprint: sections.fingerprint,
+    serverVersion: server.version,
+    schemas: Object.freeze(schemas),
+    tables: buildTables(sections, schemas),
+  })
+}
+
+interface Items {
+  readonly server: ServerItem[]
+  readonly schema: SchemaItem[]
+  readonly 'other schema': OtherSchemaItem[]
+  readonly relation: RelationItem[]
+  readonly column: ColumnItem[]
+  readonly type: TypeItem[]
+  readonly key: KeyItem[]
+  readonly 'foreign key': ForeignKeyItem[]
+  readonly 'outside column': OutsideColumnItem[]
+}
+
+interface Sections extends Items {
+  readonly fingerprint: string
+}
+
+function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
+  const items: Items = {
+    ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [] },
+    ...{ key: [], 'foreign key': [], 'outside column': [] },
+  }
+  let fingerprint = ''
+  for (const [section, item] of rows) {
+    if (typeof item !== 'string') throw new Error(`the catalogue statement answered an empty ${section}`)
+    // The statement's shape vouches for the item's: both are written down, next to each other, in statement.ts.
+    if (section === 'fingerprint') fingerprint = item
+    else (items[section as keyof Items] as unknown[]).push(JSON.parse(item))
+  }
+  return { ...items, fingerprint }
+}
+
+function assertSchemas(schemas: readonly string[], items: Items, server: ServerItem): void {
+  const existing = new Set(items.schema.map(schema => schema.name))
+  const missing = schemas.find(schema => !existing.has(schema))
+  if (missing === undefined) return
+  const others = items['other schema'].map(schema => schema.name)
+  const near = nearest(missing, others)
+  throw new CatalogError(
+    `schemas: there is no schema ${JSON.stringify(missing)} in database ${JSON.stringify(server.database)}; ` +
+      (near === null
+        ? `it has ${others.map(name => JSON.stringify(name)).join(', ') || 'none'}`
+        : `did you mean ${JSON.stringify(near)}?`),
+  )
+}
+
+function buildTables(items: Items, schemas: readonly string[]): ReadonlyMap<string, Table> {
+  const resources = nameResources(items.relation, schemas)
+  const lookup: Lookup = {
+    nameByOid: new Map([
+      ...items['outside column'].map(({ relation, schema, table }) => [relation, `${schema}.${table}`] as const),
+      ...items.relation.map(({ oid, schema, name }) => [oid, `${schema}.${name}`] as const),
+      ...Array.from(resources, ([resource, { oid }]) => [oid, resource] as const),
+    ]),
+    resourceOids: new Set(Array.from(resources.values(), relation => relation.oid)),
+    columnsByOid: groupByRelation(items.column),
+    outsideColumnsByOid: groupByRelation(items['outside column']),
+    keysByOid: groupByRelation(items.key),
+    foreignKeysByOid: groupByRelation(items['foreign key']),
+    types: buildTypes(items.type),
+    intern: interning(),
+  }
+  const drafts = Array.from(resources, ([resource, relation]) => buildTable(resource, relation, lookup))
+  const relations = relate(drafts.map(draft => draft.keyed))
+  return new Map(
+    drafts.map(({ table }) => [
+      table.resource,
+      Object.freeze({ ...table, relations: relations.get(table.resource) ?? [] }),
+    ]),
+  )
+}
+
+/**
+ * The resources in the order of the schemas, by name within a schema. Should two come to one name – a table called
+ * `a.b` in the first schema, and `b` in schema `a` – the schema configured first has it, and the other is no resource.
+ */
+function nameResources(relations: readonly RelationItem[], schemas: readonly string[]): Map<string, RelationItem> {
+  const place = new Map(schemas.map((schema, n) => [schema, n]))
+  const placeOf = (relation: RelationItem): number => place.get(relation.schema) ?? schemas.length
+  const sorted = relations.toSorted((a, b) => placeOf(a) - placeOf(b) || (a.name < b.name ? -1 : 1))
+  const resources = new Map<string, RelationItem>()
+  for (const relation of sorted) {
+    const resource = relation.schema === schemas[0] ? relation.name : `${relation.schema}.${relation.name}`
+    if (!resources.has(resource)) resources.set(resource, relation)
+  }
+  return resources
+}
+
+function groupByRelation<T extends { readonly relation: number }>(
+  items: readonly T[],
+): ReadonlyMap<number, readonly T[]> {
+  const groups = new Map<number, T[]>()
+  for (const item of items) {
+    const group = groups.get(item.relation)
+    if (group === undefined) groups.set(item.relation, [item])
+    else group.push(item)
+  }
+  return groups
+}
+
+function interning(): (text: string) => string {
+  const texts = new Map<string, string>()
+  return text => {
+    const known = texts.get(text)
+    if (known === undefined) texts.set(text, text)
+    return known ?? text
+  }
+}

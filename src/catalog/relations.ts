@@ -1,0 +1,119 @@
+/**
+ * Finds the ways between tables that foreign keys make: forward, reverse, and through pure junction tables.
+ *
+ * A pure junction is a table with two foreign keys whose columns together – no more, no fewer – are its primary key or
+ * one of its unique keys, while neither key's columns contain the other's. So a pair of rows is joined at most once and
+ * no row appears twice in an answer; columns beside the key (a quantity, a date) do not matter. The two may share
+ * columns: with `(tenant_id, post_id)` and `(tenant_id, tag_id)` the key is `(tenant_id, post_id, tag_id)`.
+ */
+import type { ForeignKey, Relation, Table } from './model.ts'
+
+/** What relations are made from. */
+export type KeyedTable = Pick<Table, 'name' | 'resource' | 'primaryKey' | 'unique' | 'foreignKeys'>
+
+/**
+ * By resource name; for each table its forward relations, then reverse ones, then those through junctions, each in the
+ * order of the tables and keys given. A key to a table that is not among them is no way.
+ */
+export function relate(tables: readonly KeyedTable[]): ReadonlyMap<string, readonly Relation[]> {
+  const byResource = new Map(tables.map(table => [table.resource, table]))
+  const relations = new Map<KeyedTable, Relation[]>(tables.map(table => [table, []]))
+  const waysByTable = tables.map(table => waysFrom(table, byResource))
+
+  for (const way of waysByTable.flat()) relations.get(way.from)?.push(forward(way))
+  for (const way of waysByTable.flat()) relations.get(way.to)?.push(reverse(way))
+  for (const ways of waysByTable) {
+    for (const [back, on] of junctionPairs(ways)) relations.get(back.to)?.push(through(back, on))
+  }
+  return new Map(tables.map(table => [table.resource, Object.freeze(relations.get(table) ?? [])]))
+}
+
+/** A foreign key with both its ends. */
+interface Way {
+  readonly from: KeyedTable
+  readonly to: KeyedTable
+  readonly key: ForeignKey
+  /** The key's name, and the names of other keys that say exactly the same. */
+  readonly constraints: string[]
+}
+
+/** The same columns may refer to the same columns by two constraints: that is one way, and either name is a hint. */
+function waysFrom(table: KeyedTable, byResource: ReadonlyMap<string, KeyedTable>): readonly Way[] {
+  const ways = new Map<string, Way>()
+  for (const key of table.foreignKeys) {
+    const to = byResource.get(key.table)
+    if (to === undefined) continue
+    const meaning = JSON.stringify([key.table, key.columns, key.referencedColumns])
+    const same = ways.get(meaning)
+    if (same === undefined) ways.set(meaning, { from: table, to, key, constraints: [key.name] })
+    else same.constraints.push(key.name)
+  }
+  return [...ways.values()]
+}
+
+function forward(way: Way): Relation {
+  return Object.freeze({
+    name: way.to.name,
+    shortName: shortNameOf(way.key),
+    cardinality: 'one',
+    table: way.to.resource,
+    columns: way.key.columns,
+    targetColumns: way.key.referencedColumns,
+    junction: null,
+    constraints: Object.freeze(way.constraints),
+  })
+}
+
+function reverse(way: Way): Relation {
+  return Object.freeze({
+    name: way.from.name,
+    shortName: null,
+    cardinality: 'many',
+    table: way.from.resource,
+    columns: way.key.referencedColumns,
+    targetColumns: way.key.columns,
+    junction: null,
+    constraints: Object.freeze(way.constraints),
+  })
+}
+
+/** From the table that `back` refers to, over the junction that holds both keys, to the table that `on` refers to. */
+function through(back: Way, on: Way): Relation {
+  return Object.freeze({
+    name: on.to.name,
+    shortName: null,
+    cardinality: 'many',
+    table: on.to.resource,
+    columns: back.key.referencedColumns,
+    targetColumns: on.key.referencedColumns,
+    junction: Object.freeze({ table: back.from.resource, from: back.key.columns, to: on.key.columns }),
+    constraints: Object.freeze([back.key.name, on.key.name]),
+  })
+}
+
+/** Every ordered pair: a junction is walked both ways, also when both its keys refer to one table. */
+function junctionPairs(ways: readonly Way[]): readonly (readonly [Way, Way])[] {
+  return ways.flatMap(back => ways.filter(on => isJunction(back, on)).map(on => [back, on] as const))
+}
+
+function isJunction(back: Way, on: Way): boolean {
+  const from = new Set(back.key.columns)
+  const to = new Set(on.key.columns)
+  if (isSubset(from, to) || isSubset(to, from)) return false
+  const both = new Set([...from, ...to])
+  return [back.from.primaryKey, ...back.from.unique].some(
+    key => key.length === both.size && isSubset(new Set(key), both),
+  )
+}
+
+function isSubset(part: ReadonlySet<string>, whole: ReadonlySet<string>): boolean {
+  for (const name of part) if (!whole.has(name)) return false
+  return true
+}
+
+/** `customer_id` → `customer` (decisions 3, expand). */
+function shortNameOf(key: ForeignKey): string | null {
+  const [column] = key.columns
+  if (key.columns.length !== 1 || column === undefined || !column.endsWith('_id') || column === '_id') return null
+  return column.slice(0, -'_id'.length)
+}

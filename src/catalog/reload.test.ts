@@ -1,0 +1,276 @@
+/** Decisions 2: the new catalogue is built aside and swapped whole; when it cannot be built the old one keeps serving. */
+import { describe, expect, test } from 'vitest'
+import type { Catalog } from './model.ts'
+import { type CatalogEvent, type CatalogSource, createCatalogSource, SETTLE_MS, type Timers } from './reload.ts'
+
+describe('reload', () => {
+  test('serves the first catalogue, then the next, swapped whole', async () => {
+    const world = await start({ pollSeconds: 0 })
+    expect(world.source.current().fingerprint).toBe('1')
+    world.database.fingerprint = '2'
+    const reloading = world.source.reload('SIGHUP')
+    expect(world.source.current().fingerprint).toBe('1')
+    expect(await reloading).toBe(true)
+    expect(world.source.current().fingerprint).toBe('2')
+    expect(world.events).toEqual([{ kind: 'loaded', reason: 'SIGHUP', changed: true, tables: 0, durationMs: 0 }])
+  })
+
+  test('what is the same schema stays the same object', async () => {
+    const world = await start({ pollSeconds: 0 })
+    const before = world.source.current()
+    expect(await world.source.reload('SIGHUP')).toBe(true)
+    expect(world.source.current()).toBe(before)
+    expect(world.events).toMatchObject([{ kind: 'loaded', changed: false }])
+  })
+
+  test('when it fails the old one keeps serving, the reason is told, and the next one may succeed', async () => {
+    const world = await start({ pollSeconds: 0 })
+    const error = new Error('connection lost')
+    world.database.fingerprint = '2'
+    world.database.failure = error
+    expect(await world.source.reload('SIGHUP')).toBe(false)
+    expect(world.source.current().fingerprint).toBe('1')
+    expect(world.events).toEqual([{ kind: 'failed', reason: 'SIGHUP', error }])
+    world.database.failure = null
+    expect(await world.source.reload('again')).toBe(true)
+    expect(world.source.current().fingerprint).toBe('2')
+  })
+
+  test('whoever asks while a read is under way shares one more that begins after it', async () => {
+    const world = await start({ pollSeconds: 0 })
+    const open = world.database.hold()
+    const first = world.source.reload('first')
+    await world.database.asked(2)
+    // The read under way has its snapshot; this change is for the next one.
+    world.database.fingerprint = '2'
+    const second = world.source.reload('second')
+    const third = world.source.reload('third')
+    expect(third).toBe(second)
+    open()
+    expect(await first).toBe(true)
+    expect(world.source.current().fingerprint).toBe('1')
+    expect(await second).toBe(true)
+    expect(world.source.current().fingerprint).toBe('2')
+    expect(world.database.loads).toBe(3)
+    expect(world.events.map(event => event.reason)).toEqual(['first', 'second, third'])
+  })
+
+  test('a failing first read rejects: start-up says so', async () => {
+    const load = () => Promise.reject(new Error('no database'))
+    const options = { load, fingerprint: load, pollSeconds: 60, onEvent: () => {} }
+    await expect(createCatalogSource(options)).rejects.toThrow('no database')
+  })
+})
+
+describe('poll', () => {
+  test('looks at the fingerprint every pollSeconds and loads only when it changed', async () => {
+    const world = await start({ pollSeconds: 60 })
+    await world.clock.advance(59_999)
+    expect(world.database.looks).toBe(0)
+    await world.clock.advance(1)
+    expect([world.database.looks, world.database.loads]).toEqual([1, 1])
+    world.database.fingerprint = '2'
+    await world.clock.advance(60_000)
+    expect([world.database.looks, world.database.loads]).toEqual([2, 2])
+    expect(world.source.current().fingerprint).toBe('2')
+    await world.clock.advance(60_000)
+    expect([world.database.looks, world.database.loads]).toEqual([3, 2])
+    expect(world.events).toMatchObject([{ kind: 'loaded', reason: 'poll', changed: true }])
+  })
+
+  test('goes on after a failure, of the look as of the load', async () => {
+    const world = await start({ pollSeconds: 1 })
+    world.database.failure = new Error('gone')
+    await world.clock.advance(1_000)
+    world.database.failure = null
+    world.database.fingerprint = '2'
+    await world.clock.advance(1_000)
+    expect(world.events).toMatchObject([
+      { kind: 'failed', reason: 'poll' },
+      { kind: 'loaded', reason: 'poll' },
+    ])
+    expect(world.source.current().fingerprint).toBe('2')
+  })
+
+  test('a look that takes long delays the next: they never pile up', async () => {
+    const world = await start({ pollSeconds: 1 })
+    const open = world.database.hold()
+    await world.clock.advance(1_000)
+    await world.clock.advance(10_000)
+    expect(world.database.looks).toBe(1)
+    open()
+    await world.clock.advance(0)
+    await world.clock.advance(1_000)
+    expect(world.database.looks).toBe(2)
+  })
+
+  test('0 never looks', async () => {
+    const world = await start({ pollSeconds: 0 })
+    expect(world.clock.pending).toBe(0)
+  })
+
+  test('an interval beyond what a timer can hold does not become no interval', async () => {
+    const world = await start({ pollSeconds: 10_000_000 })
+    expect(world.clock.delays).toEqual([2 ** 31 - 1])
+  })
+})
+
+describe('notify', () => {
+  test('notices that come together cause one look, and one load if something changed', async () => {
+    const world = await start({ pollSeconds: 0 })
+    world.database.fingerprint = '2'
+    for (let n = 0; n < 500; n++) world.source.notify('NOTIFY svc_schema')
+    await world.clock.advance(SETTLE_MS - 1)
+    expect(world.database.looks).toBe(0)
+    await world.clock.advance(1)
+    expect([world.database.looks, world.database.loads]).toEqual([1, 2])
+    expect(world.events).toMatchObject([{ kind: 'loaded', reason: 'NOTIFY svc_schema', changed: true }])
+  })
+
+  test('a notice about what is not served causes a look and nothing else', async () => {
+    const world = await start({ pollSeconds: 0 })
+    world.source.notify('NOTIFY svc_schema')
+    await world.clock.advance(SETTLE_MS)
+    expect([world.database.looks, world.database.loads]).toEqual([1, 1])
+    expect(world.events).toEqual([])
+  })
+
+  test('a notice during a look causes another one', async () => {
+    const world = await start({ pollSeconds: 0 })
+    const open = world.database.hold()
+    world.source.notify('NOTIFY svc_schema')
+    await world.clock.advance(SETTLE_MS)
+    world.database.fingerprint = '2'
+    world.source.notify('NOTIFY svc_schema')
+    await world.clock.advance(SETTLE_MS)
+    open()
+    await world.clock.advance(0)
+    expect(world.database.looks).toBe(2)
+    expect(world.source.current().fingerprint).toBe('2')
+  })
+
+  test('a request to load and a waiting look become one load', async () => {
+    const world = await start({ pollSeconds: 0 })
+    const open = world.database.hold()
+    const first = world.source.reload('first')
+    await world.database.asked(2)
+    world.source.notify('notice')
+    await world.clock.advance(SETTLE_MS)
+    const second = world.source.reload('second')
+    open()
+    await Promise.all([first, second])
+    expect([world.database.looks, world.database.loads]).toEqual([0, 3])
+    expect(world.events.map(event => event.reason)).toEqual(['first', 'notice, second'])
+  })
+})
+
+describe('close', () => {
+  test('ends timers; what is under way swaps nothing and tells nothing; the catalogue stays readable', async () => {
+    const world = await start({ pollSeconds: 1 })
+    const open = world.database.hold()
+    const reloading = world.source.reload('SIGHUP')
+    await world.database.asked(2)
+    world.source.notify('notice')
+    world.source.close()
+    expect(world.clock.pending).toBe(0)
+    world.database.fingerprint = '2'
+    open()
+    expect(await reloading).toBe(false)
+    expect(await world.source.reload('late')).toBe(false)
+    world.source.notify('late')
+    expect(world.clock.pending).toBe(0)
+    expect(world.source.current().fingerprint).toBe('1')
+    expect(world.events).toEqual([])
+  })
+})
+
+interface World {
+  readonly source: CatalogSource
+  readonly database: FakeDatabase
+  readonly clock: FakeClock
+  readonly events: CatalogEvent[]
+}
+
+async function start({ pollSeconds }: { pollSeconds: number }): Promise<World> {
+  const [database, clock, events] = [new FakeDatabase(), new FakeClock(), [] as CatalogEvent[]]
+  const source = await createCatalogSource({
+    load: () => database.load(),
+    fingerprint: () => database.look(),
+    pollSeconds,
+    timers: clock,
+    onEvent: event => events.push(event),
+  })
+  return { source, database, clock, events }
+}
+
+/** Answers with the schema as it was when it was asked, at once or when let. */
+class FakeDatabase {
+  fingerprint = '1'
+  failure: Error | null = null
+  loads = 0
+  looks = 0
+  #gate: Promise<void> = Promise.resolve()
+  #waiters: (() => void)[] = []
+
+  async load(): Promise<Catalog> {
+    this.loads++
+    for (const waiter of this.#waiters.splice(0)) waiter()
+    const catalog = { fingerprint: this.fingerprint, serverVersion: 180000, schemas: ['public'], tables: new Map() }
+    await this.#gate
+    if (this.failure !== null) throw this.failure
+    return catalog
+  }
+
+  async look(): Promise<string> {
+    this.looks++
+    const { fingerprint } = this
+    await this.#gate
+    if (this.failure !== null) throw this.failure
+    return fingerprint
+  }
+
+  hold(): () => void {
+    let open = () => {}
+    this.#gate = new Promise(resolve => {
+      open = resolve
+    })
+    return open
+  }
+
+  /** Resolves when `load` has been called this many times. */
+  async asked(loads: number): Promise<void> {
+    while (this.loads < loads) await new Promise<void>(resolve => this.#waiters.push(resolve))
+  }
+}
+
+class FakeClock implements Timers {
+  #now = 0
+  #timers: { at: number; call: () => void }[] = []
+  readonly delays: number[] = []
+
+  get pending(): number {
+    return this.#timers.length
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  after(delayMs: number, call: () => void): () => void {
+    const timer = { at: this.#now + delayMs, call }
+    this.delays.push(delayMs)
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter(other => other !== timer)
+    }
+  }
+
+  /** Moves on, calls what is due, and lets everything that follows from it happen. */
+  async advance(ms: number): Promise<void> {
+    this.#now += ms
+    const due = this.#timers.filter(timer => timer.at <= this.#now)
+    this.#timers = this.#timers.filter(timer => timer.at > this.#now)
+    for (const timer of due) timer.call()
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}

@@ -1,0 +1,305 @@
+/**
+ * The one SQL statement that reads the schema, and its twin that only says whether the answer would differ.
+ *
+ * One statement, because one statement is one snapshot: tables, keys and types always belong together, whatever
+ * commits meanwhile, through any pool, with no transaction to open. (The functions that print types and defaults see
+ * the newest state. Should they meet a change half-way, the statement fails or the next fingerprint differs.) Both texts
+ * are made from the same sections, so nothing can be read that the fingerprint does not cover.
+ *
+ * Types and defaults are printed as the session's search_path has it, as psql shows them to the same role.
+ *
+ * Only `pg_catalog` is read (PostgreSQL manual, part "System Catalogs"): `information_schema` hides what the role has
+ * no grant on and knows neither indexes nor partitions. Nothing here locks a table or waits for one; the exception is
+ * `pg_relation_is_updatable`, which opens the view or foreign table it is asked about.
+ */
+
+export interface CatalogOptions {
+  /** In order; tables of the first are addressed by their bare name. */
+  readonly schemas: readonly string[]
+  /** Views listed although they are not `security_invoker`: `name` in the first schema, or `schema.name`. */
+  readonly exposedViews: readonly string[]
+}
+
+export interface CatalogStatement {
+  readonly text: string
+  readonly parameters: readonly string[]
+}
+
+/** Answers rows of two cells: the name of a section and one item of it as JSON (`fingerprint`: the bare value). */
+export function catalogStatement(options: CatalogOptions): CatalogStatement {
+  return { text: CATALOG_TEXT, parameters: parametersOf(options) }
+}
+
+/** Answers one row of one cell: the same fingerprint that `catalogStatement` answers in the same snapshot. */
+export function fingerprintStatement(options: CatalogOptions): CatalogStatement {
+  return { text: FINGERPRINT_TEXT, parameters: parametersOf(options) }
+}
+
+export interface ServerItem {
+  readonly version: number
+  readonly database: string
+}
+
+/** A configured schema that exists. */
+export interface SchemaItem {
+  readonly name: string
+}
+
+/** Sent only when a configured schema is missing, for the error message. */
+export interface OtherSchemaItem {
+  readonly name: string
+}
+
+export interface RelationItem {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  /** `pg_class.relkind`. */
+  readonly kind: 'r' | 'p' | 'f' | 'v' | 'm'
+  readonly comment: string | null
+  readonly rowSecurity: boolean
+  readonly forced: boolean
+  /** `pg_relation_is_updatable`: 4 update, 8 insert, 16 delete. */
+  readonly writable: number
+}
+
+export interface ColumnItem {
+  readonly relation: number
+  readonly number: number
+  readonly name: string
+  readonly type: number
+  readonly typeText: string
+  readonly notNull: boolean
+  readonly default: string | null
+  /** `pg_attribute.attgenerated`: empty, stored, virtual. */
+  readonly generated: '' | 's' | 'v'
+  /** `pg_attribute.attidentity`: empty, always, by default. */
+  readonly identity: '' | 'a' | 'd'
+  readonly comment: string | null
+}
+
+export interface TypeItem {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  /** `pg_type.typtype`: base, composite, domain, enum, multirange, pseudo, range. */
+  readonly kind: 'b' | 'c' | 'd' | 'e' | 'm' | 'p' | 'r'
+  readonly array: boolean
+  readonly category: string
+  readonly of: number | null
+  readonly notNull: boolean
+  readonly default: string | null
+  readonly labels: readonly string[] | null
+}
+
+export interface KeyItem {
+  readonly relation: number
+  readonly primary: boolean
+  /** Column numbers in key order, separated by blanks; columns that are only included come last. */
+  readonly columns: string
+  readonly width: number
+}
+
+export interface ForeignKeyItem {
+  readonly relation: number
+  readonly name: string
+  readonly columns: readonly number[]
+  readonly target: number
+  readonly targetColumns: readonly number[]
+}
+
+/** A column that a foreign key refers to in a table that is not among the relations. */
+export interface OutsideColumnItem {
+  readonly relation: number
+  readonly schema: string
+  readonly table: string
+  readonly number: number
+  readonly name: string
+}
+
+/** Each section is a select that stands alone; the CTEs below are what they share. */
+const SECTIONS = {
+  server: `
+    select current_setting('server_version_num')::int as version, current_database() as database`,
+
+  schema: `
+    select s.name from schema s`,
+
+  'other schema': `
+    select n.nspname as name
+    from pg_catalog.pg_namespace n
+    where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+      and (select count(*) from schema) < jsonb_array_length($1::jsonb)`,
+
+  relation: `
+    select r.oid::int8 as oid, r.schema, r.name, r.kind, d.description as comment,
+      r.row_security as "rowSecurity", r.forced,
+      case
+        when r.kind in ('r', 'p') then 28
+        when r.kind = 'm' or r.oid in (select oid from broken) then 0
+        else pg_relation_is_updatable(r.oid, true)
+      end as writable
+    from relation r
+    left join pg_catalog.pg_description d
+      on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid = 0`,
+
+  // A default has no column references, so its text needs no relation (manual: pg_get_expr): no lock is taken.
+  // A not-null constraint that is not yet valid (PostgreSQL 18) does not keep NULL out of the rows that were there.
+  column: `
+    select a.attrelid::int8 as relation, a.attnum as number, a.attname as name, a.atttypid::int8 as type,
+      format_type(a.atttypid, a.atttypmod) as "typeText",
+      a.attnotnull and loose.conrelid is null as "notNull",
+      case a.attgenerated when '' then pg_get_expr(f.adbin, 0) end as "default",
+      a.attgenerated as generated, a.attidentity as identity, d.description as comment
+    from pg_catalog.pg_attribute a
+    join relation r on r.oid = a.attrelid
+    left join pg_catalog.pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
+    left join pg_catalog.pg_description d
+      on d.objoid = a.attrelid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid = a.attnum
+    left join pg_catalog.pg_constraint loose
+      on loose.conrelid = a.attrelid and loose.contype = 'n' and not loose.convalidated and loose.conkey[1] = a.attnum
+    where a.attnum > 0 and not a.attisdropped`,
+
+  type: `
+    select t.oid::int8 as oid, n.nspname as schema, t.typname as name, t.typtype as kind, u.is_array as "array",
+      t.typcategory as category, nullif(u.made_of, 0)::int8 as "of", t.typnotnull as "notNull",
+      case t.typtype when 'd' then t.typdefault end as "default",
+      case t.typtype when 'e' then array(
+        select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = t.oid order by e.enumsortorder
+      ) end as labels
+    from used u
+    join pg_catalog.pg_type t on t.oid = u.oid
+    join pg_catalog.pg_namespace n on n.oid = t.typnamespace`,
+
+  // Valid unique indexes over plain columns without a condition; a unique constraint is one of them. A constraint
+  // WITHOUT OVERLAPS (PostgreSQL 18) compares ranges by && instead of =; as a primary key it still names one row.
+  key: `
+    select i.indrelid::int8 as relation, i.indisprimary as "primary", i.indkey::text as columns, i.indnkeyatts as width
+    from pg_catalog.pg_index i
+    join relation r on r.oid = i.indrelid
+    where i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+      and (i.indisprimary or not i.indisexclusion)`,
+
+  // conparentid: what PostgreSQL cloned for partitions is left out. A key with PERIOD (PostgreSQL 18) refers to an
+  // index WITHOUT OVERLAPS and matches by containment: no two rows belong together by equal values, so it is no way.
+  'foreign key': `
+    select c.conrelid::int8 as relation, c.conname as name, c.conkey as columns,
+      c.confrelid::int8 as target, c.confkey as "targetColumns"
+    from pg_catalog.pg_constraint c
+    join relation r on r.oid = c.conrelid
+    left join pg_catalog.pg_index i on i.indexrelid = c.conindid
+    where c.contype = 'f' and c.conparentid = 0 and i.indisexclusion is not true`,
+
+  'outside column': `
+    select a.attrelid::int8 as relation, n.nspname as schema, t.relname as "table", a.attnum as number, a.attname as name
+    from (
+      select distinct c.confrelid, unnest(c.confkey) as number
+      from pg_catalog.pg_constraint c
+      join relation r on r.oid = c.conrelid
+      where c.contype = 'f' and c.conparentid = 0 and c.confrelid not in (select oid from relation)
+    ) o
+    join pg_catalog.pg_attribute a on a.attrelid = o.confrelid and a.attnum = o.number
+    join pg_catalog.pg_class t on t.oid = o.confrelid
+    join pg_catalog.pg_namespace n on n.oid = t.relnamespace`,
+} as const
+
+/**
+ * What the sections share.
+ * - relation: the resources. A partition never is one (docs/decisions/0002-what-becomes-a-resource.md).
+ * - broken: foreign tables whose wrapper has no handler, and the views over them. To ask whether they take writes is an
+ *   error in PostgreSQL, and one such table must not cost us all the others.
+ * - used: the types of the columns, followed downwards: domain to base, array to element, range and multirange to bound.
+ *   `part` is not materialized, so that the planner knows one OID is one type; else it expects millions of rows, and
+ *   compiles a statement of half a second for three (JIT).
+ */
+const SHARED = `
+  schema as materialized (
+    select n.oid, n.nspname as name, s.position
+    from jsonb_array_elements_text($1::jsonb) with ordinality as s(name, position)
+    join pg_catalog.pg_namespace n on n.nspname = s.name
+  ),
+  exposed as (
+    select value as name from jsonb_array_elements_text($2::jsonb)
+  ),
+  relation as materialized (
+    select c.oid, s.name as schema, c.relname as name, c.relkind as kind,
+      c.relrowsecurity as row_security, c.relforcerowsecurity as forced
+    from pg_catalog.pg_class c
+    join schema s on s.oid = c.relnamespace
+    where not c.relispartition and (
+      c.relkind in ('r', 'p', 'f')
+      or c.relkind in ('v', 'm') and (
+        exists (
+          select from pg_options_to_table(c.reloptions) o
+          where o.option_name = 'security_invoker' and o.option_value::boolean
+        )
+        or s.name || '.' || c.relname in (select name from exposed)
+        or s.position = 1 and c.relname::text in (select name from exposed)
+      )
+    )
+  ),
+  broken(oid) as (
+    select f.ftrelid
+    from pg_catalog.pg_foreign_table f
+    join pg_catalog.pg_foreign_server s on s.oid = f.ftserver
+    join pg_catalog.pg_foreign_data_wrapper w on w.oid = s.srvfdw
+    where w.fdwhandler = 0
+    union
+    select v.ev_class
+    from broken b
+    join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = b.oid
+    join pg_catalog.pg_rewrite v on d.classid = 'pg_catalog.pg_rewrite'::regclass and v.oid = d.objid
+  ),
+  part as not materialized (
+    select t.oid,
+      case
+        when t.typtype = 'd' then t.typbasetype
+        when t.typtype in ('r', 'm') then g.rngsubtype
+        when t.typsubscript = 'pg_catalog.array_subscript_handler'::regproc then t.typelem
+        else 0
+      end as made_of,
+      t.typtype = 'b' and t.typsubscript = 'pg_catalog.array_subscript_handler'::regproc as is_array
+    from pg_catalog.pg_type t
+    left join pg_catalog.pg_range g on t.oid in (g.rngtypid, g.rngmultitypid)
+  ),
+  used(oid, made_of, is_array) as (
+    select p.oid, p.made_of, p.is_array
+    from (
+      select distinct a.atttypid as oid
+      from pg_catalog.pg_attribute a
+      join relation r on r.oid = a.attrelid
+      where a.attnum > 0 and not a.attisdropped
+    ) c
+    join part p on p.oid = c.oid
+    union
+    select p.oid, p.made_of, p.is_array from used u join part p on p.oid = u.made_of
+  )`
+
+const CATALOG_TEXT: string = `with recursive${SHARED},
+  item(section, item, hash) as (${union((section, hash) => `'${section}', row_to_json(x)::text, ${hash}`)}
+  )
+  select section, item from item
+  union all
+  select 'fingerprint', sum(hash)::text from item`
+
+const FINGERPRINT_TEXT: string = `with recursive${SHARED},
+  item(hash) as (${union((_section, hash) => hash)}
+  )
+  select sum(hash)::text from item`
+
+/**
+ * The seed of the hash is the section's number: items of two sections never cancel out. `offset 0` keeps PostgreSQL from
+ * merging the section into this select, where it would work out every expression once for each of the two cells.
+ */
+function union(cells: (section: string, hash: string) => string): string {
+  return Object.entries(SECTIONS)
+    .map(
+      ([name, select], seed) =>
+        `\n    select ${cells(name, `hash_record_extended(x, ${seed})`)} from (${select}\n    offset 0) x`,
+    )
+    .join('\n    union all')
+}
+
+function parametersOf(options: CatalogOptions): readonly string[] {
+  return [JSON.stringify([...new Set(options.schemas)]), JSON.stringify(options.exposedViews)]
+}

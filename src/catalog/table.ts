@@ -1,0 +1,134 @@
+/** One table of the model from the rows that are about it. */
+import type { Column, ForeignKey, Table, TableKind } from './model.ts'
+import type { KeyedTable } from './relations.ts'
+import type { ColumnItem, ForeignKeyItem, KeyItem, OutsideColumnItem, RelationItem } from './statement.ts'
+import type { ColumnType } from './types.ts'
+
+/** What the parts of a table are looked up in. */
+export interface Lookup {
+  /** The resource name; of a table that is no resource, `schema.table`, so that nobody takes it for one. */
+  readonly nameByOid: ReadonlyMap<number, string>
+  readonly resourceOids: ReadonlySet<number>
+  readonly columnsByOid: ReadonlyMap<number, readonly ColumnItem[]>
+  readonly outsideColumnsByOid: ReadonlyMap<number, readonly OutsideColumnItem[]>
+  readonly keysByOid: ReadonlyMap<number, readonly KeyItem[]>
+  readonly foreignKeysByOid: ReadonlyMap<number, readonly ForeignKeyItem[]>
+  readonly types: ReadonlyMap<number, ColumnType>
+  /** The same few names and type texts occur in thousands of columns: one string each. */
+  readonly intern: (text: string) => string
+}
+
+/** A table but for its relations, and what `relate` is to see of it: only the keys that lead to a resource. */
+export interface Draft {
+  readonly table: Omit<Table, 'relations'>
+  readonly keyed: KeyedTable
+}
+
+export function buildTable(resource: string, relation: RelationItem, lookup: Lookup): Draft {
+  const columns = (lookup.columnsByOid.get(relation.oid) ?? [])
+    .toSorted((a, b) => a.number - b.number)
+    .map(item => buildColumn(item, relation, lookup))
+  const foreignKeys = (lookup.foreignKeysByOid.get(relation.oid) ?? [])
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(item => ({ key: buildForeignKey(item, lookup), leads: lookup.resourceOids.has(item.target) }))
+  const table = {
+    oid: relation.oid,
+    schema: lookup.intern(relation.schema),
+    name: lookup.intern(relation.name),
+    resource: lookup.intern(resource),
+    kind: KIND_OF[relation.kind],
+    comment: relation.comment,
+    columns: Object.freeze(columns),
+    columnByName: new Map(columns.map(column => [column.name, column])),
+    ...buildKeys(relation.oid, lookup),
+    foreignKeys: Object.freeze(foreignKeys.map(({ key }) => key)),
+    rowSecurity: Object.freeze({ enabled: relation.rowSecurity, forced: relation.forced }),
+    writable: Object.freeze({
+      insert: (relation.writable & INSERT) !== 0,
+      update: (relation.writable & UPDATE) !== 0,
+      delete: (relation.writable & DELETE) !== 0,
+    }),
+  }
+  return { table, keyed: { ...table, foreignKeys: foreignKeys.filter(({ leads }) => leads).map(({ key }) => key) } }
+}
+
+const KIND_OF: Readonly<Record<RelationItem['kind'], TableKind>> = {
+  r: 'table',
+  p: 'partitioned',
+  f: 'foreign',
+  v: 'view',
+  m: 'materialized view',
+}
+
+// Bits of pg_relation_is_updatable: 1 << CmdType (PostgreSQL, src/include/nodes/nodes.h).
+const UPDATE = 4
+const INSERT = 8
+const DELETE = 16
+
+function buildColumn(item: ColumnItem, relation: RelationItem, { types, intern }: Lookup): Column {
+  const type = types.get(item.type)
+  if (type === undefined)
+    throw new Error(`column ${item.name} of ${relation.name} has type ${item.type}, which is missing`)
+  // What a domain promises, it promises of stored values; a view shows whatever its query gives.
+  const stored = relation.kind !== 'v' && relation.kind !== 'm'
+  const given = item.default ?? (stored && item.generated === '' && item.identity === '' ? type.default : null)
+  return Object.freeze({
+    name: intern(item.name),
+    type: type.type,
+    typeText: intern(item.typeText),
+    nullable: !item.notNull && !(stored && type.notNull),
+    default: given === null ? null : intern(given),
+    generated: GENERATED_OF[item.generated],
+    identity: IDENTITY_OF[item.identity],
+    comment: item.comment,
+  })
+}
+
+const GENERATED_OF: Readonly<Record<ColumnItem['generated'], Column['generated']>> = {
+  '': null,
+  s: 'stored',
+  v: 'virtual',
+}
+
+const IDENTITY_OF: Readonly<Record<ColumnItem['identity'], Column['identity']>> = {
+  '': null,
+  a: 'always',
+  d: 'by default',
+}
+
+/** Several indexes may hold the same columns: each list is told once, and not again if it is the primary key. */
+function buildKeys(oid: number, lookup: Lookup): Pick<Table, 'primaryKey' | 'unique'> {
+  const keys = (lookup.keysByOid.get(oid) ?? []).map(item => ({
+    primary: item.primary,
+    columns: namesOf(oid, item.columns.split(' ').slice(0, item.width).map(Number), lookup),
+  }))
+  const primaryKey = keys.find(key => key.primary)?.columns ?? NONE
+  const unique = new Map(keys.map(({ columns }) => [columns.join('\0'), columns]))
+  unique.delete(primaryKey.join('\0'))
+  const sorted = [...unique].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, columns]) => columns)
+  return { primaryKey, unique: Object.freeze(sorted) }
+}
+
+const NONE: readonly string[] = Object.freeze([])
+
+function buildForeignKey(item: ForeignKeyItem, lookup: Lookup): ForeignKey {
+  const table = lookup.nameByOid.get(item.target)
+  if (table === undefined)
+    throw new Error(`foreign key ${item.name} refers to relation ${item.target}, which is missing`)
+  return Object.freeze({
+    name: lookup.intern(item.name),
+    columns: namesOf(item.relation, item.columns, lookup),
+    table: lookup.intern(table),
+    referencedColumns: namesOf(item.target, item.targetColumns, lookup),
+  })
+}
+
+function namesOf(oid: number, numbers: readonly number[], lookup: Lookup): readonly string[] {
+  const columns = lookup.columnsByOid.get(oid) ?? lookup.outsideColumnsByOid.get(oid) ?? []
+  const names = numbers.map(number => {
+    const column = columns.find(item => item.number === number)
+    if (column === undefined) throw new Error(`a key names column ${number} of relation ${oid}, which is missing`)
+    return lookup.intern(column.name)
+  })
+  return Object.freeze(names)
+}

@@ -1,0 +1,65 @@
+/** Data types of the model from the rows of `pg_type`; each type is one object, shared by every column that has it. */
+import type { DataType, DataTypeKind } from './model.ts'
+import type { TypeItem } from './statement.ts'
+
+/** A type with what it means for a column that has it. */
+export interface ColumnType {
+  readonly type: DataType
+  /** A domain, or a domain below it, forbids NULL. */
+  readonly notNull: boolean
+  /** A domain's default as PostgreSQL prints it; a domain made of another has taken that one's over when it was made. */
+  readonly default: string | null
+}
+
+/** By OID. Expects every type that another is made of among the items, as the catalogue statement answers them. */
+export function buildTypes(items: readonly TypeItem[]): ReadonlyMap<number, ColumnType> {
+  const itemByOid = new Map(items.map(item => [item.oid, item]))
+  const built = new Map<number, ColumnType>()
+  for (const item of items) {
+    for (const part of chainBelow(item, itemByOid, built).reverse()) {
+      built.set(part.oid, buildType(part, part.of === null ? undefined : built.get(part.of)))
+    }
+  }
+  return built
+}
+
+/** The type and what it is made of, downwards, as far as not built yet. A walk, since domains may be stacked at will. */
+function chainBelow(
+  item: TypeItem,
+  items: ReadonlyMap<number, TypeItem>,
+  built: ReadonlyMap<number, ColumnType>,
+): TypeItem[] {
+  const chain: TypeItem[] = []
+  let next: TypeItem | undefined = item
+  while (next !== undefined && !built.has(next.oid)) {
+    chain.push(next)
+    next = next.of === null ? undefined : items.get(next.of)
+  }
+  return chain
+}
+
+function buildType(item: TypeItem, of: ColumnType | undefined): ColumnType {
+  if (item.of !== null && of === undefined)
+    throw new Error(`type ${item.name} is made of type ${item.of}, which is missing`)
+  const kind = item.array ? 'array' : KIND_OF[item.kind]
+  const type: DataType = Object.freeze({
+    oid: item.oid,
+    schema: item.schema,
+    name: item.name,
+    kind,
+    category: item.category,
+    of: of?.type ?? null,
+    labels: Object.freeze(item.labels ?? []),
+  })
+  return { type, notNull: item.notNull || (kind === 'domain' && of?.notNull === true), default: item.default }
+}
+
+const KIND_OF: Readonly<Record<TypeItem['kind'], DataTypeKind>> = {
+  b: 'base',
+  c: 'composite',
+  d: 'domain',
+  e: 'enum',
+  m: 'multirange',
+  p: 'pseudo',
+  r: 'range',
+}

@@ -1,0 +1,67 @@
+/** The nearest known name, for error messages: `unknown column "stauts"; did you mean "status"?` */
+
+/** PostgreSQL cuts names at 63 bytes; `schema.table` is the longest thing anybody can mean. Longer ones are hostile. */
+export const NAME_LENGTH_MAX = 128
+
+/** A name may differ from what was meant by one edit for each three letters, and by at most this many. */
+export const EDITS_MAX = 3
+
+/**
+ * The candidate with the fewest edits (insert, delete, replace a letter, swap two neighbours) from `name`, letter case
+ * not counted; the first one where several are equally near. Null where none is near enough to be meant.
+ *
+ * Costs O(candidates × length) whatever the name: lengths are compared first, and only a band of the edit table is
+ * filled in.
+ */
+export function nearest(name: string, candidates: Iterable<string>): string | null {
+  if (name.length > NAME_LENGTH_MAX) return null
+  const wanted = name.toLowerCase()
+  let found: string | null = null
+  let bound = Math.min(EDITS_MAX, Math.max(1, Math.floor(wanted.length / 3)))
+  for (const candidate of candidates) {
+    if (candidate.length > NAME_LENGTH_MAX) continue
+    const edits = editsWithin(wanted, candidate.toLowerCase(), bound)
+    if (edits === null) continue
+    found = candidate
+    if (edits === 0) break
+    bound = edits - 1
+  }
+  return found
+}
+
+/**
+ * The number of edits between two texts, or null if more than `bound`. Optimal string alignment: Damerau-Levenshtein
+ * where no letter is edited twice (Boytsov, "Indexing methods for approximate dictionary searching", 2011, 2.2).
+ */
+function editsWithin(a: string, b: string, bound: number): number | null {
+  if (Math.abs(a.length - b.length) > bound) return null
+  const tooMany = bound + 1
+  let beforeLast: number[] = []
+  let last: number[] = []
+  let row: number[] = []
+  for (let j = 0; j <= Math.min(b.length, tooMany); j++) row.push(j)
+  for (let i = 1; i <= a.length; i++) {
+    ;[beforeLast, last, row] = [last, row, beforeLast]
+    // Only cells within `bound` of the diagonal can count; their neighbours outside say so.
+    const first = Math.max(1, i - bound)
+    const end = Math.min(b.length, i + bound)
+    row[first - 1] = first === 1 ? Math.min(i, tooMany) : tooMany
+    let least = row[first - 1] ?? tooMany
+    for (let j = first; j <= end; j++) {
+      const replaced = (last[j - 1] ?? tooMany) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      const edits = Math.min(
+        replaced,
+        (last[j] ?? tooMany) + 1,
+        (row[j - 1] ?? tooMany) + 1,
+        swapped ? (beforeLast[j - 2] ?? tooMany) + 1 : tooMany,
+      )
+      row[j] = edits
+      least = Math.min(least, edits)
+    }
+    row[end + 1] = tooMany
+    if (least > bound) return null
+  }
+  const edits = row[b.length] ?? tooMany
+  return edits > bound ? null : edits
+}
