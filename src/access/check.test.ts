@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest'
+import { arrayOf, baseType, catalogOf, domainOver, tableOf } from '../../test/support/model.ts'
+import type { Expression, Get } from '../language/ast.ts'
+import {
+  arithmetic,
+  cast,
+  column,
+  compare,
+  exists,
+  field,
+  get,
+  inSet,
+  jsonStep,
+  like,
+  nest,
+  order,
+  position,
+  row,
+  star,
+  text,
+} from '../language/build.ts'
+import { printSql } from '../language/print.ts'
+import { checkRead } from './check.ts'
+
+const catalog = catalogOf(
+  tableOf('orders', {
+    id: 'int8',
+    status: { ...baseType('status'), schema: 'public', kind: 'enum' },
+    total: domainOver('money', baseType('numeric')),
+    tags: arrayOf(baseType('text')),
+    marks: arrayOf(domainOver('mark', baseType('int4'))),
+    meta: 'jsonb',
+    note: 'text',
+    flag: 'char',
+    words: 'tsvector',
+    customer_id: 'int8',
+  }),
+  tableOf('customers', { id: 'int8', name: 'text' }),
+  tableOf('targets', { id: 'int4' }, { schema: 'sales' }),
+)
+
+const orders = { schema: null, name: 'orders' }
+
+function sql(query: Get): string {
+  return printSql(checkRead(query, { catalog, searchLanguage: 'english' }).query, { parameters: 'keep' }).text
+}
+
+/** What the condition becomes in a read of `id` alone. */
+function condition(where: Expression): string {
+  return sql(get({ table: orders, alias: 't', fields: [field(column('id'))], where })).replace(
+    'SELECT t.id FROM public.orders AS t WHERE ',
+    '',
+  )
+}
+
+describe('names', () => {
+  test('tables carry their schema, columns their alias, and * is written out', () => {
+    expect(sql(get({ table: { schema: null, name: 'customers' } }))).toBe(
+      'SELECT customers.id, customers.name FROM public.customers',
+    )
+    expect(sql(get({ table: { schema: 'sales', name: 'targets' } }))).toBe('SELECT targets.id FROM sales.targets')
+    expect(sql(get({ table: { schema: null, name: 'customers' }, fields: [star(), field(column('id'), 'key')] }))).toBe(
+      'SELECT customers.id, customers.name, customers.id AS key FROM public.customers',
+    )
+  })
+  test('a column written beside * appears once', () => {
+    expect(sql(get({ table: { schema: null, name: 'customers' }, fields: [field(column('name')), star()] }))).toBe(
+      'SELECT customers.name, customers.id FROM public.customers',
+    )
+  })
+  test.each<[string, Get, string]>([
+    ['table', get({ table: { schema: null, name: 'ordres' } }), 'there is no table "ordres"; did you mean "orders"?'],
+    ['schema', get({ table: { schema: 'pg_catalog', name: 'pg_class' } }), 'there is no table "pg_catalog.pg_class"'],
+    ['field', get({ table: orders, fields: [field(column('totl'))] }), 'has no column "totl"; did you mean "total"?'],
+    ['filter', get({ table: orders, where: compare('=', column('x'), position(1)) }), 'has no column "x"'],
+    ['sort', get({ table: orders, orderBy: [order(column('x'))] }), 'has no column "x"'],
+    ['alias', get({ table: orders, where: compare('=', column('y', 'id'), position(1)) }), 'has no column "id"'],
+    ['system column', get({ table: orders, fields: [field(column('xmin'))] }), 'has no column "xmin"'],
+    ['prototype', get({ table: orders, fields: [field(column('__proto__'))] }), 'has no column "__proto__"'],
+    [
+      'in a subquery',
+      get({
+        table: orders,
+        where: exists(
+          get({ table: { schema: null, name: 'customers' }, where: compare('=', column('nope'), text('')) }),
+        ),
+      }),
+      'table "customers" has no column "nope"',
+    ],
+    [
+      'in a nest',
+      get({
+        table: orders,
+        nests: [
+          nest({ many: false, table: { schema: null, name: 'customers' }, on: compare('=', column('nope'), text('')) }),
+        ],
+      }),
+      'has no column "nope"',
+    ],
+  ])('unknown %s', (_, query, message) => {
+    expect(() => sql(query)).toThrow(message)
+  })
+  test('a nest sees its own columns first, then those around it', () => {
+    const customer = nest({
+      many: false,
+      table: { schema: null, name: 'customers' },
+      alias: 't1',
+      name: 'customer',
+      on: compare('=', column('id'), column('customer_id')),
+    })
+    expect(sql(get({ table: orders, alias: 't', fields: [field(column('id'))], nests: [customer] }))).toContain(
+      'WHERE t1.id = t.customer_id',
+    )
+  })
+  test('a relation named like a column is refused', () => {
+    const clash = nest({
+      many: false,
+      table: { schema: null, name: 'customers' },
+      name: 'note',
+      on: compare('=', column('t', 'id'), column('id')),
+    })
+    expect(() => sql(get({ table: orders, alias: 't', nests: [clash] }))).toThrow(
+      '"note" is a column and an expanded relation',
+    )
+  })
+})
+
+describe('parameters take the type of the column they meet', () => {
+  test.each<[string, Expression, string]>([
+    ['integer', compare('=', column('id'), position(1)), 't.id = $1::int8'],
+    ['on the left', compare('<', position(1), column('id')), '$1::int8 < t.id'],
+    ['enum', compare('=', column('status'), position(1)), 't.status = $1::public.status'],
+    ['domain', compare('>', column('total'), position(1)), 't.total > $1::numeric'],
+    ['array', compare('@>', column('tags'), position(1)), 't.tags @> $1::text[]'],
+    ['array of a domain', compare('@>', column('marks'), position(1)), 't.marks @> $1::public.mark[]'],
+    ['"char"', compare('=', column('flag'), position(1)), 't.flag = $1::pg_catalog.char'],
+    ['list', inSet(column('id'), position(1)), 't.id = ANY($1::int8[])'],
+    ['negated list', inSet(column('id'), position(1), 'negated'), 't.id <> ALL($1::int8[])'],
+    ['pattern on text', like('like', column('note'), position(1)), 't.note LIKE $1::text'],
+    ['pattern on what is no text', like('ilike', column('id'), position(1)), 't.id::text ILIKE $1::text'],
+    [
+      'path as text',
+      compare('=', jsonStep('->>', column('meta'), cast(position(1), 'text')), position(2)),
+      't.meta ->> $1::text = $2::text',
+    ],
+    [
+      'path as json',
+      compare('=', jsonStep('->', column('meta'), cast(position(1), 'int4')), position(2)),
+      't.meta -> $1::int4 = $2::jsonb',
+    ],
+    [
+      'row',
+      compare('>', row([column('note'), column('id')]), row([position(1), position(2)])),
+      '(t.note, t.id) > ($1::text, $2::int8)',
+    ],
+    [
+      'search',
+      compare('@@', column('note'), position(1)),
+      `to_tsvector('english'::regconfig, COALESCE(t.note, '')) @@ websearch_to_tsquery('english'::regconfig, $1::text)`,
+    ],
+    [
+      'search in a tsvector',
+      compare('@@', column('words'), position(1)),
+      `t.words @@ websearch_to_tsquery('english'::regconfig, $1::text)`,
+    ],
+  ])('%s', (_, where, expected) => {
+    expect(condition(where)).toBe(expected)
+  })
+  test('and say so, for messages', () => {
+    const { parameters } = checkRead(get({ table: orders, where: inSet(column('total'), position(1)) }), {
+      catalog,
+      searchLanguage: 'english',
+    })
+    expect([...parameters]).toEqual([
+      [1, { typeName: 'money', type: expect.objectContaining({ name: 'money' }), column: 'total', list: true }],
+    ])
+  })
+  test('a path into what is no JSON is refused', () => {
+    expect(() => condition(compare('=', jsonStep('->>', column('note'), text('a')), position(1)))).toThrow(
+      'column "note" is text, and -> and ->> lead into json and jsonb only',
+    )
+  })
+})
+
+test('what no door can make yet is refused, not let through', () => {
+  const read = get({ table: orders })
+  const other = { kind: 'query source', query: read, alias: 'x', span: read.span } as const
+  expect(() => sql({ ...read, source: other })).toThrow('can be checked')
+  expect(() =>
+    sql({ ...read, compounds: [{ kind: 'compound', operator: 'union', all: true, query: read, span: read.span }] }),
+  ).toThrow('can be checked')
+  expect(() =>
+    sql({
+      ...read,
+      joins: [{ kind: 'join', type: 'left', lateral: false, source: read.source, on: null, span: read.span }],
+    }),
+  ).toThrow('can be checked')
+})
+
+test('expressions are checked wherever they stand', () => {
+  const hidden = arithmetic('||', column('note'), column('secret'))
+  const places: Get[] = [
+    get({ table: orders, fields: [field(hidden)] }),
+    get({ table: orders, where: compare('=', hidden, text('')) }),
+    get({ table: orders, orderBy: [order(hidden)] }),
+    { ...get({ table: orders }), groupBy: [hidden] },
+    { ...get({ table: orders }), having: compare('=', hidden, text('')) },
+    { ...get({ table: orders }), distinct: { kind: 'distinct', on: [hidden], span: hidden.span } },
+  ]
+  for (const place of places) expect(() => sql(place)).toThrow('has no column "secret"')
+})
