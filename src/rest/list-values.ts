@@ -1,0 +1,59 @@
+/** Lists of values in a query string, and the array and range literals PostgreSQL takes them as. */
+
+/**
+ * Elements of `(a,"b,c",d)`, the parentheses optional (decisions 3). An element in double quotes may contain anything, with `\"` and
+ * `\\` for the quote and the back-slash. Nothing between the parentheses is the empty list.
+ */
+export function parseListItems(text: string, fail: (message: string) => never): readonly string[] {
+  const inner = text.startsWith('(') && text.endsWith(')') && text.length >= 2 ? text.slice(1, -1) : text
+  if (inner === '') return []
+  const items: string[] = []
+  let at = 0
+  for (;;) {
+    if (inner[at] === '"') {
+      let item = ''
+      at += 1
+      while (at < inner.length && inner[at] !== '"') {
+        if (inner[at] === '\\') at += 1
+        item += inner[at] ?? ''
+        at += 1
+      }
+      if (at >= inner.length) fail('has a list element whose closing double quote is missing')
+      at += 1
+      if (at < inner.length && inner[at] !== ',')
+        fail('has text after a quoted list element; separate elements with a comma')
+      items.push(item)
+    } else {
+      const comma = inner.indexOf(',', at)
+      const end = comma < 0 ? inner.length : comma
+      items.push(inner.slice(at, end))
+      at = end
+    }
+    if (at >= inner.length) return items
+    at += 1
+  }
+}
+
+/** PostgreSQL's text form of a one-dimensional array (manual, 8.15.6): every element quoted, so `NULL` stays a text. */
+export function toArrayLiteral(items: readonly string[]): string {
+  return `{${items.map(item => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+}
+
+/** The operand of `contains` and its kin on an array column: `{a,b}` as it is, `(a,b)` as a list, else one element. */
+export function toArrayOperand(text: string, fail: (message: string) => never): string {
+  if (text.startsWith('{') && text.endsWith('}')) return text
+  if (text.startsWith('(') && text.endsWith(')')) return toArrayLiteral(parseListItems(text, fail))
+  return toArrayLiteral([text])
+}
+
+/** The same on a range column: a range as it is, a single value as the range that holds just it. */
+export function toRangeOperand(text: string): string {
+  if (/^(\[|\().*(\]|\))$/s.test(text) || text === 'empty') return text
+  const bound = `"${text.replace(/["\\]/g, '\\$&')}"`
+  return `[${bound},${bound}]`
+}
+
+/** And on a multirange column. */
+export function toMultirangeOperand(text: string): string {
+  return text.startsWith('{') ? text : `{${toRangeOperand(text)}}`
+}

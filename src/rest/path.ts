@@ -1,0 +1,57 @@
+/** Reads the path below `/api/`: which resource, which row, which child (specification 4.1, decisions 2). */
+import { GatewayError } from '../errors.ts'
+import { decodePercent } from './query-string.ts'
+
+export type Route =
+  | { readonly kind: 'schema' }
+  | { readonly kind: 'list'; readonly table: string }
+  | { readonly kind: 'one'; readonly table: string; readonly id: string }
+  | { readonly kind: 'children'; readonly table: string; readonly id: string; readonly child: string }
+
+/** The route with its variable parts named: for logs and metrics, which must not grow with the data. */
+export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
+  schema: '/api/_schema',
+  list: '/api/{table}',
+  one: '/api/{table}/{id}',
+  children: '/api/{table}/{id}/{child}',
+}
+
+/** Names directly below `/api/` that are no tables: a table called so would be out of reach. */
+const FIXED: ReadonlyMap<string, Route> = new Map([['_schema', { kind: 'schema' }]])
+
+/** `path` is percent-encoded, as sent. Null when no route of the API has this form. */
+export function parsePath(path: string): Route | null {
+  const segments = path.split('/')
+  // ['', 'api', table, id?, child?]
+  if (segments.length < 3 || segments.length > 5 || segments[1] !== 'api') return null
+  if (segments.some((segment, index) => index > 1 && segment === '')) return null
+  const [table, id, child] = segments.slice(2).map(segment => decodePercent(segment, 'path'))
+  if (table === undefined) return null
+  if (id === undefined) return FIXED.get(table) ?? { kind: 'list', table }
+  if (child === undefined) return { kind: 'one', table, id }
+  return { kind: 'children', table, id, child }
+}
+
+/**
+ * The values of a primary key from an `{id}` that was percent-decoded once (decisions 2). A key of one column takes the
+ * whole text. A composite key is split at its commas; a comma that belongs to a value was encoded twice and arrives here as `%2C`,
+ * and so does a percent sign that would read as one (`%25`).
+ */
+export function parseId(id: string, keyColumns: readonly string[]): readonly string[] {
+  if (keyColumns.length === 1) return [id]
+  const values = id.split(',')
+  if (values.length !== keyColumns.length) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the id has ${values.length} of the key's ${keyColumns.length} values; write ${keyColumns.map(name => `{${name}}`).join(',')}`,
+    )
+  }
+  return values.map(value => value.replace(/%(2C|25)/gi, match => (match === '%25' ? '%' : ',')))
+}
+
+/** The `{id}` segment of a row, the inverse of `parseId` with the percent-encoding of the path around it. */
+export function printId(values: readonly string[]): string {
+  const [only] = values
+  if (values.length === 1 && only !== undefined) return encodeURIComponent(only)
+  return values.map(value => encodeURIComponent(value.replaceAll('%', '%25').replaceAll(',', '%2C'))).join(',')
+}

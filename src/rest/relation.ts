@@ -1,0 +1,135 @@
+/** Which relation of a table a request means, and the condition that joins its rows (decisions 2, 3). */
+import type { Catalog, Relation, Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Expression } from '../language/ast.ts'
+import { and, column, compare, exists, get } from '../language/build.ts'
+import { nearest } from '../nearest.ts'
+
+export interface RelationName {
+  readonly relation: string
+  /** A constraint's or key column's name, after `!`. */
+  readonly hint: string | null
+  /** `nested:` was written. */
+  readonly nested: boolean
+}
+
+/** The one relation meant; an error lists the choices where there are several, and the nearest name where there is none. */
+export function findRelation(table: Table, wanted: RelationName): Relation {
+  const named = table.relations.filter(relation => answersTo(relation, wanted.relation))
+  if (named.length === 0) throw unknownRelation(table, wanted)
+  const cardinality = wanted.nested ? 'many' : 'one'
+  const fitting = named.filter(relation => relation.cardinality === cardinality)
+  if (fitting.length === 0) throw otherWay(table, wanted)
+  const hinted = wanted.hint === null ? fitting : fitting.filter(relation => fitsHint(relation, wanted.hint ?? ''))
+  const [only] = hinted
+  if (hinted.length === 1 && only !== undefined) return only
+  throw ambiguous(table, wanted, fitting)
+}
+
+/** The forward key's short name means just that key, also when it is another table's name. */
+function answersTo(relation: Relation, name: string): boolean {
+  return relation.name === name || relation.shortName === name
+}
+
+function fitsHint(relation: Relation, hint: string): boolean {
+  const { junction, constraints } = relation
+  if (junction === null) return constraints.includes(hint) || keyColumnsOf(relation).includes(hint)
+  // Of a junction's two keys the one that leads on tells the relation: a table may be joined with itself, both ways.
+  return junction.table === hint || junction.to.includes(hint) || constraints[1] === hint
+}
+
+/** The foreign key's own columns, on whichever side it stands. */
+function keyColumnsOf(relation: Relation): readonly string[] {
+  return relation.cardinality === 'one' ? relation.columns : relation.targetColumns
+}
+
+function unknownRelation(table: Table, { relation }: RelationName): GatewayError {
+  const names = table.relations.flatMap(known => [known.name, ...(known.shortName === null ? [] : [known.shortName])])
+  const near = nearest(relation, names)
+  const hint = near === null ? listed(names) : `did you mean "${near}"?`
+  return new GatewayError('PARSE_ERROR', `"${table.resource}" has no relation "${relation}"; ${hint}`)
+}
+
+const LISTED_MAX = 20
+
+function listed(names: readonly string[]): string {
+  const unique = [...new Set(names)]
+  if (unique.length === 0) return 'it has no relations: no foreign key leads from or to it'
+  return `it has ${unique.slice(0, LISTED_MAX).join(', ')}${unique.length > LISTED_MAX ? ', …' : ''}`
+}
+
+function otherWay(table: Table, { relation, nested }: RelationName): GatewayError {
+  return new GatewayError(
+    'PARSE_ERROR',
+    nested
+      ? `"${relation}" is one row for each of "${table.resource}", not many; write ${relation} without nested:`
+      : `"${relation}" can be many rows for each of "${table.resource}"; write nested:${relation}`,
+  )
+}
+
+function ambiguous(table: Table, { relation, hint, nested }: RelationName, fitting: readonly Relation[]): GatewayError {
+  const choices = fitting.map(choice => `${nested ? 'nested:' : ''}${relation}!${hintFor(choice, fitting)}`).join(', ')
+  const what = hint === null ? 'is ambiguous' : `has no key "${hint}", or several`
+  return new GatewayError(
+    'PARSE_ERROR',
+    `relation "${relation}" of "${table.resource}" ${what}; write one of: ${choices}`,
+  )
+}
+
+/** The shortest hint that tells `relation` from the others. */
+function hintFor(relation: Relation, others: readonly Relation[]): string {
+  const candidates = [
+    ...(relation.junction === null ? keyColumnsOf(relation) : [relation.junction.table, ...relation.junction.to]),
+    ...relation.constraints,
+  ]
+  const telling = candidates.find(hint => others.filter(other => fitsHint(other, hint)).length === 1)
+  return telling ?? relation.constraints.join(',')
+}
+
+export function otherTable(catalog: Catalog, relation: Relation): Table {
+  return resource(catalog, relation.table)
+}
+
+/** Relations only name tables of their own catalogue; anything else is a defect of introspection. */
+function resource(catalog: Catalog, name: string): Table {
+  const table = catalog.tables.get(name)
+  if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalogue`)
+  return table
+}
+
+/**
+ * `child` belongs to `parent`: its key equals the parent's, or a row of the junction joins the two (as `exists`, so that a pair that is joined
+ * twice is still one row, and the junction's own row security applies).
+ */
+export function childJoin(
+  relation: Relation,
+  parent: string,
+  child: string,
+  catalog: Catalog,
+  junctionAlias: string,
+): Expression {
+  const { junction } = relation
+  if (junction === null) return pairs(child, relation.targetColumns, parent, relation.columns)
+  const via = resource(catalog, junction.table)
+  return exists(
+    get({
+      table: { schema: via.schema, name: via.name },
+      alias: junctionAlias,
+      where: and(
+        pairs(junctionAlias, junction.from, parent, relation.columns),
+        pairs(junctionAlias, junction.to, child, relation.targetColumns),
+      ),
+    }),
+  )
+}
+
+function pairs(
+  left: string,
+  leftColumns: readonly string[],
+  right: string,
+  rightColumns: readonly string[],
+): Expression {
+  return and(
+    ...leftColumns.map((name, index) => compare('=', column(left, name), column(right, rightColumns[index] ?? name))),
+  )
+}

@@ -1,0 +1,199 @@
+/**
+ * A read request, parsed: what was asked for, with the shape's key and the values apart from it. No names are looked up here, so it is done for
+ * every request; what follows (`tree.ts`, the check, the printer) only for a shape not seen before.
+ */
+import { GatewayError } from '../errors.ts'
+import type { Expression, Field, Order, Parameter } from '../language/ast.ts'
+import { nearest } from '../nearest.ts'
+import { type ColumnPath, parseColumnPath } from './column-path.ts'
+import { type CursorCodec, invalidCursor } from './cursor.ts'
+import { type Expansion, parseExpand } from './expand.ts'
+import { type FilterLimits, parseFilters } from './filters.ts'
+import { parseNameList } from './names.ts'
+import { effectiveLimit, isPlannedLimit, parseBoolean, parseCount } from './page.ts'
+import { type QueryParameter, shorten } from './query-string.ts'
+import { parseSelect } from './select.ts'
+import type { Shape } from './shape.ts'
+import { parseSort } from './sort.ts'
+
+export interface ReadLimits extends FilterLimits {
+  readonly defaultLimit: number
+  readonly maxResultRows: number
+  readonly maxExpandDepth: number
+}
+
+/** `GET /api/{table}/{id}`. */
+export interface OneRequest {
+  readonly fields: readonly Field[]
+  readonly expand: readonly Expansion[]
+}
+
+/** `GET /api/{table}` and `GET /api/{table}/{id}/{child}`. */
+export interface ListRequest extends OneRequest {
+  readonly filter: Expression | null
+  readonly search: { readonly words: Parameter; readonly columns: readonly string[] | null } | null
+  readonly sort: readonly Order[]
+  /** What the sort was, word for word: a cursor belongs to it. */
+  readonly sortText: string
+  readonly distinct: ColumnPath | null
+  /** Rows at most in the answer. */
+  readonly limit: number
+  /** The number that LIMIT gets, in the text or as a parameter. */
+  readonly fetch: number | Parameter
+  readonly offset: { readonly value: number; readonly parameter: Parameter } | null
+  readonly cursor: ReceivedCursor | null
+  readonly stream: boolean
+  /** `Prefer: count=exact`. */
+  readonly total: boolean
+}
+
+export interface ReceivedCursor {
+  readonly digest: string
+  readonly values: readonly (string | null)[]
+  /** A parameter for each value that is not null. */
+  readonly parameters: readonly (Parameter | null)[]
+}
+
+const ONE_PARAMETERS = ['select', 'expand'] as const
+const LIST_PARAMETERS = [
+  ...ONE_PARAMETERS,
+  'sort',
+  'limit',
+  'offset',
+  'cursor',
+  'distinct',
+  'search',
+  'search_columns',
+  'stream',
+] as const
+
+type ListParameter = (typeof LIST_PARAMETERS)[number]
+
+export function parseOneRequest(parameters: readonly QueryParameter[], shape: Shape, limits: ReadLimits): OneRequest {
+  const { named, others } = sortOut<ListParameter>(parameters, ONE_PARAMETERS)
+  const [unknown] = others
+  if (unknown !== undefined) throw unknownParameter(unknown.name)
+  return {
+    fields: parseSelect(named.get('select'), shape),
+    expand: parseExpand(named.get('expand'), shape, limits.maxExpandDepth),
+  }
+}
+
+function unknownParameter(name: string): GatewayError {
+  const near = nearest(name, ONE_PARAMETERS)
+  const hint = near === null ? 'a single row takes select and expand' : `did you mean "${near}"?`
+  return new GatewayError('PARSE_ERROR', `a single row takes no parameter "${shorten(name)}"; ${hint}`)
+}
+
+export function parseListRequest(
+  parameters: readonly QueryParameter[],
+  shape: Shape,
+  limits: ReadLimits,
+  codec: CursorCodec,
+  prefer: string | undefined,
+): ListRequest {
+  const { named, others } = sortOut<ListParameter>(parameters, LIST_PARAMETERS)
+  const filter = parseFilters(others, shape, limits)
+  const stream = parseBoolean(named.get('stream'), 'stream')
+  const request: ListRequest = {
+    filter,
+    search: parseSearch(named, shape),
+    fields: parseSelect(named.get('select'), shape),
+    expand: parseExpand(named.get('expand'), shape, limits.maxExpandDepth),
+    sort: parseSort(named.get('sort'), shape),
+    sortText: named.get('sort') ?? '',
+    distinct: parseDistinct(named.get('distinct'), shape),
+    cursor: parseCursor(named.get('cursor'), shape, codec),
+    ...parsePage(named, shape, limits, stream),
+    stream,
+    total: !stream && prefersTotal(prefer),
+  }
+  shape.add(request.total ? 'total' : '')
+  refuseCombinations(request)
+  return request
+}
+
+/** Parameters that are ours, each at most once, and the rest: filters. */
+function sortOut<T extends string>(
+  parameters: readonly QueryParameter[],
+  known: readonly T[],
+): { readonly named: ReadonlyMap<T, string>; readonly others: readonly QueryParameter[] } {
+  const named = new Map<T, string>()
+  const others: QueryParameter[] = []
+  for (const parameter of parameters) {
+    const name = parameter.name as T
+    if (!known.includes(name)) others.push(parameter)
+    else if (named.has(name))
+      throw new GatewayError('PARSE_ERROR', `parameter "${name}" is given twice; join its items with a comma`)
+    else named.set(name, parameter.value)
+  }
+  return { named, others }
+}
+
+function parseSearch(named: ReadonlyMap<ListParameter, string>, shape: Shape): ListRequest['search'] {
+  const words = named.get('search')
+  const columns = named.get('search_columns')
+  if (words === undefined) {
+    if (columns !== undefined)
+      throw new GatewayError('PARSE_ERROR', 'search_columns restricts search; give search=words too')
+    return null
+  }
+  const names = columns === undefined ? null : parseNameList(columns, 'search_columns')
+  shape.add(`search ${names?.length ?? 'all'}`)
+  for (const name of names ?? []) shape.add(name)
+  return { words: shape.value(words), columns: names }
+}
+
+function parseDistinct(text: string | undefined, shape: Shape): ColumnPath | null {
+  if (text === undefined) return null
+  const path = parseColumnPath(text)
+  if (path.steps.length > 0)
+    throw new GatewayError('PARSE_ERROR', `distinct "${shorten(text)}" is no column; distinct takes one column's name`)
+  shape.add('distinct')
+  shape.add(path.column)
+  return path
+}
+
+function parseCursor(text: string | undefined, shape: Shape, codec: CursorCodec): ReceivedCursor | null {
+  if (text === undefined) return null
+  if (text === '') throw invalidCursor()
+  const { digest, values } = codec.decode(text)
+  shape.add(`cursor ${values.map(value => (value === null ? 'n' : 'v')).join('')}`)
+  return { digest, values, parameters: values.map(value => (value === null ? null : shape.value(value))) }
+}
+
+function parsePage(
+  named: ReadonlyMap<ListParameter, string>,
+  shape: Shape,
+  limits: ReadLimits,
+  stream: boolean,
+): Pick<ListRequest, 'limit' | 'fetch' | 'offset'> {
+  const wanted = parseCount(named.get('limit'), 'limit')
+  const offset = parseCount(named.get('offset'), 'offset')
+  // A stream without a limit goes on to the row cap; without a cap, to the end of the table.
+  const fallback = stream ? Number.MAX_SAFE_INTEGER - 1 : limits.defaultLimit
+  const limit = effectiveLimit(wanted, fallback, limits.maxResultRows)
+  // One row more tells whether there is a next page; a stream has no pages.
+  const rows = stream || limit === 0 ? limit : limit + 1
+  const planned = isPlannedLimit(limit)
+  shape.add(planned ? `limit ${rows}` : 'limit')
+  const fetch = planned ? rows : shape.value(String(rows))
+  if (offset === undefined) return { limit, fetch, offset: null }
+  shape.add('offset')
+  return { limit, fetch, offset: { value: offset, parameter: shape.value(String(offset)) } }
+}
+
+/** RFC 7240: a comma-separated list of preferences; those not known are ignored. */
+function prefersTotal(prefer: string | undefined): boolean {
+  return prefer !== undefined && prefer.split(',').some(item => /^count\s*=\s*"?exact"?$/i.test(item.trim()))
+}
+
+function refuseCombinations(request: ListRequest): void {
+  const { cursor, offset, distinct, fields, expand } = request
+  if (cursor !== null && offset !== null) {
+    throw new GatewayError('PARSE_ERROR', 'cursor and offset both say where to begin; give one of them')
+  }
+  if (distinct !== null && (fields.length > 0 || expand.length > 0)) {
+    throw new GatewayError('PARSE_ERROR', 'distinct answers one column; it cannot be combined with select or expand')
+  }
+}

@@ -1,0 +1,236 @@
+/** Builds the tree of a read request: the same tree a query-language text would become. */
+import { readableColumns } from '../access/columns.ts'
+import { isSearchable } from '../access/types.ts'
+import type { Catalog, Relation, Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Expression, Get, Order, Parameter } from '../language/ast.ts'
+import { and, arithmetic, call, column, compare, exists, field, get, integer, order, text } from '../language/build.ts'
+import { nearest } from '../nearest.ts'
+import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
+import { expandNests } from './expand.ts'
+import { childJoin } from './relation.ts'
+import type { ListRequest, OneRequest, ReadLimits } from './request.ts'
+
+/** The alias of the table itself; nests are t1, t2, … and junctions j1, j2, …, so none can meet. */
+const SELF = 't'
+
+/** The parent of a child list, and the junction to it. */
+const PARENT = 'p'
+const VIA = 'j'
+
+export interface ListTree {
+  readonly rows: Get
+  /** One row, one column: how many rows there are on all pages. Null when nobody asked. */
+  readonly total: Get | null
+  /** How the next page is found. */
+  readonly paging: 'keys' | 'offset'
+}
+
+/** The row whose key has the values of `id`. */
+export function buildOne(
+  request: OneRequest,
+  table: Table,
+  id: readonly Parameter[],
+  catalog: Catalog,
+  limits: ReadLimits,
+): Get {
+  return get({
+    table,
+    alias: SELF,
+    fields: request.fields,
+    nests: expandNests(request.expand, table, SELF, catalog, limits),
+    where: keyIs(table, SELF, id),
+  })
+}
+
+/** `within`: a condition that all rows meet besides the request's own, as the rows of a parent. */
+export function buildList(
+  request: ListRequest,
+  table: Table,
+  catalog: Catalog,
+  limits: ReadLimits,
+  within: Expression | null,
+): ListTree {
+  const conditions = [within, request.filter, searchCondition(request, table)].filter(condition => condition !== null)
+  const { keys, paging } = sortKeys(request, table)
+  const after = cursorCondition(request, keys, paging, table)
+  const source = { table, alias: SELF }
+  const rows = get({
+    ...source,
+    distinct: request.distinct !== null,
+    fields: request.distinct === null ? request.fields : [field(column(SELF, request.distinct.column), null)],
+    nests: expandNests(request.expand, table, SELF, catalog, limits),
+    where: allOf(after === null ? conditions : [...conditions, after]),
+    orderBy: keys,
+    limit: typeof request.fetch === 'number' ? integer(String(request.fetch)) : request.fetch,
+    offset: offsetOf(request, paging),
+  })
+  return { rows, total: request.total ? totalOf(request, source, allOf(conditions)) : null, paging }
+}
+
+function allOf(conditions: readonly Expression[]): Expression | null {
+  return conditions.length === 0 ? null : and(...conditions)
+}
+
+function totalOf(request: ListRequest, source: { table: Table; alias: string }, where: Expression | null): Get {
+  const counted = request.distinct === null ? [] : [column(SELF, request.distinct.column)]
+  // count(distinct c) leaves NULL out, the list does not: so NULL is counted beside it.
+  const count =
+    request.distinct === null
+      ? call('count', [], { star: true })
+      : arithmetic(
+          '+',
+          call('count', counted, { distinct: true }),
+          call('least', [call('count', [], { star: true, filter: isNullOf(counted) }), integer('1')]),
+        )
+  return get({ ...source, fields: [field(count, 'count')], where })
+}
+
+function isNullOf([expression]: readonly Expression[]): Expression {
+  if (expression === undefined) throw new Error('distinct has a column')
+  return { kind: 'is', what: 'null', negated: false, operand: expression, span: expression.span }
+}
+
+/**
+ * The sort asked for and, where the table has a primary key, the key's columns that are not in it already: so no two rows are equal and
+ * pages neither repeat nor skip (decisions 3). Without a key, pages are counted.
+ */
+function sortKeys(
+  request: ListRequest,
+  table: Table,
+): { readonly keys: readonly Order[]; readonly paging: 'keys' | 'offset' } {
+  const { sort, distinct } = request
+  if (distinct !== null) {
+    const other = sort.find(item => plainColumn(item) !== distinct.column)
+    if (other !== undefined) {
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `with distinct=${distinct.column} only sort=${distinct.column} or sort=-${distinct.column} is possible`,
+      )
+    }
+    return { keys: sort.length > 0 ? sort.slice(0, 1) : [order(column(SELF, distinct.column))], paging: 'keys' }
+  }
+  const sorted = new Set(sort.map(plainColumn))
+  const appended = table.primaryKey.filter(name => !sorted.has(name)).map(name => order(column(SELF, name)))
+  return { keys: [...sort, ...appended], paging: table.primaryKey.length > 0 ? 'keys' : 'offset' }
+}
+
+/** The name of a column that is sorted by as it is; null for a path into JSON. */
+function plainColumn({ expression }: Order): string | null {
+  return expression.kind === 'column' ? (expression.path.at(-1) ?? null) : null
+}
+
+function cursorCondition(
+  request: ListRequest,
+  keys: readonly Order[],
+  paging: ListTree['paging'],
+  table: Table,
+): Expression | null {
+  const { cursor } = request
+  if (cursor === null || paging === 'offset') return null
+  if (cursor.values.length !== keys.length) throw invalidCursor()
+  const positions: CursorKey[] = keys.map((key, index) => ({
+    order: key,
+    value: cursor.parameters[index] ?? null,
+    nullable: isNullable(key, table),
+  }))
+  return afterCursor(positions)
+}
+
+function isNullable(key: Order, table: Table): boolean {
+  const name = plainColumn(key)
+  const known = name === null ? undefined : table.columnByName.get(name)
+  return known === undefined || known.nullable
+}
+
+function offsetOf(request: ListRequest, paging: ListTree['paging']): Parameter | null {
+  if (request.offset !== null) return request.offset.parameter
+  if (request.cursor === null || paging === 'keys') return null
+  const [parameter] = request.cursor.parameters
+  if (request.cursor.values.length !== 1 || parameter === undefined) throw invalidCursor()
+  return parameter
+}
+
+/** Several columns are one document: the words may lie in different ones (decisions 13). */
+function searchCondition(request: ListRequest, table: Table): Expression | null {
+  if (request.search === null) return null
+  const columns = request.search.columns ?? searchableColumns(table)
+  const documents = columns.map(name => {
+    const known = table.columnByName.get(name)
+    if (known !== undefined && !isSearchable(known.type)) {
+      throw new GatewayError('PARSE_ERROR', `search_columns has "${name}", which is ${known.typeText} and no text`)
+    }
+    return column(SELF, name)
+  })
+  const [first, ...rest] = documents
+  if (first === undefined)
+    throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no text columns to search`)
+  const document =
+    rest.length === 0
+      ? first
+      : rest.reduce<Expression>(
+          (left, right) => arithmetic('||', arithmetic('||', left, text(' ')), call('coalesce', [right, text('')])),
+          call('coalesce', [first, text('')]),
+        )
+  return compare('@@', document, request.search.words)
+}
+
+function searchableColumns(table: Table): readonly string[] {
+  return readableColumns(table)
+    .filter(known => isSearchable(known.type))
+    .map(known => known.name)
+}
+
+export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Expression {
+  return and(
+    ...table.primaryKey.map((name, index) => {
+      const value = id[index]
+      if (value === undefined) throw new Error('an id has a value for each column of the key')
+      return compare('=', column(alias, name), value)
+    }),
+  )
+}
+
+/** The parent of a child list, if the caller may see it: one row, or none. */
+export function buildParent(parent: Table, id: readonly Parameter[]): Get {
+  const [first = ''] = parent.primaryKey
+  return get({
+    table: parent,
+    alias: PARENT,
+    fields: [field(column(PARENT, first), null)],
+    where: keyIs(parent, PARENT, id),
+  })
+}
+
+/** "Is a child of the row with this id." Where the key is what children point to, the id itself is compared. */
+export function childCondition(
+  relation: Relation,
+  parent: Table,
+  id: readonly Parameter[],
+  catalog: Catalog,
+): Expression {
+  const byKey = relation.columns.map(name => parent.primaryKey.indexOf(name))
+  if (relation.junction === null && byKey.every(index => index >= 0)) {
+    return and(
+      ...relation.targetColumns.map((name, index) => {
+        const value = id[byKey[index] ?? -1]
+        if (value === undefined) throw new Error('an id has a value for each column of the key')
+        return compare('=', column(SELF, name), value)
+      }),
+    )
+  }
+  return exists(
+    get({
+      table: parent,
+      alias: PARENT,
+      where: and(keyIs(parent, PARENT, id), childJoin(relation, PARENT, SELF, catalog, VIA)),
+    }),
+  )
+}
+
+export function unknownChild(parent: Table, child: string): GatewayError {
+  const names = parent.relations.filter(relation => relation.cardinality === 'many').map(relation => relation.name)
+  const near = nearest(child, names)
+  const hint = near === null ? 'no foreign key leads from it to this table' : `did you mean "${near}"?`
+  return new GatewayError('NOT_FOUND', `"${child}" is no child of "${parent.resource}"; ${hint}`)
+}
