@@ -1,0 +1,176 @@
+/** The composition root: makes every part in order, and closes them in reverse. */
+import { createHmac } from 'node:crypto'
+import { describe } from './catalog/describe.ts'
+import { introspect, type Query, readFingerprint } from './catalog/introspect.ts'
+import type { Catalog } from './catalog/model.ts'
+import { queryThrough } from './catalog/query.ts'
+import { type CatalogSource, createCatalogSource } from './catalog/reload.ts'
+import type { Config } from './config/config.ts'
+import type { Emit } from './events.ts'
+import { createPipeline } from './http/pipeline.ts'
+import { createServer, type Server } from './http/server.ts'
+import { createAuthenticator } from './identity/authenticate.ts'
+import { identityFindings } from './identity/boot.ts'
+import { databaseFindings } from './ops/checks.ts'
+import { asErrors, type Finding, printFinding } from './ops/finding.ts'
+import { createHealth } from './ops/health.ts'
+import { createLog } from './ops/log.ts'
+import { createPool, type Pool } from './postgres/pool.ts'
+import { parseUrl } from './postgres/url.ts'
+import { createCursorCodec } from './rest/cursor.ts'
+import { createReader } from './rest/read.ts'
+import { createRunner } from './run/run.ts'
+import { createSettings } from './run/settings.ts'
+import { VERSION } from './version.ts'
+
+export interface Gateway {
+  /** Where it listens, e.g. `http://127.0.0.1:8080`. */
+  readonly url: string
+  /** Stops accepting, finishes what is in flight until `drain_timeout_ms`, drains the pool (specification 1.10). */
+  close(): Promise<void>
+  /** What SIGHUP does: reads the schema again. */
+  reload(): Promise<void>
+}
+
+export interface GatewayOptions {
+  /** Hears of everything that happens; the log by default. */
+  readonly emit?: Emit
+}
+
+/** The gateway cannot start as it is configured; `message` says all of what to change. */
+export class BootError extends Error {
+  constructor(findings: readonly Finding[]) {
+    super(findings.map(printFinding).join('\n'))
+    this.name = 'BootError'
+  }
+}
+
+/** A backend that does not answer for this long after its statement should have timed out is taken for dead. */
+const ANSWER_GRACE_MS = 30_000
+
+/** Waits for the database, however long it takes to come, and listens once it can answer. */
+export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
+  const log = createLog(config.logLevel)
+  const emit = options.emit ?? log.emit
+  const opened: (() => Promise<void> | void)[] = [() => log.flush()]
+  const closeAll = async () => {
+    for (const close of opened.splice(0).reverse()) await close()
+  }
+  try {
+    report(identityFindings(config), config, emit)
+    const pool = await openPool(config, emit)
+    opened.push(() => pool.close({ deadlineMs: config.gateway.drainTimeoutMs }))
+    const query = queryThrough(pool)
+    report(await databaseFindings(query, config.gateway), config, emit)
+    const catalog = await openCatalog(config, query, emit)
+    opened.push(() => catalog.close())
+    const server = await openServer(config, pool, catalog, emit)
+    opened.push(() => server.close())
+    const url = await server.listen()
+    emit({ kind: 'listening', url })
+    return {
+      url,
+      async close() {
+        emit({ kind: 'closing' })
+        await closeAll()
+        emit({ kind: 'closed' })
+        log.flush()
+      },
+      async reload() {
+        await catalog.reload('asked to')
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** Warnings go to the log; an error, or any finding under `strict`, ends the start (decisions 1). */
+function report(findings: readonly Finding[], config: Config, emit: Emit): void {
+  const judged = config.gateway.strict ? asErrors(findings) : findings
+  const errors = judged.filter(finding => finding.level === 'error')
+  if (errors.length > 0) throw new BootError(errors)
+  for (const { message, fix } of judged) emit({ kind: 'warning', message, fix })
+}
+
+async function openPool(config: Config, emit: Emit): Promise<Pool> {
+  const { databaseUrl, maxConnections, acquireTimeoutMs, preparedStatements, statementTimeoutMs } = config.gateway
+  if (databaseUrl === null) {
+    throw new BootError([
+      {
+        level: 'error',
+        message: 'no database is configured',
+        fix: 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.',
+      },
+    ])
+  }
+  const pool = createPool({
+    target: parseUrl(databaseUrl),
+    maxConnections,
+    acquireTimeoutMs,
+    preparedStatements,
+    answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: kind, detail }),
+  })
+  try {
+    await pool.ready()
+  } catch (error) {
+    await pool.close({ deadlineMs: 0 })
+    throw error
+  }
+  return pool
+}
+
+async function openCatalog(config: Config, query: Query, emit: Emit): Promise<CatalogSource> {
+  const { schemas, exposedViews, schemaPollSecs } = config.gateway
+  return createCatalogSource({
+    load: () => introspect(query, { schemas, exposedViews }),
+    fingerprint: () => readFingerprint(query, { schemas, exposedViews }),
+    pollSeconds: schemaPollSecs,
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: kind, detail }),
+  })
+}
+
+async function openServer(config: Config, pool: Pool, catalog: CatalogSource, emit: Emit): Promise<Server> {
+  const { gateway } = config
+  const clock = () => Date.now()
+  const now = () => performance.now()
+  let server: Server | null = null
+  const pipeline = createPipeline({
+    authenticate: createAuthenticator(config, clock),
+    read: createReader({
+      catalog: () => catalog.current(),
+      runner: createRunner(pool, createSettings(gateway)),
+      limits: gateway,
+      cursors: createCursorCodec(cursorKey(config)),
+      searchLanguage: gateway.searchLanguage,
+    }),
+    schemaDocument: schemaDocuments(() => catalog.current()),
+    health: createHealth({
+      version: VERSION,
+      ask: () => pool.run([{ text: 'SELECT 1', parameters: [] }]).result,
+      now,
+      isDraining: () => server?.isDraining() ?? false,
+    }),
+  })
+  server = await createServer({ ...gateway.bind, ...gateway, pipeline, emit, now })
+  return server
+}
+
+/** Gateways that share the secret of the tokens can read each other's cursors. */
+function cursorKey(config: Config): string {
+  return createHmac('sha256', config.jwtSecret ?? '')
+    .update('svc cursor')
+    .digest('hex')
+}
+
+/** Made once for each catalogue: it is the same for everybody. */
+function schemaDocuments(current: () => Catalog): () => Buffer {
+  let made: { readonly catalog: Catalog; readonly document: Buffer } | null = null
+  return () => {
+    const catalog = current()
+    if (made?.catalog !== catalog) made = { catalog, document: Buffer.from(JSON.stringify(describe(catalog))) }
+    return made.document
+  }
+}

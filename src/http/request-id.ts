@@ -1,0 +1,16 @@
+/** `X-Request-Id`: a valid one from the client is kept, any other replaced (decisions 8, 13). */
+import { randomBytes } from 'node:crypto'
+
+const VALID = /^[A-Za-z0-9._-]{1,128}$/
+
+/** Unique over processes by a random beginning, within one by counting. */
+export function createRequestIds(
+  prefix: string = randomBytes(6).toString('hex'),
+): (received: string | undefined) => string {
+  let count = 0
+  return received => {
+    if (received !== undefined && VALID.test(received)) return received
+    count += 1
+    return `${prefix}-${count.toString(36)}`
+  }
+}

@@ -1,0 +1,263 @@
+/** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
+import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import cors from '@fastify/cors'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { errorBody } from '../envelope.ts'
+import { GatewayError } from '../errors.ts'
+import type { Emit } from '../events.ts'
+import type { Pipeline, Progress } from './pipeline.ts'
+import { createRequestIds } from './request-id.ts'
+import type { Answer, Incoming } from './types.ts'
+
+/** Specification 8. */
+export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
+
+/** Path and query; longer ones are answered 431 by the parser together with the headers. */
+const HEADER_BYTES_MAX = 32 * 1024
+
+export interface ServerOptions {
+  readonly host: string
+  readonly port: number
+  readonly corsAllowedOrigins: readonly string[]
+  readonly drainTimeoutMs: number
+  readonly pipeline: Pipeline
+  readonly emit: Emit
+  /** Milliseconds, from any monotonic clock. */
+  readonly now: () => number
+}
+
+export interface Server {
+  listen(): Promise<string>
+  readonly isDraining: () => boolean
+  /** Takes no more connections, lets what runs finish until the deadline, then cuts it off (specification 1.10). */
+  close(): Promise<void>
+}
+
+const SECURITY_HEADERS = { 'X-Content-Type-Options': 'nosniff', 'X-Frame-Options': 'DENY' }
+
+const EXPOSED_HEADERS = ['X-Request-Id', 'X-Response-Time', 'X-Cache', 'Location', 'Retry-After']
+
+export async function createServer(options: ServerOptions): Promise<Server> {
+  const { pipeline, emit, now } = options
+  const nextRequestId = createRequestIds()
+  let draining = false
+
+  const app = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    http: { maxHeaderSize: HEADER_BYTES_MAX },
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX },
+    // Ours below: requests that meet a closing server get the envelope too.
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => void fail(error, request, reply as FastifyReply),
+    clientErrorHandler: refuseUnparsable,
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  if (options.corsAllowedOrigins.length > 0) {
+    await app.register(cors, {
+      origin: options.corsAllowedOrigins.includes('*') ? '*' : [...options.corsAllowedOrigins],
+      methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+      exposedHeaders: EXPOSED_HEADERS,
+      maxAge: 600,
+    })
+  }
+  app.setErrorHandler((error, request, reply) => fail(error, request, reply))
+  app.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], url: '/*', handler: handle })
+  // Methods that HTTP knows and we do not: the pipeline says what is possible instead.
+  app.setNotFoundHandler(handle)
+
+  async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const started = now()
+    const progress: Progress = { route: 'none', tenantId: '' }
+    const incoming = toIncoming(request, reply, nextRequestId(one(request.headers['x-request-id'])))
+    let answer: Answer
+    try {
+      assertSmallBody(request)
+      if (draining)
+        throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again', {
+          headers: { 'Retry-After': '1' },
+        })
+      answer = await pipeline(incoming, progress)
+    } catch (error) {
+      answer = errorAnswer(error, incoming.requestId)
+    }
+    send(reply, incoming, answer, started, progress)
+  }
+
+  /** Errors from before our handler: the body was too large, the URL is no URL. */
+  function fail(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const incoming = toIncoming(request, reply, nextRequestId(one(request.headers['x-request-id'])))
+    send(reply, incoming, errorAnswer(fromFramework(error), incoming.requestId), now(), { route: 'none', tenantId: '' })
+  }
+
+  function errorAnswer(error: unknown, requestId: string): Answer {
+    const known = error instanceof GatewayError
+    if (!known || error.status >= 500) emit({ kind: 'request failed', requestId, error })
+    return {
+      status: known ? error.status : 500,
+      headers: { 'Content-Type': 'application/json; charset=utf-8', ...(known ? error.headers : {}) },
+      body: errorBody(error, requestId),
+    }
+  }
+
+  function send(reply: FastifyReply, incoming: Incoming, answer: Answer, started: number, progress: Progress): void {
+    const response = reply.raw
+    const durationMs = now() - started
+    reply.hijack()
+    const headers: Record<string, string | number> = {
+      ...(reply.getHeaders() as Record<string, string>),
+      ...SECURITY_HEADERS,
+      ...answer.headers,
+      'X-Request-Id': incoming.requestId,
+      'X-Response-Time': `${Math.round(durationMs * 100) / 100}ms`,
+    }
+    if (draining) headers['Connection'] = 'close'
+    const done = () =>
+      emit({
+        kind: 'request',
+        method: incoming.method,
+        route: progress.route,
+        status: answer.status,
+        durationMs: Math.round((now() - started) * 100) / 100,
+        requestId: incoming.requestId,
+        tenant: progress.tenantId === '' ? null : tenantHash(progress.tenantId),
+      })
+    if (answer.body !== null && !Buffer.isBuffer(answer.body)) {
+      response.writeHead(answer.status, headers)
+      void sendStream(response, incoming.method === 'HEAD' ? null : answer.body).finally(done)
+      return
+    }
+    if (answer.body !== null) headers['Content-Length'] = answer.body.length
+    response.writeHead(answer.status, headers)
+    response.end(incoming.method === 'HEAD' ? undefined : (answer.body ?? undefined))
+    done()
+  }
+
+  return {
+    isDraining: () => draining,
+    listen: () => app.listen({ host: options.host, port: options.port }),
+    async close() {
+      draining = true
+      await closeWithin(app, options.drainTimeoutMs)
+    },
+  }
+}
+
+/** Methods that carry no body are not read by Fastify; an announced giant is refused all the same. */
+function assertSmallBody(request: FastifyRequest): void {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
+}
+
+function bodyTooLarge(): GatewayError {
+  return new GatewayError('PAYLOAD_TOO_LARGE', `the body is larger than ${BODY_BYTES_MAX} bytes`, {
+    headers: { Connection: 'close' },
+  })
+}
+
+function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string): Incoming {
+  const url = request.raw.url ?? '/'
+  const mark = url.indexOf('?')
+  return {
+    method: request.method,
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: mark < 0 ? '' : url.slice(mark + 1),
+    headers: request.headers,
+    requestId,
+    onAbort(listener) {
+      const response = reply.raw
+      response.once('close', () => {
+        if (!response.writableFinished) listener()
+      })
+    },
+  }
+}
+
+/** Writes as fast as the client reads. A source that fails ends the connection without the last chunk, so the client knows. */
+async function sendStream(response: ServerResponse, body: AsyncIterable<Buffer> | null): Promise<void> {
+  if (body === null) {
+    response.end()
+    return
+  }
+  try {
+    for await (const chunk of body) {
+      if (response.destroyed) return
+      if (!response.write(chunk)) await drained(response)
+    }
+    response.end()
+  } catch {
+    response.socket?.destroySoon()
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise(resolve => {
+    const settle = () => {
+      response.off('drain', settle)
+      response.off('close', settle)
+      resolve()
+    }
+    response.once('drain', settle)
+    response.once('close', settle)
+  })
+}
+
+async function closeWithin(app: FastifyInstance, deadlineMs: number): Promise<void> {
+  const cutOff = setTimeout(() => app.server.closeAllConnections(), deadlineMs)
+  try {
+    app.server.closeIdleConnections()
+    await app.close()
+  } finally {
+    clearTimeout(cutOff)
+  }
+}
+
+function fromFramework(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return bodyTooLarge()
+    case 'FST_ERR_BAD_URL':
+      return new GatewayError('PARSE_ERROR', 'the path is not valid percent-encoded UTF-8; write % as %25')
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new GatewayError('PARSE_ERROR', 'Content-Length does not match the body')
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new GatewayError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'Content-Type is missing or malformed; expected application/json',
+      )
+    default:
+      return error
+  }
+}
+
+/** Bytes that are no HTTP request: there is no reply object for them, only the socket. */
+function refuseUnparsable(
+  this: FastifyInstance,
+  error: NodeJS.ErrnoException,
+  socket: import('node:net').Socket,
+): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  const message = tooLarge
+    ? `the request line and headers are larger than ${HEADER_BYTES_MAX} bytes`
+    : 'the bytes sent are no HTTP/1.1 request'
+  const body = errorBody(new GatewayError('PARSE_ERROR', message), createRequestIds()(undefined))
+  if (socket.writable) {
+    socket.write(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
+    )
+    socket.write(body)
+  }
+  socket.destroySoon()
+}
+
+/** Eight hex digits: enough to follow one tenant through a log. */
+function tenantHash(tenantId: string): string {
+  return createHash('sha256').update(tenantId).digest('hex').slice(0, 8)
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}

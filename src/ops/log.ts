@@ -1,0 +1,70 @@
+/** The log: one JSON line for each event, none with a secret, a token or a row's value (decisions 8). */
+import { type Logger, pino } from 'pino'
+import { GatewayError } from '../errors.ts'
+import type { Emit, Event } from '../events.ts'
+
+export interface Log {
+  readonly emit: Emit
+  /** Writes what is buffered. */
+  flush(): void
+}
+
+/** Bytes gathered before a write: a busy gateway writes thousands of lines a second. */
+const BUFFER_BYTES = 8_192
+const FLUSH_INTERVAL_MS = 200
+
+export function createLog(level: string): Log {
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: BUFFER_BYTES,
+    periodicFlush: FLUSH_INTERVAL_MS,
+  })
+  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  return {
+    emit: event => write(logger, event),
+    flush() {
+      try {
+        destination.flushSync()
+      } catch {
+        // Opened so recently that there is nothing to flush, or standard output is closed: either way nobody reads it.
+      }
+    },
+  }
+}
+
+function write(logger: Logger, event: Event): void {
+  switch (event.kind) {
+    case 'request': {
+      const { kind, durationMs, requestId, ...fields } = event
+      logger.info({ ...fields, duration_ms: durationMs, request_id: requestId }, kind)
+      return
+    }
+    case 'request failed':
+      logger.error({ request_id: event.requestId, ...describe(event.error) }, event.kind)
+      return
+    case 'warning':
+      logger.warn(event.fix === null ? {} : { fix: event.fix }, event.message)
+      return
+    case 'database':
+    case 'catalogue':
+      logger.info({ ...event.detail }, `${event.kind}: ${event.event}`)
+      return
+    case 'listening':
+      logger.info({ url: event.url }, event.kind)
+      return
+    case 'closing':
+    case 'closed':
+      logger.info({}, event.kind)
+  }
+}
+
+/** Ours: code and message, which were written for callers. Others: the stack. */
+function describe(error: unknown): Record<string, unknown> {
+  if (error instanceof GatewayError) return { code: error.code, message: error.message, cause: causeOf(error.cause) }
+  return { stack: error instanceof Error ? error.stack : String(error) }
+}
+
+function causeOf(cause: unknown): string | undefined {
+  return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined
+}

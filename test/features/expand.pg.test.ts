@@ -1,0 +1,154 @@
+/** Specification 4.2 `expand`, decisions 3 and 13: related rows inline, one statement, whatever the depth. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { shopDatabase } from './shop.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await shopDatabase()
+  gateway = await testGateway(database.url)
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+async function rows(path: string): Promise<unknown> {
+  const reply = await gateway.get(path)
+  expect(reply.status, reply.text).toBe(200)
+  return reply.json.data
+}
+
+describe('forward', () => {
+  test('an object, or null where the key is NULL', async () => {
+    expect(await rows('/api/orders?select=id&expand=customers,approver:users!approved_by&id=lt.3')).toEqual([
+      {
+        id: 1,
+        customers: expect.objectContaining({ id: 1, name: 'Acme' }),
+        approver: { id: 2, tenant_id: 't1', name: 'Bob', boss_id: 1 },
+      },
+      { id: 2, customers: expect.objectContaining({ id: 1, name: 'Acme' }), approver: null },
+    ])
+  })
+  test('by the column’s name without _id', async () => {
+    expect(await rows('/api/orders?select=id&expand=customer&id=3')).toEqual([
+      { id: 3, customer: expect.objectContaining({ name: 'Bolt' }) },
+    ])
+  })
+  test('to the table itself', async () => {
+    expect(await rows('/api/users?select=name&expand=boss')).toEqual([
+      { name: 'Ann', boss: null },
+      { name: 'Bob', boss: { id: 1, tenant_id: 't1', name: 'Ann', boss_id: null } },
+      { name: 'Cyd', boss: { id: 1, tenant_id: 't1', name: 'Ann', boss_id: null } },
+    ])
+  })
+})
+
+describe('nested', () => {
+  test('an array, empty where there is none, in the order of the key', async () => {
+    expect(await rows('/api/orders?select=id&expand=nested:order_items&id=in.(1,4)')).toEqual([
+      {
+        id: 1,
+        order_items: [
+          { order_id: 1, line: 1, tenant_id: 't1', product_id: 1, quantity: 2 },
+          { order_id: 1, line: 2, tenant_id: 't1', product_id: 2, quantity: 1 },
+        ],
+      },
+      { id: 4, order_items: [] },
+    ])
+  })
+  test('on the table itself', async () => {
+    expect(await rows('/api/users?select=name&expand=nested:users&id=1')).toEqual([
+      { name: 'Ann', users: [expect.objectContaining({ name: 'Bob' }), expect.objectContaining({ name: 'Cyd' })] },
+    ])
+  })
+  test('through a junction, both ways', async () => {
+    expect(await rows('/api/products?select=id&expand=nested:labels&id=in.(2,3)')).toEqual([
+      {
+        id: 2,
+        labels: [
+          { id: 1, tenant_id: 't1', name: 'sport' },
+          { id: 2, tenant_id: 't1', name: 'home' },
+        ],
+      },
+      { id: 3, labels: [] },
+    ])
+    expect(await rows('/api/labels?select=id&expand=nested:products&id=1')).toEqual([
+      { id: 1, products: [expect.objectContaining({ id: 1 }), expect.objectContaining({ id: 2 })] },
+    ])
+  })
+})
+
+describe('depth', () => {
+  test('from an array’s rows forward', async () => {
+    expect(await rows('/api/orders?select=id&expand=nested:order_items.products&id=3')).toEqual([
+      {
+        id: 3,
+        order_items: [expect.objectContaining({ line: 1, products: expect.objectContaining({ name: 'Cup' }) })],
+      },
+    ])
+  })
+  test('twice down', async () => {
+    expect(await rows('/api/users?select=id&expand=nested:orders!created_by.nested:order_items&id=2')).toEqual([
+      { id: 2, orders: [expect.objectContaining({ id: 2, order_items: [expect.objectContaining({ quantity: 5 })] })] },
+    ])
+  })
+  test('there and back again', async () => {
+    expect(await rows('/api/orders?select=id&expand=customers.recent:nested:orders.customer&id=3')).toEqual([
+      {
+        id: 3,
+        customers: expect.objectContaining({
+          recent: [
+            expect.objectContaining({ id: 3, customer: expect.objectContaining({ id: 2 }) }),
+            expect.objectContaining({ id: 4, customer: expect.objectContaining({ id: 2 }) }),
+          ],
+        }),
+      },
+    ])
+  })
+  test('beyond max_expand_depth is refused', async () => {
+    expect((await gateway.get('/api/users?expand=boss.boss.boss.boss')).status).toBe(200)
+    const reply = await gateway.get('/api/users?expand=boss.boss.boss.boss.boss')
+    expect(reply.status).toBe(400)
+    expect(reply.json.error.message).toContain('max_expand_depth')
+  })
+})
+
+test('row-level security holds in what is embedded', async () => {
+  // Product 9 carries label 9 and both belong to t2; nothing of it shows for t1.
+  expect(await rows('/api/products?select=id&expand=nested:labels&id=9')).toEqual([])
+  expect(JSON.stringify(await rows('/api/labels?expand=nested:products'))).not.toContain('t2')
+})
+
+test('goes with a cursor whose keys are not selected', async () => {
+  const first = await gateway.get('/api/orders?limit=1&sort=-placed_at&select=status&expand=customer')
+  expect(first.json.data).toEqual([{ status: 'draft', customer: expect.objectContaining({ name: 'Acme' }) }])
+  const second = await gateway.get(
+    `/api/orders?limit=1&sort=-placed_at&select=status&expand=customer&cursor=${first.json.next_cursor}`,
+  )
+  expect(second.json.data).toEqual([{ status: 'draft', customer: expect.objectContaining({ name: 'Bolt' }) }])
+})
+
+test.each([
+  [
+    'orders?expand=users',
+    'relation "users" of "orders" is ambiguous; write one of: users!approved_by, users!created_by',
+  ],
+  ['users?expand=nested:orders', 'write one of: nested:orders!approved_by, nested:orders!created_by'],
+  [
+    'orders?expand=users!nope',
+    'relation "users" of "orders" has no key "nope", or several; write one of: users!approved_by, users!created_by',
+  ],
+  ['orders?expand=order_items', 'write nested:order_items'],
+  ['orders?expand=nested:customers', 'write customers without nested:'],
+  ['orders?expand=custmers', 'did you mean "customers"?'],
+  ['orders?expand=customers,customers!customer_id', 'expand has "customers" twice'],
+  ['orders?expand=status:customers', '"status" is a column and an expanded relation'],
+  ['orders?expand=__proto__', 'has no relation "__proto__"'],
+])('%s → 400: %s', async (path, message) => {
+  const reply = await gateway.get(`/api/${path}`)
+  expect(reply.status).toBe(400)
+  expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
+})

@@ -1,0 +1,218 @@
+/** Specification 4.7 (1), 4.8, 7 and decisions 8: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { shopDatabase } from './shop.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await shopDatabase()
+  gateway = await testGateway(database.url, { toml: 'cors_allowed_origins = ["https://app.example"]' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+/** Bytes to the socket, all that comes back. */
+function raw(bytes: string | Buffer): Promise<string> {
+  const { hostname, port } = new URL(gateway.url)
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    const chunks: Buffer[] = []
+    socket.on('data', chunk => chunks.push(chunk))
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
+    socket.on('error', reject)
+  })
+}
+
+describe('headers', () => {
+  test.each(['/api/users', '/api/users/1', '/api/users?stream=true'])('%s', async path => {
+    const { headers } = await gateway.get(path)
+    expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
+    expect(headers.get('x-response-time')).toMatch(/^\d+(\.\d+)?ms$/)
+    expect(headers.get('x-cache')).toBe('MISS')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(headers.get('x-frame-options')).toBe('DENY')
+  })
+  test.each(['/api/nope', '/nowhere', '/health', '/api/_schema', '/api/users/%zz'])(
+    '%s has them as well',
+    async path => {
+      const { headers } = await gateway.get(path)
+      expect(headers.get('x-request-id')).toBeTruthy()
+      expect(headers.get('x-response-time')).toMatch(/ms$/)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('x-frame-options')).toBe('DENY')
+    },
+  )
+  test('request ids differ', async () => {
+    const replies = await Promise.all(Array.from({ length: 20 }, () => gateway.get('/health')))
+    expect(new Set(replies.map(reply => reply.headers.get('x-request-id'))).size).toBe(20)
+  })
+  test.each(['abc', 'A.b_c-9', 'x'.repeat(128)])('the valid request id "%s" is kept', async id => {
+    const reply = await gateway.get('/api/nope', { headers: { 'X-Request-Id': id } })
+    expect(reply.headers.get('x-request-id')).toBe(id)
+    expect(reply.json.error.request_id).toBe(id)
+  })
+  test.each(['', 'a b', 'x'.repeat(129), 'ü', '<script>'])('the invalid request id "%s" is replaced', async id => {
+    expect(
+      (await gateway.get('/health', { headers: { 'X-Request-Id': encodeURI(id) } })).headers.get('x-request-id'),
+    ).not.toBe(id)
+  })
+})
+
+describe('errors', () => {
+  test('the envelope has code, message, status and request_id', async () => {
+    const reply = await gateway.get('/api/nope')
+    expect(reply.json).toEqual({
+      error: {
+        code: 'NOT_FOUND',
+        message: expect.any(String),
+        status: 404,
+        request_id: reply.headers.get('x-request-id'),
+      },
+    })
+    expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  })
+  test('a database error carries sqlstate, table, column and constraint', async () => {
+    const reply = await gateway.get('/api/customers?meta=gt.%7B%7D&name=match.%5B')
+    expect(reply.status).toBe(400)
+    expect(reply.json.error).toMatchObject({
+      code: 'QUERY_ERROR',
+      details: { sqlstate: '2201B', table: null, column: null, constraint: null },
+    })
+  })
+  test.each(['PUT', 'POST', 'DELETE', 'PATCH'])('%s on a reading route → 405 with Allow', async method => {
+    for (const path of ['/health', '/api/_schema']) {
+      const reply = await gateway.get(path, { method })
+      expect(reply.status).toBe(405)
+      expect(reply.headers.get('allow')).toBe('GET, HEAD')
+      expect(reply.json.error.code).toBe('METHOD_NOT_ALLOWED')
+    }
+  })
+  test.each(['/', '/api', '/api/', '/apix/users', '/API/users', '//api/users', '/api/users/1/orders/2/x'])(
+    '%s → 404',
+    async path => {
+      expect((await gateway.get(path)).status).toBe(404)
+    },
+  )
+  test('HEAD answers the headers of GET', async () => {
+    const get = await gateway.get('/api/users')
+    const head = await gateway.get('/api/users', { method: 'HEAD' })
+    expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', String(get.text.length)])
+  })
+})
+
+describe('limits on bytes', () => {
+  test('a body of 2 MiB passes, one byte more is 413', async () => {
+    const fits = await gateway.get('/health', { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024) })
+    expect(fits.status).toBe(405)
+    const tooLarge = await gateway.get('/health', { method: 'POST', body: 'x'.repeat(2 * 1024 * 1024 + 1) })
+    expect(tooLarge.status).toBe(413)
+    expect(tooLarge.json.error).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', status: 413 })
+  })
+  test('so is a chunked one', async () => {
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const answer = await raw(
+      `POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk.repeat(33)}0\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1.1 413 /)
+  })
+  test('and the body of a GET', async () => {
+    const answer = await raw(
+      `GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 2097153\r\nConnection: close\r\n\r\n${'x'.repeat(100)}`,
+    )
+    expect(answer).toMatch(/^HTTP\/1.1 413 /)
+  })
+  test('a giant URL is answered, not the process killed', async () => {
+    const answer = await raw(`GET /api/users?${'a'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    expect(answer).toMatch(/^HTTP\/1.1 431 /)
+    expect(JSON.parse(answer.slice(answer.indexOf('{'))).error.code).toBe('PARSE_ERROR')
+  })
+  test.each([
+    '\0\0\0\0\r\n\r\n',
+    'GET\r\n\r\n',
+    'GET / HTTP/9.9\r\n\r\n',
+    'GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n',
+  ])('bytes that are no HTTP → 400', async bytes => {
+    const answer = await raw(bytes)
+    expect(answer).toMatch(/^HTTP\/1.1 400 /)
+    expect(JSON.parse(answer.slice(answer.indexOf('{'))).error).toMatchObject({ code: 'PARSE_ERROR', status: 400 })
+  })
+})
+
+describe('CORS', () => {
+  test('an allowed origin', async () => {
+    const reply = await gateway.get('/api/users', { headers: { Origin: 'https://app.example' } })
+    expect(reply.headers.get('access-control-allow-origin')).toBe('https://app.example')
+    expect(reply.headers.get('access-control-expose-headers')).toContain('X-Request-Id')
+  })
+  test('a foreign origin gets no permission', async () => {
+    const reply = await gateway.get('/api/users', { headers: { Origin: 'https://evil.example' } })
+    expect(reply.headers.get('access-control-allow-origin')).not.toBe('https://evil.example')
+    expect(reply.headers.get('access-control-allow-origin')).not.toBe('*')
+  })
+  test('the preflight needs no token', async () => {
+    const reply = await gateway.get('/api/users', {
+      as: null,
+      method: 'OPTIONS',
+      headers: {
+        Origin: 'https://app.example',
+        'Access-Control-Request-Method': 'GET',
+        'Access-Control-Request-Headers': 'authorization',
+      },
+    })
+    expect(reply.status).toBe(204)
+    expect(reply.headers.get('access-control-allow-methods')).toContain('PATCH')
+    expect(reply.headers.get('access-control-allow-headers')).toContain('authorization')
+  })
+})
+
+test('/health needs no token', async () => {
+  const reply = await gateway.get('/health', { as: null })
+  expect(reply.status).toBe(200)
+  expect(reply.json).toEqual({ status: 'ok', version: expect.stringMatching(/^\d+\.\d+\.\d+/) })
+})
+
+describe('/api/_schema', () => {
+  test('tables, columns, keys and relations', async () => {
+    const { tables } = (await gateway.get('/api/_schema')).json
+    expect(tables.order_items).toMatchObject({
+      schema: 'public',
+      name: 'order_items',
+      kind: 'table',
+      primary_key: ['order_id', 'line'],
+      columns: expect.arrayContaining([
+        {
+          name: 'quantity',
+          type: 'integer',
+          nullable: false,
+          default: null,
+          generated: null,
+          identity: null,
+          comment: null,
+        },
+      ]),
+      foreign_keys: expect.arrayContaining([
+        { name: 'order_items_order_id_fkey', columns: ['order_id'], references: { table: 'orders', columns: ['id'] } },
+      ]),
+    })
+    expect(tables.orders.columns.find((column: { name: string }) => column.name === 'status').enum).toEqual([
+      'draft',
+      'paid',
+      'shipped',
+    ])
+  })
+  test('views only where they run with the caller’s rights', async () => {
+    const { tables } = (await gateway.get('/api/_schema')).json
+    expect(tables).toHaveProperty('safe_view')
+    expect(tables).not.toHaveProperty('plain_view')
+    expect((await gateway.get('/api/plain_view')).status).toBe(404)
+    expect((await gateway.get('/api/safe_view?select=name&sort=name&limit=1')).json.data).toEqual([{ name: 'Ann' }])
+  })
+  test('needs a token like every route below /api', async () => {
+    expect((await gateway.get('/api/_schema', { as: null })).status).toBe(401)
+  })
+})

@@ -1,0 +1,88 @@
+/** A gateway for tests: the real one, in this process, on a socket of its own. */
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadConfig } from '../../src/config/load.ts'
+import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
+
+export const SECRET = 'a-secret-for-tests-of-at-least-32-bytes'
+
+export interface TestGateway {
+  readonly url: string
+  readonly gateway: Gateway
+  /** A token's text for these claims. */
+  token(claims: Partial<TokenRequest>): Promise<string>
+  /** Asks with the token of `as`, or none for null; the default has tenant `t1`. */
+  get(path: string, options?: AskOptions): Promise<Reply>
+  close(): Promise<void>
+}
+
+export interface AskOptions {
+  readonly as?: Partial<TokenRequest> | null
+  readonly headers?: Readonly<Record<string, string>>
+  readonly method?: string
+  readonly body?: string | Uint8Array<ArrayBuffer>
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The text as JSON; throws when it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by expecting it
+  readonly json: any
+}
+
+export interface GatewayOptions {
+  /** Lines of `svc.toml` below `[gateway]`, as environment cannot say everything. */
+  readonly toml?: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+export async function testGateway(databaseUrl: string, options: GatewayOptions = {}): Promise<TestGateway> {
+  const file = options.toml === undefined ? undefined : await configFile(options.toml)
+  const { config } = loadConfig({
+    file,
+    environment: {
+      DATABASE_URL: databaseUrl,
+      JWT_SECRET: SECRET,
+      SVC_BIND: '127.0.0.1:0',
+      SVC_LOG_LEVEL: 'silent',
+      ...options.environment,
+    },
+    workingDirectory: tmpdir(),
+  })
+  const gateway = await startGateway(config)
+  const token = (claims: Partial<TokenRequest>) => mintToken(SECRET, { expiresInSeconds: 600, ...claims }, Date.now())
+  return {
+    url: gateway.url,
+    gateway,
+    token,
+    async get(path, { as = { tenantId: 't1' }, headers = {}, method = 'GET', body } = {}) {
+      const authorization: Record<string, string> = as === null ? {} : { Authorization: `Bearer ${await token(as)}` }
+      const response = await fetch(gateway.url + path, {
+        method,
+        headers: { ...authorization, ...headers },
+        ...(body === undefined ? {} : { body }),
+      })
+      const text = await response.text()
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        get json() {
+          return JSON.parse(text)
+        },
+      }
+    },
+    close: () => gateway.close(),
+  }
+}
+
+async function configFile(gatewayLines: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-config-'))
+  const file = join(folder, 'svc.toml')
+  await writeFile(file, `[gateway]\n${gatewayLines}\n`)
+  return file
+}
