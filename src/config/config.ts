@@ -1,0 +1,113 @@
+/**
+ * What the process was told, checked and frozen: the form every other folder reads.
+ * `load.ts` makes it from `svc.toml` and the environment; nothing else reads either (decisions 1).
+ * Names are the keys of the file in camel case and units are those of the key; what is absent is null.
+ */
+
+export interface Config {
+  readonly gateway: GatewayConfig
+  readonly access: AccessConfig
+  readonly mcp: McpConfig
+  /** `JWT_SECRET` as it was given: null when unset, and possibly empty, which boot refuses. */
+  readonly jwtSecret: string | null
+  /** `SVC_DEV_MODE`: the headers of specification 5.2 are believed. */
+  readonly devMode: boolean
+  readonly logLevel: LogLevel
+  /** Bearer token of `/metrics` and `/health/internal`; null leaves them open (specification 5.5). */
+  readonly adminToken: string | null
+  /** Absolute path of the file that was read, or null when there was none. */
+  readonly file: string | null
+}
+
+export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+
+/**
+ * A rate, concurrency, cost or row limit of 0 means that it is off (decisions 1); limits of shape and time are never
+ * off.
+ */
+export interface GatewayConfig {
+  readonly bind: Bind
+  /** Null when neither `DATABASE_URL` nor the file names one; `svc serve` refuses to start then. */
+  readonly databaseUrl: string | null
+  readonly realtimeDatabaseUrl: string | null
+  /** At least one, without repetition; tables of the first are addressed by their bare name. */
+  readonly schemas: readonly string[]
+  readonly exposedViews: readonly string[]
+  readonly tenantColumn: string
+  readonly schemaPollSecs: number
+  readonly strict: boolean
+
+  readonly requireAuth: boolean
+  /** Already `true` under `strict` unless the file says otherwise. */
+  readonly requireExp: boolean
+  readonly jwtIssuer: string | null
+  readonly jwtAudience: string | null
+  readonly wsQueryToken: boolean
+
+  readonly corsAllowedOrigins: readonly string[]
+  /** Addresses and CIDR ranges, checked. */
+  readonly trustedProxies: readonly string[]
+
+  readonly defaultLimit: number
+  readonly maxBatchRows: number
+  readonly maxExpandDepth: number
+  readonly maxFilters: number
+  readonly maxInValues: number
+  readonly maxResultRows: number
+  readonly searchLanguage: string
+  readonly explainEndpoint: 'on' | 'admin' | 'off'
+
+  readonly rateLimitRate: number
+  readonly rateLimitBurst: number
+  readonly tenantMaxConcurrent: number
+  readonly explainMaxCost: number
+  readonly explainMaxRows: number
+  readonly roleOverrides: ReadonlyMap<string, RoleOverride>
+  readonly cache: CacheConfig
+
+  readonly maxConnections: number
+  readonly acquireTimeoutMs: number
+  readonly statementTimeoutMs: number
+  readonly drainTimeoutMs: number
+  readonly preparedStatements: boolean
+  /** Absolute path of the ES module of `gss_provider=callback` or `custom`. */
+  readonly gssModule: string | null
+
+  readonly policyPath: string | null
+  readonly allowListPath: string | null
+  readonly rpcRequireSchemaQualified: boolean
+  readonly rpcAllowlistPath: string | null
+  readonly rpcSignatureCheck: boolean
+  readonly eventsPath: string | null
+  /** Addresses and CIDR ranges that webhooks may reach although they are private. */
+  readonly webhookAllow: readonly string[]
+}
+
+export interface Bind {
+  /** As written, an IPv6 address without its brackets. */
+  readonly host: string
+  /** 0 asks the system for a free one. */
+  readonly port: number
+}
+
+/** Null: the role has the general limit. */
+export interface RoleOverride {
+  readonly explainMaxCost: number | null
+  readonly explainMaxRows: number | null
+}
+
+export interface CacheConfig {
+  readonly enabled: boolean
+  readonly maxEntries: number
+  readonly ttlSecs: number
+}
+
+export interface AccessConfig {
+  readonly enabled: boolean
+  /** Absolute path of the native policy file; never null when `enabled`. */
+  readonly path: string | null
+}
+
+export interface McpConfig {
+  readonly bind: Bind
+}

@@ -1,0 +1,37 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
+import { expect, test } from 'vitest'
+import { expand } from './expand.ts'
+
+const environment = { HOST: 'db', EMPTY: '', DOLLAR: '${HOST}' }
+
+test.each([
+  ['plain text', 'plain text', false],
+  ['postgres://${HOST}:5432/x', 'postgres://db:5432/x', true],
+  ['${HOST}${HOST}', 'dbdb', true],
+  ['${EMPTY}', '', true],
+  ['${EMPTY:-else}', 'else', true],
+  ['${MISSING:-else}', 'else', true],
+  ['${MISSING:-}', '', true],
+  ['${MISSING:-a:-b $x}', 'a:-b $x', true],
+  ['$HOST costs $5 {x}', '$HOST costs $5 {x}', false],
+  ['$${HOST}', '${HOST}', false],
+  // What was put in is not looked at again: a password may hold anything.
+  ['${DOLLAR}', '${HOST}', true],
+])('%s', (text, result, expanded) => {
+  expect(expand(text, environment)).toEqual({ text: result, expanded, problems: [] })
+})
+
+test('every variable that is missing is named', () => {
+  expect(expand('${A}${B}', environment).problems).toEqual([
+    'the environment variable A is not set: set it or write ${A:-default}',
+    'the environment variable B is not set: set it or write ${B:-default}',
+  ])
+})
+
+test.each(['${}', '${1A}', '${A B}', '${A-x}', '${A', 'x${'])('%s is not a reference', text => {
+  expect(expand(text, environment).problems).toEqual([expect.stringContaining('is not a reference: expected ${NAME}')])
+})
+
+test('names of Object.prototype are not variables', () => {
+  expect(expand('${constructor}', environment).problems).toHaveLength(1)
+})

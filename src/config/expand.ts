@@ -1,0 +1,39 @@
+/** `${NAME}` and `${NAME:-default}` in the string values of the file (decisions 1). */
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface Expansion {
+  readonly text: string
+  /** Something of the text came from the environment. */
+  readonly expanded: boolean
+  /** One sentence for each reference that could not be followed. */
+  readonly problems: readonly string[]
+}
+
+/** `$${` is a literal `${`; otherwise what stands between the braces. */
+const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g
+const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
+
+/** As in a shell, the default also stands in for a variable that is empty. What is put in is not expanded again. */
+export function expand(text: string, environment: Environment): Expansion {
+  const problems: string[] = []
+  let expanded = false
+  const result = text.replace(REFERENCE, (reference, inside: string | undefined, close: string | undefined) => {
+    if (inside === undefined) return '${'
+    expanded = true
+    const [, name, fallback] = NAME_AND_DEFAULT.exec(inside) ?? []
+    if (name === undefined || close === '') {
+      problems.push(
+        `${reference} is not a reference: expected \${NAME} or \${NAME:-default}, or $\${ for the text itself`,
+      )
+      return ''
+    }
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined
+    if (value === undefined && fallback === undefined) {
+      problems.push(`the environment variable ${name} is not set: set it or write \${${name}:-default}`)
+      return ''
+    }
+    return fallback === undefined ? (value ?? '') : value || fallback
+  })
+  return { text: result, expanded, problems }
+}

@@ -1,0 +1,29 @@
+/** What is right in itself but not what somebody who wrote it will expect: for boot and `svc check`. */
+import type { LoadedConfig } from './load.ts'
+import { FEATURES } from './settings.ts'
+
+export interface ConfigFinding {
+  readonly level: 'warning' | 'error'
+  readonly message: string
+  readonly fix: string
+}
+
+/**
+ * Keys that were given although this version does not have their feature. Mostly a warning; a policy that does not
+ * protect what its author believes it protects is an error, which `svc check` and `strict` do not pass over.
+ */
+export function unbuiltFindings({ given }: Pick<LoadedConfig, 'given'>): readonly ConfigFinding[] {
+  return given.flatMap(({ setting, written }) => {
+    const { title, built } = FEATURES[setting.feature]
+    if (built) return []
+    const line = written.lineOf(null)
+    const place = line === null ? written.source : `${written.source}:${line}`
+    return [
+      {
+        level: setting.feature === 'policies' ? 'error' : 'warning',
+        message: `${place}: ${written.key} is accepted, but this version does not have the feature yet (${title}): it has no effect.`,
+        fix: 'Remove it, or keep it for the version that has it.',
+      },
+    ]
+  })
+}

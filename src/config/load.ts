@@ -1,0 +1,155 @@
+/**
+ * Reads `svc.toml` and the environment into a `Config`, or reports everything that is wrong with them at once
+ * (decisions 1). The file is `--config`, else `SVC_CONFIG`, else `./svc.toml` where it exists; the environment beats
+ * the file.
+ */
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Config, RoleOverride } from './config.ts'
+import type { Environment } from './expand.ts'
+import { ConfigError, type Problem } from './problem.ts'
+import { ACCESS, CACHE, GATEWAY, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
+import { isTable, readTomlFile, type TomlFile, valueAt } from './toml-file.ts'
+import { unknownKeys } from './unknown-keys.ts'
+import {
+  expandWritten,
+  parseWritten,
+  problemOf,
+  type Report,
+  type Written,
+  writtenInEnvironment,
+  writtenInFile,
+} from './written.ts'
+
+export interface LoadOptions {
+  /** `--config FILE`. */
+  readonly file?: string | undefined
+  readonly environment: Environment
+  /** Where a relative name of the file itself begins. */
+  readonly workingDirectory: string
+}
+
+export interface LoadedConfig {
+  readonly config: Config
+  /** The settings that somebody gave, as opposed to defaults, in the order of the table. */
+  readonly given: readonly Given[]
+}
+
+export interface Given {
+  readonly setting: Setting<unknown>
+  readonly written: Written
+}
+
+const FILE_NAME = 'svc.toml'
+
+/** Throws `ConfigError` with all problems. */
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const problems: Problem[] = []
+  const given: Given[] = []
+  const report: Report = problem => problems.push(problem)
+  const name = fileName(options)
+  const file = name === null ? null : readTomlFile(name, options.workingDirectory, report)
+
+  const read: Read = (setting, role) => {
+    const inFile = file === null ? null : readFromFile(setting, role, file, options.environment, report)
+    const inEnvironment = writtenInEnvironment(setting, options.environment, options.workingDirectory)
+    const written = inEnvironment ?? inFile
+    if (written !== null) given.push({ setting, written })
+    // What the environment overrides is checked all the same: it would be wrong on the day the variable is not set.
+    const fromFile = inFile === null ? null : parseWritten(inFile, setting, report)
+    const fromEnvironment = inEnvironment === null ? null : parseWritten(inEnvironment, setting, report)
+    return Object.freeze(fromEnvironment ?? fromFile ?? setting.default)
+  }
+
+  const config = readConfig(read, file, given)
+  if (file !== null) for (const problem of unknownKeys(file)) report(problem)
+  // A file that could not be read says nothing; what it lacks is not worth a second complaint.
+  if (problems.length === 0) for (const problem of contradictions(config, given)) report(problem)
+  for (const problem of unreadableFiles(config, given)) report(problem)
+  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
+  return { config, given }
+}
+
+type Read = <T>(setting: Setting<T>, role: string) => T
+
+function fileName(options: LoadOptions): string | null {
+  const named = options.file ?? (options.environment.SVC_CONFIG || undefined)
+  if (named !== undefined) return named
+  return existsSync(resolve(options.workingDirectory, FILE_NAME)) ? FILE_NAME : null
+}
+
+/** By key or by alias; both is a contradiction even where they agree. */
+function readFromFile(
+  setting: Setting<unknown>,
+  role: string,
+  file: TomlFile,
+  environment: Environment,
+  report: Report,
+): Written | null {
+  const [written, again] = writtenInFile(setting, role, file)
+  if (written === undefined) return null
+  if (again !== undefined) report(problemOf(again, `means the same as ${written.key}, which is given too: remove one`))
+  return expandWritten(written, setting, environment, report)
+}
+
+function readConfig(read: Read, file: TomlFile | null, given: readonly Given[]): Config {
+  const process = readTable(PROCESS, read)
+  const gateway = readTable(GATEWAY, read)
+  const saysRequireExp = given.some(({ setting }) => setting === GATEWAY.requireExp)
+  return Object.freeze({
+    ...process,
+    gateway: Object.freeze({
+      ...gateway,
+      requireExp: saysRequireExp ? gateway.requireExp : gateway.strict,
+      cache: readTable(CACHE, read),
+      roleOverrides: readRoleOverrides(read, file),
+    }),
+    access: readTable(ACCESS, read),
+    mcp: readTable(MCP, read),
+    file: file?.path ?? null,
+  })
+}
+
+function readTable<T extends object>(table: Table<T>, read: Read, role = ''): Readonly<T> {
+  const fields = Object.entries(table) as [string, Setting<unknown>][]
+  return Object.freeze(Object.fromEntries(fields.map(([field, setting]) => [field, read(setting, role)]))) as T
+}
+
+function readRoleOverrides(read: Read, file: TomlFile | null): ReadonlyMap<string, RoleOverride> {
+  const roles = file === null ? undefined : valueAt(file.root, ['gateway', 'role_overrides'])
+  if (!isTable(roles)) return new Map()
+  return new Map(Object.keys(roles).map(role => [role, readTable(ROLE_OVERRIDE, read, role)]))
+}
+
+/** What is wrong between settings that are each right. */
+function contradictions(config: Config, given: readonly Given[]): readonly Problem[] {
+  if (!config.access.enabled || config.access.path !== null) return []
+  const written = given.find(({ setting }) => setting === ACCESS.enabled)?.written
+  return written === undefined ? [] : [problemOf(written, 'needs access.path, the file with the policy')]
+}
+
+/** Every file that is named has to be there at start-up – but for the policy that is switched off. */
+function unreadableFiles(config: Config, given: readonly Given[]): readonly Problem[] {
+  return given.flatMap(({ setting, written }) => {
+    if (setting.kind.namesFile !== true || typeof written.value !== 'string') return []
+    if (setting === ACCESS.path && !config.access.enabled) return []
+    const reason = whyUnreadable(resolve(written.folder, written.value))
+    return reason === null ? [] : [problemOf(written, `expected a file that can be read: ${reason}`)]
+  })
+}
+
+function whyUnreadable(path: string): string | null {
+  try {
+    accessSync(path, constants.R_OK)
+    return statSync(path).isFile() ? null : `${path} is no file`
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** The file from top to bottom, then the environment. */
+function byPlace(one: Problem, other: Problem): number {
+  return (
+    Number(one.source === 'environment') - Number(other.source === 'environment') || (one.line ?? 0) - (other.line ?? 0)
+  )
+}

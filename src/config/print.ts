@@ -1,0 +1,66 @@
+/**
+ * The effective configuration as TOML, for `svc check --print`: what could be pasted into `svc.toml`, but for the
+ * secrets.
+ */
+import type { Bind, Config } from './config.ts'
+import { MASK, maskDatabaseUrl } from './mask.ts'
+import { ACCESS, CACHE, GATEWAY, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
+
+export function printConfig(config: Config): string {
+  const overrides = [...config.gateway.roleOverrides].map(([role, override]) =>
+    section(`gateway.role_overrides.${JSON.stringify(role)}`, lines(ROLE_OVERRIDE, override)),
+  )
+  return [
+    ...comments(config),
+    section('gateway', [...lines(PROCESS, config), ...lines(GATEWAY, config.gateway)]),
+    section('gateway.cache', lines(CACHE, config.gateway.cache)),
+    ...overrides,
+    section('access', lines(ACCESS, config.access)),
+    section('mcp', lines(MCP, config.mcp)),
+  ].join('\n')
+}
+
+/** What only the environment says has no key. */
+function comments(config: Config): readonly string[] {
+  return (Object.entries(PROCESS) as [keyof typeof PROCESS, Setting<unknown>][])
+    .filter(([, setting]) => setting.key === null)
+    .map(([field, setting]) => `# ${setting.environment} = ${printValue(config[field], setting) ?? 'not set'}`)
+}
+
+function section(name: string, content: readonly string[]): string {
+  return `\n[${name}]\n${content.join('\n')}`
+}
+
+/** What is not set has no form in TOML: it becomes a comment. */
+function lines<T>(table: Table<T>, values: T): readonly string[] {
+  return (Object.entries(table) as [keyof T, Setting<unknown>][])
+    .filter(([, setting]) => setting.key !== null)
+    .map(([field, setting]) => {
+      const name = setting.key?.split('.').at(-1)
+      const value = printValue(values[field], setting)
+      return value === null ? `# ${name} is not set` : `${name} = ${value}`
+    })
+}
+
+function printValue(value: unknown, setting: Setting<unknown>): string | null {
+  if (value === null) return null
+  if (setting.secret !== true) return printPlain(value)
+  return JSON.stringify(setting.kind === GATEWAY.databaseUrl.kind ? maskDatabaseUrl(value as string) : MASK)
+}
+
+/** A JSON text of these is a TOML text too. */
+export function printPlain(value: unknown): string {
+  return isBind(value)
+    ? JSON.stringify(printBind(value))
+    : Array.isArray(value)
+      ? `[${value.map(printPlain).join(', ')}]`
+      : JSON.stringify(value)
+}
+
+function isBind(value: unknown): value is Bind {
+  return typeof value === 'object' && value !== null && 'host' in value && 'port' in value
+}
+
+export function printBind({ host, port }: Bind): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { printReference } from './reference.ts'
+import { SETTINGS } from './settings.ts'
+
+/** Out of date? `npx vitest run src/config/reference.test.ts -u` writes it anew. */
+test('docs/reference/configuration.md says what the table of settings says', async () => {
+  await expect(printReference()).toMatchFileSnapshot('../../docs/reference/configuration.md')
+})
+
+test('every key and every variable is in it', () => {
+  const page = printReference()
+  for (const { key, alias, environment } of SETTINGS) {
+    for (const name of [key, alias, environment]) if (name) expect(page).toContain(`\`${name}\``)
+  }
+})
+
+test('a row', () => {
+  expect(printReference()).toContain(
+    '| `gateway.acquire_timeout_ms` | `5000` ms | an integer from 1 to 2147483647 | How long a request waits for a connection; then 503 `UNAVAILABLE`. |',
+  )
+})

@@ -1,0 +1,66 @@
+/**
+ * `docs/reference/configuration.md`, written from the table of settings. `reference.test.ts` compares, and rewrites
+ * with `-u`.
+ */
+import { printPlain } from './print.ts'
+import { FEATURES, type Feature, SETTINGS, type Setting } from './settings.ts'
+
+export function printReference(): string {
+  const features = Object.keys(FEATURES) as Feature[]
+  return `${HEAD}\n${features.map(featureSection).join('\n')}`
+}
+
+const HEAD = `# Configuration
+
+<!-- Written from src/config/settings.ts by \`npx vitest run src/config/reference.test.ts -u\`; edit that table, not this page. -->
+
+The file is \`--config FILE\`, else \`SVC_CONFIG\`, else \`./svc.toml\` where it exists; without a file every setting has its default.
+An environment variable beats the file. An empty variable counts as not set, except \`JWT_SECRET\` and \`SVC_ADMIN_TOKEN\`, which are refused when empty.
+
+- \`\${NAME}\` in a string is replaced by that environment variable, \`\${NAME:-default}\` by the default when the variable is not set or
+  empty, and \`$\${\` stands for \`\${\` itself. Such a string may stand where a number or a flag is expected: \`max_connections = "\${POOL:-10}"\`.
+- Relative paths are relative to the folder of the file.
+- Start-up fails on an unknown key, a wrong type, a value out of bounds or a file that cannot be read, and reports all of them at once, each with file, line, key
+  and what was expected. \`svc check\` does the same without starting, and \`svc check --print\` shows the effective settings without secrets.
+- A key of a feature that this version does not have yet is accepted, checked and without effect; \`svc check\` names those that are set.
+- A rate, concurrency, cost or row limit of \`0\` is switched off. The body limit is 2 MiB and has no key.
+
+\`\`\`toml
+[gateway]
+database_url = "\${DATABASE_URL}"
+bind = "127.0.0.1:8080"
+schemas = ["public", "sales"]
+cors_allowed_origins = ["https://app.example.com"]
+
+[gateway.cache]
+enabled = true
+
+[gateway.role_overrides.analyst]
+explain_max_cost = 5_000_000
+
+[access]
+enabled = true
+path = "access.toml"
+\`\`\`
+`
+
+function featureSection(feature: Feature): string {
+  const { title, built } = FEATURES[feature]
+  const rows = SETTINGS.filter(setting => setting.feature === feature).map(row)
+  const note = built ? '' : 'Not in this version yet: these keys are accepted and do nothing.\n\n'
+  return `## ${title}\n\n${note}| Key | Default | Expected | Meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`
+}
+
+function row(setting: Setting<unknown>): string {
+  const alias = setting.alias === undefined ? [] : [`\`${setting.alias}\``]
+  const variable = setting.environment === undefined ? [] : [`env \`${setting.environment}\``]
+  const names = [...(setting.key === null ? [] : [`\`${setting.key}\``]), ...alias, ...variable].join('<br>')
+  const value =
+    setting.default === null
+      ? 'none'
+      : `\`${printPlain(setting.default)}\`${setting.unit === undefined ? '' : ` ${setting.unit}`}`
+  const secret = setting.secret === true ? ' Secret: never printed.' : ''
+  return `| ${names} | ${value} | ${cell(setting.kind.expected)} | ${cell(setting.description)}${secret} |`
+}
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { ACCESS, CACHE, FEATURES, GATEWAY, MCP, PROCESS, ROLE_OVERRIDE, SETTINGS, type Setting } from './settings.ts'
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+test.each([
+  ['gateway.', PROCESS],
+  ['gateway.', GATEWAY],
+  ['gateway.cache.', CACHE],
+  ['gateway.role_overrides.<role>.', ROLE_OVERRIDE],
+  ['access.', ACCESS],
+  ['mcp.', MCP],
+])('a key under %s is its field in snake case', (prefix, table) => {
+  for (const [field, setting] of Object.entries(table) as [string, Setting<unknown>][]) {
+    if (setting.key !== null) expect(setting.key).toBe(`${prefix}${snakeCase(field)}`)
+  }
+})
+
+test('every key of the specification and the decisions has a row', () => {
+  const gateway = `acquire_timeout_ms admin_token allow_list_path bind cors_allowed_origins database_url default_limit drain_timeout_ms
+    events_path explain_endpoint explain_max_cost explain_max_rows exposed_views gss_module jwt_audience jwt_issuer log_level max_batch_rows max_connections
+    max_expand_depth max_filters max_in_values max_result_rows policy_path prepared_statements rate_limit_burst rate_limit_rate
+    realtime_database_url require_auth require_exp rpc_allowlist_path rpc_require_schema_qualified rpc_signature_check schema_poll_secs
+    schemas search_language statement_timeout_ms strict tenant_column tenant_max_concurrent trusted_proxies webhook_allow ws_query_token`
+  const keys = SETTINGS.flatMap(({ key }) => key ?? [])
+  expect(keys.filter(key => /^gateway\.[^.]+$/.test(key)).toSorted()).toEqual(
+    gateway.split(/\s+/).map(name => `gateway.${name}`),
+  )
+  expect(keys.filter(key => !/^gateway\.[^.]+$/.test(key))).toEqual([
+    'gateway.cache.enabled',
+    'gateway.cache.max_entries',
+    'gateway.cache.ttl_secs',
+    'gateway.role_overrides.<role>.explain_max_cost',
+    'gateway.role_overrides.<role>.explain_max_rows',
+    'access.enabled',
+    'access.path',
+    'mcp.bind',
+  ])
+})
+
+test('keys and environment variables are each used once', () => {
+  const names = SETTINGS.flatMap(({ key, alias, environment }) => [key, alias, environment]).filter(
+    name => typeof name === 'string',
+  )
+  expect(new Set(names).size).toBe(names.length)
+})
+
+test('defaults are values that the kind itself would take', () => {
+  for (const { kind, default: value, key } of SETTINGS) {
+    if (value === null) continue
+    const written = typeof value === 'object' && 'host' in value ? '127.0.0.1:1' : value
+    expect([key, () => kind.parse(written, '/')]).toEqual([
+      key,
+      expect.toSatisfy((parse: () => unknown) => parse() !== undefined),
+    ])
+  }
+})
+
+test('every feature has a setting', () => {
+  const used = new Set(SETTINGS.map(({ feature }) => feature))
+  expect([...used].toSorted()).toEqual(Object.keys(FEATURES).toSorted())
+})

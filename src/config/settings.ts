@@ -1,0 +1,516 @@
+/**
+ * The table of settings. It drives the loader, `docs/reference/configuration.md`, the printed configuration and `svc
+ * check`: a key exists when it has a row here, and the compiler sees to it that every field of `Config` has exactly
+ * one.
+ */
+import type { AccessConfig, CacheConfig, Config, GatewayConfig, McpConfig, RoleOverride } from './config.ts'
+import {
+  bind,
+  choice,
+  databaseUrl,
+  decimal,
+  flag,
+  integer,
+  type Kind,
+  names,
+  networks,
+  origins,
+  path,
+  schemaNames,
+  secretText,
+  text,
+} from './kinds.ts'
+
+export interface Setting<T> {
+  /** As in the file, dotted; null for what only the environment says. `<role>` stands for any name. */
+  readonly key: string | null
+  /** Another key for the same thing. */
+  readonly alias?: string
+  /** Beats the file. */
+  readonly environment?: string
+  readonly kind: Kind<NonNullable<T>>
+  readonly default: T
+  readonly unit?: string
+  /** Never printed. */
+  readonly secret?: true
+  /** An empty variable counts as given: a secret that should have been there must not be missing silently. */
+  readonly emptyCounts?: true
+  readonly feature: Feature
+  /** For the reference; Markdown, one paragraph. */
+  readonly description: string
+}
+
+export type Table<T> = { readonly [K in keyof T]: Setting<T[K]> }
+
+/** What the settings are for. One that is not built takes its keys, and `svc check` says that they do nothing yet. */
+export const FEATURES = {
+  process: { title: 'Process', built: true },
+  database: { title: 'Database connection', built: true },
+  schema: { title: 'What is published', built: true },
+  identity: { title: 'Identity', built: true },
+  http: { title: 'HTTP', built: true },
+  reads: { title: 'Reads', built: true },
+  writes: { title: 'Writes', built: false },
+  explain: { title: 'Explain endpoint', built: false },
+  functions: { title: 'Stored functions', built: false },
+  limits: { title: 'Limits', built: false },
+  cost: { title: 'Cost guard', built: false },
+  cache: { title: 'Result cache', built: false },
+  policies: { title: 'Access policies', built: false },
+  realtime: { title: 'Realtime', built: false },
+  webhooks: { title: 'Webhooks', built: false },
+  kerberos: { title: 'Kerberos', built: false },
+  internal: { title: 'Internal endpoints', built: false },
+  tools: { title: 'Tool server', built: false },
+} as const
+
+export type Feature = keyof typeof FEATURES
+
+/** The longest wait Node's timers and PostgreSQL's `statement_timeout` can both express. */
+const MS_MAX = 2_147_483_647
+const COUNT_MAX = 2_147_483_647
+
+export const PROCESS: Table<Pick<Config, 'jwtSecret' | 'devMode' | 'logLevel' | 'adminToken'>> = {
+  jwtSecret: {
+    key: null,
+    environment: 'JWT_SECRET',
+    kind: secretText,
+    default: null,
+    secret: true,
+    emptyCounts: true,
+    feature: 'identity',
+    description:
+      'The HS256 secret that tokens are verified with. At least 32 bytes: shorter is a warning, empty is refused. It is never read from the file.',
+  },
+  devMode: {
+    key: null,
+    environment: 'SVC_DEV_MODE',
+    kind: flag,
+    default: false,
+    feature: 'identity',
+    description:
+      'Development mode: `x-user-id`, `x-user-role` and `x-tenant-id` are believed when there is no token. Starts only on a loopback address and with `JWT_SECRET` set. It is never read from the file.',
+  },
+  logLevel: {
+    key: 'gateway.log_level',
+    environment: 'SVC_LOG_LEVEL',
+    kind: choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    default: 'info',
+    feature: 'process',
+    description: 'The least severe log line that is written.',
+  },
+  adminToken: {
+    key: 'gateway.admin_token',
+    environment: 'SVC_ADMIN_TOKEN',
+    kind: text,
+    default: null,
+    secret: true,
+    emptyCounts: true,
+    feature: 'internal',
+    description: 'When set, `/metrics` and `/health/internal` require it as `Authorization: Bearer`.',
+  },
+}
+
+export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
+  bind: {
+    key: 'gateway.bind',
+    environment: 'SVC_BIND',
+    kind: bind,
+    default: { host: '127.0.0.1', port: 8080 },
+    feature: 'process',
+    description: 'Where the gateway listens. An IPv6 address stands in brackets; port 0 takes a free one.',
+  },
+  drainTimeoutMs: {
+    key: 'gateway.drain_timeout_ms',
+    kind: integer(0, MS_MAX),
+    default: 10_000,
+    unit: 'ms',
+    feature: 'process',
+    description: 'How long requests in flight may take to finish after SIGTERM or SIGINT; then they are cut off.',
+  },
+  strict: {
+    key: 'gateway.strict',
+    kind: flag,
+    default: false,
+    feature: 'process',
+    description:
+      'Refuse to start where boot would only warn: superuser or BYPASSRLS role, tenant table without forced row-level security, short secret, view that is not `security_invoker`, PostgreSQL with known holes. Also turns on `require_exp`.',
+  },
+
+  databaseUrl: {
+    key: 'gateway.database_url',
+    environment: 'DATABASE_URL',
+    kind: databaseUrl,
+    default: null,
+    secret: true,
+    feature: 'database',
+    description:
+      '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and `sslkey` are relative to the file that says them.',
+  },
+  maxConnections: {
+    key: 'gateway.max_connections',
+    kind: integer(1, 1_000),
+    default: 10,
+    feature: 'database',
+    description: 'Connections in the pool.',
+  },
+  acquireTimeoutMs: {
+    key: 'gateway.acquire_timeout_ms',
+    kind: integer(1, MS_MAX),
+    default: 5_000,
+    unit: 'ms',
+    feature: 'database',
+    description: 'How long a request waits for a connection; then 503 `UNAVAILABLE`.',
+  },
+  statementTimeoutMs: {
+    key: 'gateway.statement_timeout_ms',
+    kind: integer(1, MS_MAX),
+    default: 30_000,
+    unit: 'ms',
+    feature: 'database',
+    description:
+      'How long a statement may run; then it is cancelled and the answer is 408 `TIMEOUT`. It cannot be switched off.',
+  },
+  preparedStatements: {
+    key: 'gateway.prepared_statements',
+    kind: flag,
+    default: true,
+    feature: 'database',
+    description: 'Keep statements prepared on each connection. `false` for transaction poolers that cannot.',
+  },
+  gssModule: {
+    key: 'gateway.gss_module',
+    kind: path,
+    default: null,
+    feature: 'kerberos',
+    description: 'ES module that exports `step`, for `gss_provider=callback` and `custom`.',
+  },
+
+  schemas: {
+    key: 'gateway.schemas',
+    kind: schemaNames,
+    default: ['public'],
+    feature: 'schema',
+    description:
+      'Schemas whose tables are published. Tables of the first have their bare name, those of the others `schema.table`.',
+  },
+  exposedViews: {
+    key: 'gateway.exposed_views',
+    kind: names,
+    default: [],
+    feature: 'schema',
+    description:
+      'Views and materialised views to publish although they are not `security_invoker`, named like resources. They show every row their owner may see.',
+  },
+  tenantColumn: {
+    key: 'gateway.tenant_column',
+    kind: text,
+    default: 'tenant_id',
+    feature: 'schema',
+    description: 'The column that makes a table a tenant table; those must have forced row-level security.',
+  },
+  schemaPollSecs: {
+    key: 'gateway.schema_poll_secs',
+    kind: integer(1, 86_400),
+    default: 60,
+    unit: 's',
+    feature: 'schema',
+    description: 'How often the catalogue is looked at for changes that no `NOTIFY svc_schema` announced.',
+  },
+
+  requireAuth: {
+    key: 'gateway.require_auth',
+    kind: flag,
+    default: true,
+    feature: 'identity',
+    description:
+      'A request without a token is refused with 401. With `false` it is `anonymous` and has empty settings.',
+  },
+  requireExp: {
+    key: 'gateway.require_exp',
+    kind: flag,
+    default: false,
+    feature: 'identity',
+    description: 'Refuse tokens that never expire. `true` under `strict` unless said otherwise.',
+  },
+  jwtIssuer: {
+    key: 'gateway.jwt_issuer',
+    kind: text,
+    default: null,
+    feature: 'identity',
+    description: "The issuer that a token's `iss` must name.",
+  },
+  jwtAudience: {
+    key: 'gateway.jwt_audience',
+    kind: text,
+    default: null,
+    feature: 'identity',
+    description: "The audience that a token's `aud` must name or contain.",
+  },
+
+  corsAllowedOrigins: {
+    key: 'gateway.cors_allowed_origins',
+    kind: origins,
+    default: [],
+    feature: 'http',
+    description: 'Origins whose pages may call the API from a browser; `["*"]` for any, empty for none.',
+  },
+  trustedProxies: {
+    key: 'gateway.trusted_proxies',
+    kind: networks,
+    default: [],
+    feature: 'limits',
+    description:
+      'Addresses and CIDR ranges of proxies in front; `X-Forwarded-For` is believed, right to left, through these alone.',
+  },
+
+  defaultLimit: {
+    key: 'gateway.default_limit',
+    kind: integer(1, 1_000_000),
+    default: 50,
+    unit: 'rows',
+    feature: 'reads',
+    description: 'Page size of a list that names none.',
+  },
+  maxResultRows: {
+    key: 'gateway.max_result_rows',
+    kind: integer(0, COUNT_MAX),
+    default: 10_000,
+    unit: 'rows',
+    feature: 'reads',
+    description: 'Most rows one query answers; a larger `limit` is lowered to it. `0` switches it off.',
+  },
+  maxExpandDepth: {
+    key: 'gateway.max_expand_depth',
+    kind: integer(1, 16),
+    default: 4,
+    feature: 'reads',
+    description: 'How deep `expand` may nest.',
+  },
+  maxFilters: {
+    key: 'gateway.max_filters',
+    kind: integer(1, 10_000),
+    default: 64,
+    feature: 'reads',
+    description: 'Conditions in one request.',
+  },
+  maxInValues: {
+    key: 'gateway.max_in_values',
+    kind: integer(1, 1_000_000),
+    default: 1_000,
+    feature: 'reads',
+    description: 'Elements of one `in` list.',
+  },
+  searchLanguage: {
+    key: 'gateway.search_language',
+    kind: text,
+    default: 'english',
+    feature: 'reads',
+    description: "PostgreSQL's text search configuration for `search` and `fts`.",
+  },
+  explainEndpoint: {
+    key: 'gateway.explain_endpoint',
+    kind: choice('on', 'admin', 'off'),
+    default: 'on',
+    feature: 'explain',
+    description:
+      '`/api/{table}/_explain` for everybody who may read the table, only with the admin token, or not at all.',
+  },
+
+  maxBatchRows: {
+    key: 'gateway.max_batch_rows',
+    kind: integer(0, COUNT_MAX),
+    default: 10_000,
+    unit: 'rows',
+    feature: 'writes',
+    description: 'Rows in one batch create; more is 413. `0` switches it off.',
+  },
+
+  rateLimitRate: {
+    key: 'gateway.rate_limit_rate',
+    kind: decimal(0, 1_000_000),
+    default: 500,
+    unit: 'requests/s',
+    feature: 'limits',
+    description: 'Tokens refilled per second and client address. `0` switches the rate limit off.',
+  },
+  rateLimitBurst: {
+    key: 'gateway.rate_limit_burst',
+    kind: integer(0, 10_000_000),
+    default: 1_000,
+    unit: 'requests',
+    feature: 'limits',
+    description: 'Most tokens one client address can have. `0` switches the rate limit off.',
+  },
+  tenantMaxConcurrent: {
+    key: 'gateway.tenant_max_concurrent',
+    kind: integer(0, 100_000),
+    default: 32,
+    unit: 'requests',
+    feature: 'limits',
+    description: 'Requests of one tenant at a time. `0` switches the gate off.',
+  },
+
+  explainMaxCost: {
+    key: 'gateway.explain_max_cost',
+    kind: decimal(0, 1e15),
+    default: 100_000,
+    feature: 'cost',
+    description: "Highest cost that PostgreSQL's planner may estimate for a read. `0` switches it off.",
+  },
+  explainMaxRows: {
+    key: 'gateway.explain_max_rows',
+    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    default: 1_000_000,
+    unit: 'rows',
+    feature: 'cost',
+    description:
+      'Highest number of rows that the planner may estimate for any node below the limit. `0` switches it off.',
+  },
+
+  policyPath: {
+    key: 'gateway.policy_path',
+    alias: 'gateway.policy',
+    kind: path,
+    default: null,
+    feature: 'policies',
+    description: 'The legacy route policy, YAML.',
+  },
+  allowListPath: {
+    key: 'gateway.allow_list_path',
+    kind: path,
+    default: null,
+    feature: 'policies',
+    description: 'The query allow-list: shapes that are not in it are refused with 403.',
+  },
+
+  rpcRequireSchemaQualified: {
+    key: 'gateway.rpc_require_schema_qualified',
+    kind: flag,
+    default: false,
+    feature: 'functions',
+    description: 'Functions are called as `schema.function` only.',
+  },
+  rpcAllowlistPath: {
+    key: 'gateway.rpc_allowlist_path',
+    kind: path,
+    default: null,
+    feature: 'functions',
+    description: 'One function a line, `#` comments; others are refused with 403.',
+  },
+  rpcSignatureCheck: {
+    key: 'gateway.rpc_signature_check',
+    kind: flag,
+    default: true,
+    feature: 'functions',
+    description:
+      'Named arguments must be those of a signature, and PostgreSQL is asked to parse the call before it runs.',
+  },
+
+  wsQueryToken: {
+    key: 'gateway.ws_query_token',
+    kind: flag,
+    default: false,
+    feature: 'realtime',
+    description: '`/ws` also takes the token as `?access_token=`. It ends up in logs of proxies.',
+  },
+  realtimeDatabaseUrl: {
+    key: 'gateway.realtime_database_url',
+    kind: databaseUrl,
+    default: null,
+    secret: true,
+    feature: 'realtime',
+    description: 'A direct connection for `LISTEN` when `database_url` goes through a transaction pooler.',
+  },
+
+  eventsPath: {
+    key: 'gateway.events_path',
+    kind: path,
+    default: null,
+    feature: 'webhooks',
+    description: 'Event triggers, YAML.',
+  },
+  webhookAllow: {
+    key: 'gateway.webhook_allow',
+    kind: networks,
+    default: [],
+    feature: 'webhooks',
+    description: 'Private addresses and CIDR ranges that webhooks may reach.',
+  },
+}
+
+export const CACHE: Table<CacheConfig> = {
+  enabled: {
+    key: 'gateway.cache.enabled',
+    kind: flag,
+    default: false,
+    feature: 'cache',
+    description: 'Keep answers of reads.',
+  },
+  maxEntries: {
+    key: 'gateway.cache.max_entries',
+    kind: integer(1, 10_000_000),
+    default: 1_000,
+    feature: 'cache',
+    description: 'Answers kept; the one unused for longest goes first.',
+  },
+  ttlSecs: {
+    key: 'gateway.cache.ttl_secs',
+    kind: integer(1, 86_400),
+    default: 60,
+    unit: 's',
+    feature: 'cache',
+    description: 'How long an answer is kept.',
+  },
+}
+
+export const ROLE_OVERRIDE: Table<RoleOverride> = {
+  explainMaxCost: {
+    key: 'gateway.role_overrides.<role>.explain_max_cost',
+    kind: GATEWAY.explainMaxCost.kind,
+    default: null,
+    feature: 'cost',
+    description: '`explain_max_cost` for callers of this role.',
+  },
+  explainMaxRows: {
+    key: 'gateway.role_overrides.<role>.explain_max_rows',
+    kind: GATEWAY.explainMaxRows.kind,
+    default: null,
+    unit: 'rows',
+    feature: 'cost',
+    description: '`explain_max_rows` for callers of this role.',
+  },
+}
+
+export const ACCESS: Table<AccessConfig> = {
+  enabled: {
+    key: 'access.enabled',
+    kind: flag,
+    default: false,
+    feature: 'policies',
+    description: 'Check every request against the native access policy.',
+  },
+  path: {
+    key: 'access.path',
+    kind: path,
+    default: null,
+    feature: 'policies',
+    description: 'The native access policy, TOML or JSON. Required when `enabled`.',
+  },
+}
+
+export const MCP: Table<McpConfig> = {
+  bind: {
+    key: 'mcp.bind',
+    environment: 'SVC_MCP_BIND',
+    kind: bind,
+    default: { host: '127.0.0.1', port: 8090 },
+    feature: 'tools',
+    description: 'Where `svc mcp` listens.',
+  },
+}
+
+/** Every row, in the order of the reference. */
+export const SETTINGS: readonly Setting<unknown>[] = [PROCESS, GATEWAY, CACHE, ROLE_OVERRIDE, ACCESS, MCP].flatMap(
+  table => Object.values(table) as Setting<unknown>[],
+)

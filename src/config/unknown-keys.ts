@@ -1,0 +1,70 @@
+/** Finds what the file says and no setting takes. */
+import { nearest } from '../nearest.ts'
+import type { Problem } from './problem.ts'
+import { SETTINGS } from './settings.ts'
+import { isTable, type TomlFile, type TomlTable } from './toml-file.ts'
+
+/** The known keys as a tree; `<role>` is a branch that any name may take. */
+interface Branch {
+  readonly children: Map<string, Branch>
+  isSetting: boolean
+}
+
+const KEYS = SETTINGS.flatMap(({ key, alias }) => [key, alias ?? null]).filter(key => key !== null)
+const TREE = treeOf(KEYS)
+
+function treeOf(keys: readonly string[]): Branch {
+  const root: Branch = { children: new Map(), isSetting: false }
+  for (const key of keys) {
+    let branch = root
+    for (const part of key.split('.')) {
+      const child: Branch = branch.children.get(part) ?? { children: new Map(), isSetting: false }
+      branch.children.set(part, child)
+      branch = child
+    }
+    branch.isSetting = true
+  }
+  return root
+}
+
+export function unknownKeys(file: TomlFile): readonly Problem[] {
+  return unknownUnder(file, file.root, TREE, [])
+}
+
+function unknownUnder(file: TomlFile, table: TomlTable, branch: Branch, path: readonly string[]): readonly Problem[] {
+  return Object.entries(table).flatMap(([name, value]) => {
+    const at = [...path, name]
+    const child = branch.children.get(name) ?? branch.children.get('<role>')
+    if (child === undefined) return [unknown(file, at, [...branch.children.keys()])]
+    if (child.isSetting) return []
+    if (isTable(value)) return unknownUnder(file, value, child, at)
+    return [problemAt(file, at, `expected a table: [${at.join('.')}]`, null)]
+  })
+}
+
+function unknown(file: TomlFile, path: readonly string[], siblings: readonly string[]): Problem {
+  const name = path.at(-1) ?? ''
+  const variable = SETTINGS.find(
+    ({ key, environment }) => key === null && withoutPrefix(environment) === name,
+  )?.environment
+  if (variable !== undefined) {
+    return problemAt(file, path, `is not read from a file: set the environment variable ${variable}`, null)
+  }
+  return problemAt(file, path, 'unknown key', nearestKey(path, siblings))
+}
+
+const withoutPrefix = (variable: string | undefined): string | undefined => variable?.toLowerCase().replace(/^svc_/, '')
+
+/** Right name in the wrong table first, then a similar name in this table, then a similar key anywhere. */
+function nearestKey(path: readonly string[], siblings: readonly string[]): string | null {
+  const name = path.at(-1) ?? ''
+  const elsewhere = KEYS.find(key => key.endsWith(`.${name}`) && !key.includes('<role>'))
+  if (elsewhere !== undefined) return elsewhere
+  const sibling = nearest(name, siblings)
+  if (sibling !== null) return [...path.slice(0, -1), sibling].join('.')
+  return nearest(path.join('.'), KEYS)
+}
+
+function problemAt(file: TomlFile, path: readonly string[], message: string, suggestion: string | null): Problem {
+  return { source: file.name, line: file.lineOf(path), key: path.join('.'), message, nearest: suggestion }
+}

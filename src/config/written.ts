@@ -1,0 +1,107 @@
+/** A setting as somebody wrote it, in the file or in the environment, before it is known to be right. */
+import { type Environment, expand } from './expand.ts'
+import { Refusal } from './kinds.ts'
+import type { Problem } from './problem.ts'
+import type { Setting } from './settings.ts'
+import { isTable, type TomlFile, valueAt } from './toml-file.ts'
+
+export interface Written {
+  /** The file as it was named, or `environment`. */
+  readonly source: string
+  /** The dotted key, or the name of the variable. */
+  readonly key: string
+  readonly value: unknown
+  /** The value before anything was put into it: what may be shown in a message. */
+  readonly original: unknown
+  /** Where relative paths begin. */
+  readonly folder: string
+  /** The line of the value, or of an element of it. */
+  readonly lineOf: (element: number | null) => number | null
+}
+
+export function writtenInEnvironment(
+  setting: Setting<unknown>,
+  environment: Environment,
+  folder: string,
+): Written | null {
+  const name = setting.environment
+  const text = name === undefined ? undefined : environment[name]
+  if (name === undefined || text === undefined) return null
+  if (text === '' && setting.emptyCounts !== true) return null
+  const value = setting.kind.fromText?.(text) ?? text
+  return { source: 'environment', key: name, value, original: text, folder, lineOf: () => null }
+}
+
+/** Everything the file says for the setting: at most once by its key and once by its alias. */
+export function writtenInFile(setting: Setting<unknown>, role: string, file: TomlFile): readonly Written[] {
+  return [setting.key, setting.alias].flatMap(key => {
+    if (key === null || key === undefined) return []
+    const path = key.split('.').map(part => (part === '<role>' ? role : part))
+    const value = valueAt(file.root, path)
+    if (value === undefined) return []
+    const lineOf = (element: number | null): number | null =>
+      (element === null ? null : file.lineOf([...path, String(element)])) ?? file.lineOf(path)
+    return [{ source: file.name, key: path.join('.'), value, original: value, folder: file.folder, lineOf }]
+  })
+}
+
+export type Report = (problem: Problem) => void
+
+/**
+ * Puts the environment into the strings of the value; reports and answers null where it refers to what is not there.
+ */
+export function expandWritten(
+  written: Written,
+  setting: Setting<unknown>,
+  environment: Environment,
+  report: Report,
+): Written | null {
+  let isWhole = true
+  const expandText = (text: string, element: number | null): unknown => {
+    const expansion = expand(text, environment)
+    for (const problem of expansion.problems) report(problemOf(written, problem, element))
+    isWhole &&= expansion.problems.length === 0
+    // What came from the environment may be a number or a flag, as a variable of its own would be.
+    return expansion.expanded && element === null
+      ? (setting.kind.fromText?.(expansion.text) ?? expansion.text)
+      : expansion.text
+  }
+  const { value } = written
+  const expanded = Array.isArray(value)
+    ? value.map((element, index) => (typeof element === 'string' ? expandText(element, index) : element))
+    : typeof value === 'string'
+      ? expandText(value, null)
+      : value
+  return isWhole ? { ...written, value: expanded } : null
+}
+
+/** The value, or null and a report of what was expected. */
+export function parseWritten<T>(written: Written, setting: Setting<T>, report: Report): NonNullable<T> | null {
+  try {
+    return setting.kind.parse(written.value, written.folder)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const shown = setting.secret === true ? '' : `, not ${show(written.original, error.element)}`
+    report(problemOf(written, `expected ${error.expected}${shown}`, error.element))
+    return null
+  }
+}
+
+const SHOWN_CHARACTERS_MAX = 60
+
+function show(value: unknown, element: number | null): string {
+  const shown = element === null || !Array.isArray(value) ? value : value[element]
+  const text =
+    typeof shown === 'string'
+      ? JSON.stringify(shown)
+      : isTable(shown)
+        ? 'a table'
+        : Array.isArray(shown)
+          ? 'an array'
+          : String(shown)
+  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text
+}
+
+export function problemOf(written: Written, message: string, element: number | null = null): Problem {
+  return { source: written.source, line: written.lineOf(element), key: written.key, message, nearest: null }
+}
