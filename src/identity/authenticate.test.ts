@@ -1,0 +1,167 @@
+import { createHmac } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../errors.ts'
+import { type AuthenticatorConfig, createAuthenticator } from './authenticate.ts'
+import type { Identity } from './identity.ts'
+import { mintToken } from './mint.ts'
+
+const SECRET = 'a secret of 32 bytes, or of more'
+const TOKEN = await mintToken(SECRET, { tenantId: 't1', userId: 'u1', expiresInSeconds: 60 }, Date.now())
+
+interface Options {
+  readonly jwtSecret?: string | null
+  readonly devMode?: boolean
+  readonly requireAuth?: boolean
+}
+
+async function authenticate(headers: IncomingHttpHeaders, options: Options = {}): Promise<Identity> {
+  const { jwtSecret = SECRET, devMode = false, requireAuth = true } = options
+  const config: AuthenticatorConfig = {
+    jwtSecret,
+    devMode,
+    gateway: { requireAuth, requireExp: false, jwtIssuer: null, jwtAudience: null },
+  }
+  return createAuthenticator(config, Date.now)(headers)
+}
+
+async function refusal(
+  headers: IncomingHttpHeaders,
+  options: Options = {},
+): Promise<readonly [string, string | undefined]> {
+  const error = await authenticate(headers, options).then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof GatewayError)) throw new Error('it was accepted', { cause: error })
+  expect(error.code).toBe('UNAUTHORIZED')
+  return [error.message, error.headers['WWW-Authenticate']]
+}
+
+describe('Bearer', () => {
+  test.each(['Bearer ', 'bearer ', 'BEARER   '])('%sis the scheme, in any case', async scheme => {
+    expect(await authenticate({ authorization: `${scheme}${TOKEN}` })).toMatchObject({ source: 'jwt', tenantId: 't1' })
+  })
+
+  test.each(['Basic dTpw', 'Negotiate x', 'x', '', 'Bearerx y'])('%j is another scheme', async authorization => {
+    expect(await refusal({ authorization })).toEqual([
+      'only "Authorization: Bearer <token>" is accepted, not another scheme',
+      'Bearer',
+    ])
+  })
+
+  test.each(['Bearer', 'Bearer ', 'bearer  '])('%j holds no token', async authorization => {
+    expect(await refusal({ authorization })).toEqual([
+      'the token was refused: the header holds no token: send "Authorization: Bearer <token>"',
+      'Bearer error="invalid_token"',
+    ])
+  })
+
+  test.each(['Bearer a b', 'Bearer a.b.c d', 'Bearer a.b.c '])('%j holds something else', async authorization => {
+    expect(await refusal({ authorization })).toEqual([
+      'the token was refused: it is not three base64url parts with dots between',
+      'Bearer error="invalid_token"',
+    ])
+  })
+
+  test('a gateway without a secret cannot verify one', async () => {
+    const message = 'the token was refused: this gateway has no secret to verify tokens with'
+    for (const jwtSecret of [null, '']) {
+      expect(await refusal({ authorization: `Bearer ${TOKEN}` }, { jwtSecret, requireAuth: false })).toEqual([
+        message,
+        'Bearer error="invalid_token"',
+      ])
+    }
+  })
+
+  test('a token signed with nothing is not accepted where the secret is missing', async () => {
+    const input = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{}').toString('base64url')}`
+    const token = `${input}.${createHmac('sha256', '').update(input).digest('base64url')}`
+    expect(await refusal({ authorization: `Bearer ${token}` }, { jwtSecret: '' })).toHaveLength(2)
+  })
+
+  test('a bad one is never downgraded to headers or anonymous (specification 5.1)', async () => {
+    const headers = { authorization: `Bearer ${TOKEN}x`, 'x-tenant-id': 't2' }
+    expect(await refusal(headers, { devMode: true, requireAuth: false })).toEqual([
+      'the token was refused: its signature does not match',
+      'Bearer error="invalid_token"',
+    ])
+    expect(
+      await refusal({ authorization: 'Basic dTpw', 'x-tenant-id': 't2' }, { devMode: true, requireAuth: false }),
+    ).toHaveLength(2)
+  })
+})
+
+describe('development headers (specification 5.2)', () => {
+  const headers = { 'x-tenant-id': 't2', 'x-user-id': 'u2', 'x-user-role': 'editor' }
+
+  test('in development mode', async () => {
+    expect(await authenticate(headers, { devMode: true })).toEqual({
+      source: 'headers',
+      tenantId: 't2',
+      userId: 'u2',
+      agentId: '',
+      role: 'editor',
+      scopes: [],
+      claims: '{}',
+      expiresAt: null,
+    })
+  })
+
+  test('one of them is enough, and it is read as UTF-8', async () => {
+    const latin1 = Buffer.from('تست', 'utf8').toString('latin1')
+    expect(await authenticate({ 'x-tenant-id': latin1 }, { devMode: true })).toMatchObject({
+      tenantId: 'تست',
+      userId: '',
+      role: '',
+    })
+    expect(await authenticate({ 'x-tenant-id': 'caf\u00e9' }, { devMode: true })).toMatchObject({ tenantId: 'café' })
+  })
+
+  test('otherwise they say nothing', async () => {
+    expect(await refusal(headers)).toEqual([
+      'authentication is required: send "Authorization: Bearer <token>"',
+      'Bearer',
+    ])
+    expect(await authenticate(headers, { requireAuth: false })).toMatchObject({ source: 'anonymous', tenantId: '' })
+  })
+
+  test('beside a good token they say nothing', async () => {
+    expect(await authenticate({ ...headers, authorization: `Bearer ${TOKEN}` }, { devMode: true })).toMatchObject({
+      source: 'jwt',
+      tenantId: 't1',
+      role: '',
+    })
+  })
+
+  test('development mode alone lets nobody in', async () => {
+    expect(await refusal({}, { devMode: true })).toHaveLength(2)
+    expect(await refusal({ 'x-tenant-id': '' }, { devMode: true })).toHaveLength(2)
+  })
+})
+
+describe('no token', () => {
+  test('is refused, without an error code (RFC 6750, 3.1)', async () => {
+    expect(await refusal({})).toEqual(['authentication is required: send "Authorization: Bearer <token>"', 'Bearer'])
+  })
+
+  test('is anonymous where require_auth is false', async () => {
+    expect(await authenticate({}, { requireAuth: false })).toEqual({
+      source: 'anonymous',
+      tenantId: '',
+      userId: '',
+      agentId: '',
+      role: 'anonymous',
+      scopes: [],
+      claims: '{}',
+      expiresAt: null,
+    })
+  })
+})
+
+test('a token seen before is answered without a promise', async () => {
+  const gateway = { requireAuth: true, requireExp: false, jwtIssuer: null, jwtAudience: null }
+  const ask = createAuthenticator({ jwtSecret: SECRET, devMode: false, gateway }, Date.now)
+  const first = await ask({ authorization: `Bearer ${TOKEN}` })
+  expect(ask({ authorization: `Bearer ${TOKEN}` })).toBe(first)
+})

@@ -1,0 +1,66 @@
+/** Whether the gateway may start as it was told who to believe: fail-closed (specification 5.2, decisions 6 and 1). */
+import { isIPv4, isIPv6 } from 'node:net'
+import type { Bind, Config, GatewayConfig } from '../config/config.ts'
+import type { Finding } from '../ops/finding.ts'
+
+export interface BootConfig extends Pick<Config, 'jwtSecret' | 'devMode'> {
+  readonly gateway: Pick<GatewayConfig, 'bind' | 'requireAuth'>
+}
+
+/** Shorter than its hash a secret weakens the signature (RFC 7518, 3.2). */
+const SECRET_BYTES_MIN = 32
+
+/** An error means: do not start. What is only a warning here is an error to `strict` and `svc check`. */
+export function identityFindings(config: BootConfig): readonly Finding[] {
+  return [...secretDangers(config), ...secretErrors(config), ...devModeErrors(config)]
+}
+
+function secretErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Finding[] {
+  if (jwtSecret === '') return [error('JWT_SECRET is empty: anybody could sign a token.', MAKE_SECRET)]
+  if (jwtSecret !== null || devMode || !gateway.requireAuth) return []
+  return [
+    error(
+      'JWT_SECRET is not set, but every request has to show a token (require_auth): none could ever be accepted.',
+      `${MAKE_SECRET} Or let callers in without a token by require_auth = false.`,
+    ),
+  ]
+}
+
+function secretDangers({ jwtSecret }: BootConfig): readonly Finding[] {
+  const bytes = Buffer.byteLength(jwtSecret ?? '')
+  if (bytes === 0 || bytes >= SECRET_BYTES_MIN) return []
+  const message = `JWT_SECRET has ${bytes} bytes; fewer than ${SECRET_BYTES_MIN} can be found by trying.`
+  return [{ level: 'warning', message, fix: MAKE_SECRET }]
+}
+
+const MAKE_SECRET =
+  'Set JWT_SECRET to at least 32 random bytes, for example: export JWT_SECRET="$(openssl rand -hex 32)".'
+
+function devModeErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Finding[] {
+  if (!devMode) return []
+  const findings: Finding[] = []
+  if (!isLoopback(gateway.bind)) {
+    findings.push(
+      error(
+        `SVC_DEV_MODE is on and the bind address is ${gateway.bind.host}: whoever can reach it could name themselves any tenant.`,
+        'Bind to 127.0.0.1, ::1 or localhost (bind, SVC_BIND), or unset SVC_DEV_MODE.',
+      ),
+    )
+  }
+  if (jwtSecret === null) findings.push(error('SVC_DEV_MODE is on but JWT_SECRET is not set.', MAKE_SECRET))
+  return findings
+}
+
+/**
+ * `127.0.0.0/8`, `::1` and `localhost`; every other name and address is reachable from elsewhere until shown
+ * otherwise.
+ */
+export function isLoopback({ host }: Pick<Bind, 'host'>): boolean {
+  if (isIPv4(host)) return host.startsWith('127.')
+  if (isIPv6(host)) return !host.includes('%') && new URL(`http://[${host}]`).hostname === '[::1]'
+  return host.toLowerCase() === 'localhost'
+}
+
+function error(message: string, fix: string): Finding {
+  return { level: 'error', message, fix }
+}

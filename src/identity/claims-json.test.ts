@@ -1,0 +1,125 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Json, parseJson, printJson } from './claims-json.ts'
+
+const again = (text: string): string => printJson(parseJson(text))
+
+test.each([
+  [' { "a" : [ 1 , true , null , { } , [ ] ] } ', '{"a":[1,true,null,{},[]]}'],
+  ['12345678901234567890', '12345678901234567890'],
+  ['-0.50e+10', '-0.50e+10'],
+  ['"\\u0061\\n\\/ü\\ud83d\\ude00"', '"a\\n/ü😀"'],
+  ['{"__proto__":1,"constructor":2}', '{"__proto__":1,"constructor":2}'],
+  ['{"2":1,"1":2}', '{"2":1,"1":2}'],
+])('%s', (text, printed) => {
+  expect(again(text)).toBe(printed)
+})
+
+test.each([
+  '',
+  ' ',
+  '{',
+  '}',
+  '{"a"}',
+  '{"a":}',
+  '{"a":1,}',
+  '{,}',
+  '[1,]',
+  '[,]',
+  '[1 2]',
+  '01',
+  '+1',
+  '1.',
+  '.5',
+  '1e',
+  '-',
+  'NaN',
+  'tru',
+  'True',
+  "'a'",
+  '"a',
+  '"\\x"',
+  '"\\u12"',
+  '"\n"',
+  '"\u0001"',
+  '1 1',
+  '{} x',
+  '\uFEFF1',
+  '\u00a01',
+  '// c\n1',
+  'undefined',
+])('%j is no JSON', text => {
+  expect(() => parseJson(text)).toThrow('is no JSON')
+})
+
+test('a repeated key is refused, at any depth and however it is written', () => {
+  expect(() => parseJson('{"a":1,"a":1}')).toThrow('repeats a key')
+  expect(() => parseJson('{"a":1,"\\u0061":2}')).toThrow('repeats a key')
+  expect(() => parseJson('[{"b":{"":1,"":2}}]')).toThrow('repeats a key')
+})
+
+test('what PostgreSQL cannot hold is refused, in keys too', () => {
+  expect(() => parseJson('{"a":"x\\u0000"}')).toThrow('NUL')
+  expect(() => parseJson('{"\\u0000":1}')).toThrow('NUL')
+  expect(() => parseJson('"\\ud83d"')).toThrow('surrogate')
+  expect(() => parseJson('"\\ude00\\ud83d"')).toThrow('surrogate')
+  // A backslash and the letters, not the character.
+  expect(again('"\\\\u0000"')).toBe('"\\\\u0000"')
+})
+
+test('nesting ends at 32', () => {
+  expect(again('['.repeat(33) + ']'.repeat(33))).toBe('['.repeat(33) + ']'.repeat(33))
+  expect(() => parseJson('['.repeat(34) + ']'.repeat(34))).toThrow('nests deeper than 32')
+  expect(() => parseJson('{"a":'.repeat(5_000))).toThrow('nests deeper than 32')
+})
+
+describe('fuzz: as JSON.parse, where both read', () => {
+  test('every JSON text without NUL and half characters', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        fc.pre(!text.includes('\\u0000'))
+        expect(again(text)).toBe(JSON.stringify(value))
+      }),
+    )
+  })
+
+  test('texts that are nearly JSON', () => {
+    const noise = fc.string({
+      unit: fc.constantFrom(
+        '{',
+        '}',
+        '[',
+        ']',
+        ':',
+        ',',
+        '"',
+        '\\',
+        'u',
+        '0',
+        '1',
+        '-',
+        '.',
+        'e',
+        ' ',
+        '\n',
+        'true',
+        'null',
+        '"a"',
+      ),
+    })
+    fc.assert(
+      fc.property(noise, text => {
+        let read: Json | undefined
+        try {
+          read = parseJson(text)
+        } catch (error) {
+          expect((error as Error).name).toBe('JsonError')
+          return
+        }
+        expect(JSON.parse(printJson(read))).toEqual(JSON.parse(text))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+})

@@ -1,0 +1,148 @@
+/**
+ * Reads a token's payload as JSON (RFC 8259), exactly. `JSON.parse` would round 12345678901234567890 to another
+ * tenant, and let the second of two `tenant_id` win; here numbers keep their digits and a repeated key is refused. So
+ * is what PostgreSQL's `text` cannot hold: the character NUL, and halves of surrogate pairs.
+ */
+
+export type Json = string | boolean | null | JsonNumber | readonly Json[] | JsonObject
+export type JsonObject = ReadonlyMap<string, Json>
+
+export interface JsonNumber {
+  /** As written. */
+  readonly digits: string
+}
+
+/** The text is no JSON, or none that a claim may be made of; the message completes "its payload …". */
+export class JsonError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'JsonError'
+  }
+}
+
+const DEPTH_MAX = 32
+
+export function parseJson(text: string): Json {
+  const reader = new Reader(text)
+  const value = reader.value(0)
+  reader.end()
+  return value
+}
+
+/** Without white space, keys in the order given; numbers as they were written. */
+export function printJson(value: Json): string {
+  if (isArray(value)) return `[${value.map(printJson).join(',')}]`
+  if (isObject(value))
+    return `{${[...value].map(([key, member]) => `${JSON.stringify(key)}:${printJson(member)}`).join(',')}}`
+  return isNumber(value) ? value.digits : JSON.stringify(value)
+}
+
+export function isNumber(value: Json | undefined): value is JsonNumber {
+  return typeof value === 'object' && value !== null && 'digits' in value
+}
+
+export function isArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value)
+}
+
+export function isObject(value: Json | undefined): value is JsonObject {
+  return value instanceof Map
+}
+
+const WHITE = /[ \t\n\r]*/y
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
+const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
+const LITERAL = /true|false|null/y
+
+class Reader {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  value(depth: number): Json {
+    if (depth > DEPTH_MAX) throw new JsonError(`nests deeper than ${DEPTH_MAX}`)
+    this.#take(WHITE)
+    const first = this.#text[this.#at]
+    const value =
+      first === '{'
+        ? this.#object(depth)
+        : first === '['
+          ? this.#array(depth)
+          : first === '"'
+            ? this.#string()
+            : this.#scalar()
+    this.#take(WHITE)
+    return value
+  }
+
+  end(): void {
+    if (this.#at < this.#text.length) throw notJson()
+  }
+
+  #object(depth: number): JsonObject {
+    const members = new Map<string, Json>()
+    this.#expect('{')
+    this.#take(WHITE)
+    if (this.#skip('}')) return members
+    do {
+      this.#take(WHITE)
+      const key = this.#string()
+      if (members.has(key)) throw new JsonError('repeats a key')
+      this.#take(WHITE)
+      this.#expect(':')
+      members.set(key, this.value(depth + 1))
+    } while (this.#skip(','))
+    this.#expect('}')
+    return members
+  }
+
+  #array(depth: number): readonly Json[] {
+    const elements: Json[] = []
+    this.#expect('[')
+    this.#take(WHITE)
+    if (this.#skip(']')) return elements
+    do elements.push(this.value(depth + 1))
+    while (this.#skip(','))
+    this.#expect(']')
+    return elements
+  }
+
+  #string(): string {
+    const written = this.#take(STRING)
+    if (written === null) throw notJson()
+    const value = JSON.parse(written) as string
+    if (value.includes('\0')) throw new JsonError('contains the character NUL, which PostgreSQL cannot hold')
+    if (/\p{Surrogate}/u.test(value)) throw new JsonError('contains half a surrogate pair, which is no character')
+    return value
+  }
+
+  #scalar(): Json {
+    const literal = this.#take(LITERAL)
+    if (literal !== null) return JSON.parse(literal) as boolean | null
+    const digits = this.#take(NUMBER)
+    if (digits === null) throw notJson()
+    return { digits }
+  }
+
+  #take(pattern: RegExp): string | null {
+    pattern.lastIndex = this.#at
+    const found = pattern.exec(this.#text)?.[0] ?? null
+    this.#at += found?.length ?? 0
+    return found
+  }
+
+  #skip(character: string): boolean {
+    const found = this.#text[this.#at] === character
+    if (found) this.#at += 1
+    return found
+  }
+
+  #expect(character: string): void {
+    if (!this.#skip(character)) throw notJson()
+  }
+}
+
+const notJson = (): JsonError => new JsonError('is no JSON')

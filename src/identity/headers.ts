@@ -1,0 +1,23 @@
+/**
+ * Who calls according to the development headers (specification 5.2). Whether they may be believed is not decided
+ * here.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Identity } from './identity.ts'
+
+/** Null when none of the three is there. */
+export function identityOfHeaders(headers: IncomingHttpHeaders): Identity | null {
+  const tenantId = header(headers, 'x-tenant-id')
+  const userId = header(headers, 'x-user-id')
+  const role = header(headers, 'x-user-role')
+  if (tenantId === '' && userId === '' && role === '') return null
+  return { source: 'headers', tenantId, userId, agentId: '', role, scopes: [], claims: '{}', expiresAt: null }
+}
+
+/** Node reads header bytes as latin1; what curl sends is UTF-8. */
+function header(headers: IncomingHttpHeaders, name: string): string {
+  const value = headers[name] ?? ''
+  const bytes = Buffer.from(typeof value === 'string' ? value : value.join(', '), 'latin1')
+  const text = bytes.toString('utf8')
+  return text.includes('\uFFFD') ? bytes.toString('latin1') : text
+}

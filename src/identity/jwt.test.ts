@@ -1,0 +1,398 @@
+/**
+ * Specification 5.1, decisions 6; RFC 7515, 7519, 8725. Tokens are signed here by hand, not by the library that
+ * verifies them.
+ */
+import { createHmac } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { GatewayError } from '../errors.ts'
+import type { ClaimRules } from './claims.ts'
+import type { Identity } from './identity.ts'
+import { createTokenVerifier, type VerifyToken } from './jwt.ts'
+
+const SECRET = 'a secret of 32 bytes, or of more'
+const NOW = 1_700_000_000
+const LENIENT: ClaimRules = { requireExp: false, jwtIssuer: null, jwtAudience: null }
+
+const base64url = (text: string | Buffer): string => Buffer.from(text).toString('base64url')
+
+function sign(payload: string | Buffer, header = '{"alg":"HS256","typ":"JWT"}', secret = SECRET): string {
+  const input = `${base64url(header)}.${base64url(payload)}`
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
+}
+
+function verifier(rules: Partial<ClaimRules> = {}, secret = SECRET): VerifyToken {
+  return createTokenVerifier(secret, { ...LENIENT, ...rules }, () => NOW * 1000)
+}
+
+async function identityOf(payload: string, rules: Partial<ClaimRules> = {}): Promise<Identity> {
+  return verifier(rules)(sign(payload))
+}
+
+async function refusal(token: string, rules: Partial<ClaimRules> = {}): Promise<string> {
+  try {
+    await verifier(rules)(token)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    expect([error.code, error.status, error.headers]).toEqual([
+      'UNAUTHORIZED',
+      401,
+      { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+    ])
+    expect(error.message).not.toContain(SECRET)
+    return error.message.replace('the token was refused: ', '')
+  }
+  return 'accepted'
+}
+
+describe('claims', () => {
+  test('all of them', async () => {
+    const payload =
+      '{ "tenant_id": "t1", "user_id": "u1", "role": "editor", "agent_id": "a1", "operator_id": "o1", "exp": 1700000001 }'
+    expect(await identityOf(payload)).toEqual({
+      source: 'jwt',
+      tenantId: 't1',
+      userId: 'u1',
+      agentId: 'a1',
+      role: 'editor',
+      scopes: [],
+      claims: '{"tenant_id":"t1","user_id":"u1","role":"editor","agent_id":"a1","operator_id":"o1","exp":1700000001}',
+      expiresAt: 1_700_000_001,
+    })
+  })
+
+  test('none of them', async () => {
+    expect(await identityOf('{}')).toMatchObject({
+      tenantId: '',
+      userId: '',
+      agentId: '',
+      role: '',
+      scopes: [],
+      claims: '{}',
+      expiresAt: null,
+    })
+  })
+
+  test('operator_id is never the tenant (specification 2.2)', async () => {
+    expect((await identityOf('{"operator_id":"o1"}')).tenantId).toBe('')
+  })
+
+  test('user_id, else sub', async () => {
+    expect((await identityOf('{"sub":"s"}')).userId).toBe('s')
+    expect((await identityOf('{"sub":"s","user_id":"u"}')).userId).toBe('u')
+    expect((await identityOf('{"sub":"s","user_id":""}')).userId).toBe('')
+  })
+
+  test('numbers keep their digits', async () => {
+    const identity = await identityOf('{"tenant_id":12345678901234567890,"user_id":-7,"role":1.50,"agent_id":1e3}')
+    expect([identity.tenantId, identity.userId, identity.role, identity.agentId]).toEqual([
+      '12345678901234567890',
+      '-7',
+      '1.50',
+      '1e3',
+    ])
+    expect(identity.claims).toBe('{"tenant_id":12345678901234567890,"user_id":-7,"role":1.50,"agent_id":1e3}')
+  })
+
+  test('texts of any language, quotes and control characters pass unchanged', async () => {
+    const tenant = `'; drop table x; -- "\\ \u0001 تست 😀`
+    expect((await identityOf(JSON.stringify({ tenant_id: tenant }))).tenantId).toBe(tenant)
+  })
+
+  test.each(['true', 'null', '[]', '["t"]', '{}'])('a tenant_id of %s is neither string nor number', async value => {
+    expect(await refusal(sign(`{"tenant_id":${value}}`))).toBe('its claim tenant_id is neither a string nor a number')
+  })
+
+  test.each(['user_id', 'role', 'agent_id', 'sub'])('%s neither', async name => {
+    expect(await refusal(sign(`{"${name}":false}`))).toBe(`its claim ${name} is neither a string nor a number`)
+  })
+
+  test('other claims may be anything', async () => {
+    expect((await identityOf('{"realm_access":{"roles":["x",null]}}')).claims).toBe(
+      '{"realm_access":{"roles":["x",null]}}',
+    )
+  })
+})
+
+describe('scopes', () => {
+  test.each([
+    ['{"scope":"a:read b:write"}', ['a:read', 'b:write']],
+    ['{"scope":"  a   b "}', ['a', 'b']],
+    ['{"scope":""}', []],
+    ['{"scopes":["a","b"]}', ['a', 'b']],
+    ['{"scope":"a b","scopes":["b","c"]}', ['a', 'b', 'c']],
+  ])('%s', async (payload, scopes) => {
+    expect((await identityOf(payload)).scopes).toEqual(scopes)
+  })
+
+  test.each([
+    '{"scope":["a"]}',
+    '{"scope":1}',
+    '{"scopes":"a"}',
+    '{"scopes":[1]}',
+    '{"scopes":["a b"]}',
+    '{"scopes":[""]}',
+    '{"scopes":null}',
+  ])('%s is refused', async payload => {
+    expect(await refusal(sign(payload))).toMatch(/^its claim scopes? is not /)
+  })
+})
+
+describe('times, with 30 seconds of leeway', () => {
+  test.each([
+    [NOW + 1, 'accepted'],
+    [NOW - 29, 'accepted'],
+    [NOW - 30, 'it has expired (exp)'],
+    [0, 'it has expired (exp)'],
+    [-1e300, 'it has expired (exp)'],
+    [`${NOW - 29.5}`, 'accepted'],
+    ['"1800000000"', 'its claim exp is not a number of seconds'],
+    ['null', 'its claim exp is not a number of seconds'],
+    ['1e400', 'its claim exp is not a number of seconds'],
+  ])('exp %s', async (exp, result) => {
+    expect(await refusal(sign(`{"exp":${exp}}`))).toBe(result)
+  })
+
+  test.each([
+    [NOW + 30, 'accepted'],
+    [NOW + 31, 'it is not valid yet (nbf)'],
+    ['"0"', 'its claim nbf is not a number of seconds'],
+  ])('nbf %s', async (nbf, result) => {
+    expect(await refusal(sign(`{"nbf":${nbf}}`))).toBe(result)
+  })
+
+  test('require_exp', async () => {
+    expect(await refusal(sign('{}'), { requireExp: true })).toBe('it has no expiry (exp), and one is required')
+    expect(await refusal(sign(`{"exp":${NOW + 1}}`), { requireExp: true })).toBe('accepted')
+  })
+})
+
+describe('issuer and audience', () => {
+  const rules = { jwtIssuer: 'https://id.example', jwtAudience: 'svc' }
+
+  test.each([
+    ['{"iss":"https://id.example","aud":"svc"}', 'accepted'],
+    ['{"iss":"https://id.example","aud":["x","svc"]}', 'accepted'],
+    ['{"aud":"svc"}', 'its issuer (iss) is missing or not the one this gateway accepts'],
+    ['{"iss":"https://id.example/","aud":"svc"}', 'its issuer (iss) is missing or not the one this gateway accepts'],
+    ['{"iss":["https://id.example"],"aud":"svc"}', 'its issuer (iss) is missing or not the one this gateway accepts'],
+    ['{"iss":"https://id.example"}', 'its audience (aud) is missing or does not name this gateway'],
+    ['{"iss":"https://id.example","aud":"svc2"}', 'its audience (aud) is missing or does not name this gateway'],
+    ['{"iss":"https://id.example","aud":["x"]}', 'its audience (aud) is missing or does not name this gateway'],
+    ['{"iss":"https://id.example","aud":{"svc":1}}', 'its audience (aud) is missing or does not name this gateway'],
+  ])('%s', async (payload, result) => {
+    expect(await refusal(sign(payload), rules)).toBe(result)
+  })
+
+  test('are not looked at unless configured', async () => {
+    expect(await refusal(sign('{"iss":1,"aud":{}}'))).toBe('accepted')
+  })
+})
+
+describe('signature and algorithm', () => {
+  test('another secret', async () => {
+    expect(await refusal(sign('{}', undefined, 'another secret of 32 bytes or so'))).toBe(
+      'its signature does not match',
+    )
+  })
+
+  test('each character of the token counts', async () => {
+    const token = sign('{"tenant_id":"t1"}')
+    for (let at = 0; at < token.length; at += 1) {
+      // The last character of the signature also carries bits that are not used; the one before is changed in all of
+      // them.
+      if (token[at] === '.' || at === token.length - 1) continue
+      const altered = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
+      expect([at, await refusal(altered)]).not.toEqual([at, 'accepted'])
+    }
+  })
+
+  test.each([
+    '{"alg":"none"}',
+    '{"alg":"NONE"}',
+    '{"alg":"hs256"}',
+    '{"alg":"HS384"}',
+    '{"alg":"HS512"}',
+    '{"alg":"RS256"}',
+    '{"alg":"ES256"}',
+    '{"alg":""}',
+  ])('header %s, although signed with HMAC-SHA-256 by the secret', async header => {
+    expect(await refusal(sign('{}', header))).toMatch(/^its algorithm is not HS256$|^it is malformed$/)
+  })
+
+  test('an unsigned token', async () => {
+    expect(await refusal(`${base64url('{"alg":"none"}')}.${base64url('{}')}.`)).toBe(
+      'it is not three base64url parts with dots between',
+    )
+    expect(await refusal(`${base64url('{"alg":"none"}')}.${base64url('{}')}`)).toBe(
+      'it is not three base64url parts with dots between',
+    )
+  })
+
+  test('HS512 with its own right signature', async () => {
+    const input = `${base64url('{"alg":"HS512"}')}.${base64url('{}')}`
+    expect(await refusal(`${input}.${createHmac('sha512', SECRET).update(input).digest('base64url')}`)).toBe(
+      'its algorithm is not HS256',
+    )
+  })
+
+  test('critical extensions, the unencoded payload among them', async () => {
+    expect(await refusal(sign('{}', '{"alg":"HS256","crit":["b64"],"b64":true}'))).toBe(
+      'its header has critical extensions (crit)',
+    )
+    expect(await refusal(sign('{}', '{"alg":"HS256","crit":["b64"],"b64":false}'))).not.toBe('accepted')
+    expect(await refusal(sign('{}', '{"alg":"HS256","crit":["x"],"x":1}'))).toBe('it is malformed')
+    expect(await refusal(sign('{}', '{"alg":"HS256","crit":[]}'))).not.toBe('accepted')
+  })
+
+  test.each(['[]', 'null', '"HS256"', '{', '{"alg":["HS256"]}', '{"alg":null}', '{}'])('header %s', async header => {
+    expect(await refusal(sign('{}', header))).not.toBe('accepted')
+  })
+
+  test('a secret of any length and alphabet works', async () => {
+    for (const secret of ['x', 'é'.repeat(16), 'x'.repeat(1_000)]) {
+      expect(
+        await createTokenVerifier(secret, LENIENT, Date.now)(sign('{"role":"r"}', undefined, secret)),
+      ).toMatchObject({ role: 'r' })
+    }
+  })
+})
+
+describe('payloads', () => {
+  test.each([
+    ['[]', 'its payload is not a JSON object'],
+    ['null', 'its payload is not a JSON object'],
+    ['"x"', 'its payload is not a JSON object'],
+    ['1', 'its payload is not a JSON object'],
+    ['{', 'its payload is no JSON'],
+    ['\uFEFF{}', 'its payload is no JSON'],
+    ['{"tenant_id":"a","tenant_id":"b"}', 'its payload repeats a key'],
+    ['{"tenant_id":"a\\u0000"}', 'its payload contains the character NUL, which PostgreSQL cannot hold'],
+    ['{"x":["a\\u0000"]}', 'its payload contains the character NUL, which PostgreSQL cannot hold'],
+    ['{"tenant_id":"\\ud800"}', 'its payload contains half a surrogate pair, which is no character'],
+    [`{"x":${'['.repeat(40)}${']'.repeat(40)}}`, 'its payload nests deeper than 32'],
+  ])('%s', async (payload, result) => {
+    expect(await refusal(sign(payload))).toBe(result)
+  })
+
+  test('bytes that are no UTF-8', async () => {
+    expect(await refusal(sign(Buffer.from([0x7b, 0xff, 0x7d])))).toBe('its payload is not UTF-8')
+  })
+})
+
+test('a token longer than any of ours is not even looked at', async () => {
+  expect(await refusal(sign(JSON.stringify({ x: 'y'.repeat(8_000) })))).toBe('it is longer than 8192 characters')
+  expect(await refusal('a.'.repeat(4_097))).toBe('it is longer than 8192 characters')
+})
+
+test.each([
+  '',
+  '.',
+  '..',
+  'a',
+  'a.b',
+  'a.b.c.d',
+  'a.b.c.d.e',
+  'a b.c.d',
+  'ä.b.c',
+  'a+.b/.c=',
+  '\n.\n.\n',
+  '....',
+  'a.b.c',
+])('%j is no token', async token => {
+  expect(await refusal(token)).not.toBe('accepted')
+})
+
+describe('verified tokens are remembered', () => {
+  test('the second answer is immediate and the same object', async () => {
+    const verify = verifier()
+    const first = await verify(sign('{"tenant_id":"t1"}'))
+    expect(verify(sign('{"tenant_id":"t1"}'))).toBe(first)
+    expect(await verify(sign('{"tenant_id":"t2"}'))).toMatchObject({ tenantId: 't2' })
+  })
+
+  test('until they expire', async () => {
+    let now = NOW * 1000
+    const verify = createTokenVerifier(SECRET, LENIENT, () => now)
+    const token = sign(`{"exp":${NOW + 10}}`)
+    await verify(token)
+    now = (NOW + 39) * 1000
+    expect(verify(token)).toMatchObject({ expiresAt: NOW + 10 })
+    now = (NOW + 40) * 1000
+    expect(() => verify(token)).toThrow('it has expired (exp)')
+    await expect(async () => verify(token)).rejects.toThrow('it has expired (exp)')
+  })
+
+  test('a refused token is not remembered, and does not make another acceptable', async () => {
+    const verify = verifier()
+    const [header, payload] = sign('{"tenant_id":"t1"}').split('.')
+    await verify(sign('{"tenant_id":"t1"}'))
+    const forged = `${header}.${payload}.${'A'.repeat(43)}`
+    await expect(async () => verify(forged)).rejects.toThrow('its signature does not match')
+    await expect(async () => verify(forged)).rejects.toThrow('its signature does not match')
+  })
+
+  test('no more than fit: what was unused for longest is verified again', async () => {
+    const verify = verifier()
+    const padding = 'x'.repeat(5_500)
+    const token = (tenant: number) => sign(`{"tenant_id":${tenant},"x":"${padding}"}`)
+    const first = await verify(token(0))
+    // 16 Mi characters hold about 1 400 of these.
+    for (let tenant = 1; tenant <= 1_600; tenant += 1) await verify(token(tenant))
+    expect(verify(token(1_600))).not.toBeInstanceOf(Promise)
+    const again = verify(token(0))
+    expect(again).toBeInstanceOf(Promise)
+    expect(await again).toEqual(first)
+  })
+})
+
+describe('fuzz', () => {
+  test('no text is accepted, and every refusal is a 401', async () => {
+    const part = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.base64String(),
+      fc.json().map(base64url),
+      fc.constantFrom('', 'eyJhbGciOiJIUzI1NiJ9', 'e30'),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 5 }), async parts => {
+        expect(await refusal(parts.join('.'))).not.toBe('accepted')
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('any payload with the right signature is either an identity with whole claims or a 401', async () => {
+    const claim = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.integer(),
+      fc.double(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(fc.string()),
+    )
+    const payload = fc.dictionary(
+      fc.constantFrom('tenant_id', 'user_id', 'sub', 'role', 'scope', 'scopes', 'exp', 'nbf', '__proto__'),
+      claim,
+    )
+    await fc.assert(
+      fc.asyncProperty(payload, async claims => {
+        const token = sign(JSON.stringify(claims))
+        if ((await refusal(token)) !== 'accepted') return
+        const identity = await verifier()(token)
+        const tenant = Object.hasOwn(claims, 'tenant_id') ? claims.tenant_id : ''
+        expect(identity.tenantId).toBe(typeof tenant === 'number' ? JSON.stringify(tenant) : tenant)
+        expect(identity.claims).toBe(JSON.stringify(claims))
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('random bytes as payload', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array(), async bytes => {
+        expect(await refusal(sign(Buffer.from(bytes)))).not.toBe('accepted')
+      }),
+    )
+  })
+})

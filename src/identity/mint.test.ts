@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { createTokenVerifier } from './jwt.ts'
+import { mintToken } from './mint.ts'
+
+const SECRET = 'a secret of 32 bytes, or of more'
+const NOW = 1_700_000_000_500
+
+test('a minted token says what was asked for, and is accepted', async () => {
+  const request = {
+    tenantId: 't',
+    userId: 'u',
+    role: 'r',
+    agentId: 'a',
+    scopes: ['x:read', 'y'],
+    issuer: 'i',
+    audience: 'au',
+    expiresInSeconds: 3600,
+  }
+  const token = await mintToken(SECRET, request, NOW)
+  const verify = createTokenVerifier(SECRET, { requireExp: true, jwtIssuer: 'i', jwtAudience: 'au' }, () => NOW)
+  expect((await verify(token)).claims).toBe(
+    '{"tenant_id":"t","user_id":"u","agent_id":"a","role":"r","scopes":["x:read","y"],"iss":"i","aud":"au","iat":1700000000,"exp":1700003600}',
+  )
+})
+
+test('what was not asked for is left out', async () => {
+  const [, payload = ''] = (await mintToken(SECRET, { expiresInSeconds: 60 }, NOW)).split('.')
+  expect(Buffer.from(payload, 'base64url').toString()).toBe('{"iat":1700000000,"exp":1700000060}')
+})
+
+test('a name of digits stays text', async () => {
+  const [, payload = ''] = (await mintToken(SECRET, { tenantId: '007', expiresInSeconds: 60 }, NOW)).split('.')
+  expect(Buffer.from(payload, 'base64url').toString()).toContain('"tenant_id":"007"')
+})

@@ -1,0 +1,21 @@
+/** What the database is told about the caller (specification 2.3, decisions 6). */
+import type { Identity } from './identity.ts'
+
+export type SessionSetting = readonly [name: string, value: string]
+
+/**
+ * The settings of one transaction. Always all of them, empty where there is nothing to say, so that nothing an
+ * earlier transaction said can be read. Scopes are told with spaces between.
+ */
+export function settingsOf(identity: Identity): readonly SessionSetting[] {
+  return [
+    ['app.current_tenant_id', identity.tenantId],
+    ['app.current_user_id', identity.userId],
+    // A secondary scope: without a tenant it scopes nothing (specification 2.2).
+    ['app.current_agent_id', identity.tenantId === '' ? '' : identity.agentId],
+    ['app.is_super_admin', 'false'],
+    ['app.current_role', identity.role],
+    ['app.current_scopes', identity.scopes.join(' ')],
+    ['request.jwt.claims', identity.claims],
+  ]
+}
