@@ -1,0 +1,74 @@
+/**
+ * `svc check`: everything that is wrong or dangerous about configuration and database, each with what mends it
+ * (decisions 1).
+ */
+import { introspect } from '../catalog/introspect.ts'
+import type { GatewayConfig } from '../config/config.ts'
+import { unbuiltFindings } from '../config/findings.ts'
+import { loadConfig } from '../config/load.ts'
+import { printConfig } from '../config/print.ts'
+import { identityFindings } from '../identity/boot.ts'
+import { databaseFindings } from '../ops/checks.ts'
+import { asErrors, type Finding, printFinding } from '../ops/finding.ts'
+import { openDatabase } from './database.ts'
+import { printFailure } from './failure.ts'
+import { EXIT, type World } from './world.ts'
+
+export interface CheckCommand {
+  readonly file: string | undefined
+  readonly print: boolean
+}
+
+/** Answers the exit code: 1 when a finding is an error. Rejects with `ConfigError`, which tells all problems itself. */
+export async function check(command: CheckCommand, world: World): Promise<number> {
+  const loaded = loadConfig({ ...world, file: command.file })
+  const { config } = loaded
+  if (command.print) world.out(printConfig(config))
+  const findings = [
+    ...unbuiltFindings(loaded),
+    ...asErrors(identityFindings(config)),
+    ...asErrors(await findingsOfDatabase(config.gateway)),
+  ]
+  for (const finding of findings) world.error(printFinding(finding))
+  const errors = findings.filter(({ level }) => level === 'error').length
+  world.error(
+    `${config.file ?? 'no configuration file'}: ${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`,
+  )
+  return errors > 0 ? EXIT.failed : EXIT.ok
+}
+
+async function findingsOfDatabase(gateway: GatewayConfig): Promise<readonly Finding[]> {
+  const { databaseUrl, preparedStatements } = gateway
+  if (databaseUrl === null) {
+    return [
+      error(
+        'No database is configured.',
+        'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.',
+      ),
+    ]
+  }
+  const findings: Finding[] = []
+  try {
+    const database = openDatabase(databaseUrl, preparedStatements)
+    try {
+      findings.push(...(await databaseFindings(database.query, gateway)))
+      // Whether the schema can be published at all: one that is missing is found here.
+      await introspect(database.query, gateway)
+    } finally {
+      await database.close()
+    }
+  } catch (failure) {
+    findings.push(
+      error(`The database cannot be checked: ${printFailure(failure)}`, 'See database_url (DATABASE_URL) and schemas.'),
+    )
+  }
+  return findings
+}
+
+function error(message: string, fix: string): Finding {
+  return { level: 'error', message, fix }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,38 @@
+/** How an error is told on standard error. */
+
+/**
+ * Errors whose message says what failed and what to do; of anything else the stack is needed. Named, so that their
+ * modules need not be loaded.
+ */
+const WRITTEN_FOR_USERS = new Set([
+  'BootError',
+  'CatalogError',
+  'ConfigError',
+  'ConnectError',
+  'DatabaseError',
+  'EmbeddedError',
+  'UnavailableError',
+  'UrlError',
+  'UsageError',
+])
+
+export function printFailure(error: unknown): string {
+  if (!(error instanceof Error)) return `svc: ${String(error)}`
+  if (WRITTEN_FOR_USERS.has(error.name)) return error.message
+  const { code, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number }
+  if (code === 'EADDRINUSE')
+    return `${address}:${port} is taken: stop what listens there, or set another address with bind or SVC_BIND`
+  if (code === 'EACCES' && port !== undefined)
+    return `${address}:${port} may not be used: ports below 1024 need a privilege; set another with bind or SVC_BIND`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `cannot listen on ${address ?? 'the configured address'}: it is no address of this machine; see bind and SVC_BIND`
+  return error.stack ?? error.message
+}
+
+/** The command line or the environment lacks something. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'UsageError'
+  }
+}

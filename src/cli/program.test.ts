@@ -1,0 +1,233 @@
+import { EventEmitter } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTokenVerifier } from '../identity/jwt.ts'
+import { run } from './program.ts'
+import type { SignalSource } from './signals.ts'
+
+const SECRET = 'a secret of 32 bytes, or of more'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-cli-'))
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+interface Said {
+  readonly code: number
+  readonly out: string
+  readonly error: string
+}
+
+async function svc(argv: readonly string[], environment: Record<string, string> = {}): Promise<Said> {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await run(argv, {
+    environment,
+    workingDirectory: folder,
+    out: line => out.push(line),
+    error: line => error.push(line),
+    signals: new EventEmitter() as unknown as SignalSource,
+  })
+  return { code, out: out.join('\n'), error: error.join('\n') }
+}
+
+describe('help', () => {
+  test('of the program: every command, examples and exit codes, on standard output', async () => {
+    const { code, out, error } = await svc(['--help'])
+    expect([code, error]).toEqual([0, ''])
+    for (const text of ['serve', 'demo', 'token', 'check', 'Examples:', 'svc demo\n', 'Exit codes:'])
+      expect(out).toContain(text)
+  })
+
+  test.each(['serve', 'demo', 'token', 'check'])('of %s, with examples', async command => {
+    const { code, out } = await svc([command, '--help'])
+    expect(code).toBe(0)
+    expect(out).toContain(`Usage: svc ${command}`)
+    expect(out).toMatch(new RegExp(`Examples:\\n.*svc ${command}`))
+    expect(await svc(['help', command])).toEqual({ code: 0, out, error: '' })
+  })
+
+  test('without a command it is an error', async () => {
+    const { code, out, error } = await svc([])
+    expect([code, out]).toEqual([2, ''])
+    expect(error).toContain('Usage: svc')
+  })
+})
+
+test('--version', async () => {
+  expect(await svc(['--version'])).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+$/), error: '' })
+})
+
+describe('what is not understood: exit code 2 and what was probably meant', () => {
+  test.each([
+    [['srve'], "error: unknown command 'srve'\n(Did you mean serve?)"],
+    [['chekc'], '(Did you mean check?)'],
+    [['token', '--tennant', '1'], '(Did you mean --tenant?)'],
+    [['demo', '--port', 'http'], 'Expected a port from 1 to 65535.'],
+    [['demo', '--port', '0'], 'Expected a port from 1 to 65535.'],
+    [['token', '--expires', 'soon'], 'Expected a number and a unit, such as 30s, 15m, 1h or 7d, at most ten years.'],
+    [['serve', 'now'], 'too many arguments'],
+  ])('%j', async (argv, message) => {
+    const { code, out, error } = await svc(argv)
+    expect([code, out]).toEqual([2, ''])
+    expect(error).toContain(message)
+  })
+})
+
+describe('token', () => {
+  const verify = createTokenVerifier(SECRET, { requireExp: true, jwtIssuer: null, jwtAudience: null }, Date.now)
+
+  test('only the token goes to standard output, and the gateway accepts it', async () => {
+    const argv = [
+      'token',
+      '--tenant',
+      '42',
+      '--user',
+      'ann',
+      '--role',
+      'clerk',
+      '--scope',
+      'a:read',
+      '--scope',
+      'b',
+      '--agent',
+      'x',
+      '--expires',
+      '15m',
+    ]
+    const before = Math.floor(Date.now() / 1000)
+    const { code, out, error } = await svc(argv, { JWT_SECRET: SECRET })
+    expect([code, error]).toEqual([0, ''])
+    const identity = await verify(out)
+    expect(identity).toMatchObject({
+      tenantId: '42',
+      userId: 'ann',
+      role: 'clerk',
+      scopes: ['a:read', 'b'],
+      agentId: 'x',
+    })
+    expect(identity.expiresAt).toBeGreaterThanOrEqual(before + 900)
+    expect(identity.expiresAt).toBeLessThanOrEqual(before + 902)
+  })
+
+  test('is good for an hour unless said otherwise', async () => {
+    const { out } = await svc(['token'], { JWT_SECRET: SECRET })
+    const { expiresAt } = await verify(out)
+    expect((expiresAt ?? 0) - Date.now() / 1000).toBeGreaterThan(3_590)
+    expect((expiresAt ?? 0) - Date.now() / 1000).toBeLessThanOrEqual(3_600)
+  })
+
+  test('names the issuer and audience that the gateway asks for', async () => {
+    writeFileSync(join(folder, 'svc.toml'), '[gateway]\njwt_issuer = "me"\njwt_audience = "svc"')
+    const { out } = await svc(['token'], { JWT_SECRET: SECRET })
+    const strict = createTokenVerifier(SECRET, { requireExp: true, jwtIssuer: 'me', jwtAudience: 'svc' }, Date.now)
+    expect((await strict(out)).claims).toContain('"iss":"me","aud":"svc"')
+  })
+
+  test('needs the secret', async () => {
+    const message = 'JWT_SECRET is not set: set it to the secret that the gateway verifies tokens with'
+    expect(await svc(['token'])).toEqual({ code: 2, out: '', error: message })
+    expect(await svc(['token'], { JWT_SECRET: '' })).toEqual({ code: 2, out: '', error: message })
+  })
+})
+
+describe('check, without a database', () => {
+  test('problems of the configuration, all together', async () => {
+    writeFileSync(join(folder, 'svc.toml'), '[gateway]\nmax_fliters = 1\nstrict = 1\n')
+    expect(await svc(['check'])).toEqual({
+      code: 1,
+      out: '',
+      error:
+        'svc.toml:2: gateway.max_fliters: unknown key; did you mean gateway.max_filters?\nsvc.toml:3: gateway.strict: expected true or false, not 1',
+    })
+  })
+
+  test('findings: keys without a feature, a short secret, no database', async () => {
+    writeFileSync(join(folder, 'svc.toml'), '[gateway.cache]\nenabled = true\n[access]\nenabled = false\n')
+    const { code, out, error } = await svc(['check'], { JWT_SECRET: 'short' })
+    expect([code, out]).toEqual([1, ''])
+    expect(error).toContain(
+      'warning: svc.toml:2: gateway.cache.enabled is accepted, but this version does not have the feature yet (Result cache): it has no effect.',
+    )
+    expect(error).toContain(
+      'error: svc.toml:4: access.enabled is accepted, but this version does not have the feature yet (Access policies)',
+    )
+    expect(error).toContain('error: JWT_SECRET has 5 bytes')
+    expect(error).toContain('error: No database is configured.')
+    expect(error).toContain(`${join(folder, 'svc.toml')}: 3 errors, 1 warning`)
+  })
+
+  test('an address that cannot be used is a finding without the password', async () => {
+    const { code, error } = await svc(['check'], {
+      JWT_SECRET: SECRET,
+      DATABASE_URL: 'postgres://app:hunter2@localhost/x?sslmood=require',
+    })
+    expect(code).toBe(1)
+    expect(error).toContain('error: The database cannot be checked: the database URL cannot be used:')
+    expect(error).toContain('sslmode')
+    expect(error).not.toContain('hunter2')
+    expect(error).toContain('no configuration file: 1 error, 0 warnings')
+  })
+
+  test('a database that does not answer is a finding at once', async () => {
+    const { code, error } = await svc(['check'], {
+      JWT_SECRET: SECRET,
+      DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/x',
+    })
+    expect(code).toBe(1)
+    expect(error).toMatch(/^error: The database cannot be checked: cannot connect to .*127\.0\.0\.1/)
+    expect(error).not.toContain('hunter2')
+  })
+
+  test('--print shows the settings in force, without secrets', async () => {
+    writeFileSync(join(folder, 'svc.toml'), '[gateway]\ndefault_limit = 7\nadmin_token = "hunter2"')
+    const { out } = await svc(['check', '--print'], {
+      JWT_SECRET: 'hunter2',
+      DATABASE_URL: 'postgres://app:hunter2@[::1]:1/x',
+    })
+    expect(out).toContain('\ndefault_limit = 7\n')
+    expect(out).toContain('database_url = "postgres://app:***@[::1]:1/x"')
+    expect(out).not.toContain('hunter2')
+  })
+})
+
+describe('serve refuses to start', () => {
+  test('under strict, with a policy that this version would not enforce', async () => {
+    writeFileSync(join(folder, 'svc.toml'), '[gateway]\nstrict = true\nallow_list_path = "svc.toml"')
+    expect(await svc(['serve'], { JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@127.0.0.1:1/x' })).toEqual({
+      code: 1,
+      out: '',
+      error: expect.stringMatching(/^error: svc\.toml:3: gateway\.allow_list_path is accepted, but /),
+    })
+  })
+
+  test('with a broken configuration', async () => {
+    expect(await svc(['serve', '--config', 'gone.toml'])).toEqual({
+      code: 1,
+      out: '',
+      error: expect.stringMatching(/^gone\.toml: cannot be read: ENOENT/),
+    })
+  })
+
+  test('without a secret, in development mode on an open address, without a database', async () => {
+    const database = { DATABASE_URL: 'postgres://app@127.0.0.1:1/x' }
+    expect(await svc(['serve'], database)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('JWT_SECRET is not set'),
+    })
+    const open = { ...database, JWT_SECRET: SECRET, SVC_DEV_MODE: 'true', SVC_BIND: '0.0.0.0:0' }
+    expect(await svc(['serve'], open)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('the bind address is 0.0.0.0'),
+    })
+    expect(await svc(['serve'], { JWT_SECRET: SECRET })).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('DATABASE_URL'),
+    })
+  })
+})

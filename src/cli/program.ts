@@ -1,0 +1,172 @@
+/**
+ * The command line: names, options and help of every command. What they do is in the file of each, loaded when
+ * called.
+ */
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { VERSION } from '../version.ts'
+import { parseDuration } from './duration.ts'
+import { printFailure, UsageError } from './failure.ts'
+import { EXIT, type World } from './world.ts'
+
+/** Runs one command line (without `node` and the program's name) and answers the exit code. Never rejects. */
+export async function run(argv: readonly string[], world: World): Promise<number> {
+  let code: number = EXIT.ok
+  const program = createProgram(world, result => {
+    code = result
+  })
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return code
+  } catch (error) {
+    // Commander has printed its own message by then.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    world.error(printFailure(error))
+    return error instanceof UsageError ? EXIT.usage : EXIT.failed
+  }
+}
+
+const CONFIG = ['-c, --config <file>', 'configuration file (else SVC_CONFIG, else ./svc.toml where it exists)'] as const
+
+function createProgram(world: World, finish: (code: number) => void): Command {
+  const program = new Command('svc')
+    .description(
+      'A data gateway: the tables of a PostgreSQL database become a REST API with tenant isolation by row-level security.',
+    )
+    .version(VERSION, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .exitOverride()
+    .showHelpAfterError('(svc --help shows what there is)')
+    .configureOutput({
+      writeOut: text => world.out(text.trimEnd()),
+      writeErr: text => world.error(text.trimEnd()),
+    })
+    .addHelpText(
+      'after',
+      examples(
+        ['svc demo', 'try it: an embedded PostgreSQL with sample data'],
+        ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'your own database'],
+        ['svc check', 'what is wrong or dangerous, without starting'],
+      ) + EXIT_CODES,
+    )
+
+  program
+    .command('serve')
+    .description(
+      'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads the schema again.',
+    )
+    .option(...CONFIG)
+    .addHelpText(
+      'after',
+      examples(
+        ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'no file needed'],
+        ['svc serve --config /etc/svc/svc.toml', 'settings from a file'],
+        ['SVC_BIND=0.0.0.0:8080 svc serve', 'reachable from elsewhere'],
+      ),
+    )
+    .action(async (options: { config?: string }) => {
+      const { serve } = await import('./serve.ts')
+      finish(await serve({ file: options.config }, world))
+    })
+
+  program
+    .command('demo')
+    .description(
+      'Start an embedded PostgreSQL with a sample business of three tenants, and the gateway before it. Ctrl-C leaves nothing running.',
+    )
+    .option('-p, --port <number>', 'first port to try; the next free one is taken', parsePort)
+    .option('--fresh', 'make the sample data anew')
+    .addHelpText(
+      'after',
+      examples(
+        ['svc demo', 'prints tokens and curl lines to paste'],
+        ['svc demo --port 9000 --fresh', 'elsewhere, from scratch'],
+      ),
+    )
+    .action(async (options: { port?: number; fresh?: true }) => {
+      const { demo } = await import('./demo.ts')
+      await demo({ port: options.port, fresh: options.fresh === true }, world)
+    })
+
+  program
+    .command('token')
+    .description('Print a token for development, signed with JWT_SECRET. Nothing else goes to standard output.')
+    .option('-t, --tenant <id>', 'claim tenant_id')
+    .option('-u, --user <id>', 'claim user_id')
+    .option('-r, --role <name>', 'claim role')
+    .option(
+      '-s, --scope <scope>',
+      'one of the claim scopes; repeat it for more',
+      (scope: string, all: readonly string[]) => [...all, scope],
+      [],
+    )
+    .option('-a, --agent <id>', 'claim agent_id')
+    .addOption(
+      new Option('-e, --expires <duration>', 'how long it is good for: 30s, 15m, 1h, 7d')
+        .argParser(parseDurationOption)
+        .default(3_600, '1h'),
+    )
+    .option(...CONFIG)
+    .addHelpText(
+      'after',
+      examples(
+        ['svc token --tenant 42 --user ann --role clerk', 'good for an hour'],
+        ['svc token -t 42 -s orders:read -s orders:write -e 7d', 'with scopes, for a week'],
+        ['curl -H "Authorization: Bearer $(svc token -t 42)" localhost:8080/api/orders', 'at once'],
+      ),
+    )
+    .action(async ({ config, ...request }: TokenOptions) => {
+      const { token } = await import('./token.ts')
+      await token({ file: config, ...request }, world)
+    })
+
+  program
+    .command('check')
+    .description('Check configuration and database without starting: exit code 1 when something is wrong or dangerous.')
+    .option(...CONFIG)
+    .option('--print', 'print the effective settings, without secrets')
+    .addHelpText(
+      'after',
+      examples(
+        ['svc check', 'findings, each with what mends it'],
+        ['svc check --config svc.toml --print', 'which settings are in force'],
+      ),
+    )
+    .action(async (options: { config?: string; print?: true }) => {
+      const { check } = await import('./check.ts')
+      finish(await check({ file: options.config, print: options.print === true }, world))
+    })
+
+  return program
+}
+
+interface TokenOptions {
+  readonly config?: string
+  readonly tenant?: string
+  readonly user?: string
+  readonly role?: string
+  readonly scope: readonly string[]
+  readonly agent?: string
+  readonly expires: number
+}
+
+const EXIT_CODES = `
+Exit codes: 0 done, or stopped by a signal as asked; 1 something is wrong, as told on standard error; 2 the command
+line was not understood; 130 or 143 stopped at once by a second signal.`
+
+function examples(...lines: readonly (readonly [command: string, meaning: string])[]): string {
+  return `\nExamples:\n${lines.map(([command, meaning]) => `  ${command}\n      ${meaning}`).join('\n')}\n`
+}
+
+function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (port < 1 || port > 65_535) throw new InvalidArgumentError('Expected a port from 1 to 65535.')
+  return port
+}
+
+function parseDurationOption(text: string): number {
+  const seconds = parseDuration(text)
+  if (seconds === null)
+    throw new InvalidArgumentError('Expected a number and a unit, such as 30s, 15m, 1h or 7d, at most ten years.')
+  return seconds
+}

@@ -1,0 +1,134 @@
+/** Specification 1.10 and 5.2, decisions 1: the process itself, as a shell starts it and signals end it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { mintToken } from '../identity/mint.ts'
+
+const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
+const SECRET = 'a secret of 32 bytes, or of more'
+
+let database: TestDatabase
+let processes: ChildProcess[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text); insert into notes values (1, 'hello');
+     create view slow with (security_invoker) as select pg_sleep(60)::text as done;
+     grant select on notes, slow to public`,
+  )
+})
+
+afterAll(() => database.drop())
+
+afterEach(() => {
+  for (const child of processes) child.kill('SIGKILL')
+  processes = []
+})
+
+interface Svc {
+  readonly child: ChildProcess
+  readonly exited: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>
+  /** What has been said so far. */
+  readonly said: { out: string; error: string }
+  /** Resolves when standard output matches, with the first group. */
+  says(pattern: RegExp): Promise<string>
+}
+
+function svc(argv: readonly string[], environment: Record<string, string>): Svc {
+  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  processes.push(child)
+  const said = { out: '', error: '' }
+  child.stderr.on('data', (chunk: Buffer) => {
+    said.error += chunk.toString()
+  })
+  child.stdout.on('data', (chunk: Buffer) => {
+    said.out += chunk.toString()
+  })
+  const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  const says = async (pattern: RegExp): Promise<string> => {
+    for (;;) {
+      const found = pattern.exec(said.out)
+      if (found !== null) return found[1] ?? ''
+      const ended = await Promise.race([once(child.stdout, 'data').then(() => false), exited.then(() => true)])
+      if (ended) throw new Error(`it ended before it said ${pattern}: ${said.out}${said.error}`)
+    }
+  }
+  return { child, exited, said, says }
+}
+
+async function serve(): Promise<Svc & { readonly url: string }> {
+  const gateway = svc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
+  return { ...gateway, url: await gateway.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/) }
+}
+
+async function get(url: string): Promise<Response> {
+  const token = await mintToken(SECRET, { tenantId: 't', expiresInSeconds: 60 }, Date.now())
+  return fetch(url, { headers: { authorization: `Bearer ${token}` } })
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'serves, reads the schema again on SIGHUP, and %s ends it with 0',
+  async signal => {
+    const gateway = await serve()
+    expect(await (await get(`${gateway.url}/api/notes/1`)).json()).toEqual({ data: { id: 1, body: 'hello' } })
+    gateway.child.kill('SIGHUP')
+    expect((await get(`${gateway.url}/api/notes/1`)).status).toBe(200)
+    gateway.child.kill(signal)
+    expect(await gateway.exited).toEqual([0, null])
+    expect(gateway.said.error).toBe('')
+  },
+)
+
+test('a second signal ends it at once, although a request is in flight', async () => {
+  const gateway = await serve()
+  const answer = get(`${gateway.url}/api/slow`).then(
+    response => response.status,
+    () => 'cut off',
+  )
+  await running(/pg_sleep|slow/)
+  gateway.child.kill('SIGTERM')
+  await gateway.says(/"msg":"(closing)"/)
+  gateway.child.kill('SIGTERM')
+  expect(await gateway.exited).toEqual([143, null])
+  expect(await answer).toBe('cut off')
+})
+
+/** Waits until the database runs a statement of the gateway. */
+async function running(text: RegExp): Promise<void> {
+  const sql = `select query from pg_stat_activity where datname = '${database.database}' and state = 'active' and pid <> pg_backend_pid()`
+  for (;;) {
+    const rows = await execute(database.adminUrl, sql)
+    if (rows.some(({ query }) => text.test(String(query)))) return
+  }
+}
+
+test('development mode on an address that is not loopback does not start', async () => {
+  const gateway = svc(['serve'], {
+    DATABASE_URL: database.url,
+    JWT_SECRET: SECRET,
+    SVC_DEV_MODE: '1',
+    SVC_BIND: '0.0.0.0:0',
+  })
+  expect(await gateway.exited).toEqual([1, null])
+  expect(gateway.said.error).toContain('error: SVC_DEV_MODE is on and the bind address is 0.0.0.0')
+})
+
+test('an address that is taken is told without a stack', async () => {
+  const { url } = await serve()
+  const second = svc(['serve'], {
+    DATABASE_URL: database.url,
+    JWT_SECRET: SECRET,
+    SVC_BIND: url.replace('http://', ''),
+  })
+  expect(await second.exited).toEqual([1, null])
+  expect(second.said.error).toBe(
+    `${url.replace('http://', '')} is taken: stop what listens there, or set another address with bind or SVC_BIND\n`,
+  )
+})

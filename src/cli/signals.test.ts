@@ -1,0 +1,117 @@
+import { EventEmitter, once } from 'node:events'
+import { expect, test } from 'vitest'
+import { type Running, runUntilSignal, type SignalSource } from './signals.ts'
+
+/** Stands where `process` stands, and writes down that it was asked to exit instead of doing so. */
+class Signals extends EventEmitter implements SignalSource {
+  readonly exits: number[] = []
+
+  exit(code: number): void {
+    this.exits.push(code)
+    this.emit('exited')
+  }
+}
+
+/** Resolves when the service has been told to close; it stays open until `finish` is called. */
+function service() {
+  const events = new EventEmitter()
+  const running: Running = {
+    async close() {
+      events.emit('closing')
+      await once(events, 'finish')
+    },
+  }
+  return { running, closing: once(events, 'closing'), finish: () => events.emit('finish') }
+}
+
+const nothing = (): void => {}
+/** Everything that was waiting has run. */
+const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+test.each(['SIGTERM', 'SIGINT'])('%s closes the service, and then it is over', async signal => {
+  const signals = new Signals()
+  const { running, closing, finish } = service()
+  const run = runUntilSignal(async () => running, signals, nothing)
+  await settled()
+  signals.emit(signal)
+  await closing
+  finish()
+  await run
+  expect(signals.exits).toEqual([])
+  expect(signals.eventNames()).toEqual([])
+})
+
+test.each([
+  ['SIGTERM', 'SIGINT', 130],
+  ['SIGINT', 'SIGINT', 130],
+  ['SIGINT', 'SIGTERM', 143],
+])('%s and then %s while it closes: exits at once with %i', async (first, second, code) => {
+  const signals = new Signals()
+  const { running, closing, finish } = service()
+  const run = runUntilSignal(async () => running, signals, nothing)
+  await settled()
+  signals.emit(first)
+  await closing
+  expect(signals.exits).toEqual([])
+  signals.emit(second)
+  expect(signals.exits).toEqual([code])
+  finish()
+  await run
+})
+
+test('a signal while it starts exits at once', async () => {
+  const signals = new Signals()
+  void runUntilSignal(() => new Promise(() => {}), signals, nothing)
+  signals.emit('SIGTERM')
+  expect(signals.exits).toEqual([143])
+})
+
+test('SIGHUP reloads, one after the other; a failure is told and changes nothing', async () => {
+  const signals = new Signals()
+  const told: string[] = []
+  let reloads = 0
+  const running: Running = {
+    close: async () => {},
+    async reload() {
+      reloads += 1
+      if (reloads === 1) throw new Error('line 3 is broken')
+    },
+  }
+  const run = runUntilSignal(
+    async () => running,
+    signals,
+    line => told.push(line),
+  )
+  signals.emit('SIGHUP')
+  await settled()
+  expect(reloads).toBe(1)
+  signals.emit('SIGHUP')
+  signals.emit('SIGHUP')
+  await settled()
+  expect(reloads).toBe(3)
+  expect(told).toEqual(['reload failed, what was loaded before stays: line 3 is broken'])
+  signals.emit('SIGTERM')
+  await run
+})
+
+test('SIGHUP where there is nothing to reload does not end the process', async () => {
+  const signals = new Signals()
+  const run = runUntilSignal(async () => ({ close: async () => {} }), signals, nothing)
+  await settled()
+  expect(signals.listenerCount('SIGHUP')).toBe(1)
+  signals.emit('SIGHUP')
+  signals.emit('SIGINT')
+  await run
+})
+
+test('what goes wrong at the start or at the end is passed on, and nothing is listened to any more', async () => {
+  const signals = new Signals()
+  await expect(runUntilSignal(() => Promise.reject(new Error('no start')), signals, nothing)).rejects.toThrow(
+    'no start',
+  )
+  const run = runUntilSignal(async () => ({ close: () => Promise.reject(new Error('no end')) }), signals, nothing)
+  await settled()
+  signals.emit('SIGTERM')
+  await expect(run).rejects.toThrow('no end')
+  expect(signals.eventNames()).toEqual([])
+})

@@ -1,0 +1,61 @@
+/** A service that runs until it is told to stop (specification 1.10). */
+
+export interface Running {
+  close(): Promise<void>
+  /** What SIGHUP asks for. */
+  reload?(): Promise<void>
+}
+
+/** The part of `process` that is needed: signals in, the emergency exit out. */
+export interface SignalSource {
+  on(signal: NodeJS.Signals, listener: () => void): unknown
+  off(signal: NodeJS.Signals, listener: () => void): unknown
+  exit(code: number): unknown
+}
+
+/** A shell reports a process that a signal ended as 128 and the signal's number. */
+const CODES = { SIGINT: 130, SIGTERM: 143 } as const
+const STOPPING = ['SIGINT', 'SIGTERM'] as const
+
+/**
+ * Starts the service and resolves when it has been closed after the first SIGTERM or SIGINT. A second one exits at
+ * once, and so does the first while the service is still starting: nothing is in flight then. Rejects when starting
+ * or closing fails.
+ */
+export async function runUntilSignal(
+  start: () => Promise<Running>,
+  signals: SignalSource,
+  report: (line: string) => void,
+): Promise<void> {
+  let stop: (() => void) | null = null
+  const stopped = new Promise<void>(resolve => {
+    stop = resolve
+  })
+  let running: Running | null = null
+  let reloading = Promise.resolve()
+
+  const onStop = STOPPING.map(signal => {
+    const listener = (): void => {
+      if (running === null || stop === null) signals.exit(CODES[signal])
+      stop?.()
+      stop = null
+    }
+    signals.on(signal, listener)
+    return () => signals.off(signal, listener)
+  })
+  // Without a listener SIGHUP would end the process; while it starts there is nothing to read again.
+  const onReload = (): void => {
+    reloading = reloading
+      .then(() => running?.reload?.())
+      .catch((error: unknown) => report(`reload failed, what was loaded before stays: ${(error as Error).message}`))
+  }
+  signals.on('SIGHUP', onReload)
+  try {
+    running = await start()
+    await stopped
+    await running.close()
+  } finally {
+    for (const off of onStop) off()
+    signals.off('SIGHUP', onReload)
+  }
+}

@@ -1,0 +1,22 @@
+/** What commands know of the process they run in. */
+import type { Environment } from '../config/expand.ts'
+import type { SignalSource } from './signals.ts'
+
+export interface World {
+  readonly environment: Environment
+  readonly workingDirectory: string
+  /** What was asked for: standard output. */
+  out(line: string): void
+  /** What went wrong, and remarks: standard error. */
+  error(line: string): void
+  readonly signals: SignalSource
+}
+
+/** Exit codes; documented in `svc --help`. */
+export const EXIT = {
+  ok: 0,
+  /** Something was found or went wrong. */
+  failed: 1,
+  /** The command line was not understood. */
+  usage: 2,
+} as const
