@@ -1,0 +1,82 @@
+/** Every request in the README and below docs/ works as it stands, on the demo's data, and answers what the page says it does. */
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { filesBelow, read } from '../tidy/tree.ts'
+
+interface Example {
+  readonly page: string
+  readonly command: string
+  /** The JSON block after the command's block, if it is that block's only command. */
+  readonly answer: unknown
+}
+
+const PAGES = ['README.md', ...filesBelow('docs').filter(path => /^docs\/(guides|reference)\/.*\.md$/.test(path))]
+const BLOCKS = /^```sh\n([\s\S]*?)^```\n(?:```json\n([\s\S]*?)^```)?/gm
+
+const examples = PAGES.flatMap(page =>
+  [...read(page).matchAll(BLOCKS)].flatMap(([, commands = '', json]): readonly Example[] =>
+    commands
+      .trimEnd()
+      .split('\n')
+      .map(command => ({ page, command, answer: json === undefined ? undefined : JSON.parse(json) })),
+  ),
+)
+
+const hasShell = ['bash', 'curl'].every(program => spawnSync(program, ['--version']).status === 0)
+if (!hasShell) process.stderr.write('documents.pg.test.ts: skipped, for want of bash or curl\n')
+
+test('there are examples', () => {
+  expect(examples.length).toBeGreaterThan(20)
+  expect(new Set(examples.map(example => example.page)).size).toBeGreaterThan(1)
+})
+
+describe.runIf(hasShell)('pasted into a shell', () => {
+  let database: SampleDatabase
+  let gateway: TestGateway
+  let environment: NodeJS.ProcessEnv
+  beforeAll(async () => {
+    database = await sampleDatabase()
+    gateway = await testGateway(database.url)
+    const [tenant] = database.tenants
+    const token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
+    environment = { ...process.env, URL: gateway.url, TOKEN: token }
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await database.drop()
+  })
+
+  test.each(examples)('$page: $command', async ({ command, answer }) => {
+    const script = `set -euo pipefail\nget() { curl -sS -g -H "Authorization: Bearer $TOKEN" "$URL$1"; }\n${command}`
+    const output = await shell(script, environment)
+    if (answer !== undefined) expect(JSON.parse(output)).toEqual(pattern(answer))
+    else if (command.includes('stream=true')) expect(output.trimEnd().split('\n').map(row => JSON.parse(row))).toHaveLength(3)
+    else {
+      const answered = JSON.parse(output)
+      expect(answered).not.toHaveProperty('error')
+      // An example that finds nothing shows nothing.
+      expect(answered.data ?? answered.tables).not.toEqual([])
+    }
+  })
+})
+
+async function shell(script: string, env: NodeJS.ProcessEnv): Promise<string> {
+  try {
+    return (await promisify(execFile)('bash', ['-c', script], { env, maxBuffer: 16 * 1024 * 1024 })).stdout
+  } catch (error) {
+    // `head` closes the pipe early, which curl reports and the reader wants.
+    if (script.includes('| head') && error instanceof Error && 'stdout' in error) return String(error.stdout)
+    throw error
+  }
+}
+
+/** `…` in a page stands for any text. */
+function pattern(value: unknown): unknown {
+  if (value === '…') return expect.any(String)
+  if (Array.isArray(value)) return value.map(pattern)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, pattern(inner)]))
+}
