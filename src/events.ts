@@ -12,8 +12,8 @@ export type Event =
       readonly status: number
       readonly durationMs: number
       readonly requestId: string
-      /** A short hash: tells tenants apart without naming them. */
-      readonly tenant: string | null
+      /** Empty without one. A listener that writes it anywhere hashes it first. */
+      readonly tenantId: string
     }
   | { readonly kind: 'request failed'; readonly requestId: string; readonly error: unknown }
   | { readonly kind: 'warning'; readonly message: string; readonly fix: string | null }

@@ -15,6 +15,7 @@ import { databaseFindings } from './ops/checks.ts'
 import { asErrors, type Finding, printFinding } from './ops/finding.ts'
 import { createHealth } from './ops/health.ts'
 import { createLog } from './ops/log.ts'
+import { createListener, type Listener } from './postgres/listener.ts'
 import { createPool, type Pool } from './postgres/pool.ts'
 import { parseUrl } from './postgres/url.ts'
 import { createCursorCodec } from './rest/cursor.ts'
@@ -64,6 +65,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     report(await databaseFindings(query, config.gateway), config, emit)
     const catalog = await openCatalog(config, query, emit)
     opened.push(() => catalog.close())
+    const listener = openListener(config, catalog, emit)
+    opened.push(() => listener?.close())
     const server = await openServer(config, pool, catalog, emit)
     opened.push(() => server.close())
     const url = await server.listen()
@@ -132,6 +135,27 @@ async function openCatalog(config: Config, query: Query, emit: Emit): Promise<Ca
   })
 }
 
+const SCHEMA_CHANNEL = 'svc_schema'
+
+/** Hears when the schema changed. Null behind a transaction pooler, where LISTEN means nothing: polling remains. */
+function openListener(config: Config, catalog: CatalogSource, emit: Emit): Listener | null {
+  const { databaseUrl, realtimeDatabaseUrl, preparedStatements } = config.gateway
+  const url = realtimeDatabaseUrl ?? (preparedStatements ? databaseUrl : null)
+  if (url === null) return null
+  const listener = createListener({
+    target: parseUrl(url),
+    onNotification: () => catalog.notify('NOTIFY svc_schema'),
+    onGap: () => catalog.notify('the connection that listens was lost for a while'),
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `listener ${kind}`, detail }),
+  })
+  listener.listen(SCHEMA_CHANNEL).then(
+    () => catalog.notify('what changed between reading the schema and listening'),
+    // Closed before it ever listened.
+    () => {},
+  )
+  return listener
+}
+
 async function openServer(config: Config, pool: Pool, catalog: CatalogSource, emit: Emit): Promise<Server> {
   const { gateway } = config
   const clock = () => Date.now()
@@ -141,7 +165,11 @@ async function openServer(config: Config, pool: Pool, catalog: CatalogSource, em
     authenticate: createAuthenticator(config, clock),
     read: createReader({
       catalog: () => catalog.current(),
-      runner: createRunner(pool, createSettings(gateway)),
+      runner: createRunner({
+        database: pool,
+        settings: createSettings(gateway),
+        onStaleSchema: () => catalog.notify('a statement named what is not there'),
+      }),
       limits: gateway,
       cursors: createCursorCodec(cursorKey(config)),
       searchLanguage: gateway.searchLanguage,

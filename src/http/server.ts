@@ -1,5 +1,4 @@
 /** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
-import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -121,7 +120,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         status: answer.status,
         durationMs: Math.round((now() - started) * 100) / 100,
         requestId: incoming.requestId,
-        tenant: progress.tenantId === '' ? null : tenantHash(progress.tenantId),
+        tenantId: progress.tenantId,
       })
     if (answer.body !== null && !Buffer.isBuffer(answer.body)) {
       response.writeHead(answer.status, headers)
@@ -130,7 +129,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     }
     if (answer.body !== null) headers['Content-Length'] = answer.body.length
     response.writeHead(answer.status, headers)
-    response.end(incoming.method === 'HEAD' ? undefined : (answer.body ?? undefined))
+    if (answer.body === null || incoming.method === 'HEAD') response.end()
+    else endWith(response, answer.body)
     done()
   }
 
@@ -171,6 +171,18 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
       })
     },
   }
+}
+
+/** Larger bodies are not copied once more to save a write. */
+const ONE_WRITE_BYTES_MAX = 64 * 1024
+
+/**
+ * Node writes headers and body at once only if the body is a string; a Buffer goes out beside the headers in a vectored write that costs half as
+ * much again per request. Latin-1 maps each byte to one character and back, whatever the bytes mean.
+ */
+function endWith(response: ServerResponse, body: Buffer): void {
+  if (body.length > ONE_WRITE_BYTES_MAX) response.end(body)
+  else response.end(body.toString('latin1'), 'latin1')
 }
 
 /** Writes as fast as the client reads. A source that fails ends the connection without the last chunk, so the client knows. */
@@ -251,11 +263,6 @@ function refuseUnparsable(
     socket.write(body)
   }
   socket.destroySoon()
-}
-
-/** Eight hex digits: enough to follow one tenant through a log. */
-function tenantHash(tenantId: string): string {
-  return createHash('sha256').update(tenantId).digest('hex').slice(0, 8)
 }
 
 function one(header: string | string[] | undefined): string | undefined {

@@ -212,11 +212,12 @@ function idParameters(table: Table, id: string, shape: Shape): readonly Paramete
   return parseId(id, table.primaryKey).map(value => shape.value(value))
 }
 
+/** `child`, or `child!hint`; a name that has an exclamation mark itself is taken whole. */
 function childRelation(parent: Table, child: string): Relation {
-  const mark = child.lastIndexOf('!')
+  const isChild = (name: string) => parent.relations.some(known => known.name === name && known.cardinality === 'many')
+  const mark = isChild(child) ? -1 : child.lastIndexOf('!')
   const relation = mark < 0 ? child : child.slice(0, mark)
-  const isChild = parent.relations.some(known => known.name === relation && known.cardinality === 'many')
-  if (!isChild) throw unknownChild(parent, relation)
+  if (!isChild(relation)) throw unknownChild(parent, relation)
   return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true })
 }
 

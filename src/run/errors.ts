@@ -15,6 +15,13 @@ export function toGatewayError(error: unknown, statements: readonly BoundStateme
   return error
 }
 
+/** Undefined column, table, object; invalid schema (manual, appendix A): every name came from the catalogue, so that is out of date. */
+const STALE: ReadonlySet<string> = new Set(['42703', '42P01', '42704', '3F000'])
+
+export function isStaleSchema(error: unknown): boolean {
+  return error instanceof DatabaseError && STALE.has(error.sqlstate)
+}
+
 function unavailable(message: string, cause: unknown): GatewayError {
   return new GatewayError('UNAVAILABLE', message, { headers: RETRY_AFTER, cause })
 }

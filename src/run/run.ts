@@ -1,7 +1,7 @@
 /** Runs statements under the settings of the one who asked: a transaction, a packet, a round trip (design 4). */
 import type { Identity } from '../identity/identity.ts'
 import type { Command, Database, Row, Running } from '../postgres/types.ts'
-import { toGatewayError } from './errors.ts'
+import { isStaleSchema, toGatewayError } from './errors.ts'
 import type { SettingsSource } from './settings.ts'
 import type { BoundStatement } from './statement.ts'
 
@@ -17,21 +17,32 @@ export interface Runner {
 /** Rows asked for at a time in a stream: enough to keep PostgreSQL busy, little enough to hold. */
 const STREAM_BATCH_ROWS = 1_000
 
-export function createRunner(database: Database, settings: SettingsSource): Runner {
+export interface RunnerParts {
+  readonly database: Database
+  readonly settings: SettingsSource
+  /** A statement named something that is not there any more: the schema has changed under it. */
+  readonly onStaleSchema: () => void
+}
+
+export function createRunner({ database, settings, onStaleSchema }: RunnerParts): Runner {
+  const fail = (error: unknown, statements: readonly BoundStatement[]): Promise<never> => {
+    if (isStaleSchema(error)) onStaleSchema()
+    return Promise.reject(toGatewayError(error, statements))
+  }
   return {
     read(identity, statements) {
       const running = database.run([settings.forReading(identity), ...statements.map(toCommand)])
       return {
         result: running.result.then(
           ([, ...results]) => results.map(result => result.rows),
-          error => Promise.reject(toGatewayError(error, statements)),
+          error => fail(error, statements),
         ),
         cancel: () => running.cancel(),
       }
     },
     stream(identity, statement) {
       const rows = database.stream([settings.forReading(identity)], toCommand(statement), STREAM_BATCH_ROWS)
-      return translating(rows, statement)
+      return translating(rows, error => fail(error, [statement]))
     },
   }
 }
@@ -39,10 +50,10 @@ export function createRunner(database: Database, settings: SettingsSource): Runn
 /** Not a generator: `return` must reach the database while a batch is still awaited, or nothing could be cancelled. */
 function translating(
   rows: AsyncIterableIterator<readonly Row[]>,
-  statement: BoundStatement,
+  fail: (error: unknown) => Promise<never>,
 ): AsyncIterableIterator<readonly Row[]> {
   return {
-    next: () => rows.next().catch(error => Promise.reject(toGatewayError(error, [statement]))),
+    next: () => rows.next().catch(fail),
     return: async () => (await rows.return?.()) ?? { done: true, value: undefined },
     [Symbol.asyncIterator]() {
       return this

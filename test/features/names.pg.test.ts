@@ -1,0 +1,61 @@
+/** Decisions 2: names are matched exactly, whatever they are made of – as tables, columns, relations and aliases. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const NAMES = [
+  ...['__proto__', 'constructor', 'valueOf', 'hasOwnProperty', 'toString', 'Server Today', 'do$llar$s', 'تست', 'select', 'order', 'user'],
+  ...['a"b', "a'b", 'a.b', 'a,b', 'a:b', 'a!b', 'a->b', 'a/b', 'a%b', 'a?b', 'a#b', 'a&b=c', 'a+b', '-a', '*', '1', ' ', 'limit', 'r', 't', 't1', 'j1', 'n'],
+  ...['eq', 'x.eq', 'nested', '(', 'ÄÖÜ', '😀', 'x'.repeat(63), 'é'.repeat(31)],
+]
+
+const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`
+/** A name inside the small notations. */
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
+const url = encodeURIComponent
+
+let database: TestDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await testDatabase()
+  const tables = NAMES.map(name => {
+    const own = sqlName(name)
+    return `create table ${own} (${own} int primary key, up int references ${own}, meta jsonb); insert into ${own} values (1, null, '{"k": 1}'), (2, 1, '{}')`
+  })
+  await execute(database.adminUrl, `${tables.join(';')}; grant select on all tables in schema public to app`)
+  gateway = await testGateway(database.url)
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+test.each(NAMES)('%j', async name => {
+  const ok = async (path: string) => {
+    const reply = await gateway.get(path)
+    expect(reply.status, `${path}: ${reply.text}`).toBe(200)
+    // JSON.parse makes an own property of __proto__, and a Map of entries keeps it.
+    return reply.json.data
+  }
+  const value = (row: object) => Object.entries(row).find(([key]) => key === name)?.[1]
+  const path = `/api/${url(name)}`
+  expect((await ok(path)).map(value)).toEqual([1, 2])
+  expect(value(await ok(`${path}/2`))).toBe(2)
+  expect((await ok(`${path}?${url(`${quoted(name)}`)}=2`)).map(value)).toEqual([2])
+  expect((await ok(`${path}?${url(quoted(name))}.gt=1`)).map(value)).toEqual([2])
+  expect((await ok(`${path}?or=${url(`(${quoted(name)}.eq.1,${quoted(name)}.in.(2))`)}`)).map(value)).toEqual([1, 2])
+  expect((await ok(`${path}?select=${url(quoted(name))}&sort=-${url(quoted(name))}`)).map(value)).toEqual([2, 1])
+  expect((await ok(`${path}?select=${url(quoted(name))}:up&limit=1`)).map(value)).toEqual([null])
+  expect((await ok(`${path}?distinct=${url(quoted(name))}`)).map(value)).toEqual([1, 2])
+  const [, second] = await ok(`${path}?select=up&expand=${url(quoted(name))}`)
+  expect(value(value(second) as object)).toBe(1)
+  const [first] = await ok(`${path}?select=up&expand=down:nested:${url(quoted(name))}`)
+  expect(first.down.map(value)).toEqual([2])
+  expect((await ok(`${path}/1/${url(name)}`)).map(value)).toEqual([2])
+  expect(await ok(`${path}?select=${url(`meta->${quoted(name)}`)}&limit=1`)).toHaveLength(1)
+})
+
+test('all of them are in the schema document, as keys of their own', async () => {
+  const { tables } = (await gateway.get('/api/_schema')).json
+  expect(Object.keys(tables).sort()).toEqual([...NAMES].sort())
+})

@@ -1,0 +1,44 @@
+/** Decisions 2: the schema is read again when told to, and swapped whole; a plan of before is not used after. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(database.adminUrl, `create table notes (id int primary key, body text); insert into notes values (1, 'one'); grant select on notes to app`)
+  gateway = await testGateway(database.url, { toml: 'schema_poll_secs = 3600' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+async function until(path: string, status: number): Promise<void> {
+  for (;;) if ((await gateway.get(path)).status === status) return
+}
+
+test('NOTIFY svc_schema brings a new table', async () => {
+  await execute(database.adminUrl, `create table more (id int primary key); grant select on more to app; notify svc_schema`)
+  await until('/api/more', 200)
+})
+
+test('reload (SIGHUP) brings a new column into answers, and takes a dropped one away', async () => {
+  expect((await gateway.get('/api/notes/1')).text).toBe('{"data":{"id":1,"body":"one"}}')
+  await execute(database.adminUrl, `alter table notes add column at date default '2026-01-01'`)
+  await gateway.gateway.reload()
+  expect((await gateway.get('/api/notes/1')).text).toBe('{"data":{"id":1,"body":"one","at":"2026-01-01"}}')
+  await execute(database.adminUrl, `alter table notes drop column body, alter column at type text`)
+  await gateway.gateway.reload()
+  expect((await gateway.get('/api/notes/1')).text).toBe('{"data":{"id":1,"at":"2026-01-01"}}')
+  expect((await gateway.get('/api/notes?body=one')).status).toBe(400)
+})
+
+test('a change that nobody told about is an ordinary error until then, and the reload comes by itself', async () => {
+  await execute(database.adminUrl, `alter table notes rename column at to made`)
+  const reply = await gateway.get('/api/notes/1')
+  expect(reply.status).toBe(400)
+  expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', details: { sqlstate: '42703' } })
+  await until('/api/notes/1', 200)
+})

@@ -1,0 +1,7 @@
+/** A process that starts the embedded PostgreSQL in the cache folder it is told, says so in JSON, and stays until killed. */
+import { startEmbedded } from '../../src/demo/embedded.ts'
+
+const cache = process.argv[2] ?? ''
+const embedded = await startEmbedded({ cache, fresh: false, print: () => {} })
+console.log(JSON.stringify({ adminUrl: embedded.adminUrl, folder: embedded.folder }))
+setInterval(() => {}, 60_000)

@@ -1,0 +1,14 @@
+/** SQL from tests, by somebody else's client. */
+import pg from 'pg'
+
+/** Runs SQL text – several statements if you like – as the role of the URL; the rows of the last statement. */
+export async function execute(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const result: pg.QueryResult | pg.QueryResult[] = await client.query(sql)
+    return (Array.isArray(result) ? result.at(-1) : result)?.rows ?? []
+  } finally {
+    await client.end()
+  }
+}

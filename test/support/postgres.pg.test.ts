@@ -1,0 +1,31 @@
+/** The ground that database tests stand on: databases of their own, a plain role, servers that stop, crash and come back. */
+import { existsSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { execute, privateServer, testDatabase } from './postgres.ts'
+
+test('two databases know nothing of each other, and the plain role owns nothing', async () => {
+  const [one, two] = await Promise.all([testDatabase(), testDatabase()])
+  await execute(one.adminUrl, 'create table here (id int); grant select on here to app')
+  expect(await execute(one.url, 'select count(*)::int as n from here')).toEqual([{ n: 0 }])
+  await expect(execute(two.url, 'select * from here')).rejects.toThrow('does not exist')
+  await expect(execute(one.url, 'create table mine (id int)')).rejects.toThrow('permission denied')
+  expect(await execute(one.url, 'select rolsuper, rolbypassrls from pg_roles where rolname = current_user')).toEqual([
+    { rolsuper: false, rolbypassrls: false },
+  ])
+  await Promise.all([one.drop(), two.drop()])
+})
+
+test('a server of one’s own survives a crash and a restart on the same port, and leaves no folder', async () => {
+  const server = await privateServer({ settings: ['max_connections = 20'] })
+  await execute(server.adminUrl, 'create table kept as select 1 as id')
+  const before = server.pid()
+  await server.kill()
+  await expect(execute(server.adminUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')
+  await server.start()
+  expect(server.pid()).not.toBe(before)
+  expect(await execute(server.adminUrl, 'select id from kept')).toEqual([{ id: 1 }])
+  await server.restart()
+  expect(await execute(server.adminUrl, 'show max_connections')).toEqual([{ max_connections: '20' }])
+  await server.close()
+  expect(existsSync(server.dataDirectory)).toBe(false)
+})

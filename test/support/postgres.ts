@@ -1,0 +1,50 @@
+/** PostgreSQL for tests: a fresh database in the server of the run, or a server of the test's own. */
+import { inject } from 'vitest'
+import { execute } from './execute.ts'
+import { PLAIN_ROLE, startTestServer, type TestServer, type TestServerOptions, uniqueName, urlOf } from './server.ts'
+
+export { execute }
+
+export interface TestDatabase {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  /** As role `app`: no superuser, no BYPASSRLS, owns nothing, no grants but CONNECT and USAGE of `public`. */
+  readonly url: string
+  /** As superuser `postgres`. */
+  readonly adminUrl: string
+  drop(): Promise<void>
+}
+
+/** A new empty database, shared with nobody. Roles belong to the whole server: give those you make names of their own. */
+export async function testDatabase(): Promise<TestDatabase> {
+  const { port } = await ask<{ port: number }>('/server')
+  return createDatabase(port, 'template0')
+}
+
+/** A server of the test's own, for faults, TLS and authentication. Close it in `afterAll`. */
+export async function privateServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { folder } = await ask<{ folder: string }>('/template')
+  return startTestServer(folder, options)
+}
+
+export async function createDatabase(port: number, template: string): Promise<TestDatabase> {
+  const database = uniqueName('test')
+  const server = urlOf(port, 'postgres', 'postgres')
+  await execute(server, `create database ${database} template ${template}`)
+  return {
+    ...{ host: '127.0.0.1', port, database },
+    url: urlOf(port, PLAIN_ROLE, database),
+    adminUrl: urlOf(port, 'postgres', database),
+    async drop() {
+      await execute(server, `drop database if exists ${database} with (force)`)
+    },
+  }
+}
+
+/** Asks the broker of the run (see global-setup.ts). */
+export async function ask<T>(path: '/template' | '/server' | '/sample'): Promise<T> {
+  const response = await fetch(inject('broker') + path)
+  if (!response.ok) throw new Error(`the PostgreSQL for tests cannot be had: ${await response.text()}`)
+  return (await response.json()) as T
+}

@@ -1,0 +1,13 @@
+/** The demo's sample data for tests: loaded once per run, copied for each caller. */
+import { SAMPLE_TENANTS, type SampleTenant } from '../../src/demo/sample.ts'
+import { ask, createDatabase, type TestDatabase } from './postgres.ts'
+
+export interface SampleDatabase extends TestDatabase {
+  /** In order of size, largest first. */
+  readonly tenants: readonly SampleTenant[]
+}
+
+export async function sampleDatabase(): Promise<SampleDatabase> {
+  const { port, template } = await ask<{ port: number; template: string }>('/sample')
+  return { ...(await createDatabase(port, template)), tenants: SAMPLE_TENANTS }
+}

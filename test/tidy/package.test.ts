@@ -1,0 +1,46 @@
+/** What package.json promises to users is there after a build, and what they need not have is not in the package. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import { filesBelow, ROOT, read } from './tree.ts'
+
+interface Manifest {
+  readonly bin: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+const manifest = JSON.parse(read('package.json')) as Manifest
+
+test('the program and every export exist, load and have types', async () => {
+  const entries = Object.values(manifest.exports)
+  expect(entries.length).toBeGreaterThan(1)
+  for (const entry of entries) {
+    expect(existsSync(join(ROOT, entry.types)), entry.types).toBe(true)
+    expect(Object.keys(await import(pathToFileURL(join(ROOT, entry.default)).href)), entry.default).not.toEqual([])
+  }
+  const program = manifest.bin.svc ?? ''
+  expect(read(program)).toMatch(/^#!\/usr\/bin\/env node\n/)
+  if (process.platform !== 'win32') expect(statSync(join(ROOT, program)).mode & 0o111).toBe(0o111)
+})
+
+test('the package holds the build, the licence and the changelog, and neither tests nor sources', () => {
+  const listing = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  const [{ files }] = JSON.parse(listing) as [{ files: { path: string }[] }]
+  const paths = files.map(file => file.path)
+  const needed = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'dist/cli/main.js']
+  expect(needed.filter(path => !paths.includes(path))).toEqual([])
+  expect(paths.filter(path => /\.test\.|^src\/|^test\//.test(path))).toEqual([])
+})
+
+test('the build has no file without a source', () => {
+  const sources = new Set(filesBelow('src').map(path => path.replace(/^src\/(.*)\.ts$/, '$1')))
+  const built = filesBelow('dist').filter(path => path.endsWith('.js'))
+  expect(built.length).toBeGreaterThan(80)
+  expect(built.filter(path => !sources.has(path.replace(/^dist\/(.*)\.js$/, '$1')))).toEqual([])
+})

@@ -1,0 +1,29 @@
+/** The repository's own files, for tests about the repository. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT: string = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Paths below a folder, relative to the root, with forward slashes. */
+export function filesBelow(folder: string): readonly string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true, encoding: 'utf8' })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(ROOT.length).split(sep).join(posix.sep))
+    .sort()
+}
+
+export function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** Every module that a file names in `import` and `export … from`, types included, static or not. */
+export function importsOf(path: string): readonly string[] {
+  const source = read(path)
+  const patterns = [
+    /\b(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'/g,
+    /\bimport\s*'([^']+)'/g,
+    /\bimport\(\s*'([^']+)'/g,
+  ]
+  return patterns.flatMap(pattern => [...source.matchAll(pattern)].map(match => match[1] ?? ''))
+}

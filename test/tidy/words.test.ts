@@ -1,0 +1,43 @@
+/** Words that must not be committed: promises for later, tests switched off, places of one machine. */
+import { expect, test } from 'vitest'
+import { filesBelow, read } from './tree.ts'
+
+const files = ['src', 'test', 'bench', 'scripts', 'docs']
+  .flatMap(filesBelow)
+  .filter(path => /\.(ts|js|md|sql|json)$/.test(path) && !path.startsWith('test/tidy/'))
+
+const FORBIDDEN: readonly (readonly [RegExp, string])[] = [
+  [/\bTODO\b|\bFIXME\b|\bXXX\b/, 'do it or open an issue'],
+  [/\b(?:test|it|describe)\.only\(/, 'it switches every other test off'],
+  [/\bconsole\.(?:debug|trace)\(/, 'left from debugging'],
+  [/@ts-(?:ignore|nocheck)/, 'use @ts-expect-error with a reason'],
+  [/\/(?:home|Users|work)\/[a-z]+\//, 'a path of one machine'],
+]
+
+test('no forbidden word', () => {
+  expect(files.length).toBeGreaterThan(100)
+  const found = files.flatMap(path =>
+    read(path)
+      .split('\n')
+      .flatMap((line, index) =>
+        FORBIDDEN.filter(([pattern]) => pattern.test(line)).map(
+          ([, why]) => `${path}:${index + 1} ${line.trim()} – ${why}`,
+        ),
+      ),
+  )
+  expect(found).toEqual([])
+})
+
+test('a skipped test says why, in a comment or a message before it', () => {
+  const found = files
+    .filter(path => path.endsWith('.test.ts'))
+    .flatMap(path => {
+      const lines = read(path).split('\n')
+      const isUnexplained = (index: number): boolean =>
+        /\.(?:skip|todo)\(|\.skipIf\(|\.runIf\(/.test(lines[index] ?? '') &&
+        !/^\s*if \(.*\.skip\(/.test(lines[index] ?? '') &&
+        !lines.slice(Math.max(0, index - 2), index).some(line => /^\s*(?:\/\/|\*)|skipped: /.test(line))
+      return lines.flatMap((_, index) => (isUnexplained(index) ? [`${path}:${index + 1}`] : []))
+    })
+  expect(found).toEqual([])
+})
