@@ -1,0 +1,99 @@
+/** What the printer must know of PostgreSQL's functions: which are aggregates, which have a spelling or syntax of their own. */
+
+import type { Expression, ExpressionField, FunctionCall } from './ast.ts'
+import { childrenOf } from './children.ts'
+
+/** Aggregates that need no `WITHIN GROUP` (manual, 9.21). */
+const AGGREGATES = words(`
+  any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every json_agg json_agg_strict
+  json_object_agg json_object_agg_strict json_object_agg_unique json_object_agg_unique_strict jsonb_agg jsonb_agg_strict
+  jsonb_object_agg jsonb_object_agg_strict jsonb_object_agg_unique jsonb_object_agg_unique_strict max min range_agg
+  range_intersect_agg regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy stddev
+  stddev_pop stddev_samp string_agg sum var_pop var_samp variance xmlagg
+`)
+
+/** Functions of the SQL standard, and `now`: written in upper case as SQL writes them, whatever case the author used. */
+const UPPER_CASE = words(`
+  abs array_agg avg cardinality ceil ceiling coalesce corr count cume_dist dense_rank every exp extract first_value floor greatest
+  grouping lag last_value lead least length ln lower max min mod normalize now nth_value ntile nullif overlay percent_rank power
+  rank round row_number sqrt stddev_pop stddev_samp substring sum trim upper var_pop var_samp
+`)
+
+/** Key words that PostgreSQL's grammar calls like functions (`func_expr_common_subexpr`), with how many arguments it takes. */
+export const SYNTAX_FUNCTIONS: ReadonlyMap<string, { readonly min: number; readonly max: number }> = new Map([
+  ['coalesce', { min: 1, max: Number.POSITIVE_INFINITY }],
+  ['greatest', { min: 1, max: Number.POSITIVE_INFINITY }],
+  ['least', { min: 1, max: Number.POSITIVE_INFINITY }],
+  ['grouping', { min: 1, max: Number.POSITIVE_INFINITY }],
+  ['trim', { min: 1, max: Number.POSITIVE_INFINITY }],
+  ['nullif', { min: 2, max: 2 }],
+  ['normalize', { min: 1, max: 1 }],
+  ['substring', { min: 0, max: Number.POSITIVE_INFINITY }],
+  ['overlay', { min: 0, max: Number.POSITIVE_INFINITY }],
+])
+
+/** Functions that are written without parentheses (manual, 9.9.5 and 9.27). */
+export const VALUE_FUNCTIONS: ReadonlySet<string> = words(`
+  current_catalog current_date current_role current_schema current_time current_timestamp current_user localtime localtimestamp
+  session_user system_user user
+`)
+
+/** Functions whose arguments PostgreSQL cannot guess the type of (`"any"`): a parameter there needs a cast. */
+export const UNTYPED_ARGUMENTS: ReadonlySet<string> = words(`
+  concat concat_ws count format json_build_array json_build_object json_object_agg json_object_agg_strict json_object_agg_unique
+  json_object_agg_unique_strict jsonb_build_array jsonb_build_object jsonb_object_agg jsonb_object_agg_strict
+  jsonb_object_agg_unique jsonb_object_agg_unique_strict num_nonnulls num_nulls pg_typeof
+`)
+
+/** What `extract` takes (manual, 9.9.1). */
+export const EXTRACT_FIELDS: ReadonlySet<string> = words(`
+  century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month quarter second
+  timezone timezone_hour timezone_minute week year
+`)
+
+/** The name in lower case when the function is one of those that are written in upper case; else null. */
+export function upperCased(call: FunctionCall): string | null {
+  const name = call.name.toLowerCase()
+  return call.schema === null && UPPER_CASE.has(name) ? name.toUpperCase() : null
+}
+
+/** Whether the call folds many rows into one. An unknown function is an aggregate when it is written as only an aggregate can be. */
+export function isAggregate(call: FunctionCall): boolean {
+  if (call.over !== null) return false
+  if (call.star || call.distinct || call.orderBy.length > 0 || call.filter !== null) return true
+  return (call.schema === null || call.schema === 'pg_catalog') && AGGREGATES.has(call.name.toLowerCase())
+}
+
+/** Whether an aggregate of this query is inside; those of subqueries are theirs. */
+export function containsAggregate(expression: Expression): boolean {
+  return (expression.kind === 'function' && isAggregate(expression)) || childrenOf(expression).some(containsAggregate)
+}
+
+/**
+ * What a projection with aggregates groups by when nobody said so: of each field the largest parts that stand outside of every
+ * aggregate and depend on the row. `a + count(*)` groups by `a`, `lower(a)` by `lower(a)`, a constant by nothing.
+ */
+export function impliedGroups(fields: readonly ExpressionField[]): readonly Expression[] {
+  return fields.flatMap(field => groupsOf(field.expression))
+}
+
+function groupsOf(expression: Expression): readonly Expression[] {
+  if (expression.kind === 'function' && isAggregate(expression)) return []
+  if (containsAggregate(expression) || containsWindow(expression)) return childrenOf(expression).flatMap(groupsOf)
+  return dependsOnRow(expression) ? [expression] : []
+}
+
+function containsWindow(expression: Expression): boolean {
+  return (expression.kind === 'function' && expression.over !== null) || childrenOf(expression).some(containsWindow)
+}
+
+/** A column is inside, or a query, which may be correlated. */
+function dependsOnRow(expression: Expression): boolean {
+  if (expression.kind === 'column' || expression.kind === 'subquery' || expression.kind === 'exists') return true
+  if (expression.kind === 'in' && expression.set.kind === 'subquery') return true
+  return childrenOf(expression).some(dependsOnRow)
+}
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/))
+}

@@ -1,0 +1,291 @@
+/** Expressions as PostgreSQL reads them, with the fewest parentheses its precedence allows. */
+
+import type { ColumnReference, Comparison, Expression, In, JsonTest, Literal } from './ast.ts'
+import { LanguageError, unreachable } from './error.ts'
+import { LEVEL } from './precedence.ts'
+import { printFunction } from './print-function.ts'
+import { printLiteral } from './print-literal.ts'
+import { type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
+import { quoteIdentifier, quoteLiteral } from './quote.ts'
+import { resolveColumn, type Scope } from './scope.ts'
+
+/** The expression, in parentheses if it binds weaker than `floor`. */
+export function printExpression(
+  expression: Expression,
+  scope: Scope,
+  floor: number,
+  printer: Printer,
+  inference: Inference = 'open',
+): string {
+  const { text, level } = printShared(expression, scope, printer, inference)
+  return level < floor ? `(${text})` : text
+}
+
+/** What makes two expressions the same to PostgreSQL: everything but where they stand in the source. */
+export function structureOf(expression: Expression): string {
+  return JSON.stringify(expression, (name, value: unknown) => (name === 'span' ? undefined : value))
+}
+
+function printShared(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
+  if (printer.shared.size === 0 || expression.kind === 'literal') return print(expression, scope, printer, inference)
+  const structure = structureOf(expression)
+  const before = printer.shared.get(structure)
+  if (before === undefined) return print(expression, scope, printer, inference)
+  const printed = before ?? print(expression, scope, printer, inference)
+  printer.shared.set(structure, printed)
+  return printed
+}
+
+function print(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
+  const at = (part: Expression, floor: number, partInference?: Inference): string =>
+    printer.expression(part, scope, floor, partInference)
+  switch (expression.kind) {
+    case 'and':
+    case 'or': {
+      const level = LEVEL[expression.kind]
+      const [only, ...others] = expression.operands
+      if (only === undefined) throw new LanguageError(`an "${expression.kind}" has no operands`, expression.span)
+      if (others.length === 0) return printShared(only, scope, printer, inference)
+      const operator = expression.kind === 'and' ? ' AND ' : ' OR '
+      return { text: expression.operands.map(operand => at(operand, level)).join(operator), level }
+    }
+    case 'not':
+      return { text: `NOT ${at(expression.operand, LEVEL.not)}`, level: LEVEL.not }
+    case 'comparison':
+      return printComparison(expression, at)
+    case 'pattern': {
+      const operator = `${expression.negated ? 'NOT ' : ''}${expression.operator.toUpperCase()}`
+      return {
+        text: `${at(expression.operand, LEVEL.operator)} ${operator} ${at(expression.pattern, LEVEL.operator)}`,
+        level: LEVEL.like,
+      }
+    }
+    case 'is': {
+      const what = `${expression.negated ? 'NOT ' : ''}${expression.what.toUpperCase()}`
+      const inferred = expression.what === 'null' ? 'none' : 'open'
+      return { text: `${at(expression.operand, LEVEL.comparison, inferred)} IS ${what}`, level: LEVEL.is }
+    }
+    case 'distinct from': {
+      const { left, right } = expression
+      const operator = `IS ${expression.negated ? 'NOT ' : ''}DISTINCT FROM`
+      const above = LEVEL.comparison
+      return {
+        text: `${at(left, above, beside(right))} ${operator} ${at(right, above, beside(left))}`,
+        level: LEVEL.is,
+      }
+    }
+    case 'between': {
+      const { operand, low, high } = expression
+      const word = expression.negated ? 'NOT BETWEEN' : 'BETWEEN'
+      const inferred = beside(operand)
+      return {
+        text: `${at(operand, LEVEL.operator)} ${word} ${at(low, LEVEL.operator, inferred)} AND ${at(high, LEVEL.operator, inferred)}`,
+        level: LEVEL.like,
+      }
+    }
+    case 'in':
+      return printIn(expression, at, scope, printer)
+    case 'exists': {
+      const text = `EXISTS (${printer.query(expression.query, scope)})`
+      return expression.negated ? { text: `NOT ${text}`, level: LEVEL.not } : primary(text)
+    }
+    case 'json test':
+      return printJsonTest(expression, at, printer)
+    case 'arithmetic': {
+      const level = ARITHMETIC_LEVEL[expression.operator]
+      // All of these associate to the left.
+      return { text: `${at(expression.left, level)} ${expression.operator} ${at(expression.right, level + 1)}`, level }
+    }
+    case 'negate': {
+      const operand = at(expression.operand, LEVEL.minus)
+      // Two minus signs in a row would open a comment.
+      return { text: operand.startsWith('-') ? `-(${operand})` : `-${operand}`, level: LEVEL.minus }
+    }
+    case 'json step':
+      return infix(expression.operand, expression.operator, expression.step, at)
+    case 'cast':
+      return { text: `${at(expression.operand, LEVEL.cast)}::${printer.type(expression.type)}`, level: LEVEL.cast }
+    case 'literal':
+      return printLiteral(expression, printer, inference)
+    case 'position':
+    case 'named':
+      if (printer.definition !== null) {
+        throw new LanguageError(`${printer.definition} takes no parameters; write the value`, expression.span)
+      }
+      return primary(placeholder(expression, printer))
+    case 'column':
+      return printColumn(expression, scope)
+    case 'function':
+      return primary(printFunction(expression, scope, printer))
+    case 'case': {
+      const operand = expression.operand === null ? '' : ` ${at(expression.operand, LEVEL.any)}`
+      const condition: Inference = expression.operand === null ? 'open' : beside(expression.operand)
+      const branches = expression.whens.map(
+        ({ when, then }) => ` WHEN ${at(when, LEVEL.any, condition)} THEN ${at(then, LEVEL.any)}`,
+      )
+      if (branches.length === 0) throw new LanguageError('a case has no "when"', expression.span)
+      const otherwise = expression.else === null ? '' : ` ELSE ${at(expression.else, LEVEL.any)}`
+      return primary(`CASE${operand}${branches.join('')}${otherwise} END`)
+    }
+    case 'subquery':
+      return primary(`(${printer.query(expression.query, scope)})`)
+    case 'array':
+      // PostgreSQL has no `ARRAY[]` without a type; the empty array's text takes its type from where it stands.
+      if (expression.items.length === 0) return primary(`'{}'`)
+      return primary(`ARRAY[${expression.items.map(item => at(item, LEVEL.any)).join(', ')}]`)
+    case 'row': {
+      const items = expression.items
+        .map(item => at(item, LEVEL.any, inference === 'known' ? 'known' : 'none'))
+        .join(', ')
+      return primary(expression.items.length > 1 ? `(${items})` : `ROW(${items})`)
+    }
+    default:
+      return unreachable(expression)
+  }
+}
+
+type At = (part: Expression, floor: number, inference?: Inference) => string
+
+const ARITHMETIC_LEVEL = {
+  '||': LEVEL.operator,
+  '+': LEVEL.add,
+  '-': LEVEL.add,
+  '*': LEVEL.multiply,
+  '/': LEVEL.multiply,
+  '%': LEVEL.multiply,
+} as const
+
+function printComparison(comparison: Comparison, at: At): Printed {
+  const { operator, left, right } = comparison
+  switch (operator) {
+    case '=':
+    case '<>':
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      return {
+        text: `${at(left, LEVEL.like, beside(right))} ${operator} ${at(right, LEVEL.like, beside(left))}`,
+        level: LEVEL.comparison,
+      }
+    case '@>':
+    case '<@':
+    case '&&':
+    case '?':
+    case '?|':
+    case '?&':
+    case '~*':
+      return infix(left, operator, right, at)
+    case 'regex':
+      return infix(left, '~', right, at)
+    case 'matches':
+      return infix(left, '@@', right, at)
+    case '@@':
+      return {
+        text: `to_tsvector('english', COALESCE(${at(left, LEVEL.any)}, '')) @@ websearch_to_tsquery('english', ${at(right, LEVEL.any)})`,
+        level: LEVEL.operator,
+      }
+    case '~':
+      return { text: `${at(left, LEVEL.operator)} ILIKE ${containing(right, at)}`, level: LEVEL.like }
+    default:
+      return unreachable(operator)
+  }
+}
+
+function infix(left: Expression, operator: string, right: Expression, at: At): Printed {
+  return { text: `${at(left, LEVEL.operator)} ${operator} ${at(right, LEVEL.operator + 1)}`, level: LEVEL.operator }
+}
+
+/** The pattern that finds a text anywhere, with the text's own `\`, `%` and `_` taken literally (manual, 9.7.1). */
+function containing(value: Expression, at: At): string {
+  if (value.kind === 'literal' && value.type === 'text') {
+    const pattern: Literal = { ...value, value: `%${value.value.replace(/[\\%_]/g, '\\$&')}%` }
+    return at(pattern, LEVEL.operator)
+  }
+  const escaped = [
+    ['\\', '\\\\'],
+    ['%', '\\%'],
+    ['_', '\\_'],
+  ].reduce(
+    (text, [from = '', to = '']) => `replace(${text}, ${quoteLiteral(from)}, ${quoteLiteral(to)})`,
+    at(value, LEVEL.any, 'none'),
+  )
+  return `'%' || ${escaped} || '%'`
+}
+
+function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printed {
+  const { operand, set, negated } = expression
+  switch (set.kind) {
+    case 'in values': {
+      if (set.values.length === 0) {
+        throw new LanguageError(
+          'in () has no values; write at least one, or compare with an array parameter',
+          expression.span,
+        )
+      }
+      const values = set.values.map(value => at(value, LEVEL.any, beside(operand))).join(', ')
+      return { text: `${at(operand, LEVEL.operator)}${negated ? ' NOT' : ''} IN (${values})`, level: LEVEL.like }
+    }
+    case 'subquery':
+      return {
+        text: `${at(operand, LEVEL.operator)}${negated ? ' NOT' : ''} IN (${printer.query(set.query, scope)})`,
+        level: LEVEL.like,
+      }
+    case 'position':
+    case 'named':
+    case 'cast':
+      // One array instead of a list: the text does not depend on how many values there are.
+      return {
+        text: `${at(operand, LEVEL.like)} ${negated ? '<> ALL' : '= ANY'}(${at(set, LEVEL.any)})`,
+        level: LEVEL.comparison,
+      }
+    default:
+      return unreachable(set)
+  }
+}
+
+function printJsonTest(expression: JsonTest, at: At, printer: Printer): Printed {
+  const operand = at(expression.operand, LEVEL.any)
+  const path =
+    printer.mode === 'all' && printer.definition === null
+      ? lifted(expression.path, 'text', printer)
+      : quoteLiteral(expression.path)
+  switch (expression.test) {
+    case 'json_exists':
+      return primary(`jsonb_path_exists(${operand}, ${path})`)
+    case 'json_query':
+      return { text: `jsonb_path_query_first(${operand}, ${path}) IS NOT NULL`, level: LEVEL.is }
+    case 'json_value':
+      return { text: `jsonb_path_query_first(${operand}, ${path}) #>> '{}' IS NOT NULL`, level: LEVEL.is }
+    default:
+      return unreachable(expression.test)
+  }
+}
+
+/** `orders.id`, or the path into a JSON column: `meta->'a'->>'b'`. Steps are part of the name and never become parameters. */
+function printColumn(reference: ColumnReference, scope: Scope): Printed {
+  if (reference.path.length === 0) throw new LanguageError('a column has no name', reference.span)
+  const { qualifier, column, steps } = resolveColumn(reference.path, scope)
+  const name = [...qualifier, column].map(quoteIdentifier).join('.')
+  if (steps.length === 0) return primary(name)
+  const arrows = steps.map((step, index) => `${index === steps.length - 1 ? '->>' : '->'}${quoteLiteral(step)}`)
+  return { text: `${name}${arrows.join('')}`, level: LEVEL.operator }
+}
+
+/** What a literal may expect of its neighbour: a type, unless that is a literal or parameter itself. */
+function beside(neighbour: Expression): Inference {
+  switch (neighbour.kind) {
+    case 'literal':
+    case 'position':
+    case 'named':
+      return 'open'
+    case 'row':
+      return neighbour.items.every(item => beside(item) === 'known') ? 'known' : 'open'
+    default:
+      return 'known'
+  }
+}
+
+function primary(text: string): Printed {
+  return { text, level: LEVEL.primary }
+}

@@ -1,0 +1,69 @@
+/** What travels through a run of the printer: the numbering of parameters, and the parts that print each other. */
+
+import type { Expression, Get, Literal, Parameter, Statement, TypeName } from './ast.ts'
+import { refuseUnwritable } from './quote.ts'
+import type { Scope } from './scope.ts'
+
+/** `keep`: literals stay in the text. `all`: they become parameters, so that the text depends on the query's shape only. */
+export type ParameterMode = 'keep' | 'all'
+
+/** What stands behind `$n` in the text: entry n-1 of the list. */
+export type SqlParameter =
+  | { readonly kind: 'literal'; readonly value: string; readonly type: Literal['type'] }
+  | { readonly kind: 'position'; readonly n: number }
+  | { readonly kind: 'name'; readonly name: string }
+
+/** A statement for PostgreSQL. */
+export interface Sql {
+  readonly text: string
+  readonly parameters: readonly SqlParameter[]
+}
+
+/**
+ * How much PostgreSQL knows about the type of a literal from where it stands, once the literal is a parameter.
+ * `known`: its neighbour or target has a type. `open`: a text resolves as a quoted literal does, a number would not be a number.
+ * `none`: it must say its own type.
+ */
+export type Inference = 'known' | 'open' | 'none'
+
+/** SQL with the strength of its outermost operator, by which whoever embeds it decides about parentheses. */
+export interface Printed {
+  readonly text: string
+  readonly level: number
+}
+
+export interface Printer {
+  readonly mode: ParameterMode
+  readonly parameters: SqlParameter[]
+  /** Numbers of the parameters that the author named or numbered: the same one is the same `$n` wherever it stands. */
+  readonly numbers: Map<string, number>
+  /**
+   * Expressions that PostgreSQL compares with each other, such as those of `group by` and the projection, by their structure. They must
+   * come out with the same parameters; null until first printed. Empty when literals are kept, which are equal by themselves.
+   */
+  shared: Map<string, Printed | null>
+  /** Set inside definitions, which cannot have parameters: what to call them in the refusal. */
+  readonly definition: string | null
+  expression(expression: Expression, scope: Scope, floor: number, inference?: Inference): string
+  /** A query inside another statement, without its parentheses. */
+  query(get: Get, scope: Scope): string
+  /** The statement of a common table. */
+  commonTable(statement: Statement, scope: Scope): string
+  type(type: TypeName): string
+}
+
+/** `$n` of a parameter that the author wrote. */
+export function placeholder(parameter: Parameter, printer: Printer): string {
+  const entry: SqlParameter =
+    parameter.kind === 'position' ? { kind: 'position', n: parameter.n } : { kind: 'name', name: parameter.name }
+  const identity = parameter.kind === 'position' ? `$${parameter.n}` : `:${parameter.name}`
+  const number = printer.numbers.get(identity) ?? printer.parameters.push(entry)
+  printer.numbers.set(identity, number)
+  return `$${number}`
+}
+
+/** `$n` of a lifted literal: each has its own, equal or not, so that the text does not depend on values. */
+export function lifted(value: string, type: Literal['type'], printer: Printer): string {
+  refuseUnwritable(value, 'the text')
+  return `$${printer.parameters.push({ kind: 'literal', value, type })}`
+}

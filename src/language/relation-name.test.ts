@@ -1,0 +1,22 @@
+/** Language reference, grammar of `join`: without a catalogue `<source singular>_id` is the key. */
+import { expect, test } from 'vitest'
+import { singular } from './relation-name.ts'
+
+test.each([
+  ['users', 'user'],
+  ['order_items', 'order_item'],
+  ['categories', 'category'],
+  ['statuses', 'status'],
+  ['addresses', 'address'],
+  ['boxes', 'box'],
+  ['branches', 'branch'],
+  ['houses', 'house'],
+  ['purchases', 'purchase'],
+  ['movies_series', 'movies_series'],
+  ['status', 'status'],
+  ['analysis', 'analysis'],
+  ['sales_people', 'sales_person'],
+  ['staff', 'staff'],
+])('%s: %s_id', (plural, word) => {
+  expect(singular(plural)).toBe(word)
+})

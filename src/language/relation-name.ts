@@ -1,0 +1,47 @@
+/** Foreign keys by their names, for joins and nests that say nothing: `<table in the singular>_id` points to `id`. */
+
+import type { ColumnReference, Comparison } from './ast.ts'
+import { NOWHERE } from './ast.ts'
+
+const IRREGULAR: ReadonlyMap<string, string> = new Map([
+  ['people', 'person'],
+  ['children', 'child'],
+  ['men', 'man'],
+  ['women', 'woman'],
+])
+
+/** Plural endings and what they become; the first that fits decides. */
+const ENDINGS: readonly (readonly [RegExp, string])[] = [
+  [/(series|species|ss|us|is)$/, '$1'],
+  [/ies$/, 'y'],
+  [/(ss|sh|ch|x|z)es$/, '$1'],
+  [/([^aeo])uses$/, '$1us'],
+  [/s$/, ''],
+]
+
+/** `users` → `user`, `order_items` → `order_item`, `categories` → `category`; a word that is no plural stays as it is. */
+export function singular(name: string): string {
+  const at = name.lastIndexOf('_') + 1
+  const irregular = IRREGULAR.get(name.slice(at))
+  if (irregular !== undefined) return name.slice(0, at) + irregular
+  for (const [ending, replacement] of ENDINGS) {
+    if (ending.test(name)) return name.replace(ending, replacement)
+  }
+  return name
+}
+
+/** A table and the name it is called by. */
+export interface Side {
+  readonly table: string
+  readonly alias: string
+}
+
+/** `holder.<target singular>_id = target.id`. */
+export function keyByName(holder: Side, target: Side): Comparison {
+  const key = column(holder.alias, `${singular(target.table)}_id`)
+  return { kind: 'comparison', operator: '=', left: key, right: column(target.alias, 'id'), span: NOWHERE }
+}
+
+function column(alias: string, name: string): ColumnReference {
+  return { kind: 'column', path: [alias, name], span: NOWHERE }
+}

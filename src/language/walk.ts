@@ -1,0 +1,384 @@
+/**
+ * Goes through a whole tree with the scope of every place: to look (`visit`) or to replace (`rewrite`). Nothing is left out: a kind, clause or
+ * list that is added to the tree and forgotten here does not compile or fails a test that counts.
+ */
+
+import type {
+  Add,
+  Assignment,
+  ColumnReference,
+  Conflict,
+  Count,
+  Del,
+  Expression,
+  Field,
+  Get,
+  Join,
+  Merge,
+  MergeAction,
+  Name,
+  Nest,
+  Parameter,
+  Set as SetStatement,
+  Source,
+  Star,
+  Statement,
+  TableName,
+  With,
+} from './ast.ts'
+import { changed, mapChildren, mapList, mapOrder, mapWindow } from './children.ts'
+import { unreachable } from './error.ts'
+import { assertNesting } from './nesting.ts'
+import {
+  commonTable,
+  commonTableScope,
+  excludedRelation,
+  getScope,
+  joinSources,
+  lateralScope,
+  nestScope,
+  OUTERMOST,
+  type Scope,
+  withCommonTables,
+  writeScope,
+} from './scope.ts'
+
+/** Where in its statement an expression stands. */
+export type Clause =
+  | 'distinct'
+  | 'fields'
+  | 'on'
+  | 'where'
+  | 'group by'
+  | 'having'
+  | 'window'
+  | 'order by'
+  | 'values'
+  | 'assignment'
+  | 'when'
+  | 'returning'
+  | 'arguments'
+  | 'default'
+  | 'check'
+
+/** What a statement does with a table it names. */
+export type TableUse = 'read' | 'add' | 'set' | 'del' | 'merge' | 'make' | 'index' | 'reference'
+
+/** What a statement does with a column that it names outside of expressions. */
+export type ColumnUse = 'add' | 'set' | 'conflict' | 'index' | 'reference'
+
+/** What to be told of. Parts come before what contains them. */
+export interface Visitor {
+  /** Every mention of a table, common tables excepted: a name that means one of these is no table. */
+  table?(table: TableName, use: TableUse, scope: Scope): void
+  /** Every column in an expression; `resolveColumn` tells what the path means, and `scope.fields` which aliases it may be. */
+  column?(column: ColumnReference, clause: Clause, scope: Scope): void
+  /** `*` and `alias.*`; null for the `*` that an empty list of fields stands for. */
+  star?(star: Star | null, clause: 'fields' | 'returning', scope: Scope): void
+  /** Columns named outside of expressions: of `add`, assignments, conflict targets, indexes, references. */
+  name?(name: string, use: ColumnUse, table: TableName): void
+  /** Every parameter, those of `limit` and `offset` included. */
+  parameter?(parameter: Parameter, scope: Scope): void
+}
+
+/**
+ * What to replace, and by what; a function that returns its argument leaves it. Parts have been replaced already when their whole
+ * comes; the scope is that of the original tree.
+ */
+export interface Rewriter {
+  expression?(expression: Expression, clause: Clause, scope: Scope): Expression
+  get?(get: Get, scope: Scope): Get
+  nest?(nest: Nest, scope: Scope): Nest
+  join?(join: Join, scope: Scope): Join
+}
+
+/** Shows `visitor` every part of the statement. */
+export function visit(statement: Statement, visitor: Visitor): void {
+  assertNesting(statement)
+  new Walk(visitor).statement(statement, OUTERMOST)
+}
+
+/** The statement with its parts replaced; the same object when nothing was. */
+export function rewrite<S extends Statement>(statement: S, rewriter: Rewriter): S {
+  assertNesting(statement)
+  // A walk answers each kind of statement with the same kind.
+  return new Walk(rewriter).statement(statement, OUTERMOST) as S
+}
+
+/** A nest with its parts replaced, in the scope of the read it belongs to. */
+export function rewriteNest(nest: Nest, scope: Scope, rewriter: Rewriter): Nest {
+  return new Walk(rewriter).nest(nest, scope)
+}
+
+/** Shows `visitor` every part of a nest, in the scope of the read it belongs to. */
+export function visitNest(nest: Nest, scope: Scope, visitor: Visitor): void {
+  new Walk(visitor).nest(nest, scope)
+}
+
+class Walk {
+  readonly #hooks: Visitor & Rewriter
+
+  constructor(hooks: Visitor & Rewriter) {
+    this.#hooks = hooks
+  }
+
+  statement(statement: Statement, outer: Scope): Statement {
+    switch (statement.kind) {
+      case 'get':
+        return this.get(statement, outer)
+      case 'add':
+        return this.#add(statement, outer)
+      case 'set':
+        return this.#set(statement, outer)
+      case 'del':
+        return this.#del(statement, outer)
+      case 'merge':
+        return this.#merge(statement, outer)
+      case 'make': {
+        const scope = writeScope(outer, { table: statement.table, alias: null })
+        this.#hooks.table?.(statement.table, 'make', scope)
+        return changed(statement, {
+          columns: mapList(statement.columns, column => {
+            const { references } = column
+            if (references !== null) {
+              this.#hooks.table?.(references.table, 'reference', scope)
+              this.#hooks.name?.(references.column, 'reference', references.table)
+            }
+            return changed(column, {
+              default: this.#optional(column.default, 'default', scope),
+              check: this.#optional(column.check, 'check', scope),
+            })
+          }),
+        })
+      }
+      case 'index': {
+        const scope = writeScope(outer, { table: statement.table, alias: null })
+        this.#hooks.table?.(statement.table, 'index', scope)
+        this.#names(statement.columns, 'index', statement.table)
+        return changed(statement, { where: this.#optional(statement.where, 'where', scope) })
+      }
+      case 'call':
+        return changed(statement, { arguments: this.#expressions(statement.arguments, 'arguments', outer) })
+      case 'begin':
+      case 'commit':
+      case 'rollback':
+        return statement
+      case 'explain':
+        return changed(statement, { statement: this.statement(statement.statement, outer) })
+      default:
+        return unreachable(statement)
+    }
+  }
+
+  get(get: Get, outer: Scope): Get {
+    const commonTables = this.#with(get.with, outer)
+    const around = withCommonTables(outer, get.with)
+    const scope = getScope(get, around)
+    if (get.fields.length === 0 && get.purpose !== 'count') this.#hooks.star?.(null, 'fields', scope)
+    const replaced = changed(get, {
+      with: commonTables,
+      distinct: get.distinct && changed(get.distinct, { on: this.#expressions(get.distinct.on, 'distinct', scope) }),
+      fields: this.#fields(get.fields, 'fields', scope),
+      nests: mapList(get.nests, nest => this.nest(nest, scope)),
+      source: this.#source(get.source, scope, around),
+      joins: this.#joins(get.joins, scope, around),
+      where: this.#optional(get.where, 'where', scope),
+      groupBy: this.#expressions(get.groupBy, 'group by', scope),
+      having: this.#optional(get.having, 'having', scope),
+      windows: mapList(get.windows, window =>
+        changed(window, { body: mapWindow(window.body, part => this.#expression(part, 'window', scope)) }),
+      ),
+      compounds: mapList(get.compounds, compound => changed(compound, { query: this.get(compound.query, around) })),
+      orderBy: mapOrder(get.orderBy, part => this.#expression(part, 'order by', scope)),
+    })
+    this.#count(get.limit, scope)
+    this.#count(get.offset, scope)
+    return this.#hooks.get?.(replaced, scope) ?? replaced
+  }
+
+  nest(nest: Nest, parent: Scope): Nest {
+    const scope = nestScope(nest, parent)
+    this.#table(nest.table, parent)
+    if (nest.fields.length === 0) this.#hooks.star?.(null, 'fields', scope)
+    const replaced = changed(nest, {
+      on: this.#optional(nest.on, 'on', scope),
+      fields: this.#fields(nest.fields, 'fields', scope),
+      nests: mapList(nest.nests, inner => this.nest(inner, scope)),
+      where: this.#optional(nest.where, 'where', scope),
+      orderBy: mapOrder(nest.orderBy, part => this.#expression(part, 'order by', scope)),
+    })
+    this.#count(nest.limit, scope)
+    this.#count(nest.offset, scope)
+    return this.#hooks.nest?.(replaced, scope) ?? replaced
+  }
+
+  #add(add: Add, outer: Scope): Add {
+    const commonTables = this.#with(add.with, outer)
+    const around = withCommonTables(outer, add.with)
+    const scope = writeScope(around, { table: add.table, alias: null })
+    this.#hooks.table?.(add.table, 'add', scope)
+    this.#names(add.columns, 'add', add.table)
+    if (add.returning === null) this.#hooks.star?.(null, 'returning', scope)
+    const { rows } = add
+    return changed(add, {
+      with: commonTables,
+      rows:
+        rows.kind === 'values'
+          ? changed(rows, { rows: mapList(rows.rows, row => this.#expressions(row, 'values', around)) })
+          : rows.kind === 'from'
+            ? changed(rows, { query: this.get(rows.query, around) })
+            : rows,
+      conflict: add.conflict && this.#conflict(add.conflict, add.table, around),
+      returning: add.returning && this.#fields(add.returning, 'returning', scope),
+    })
+  }
+
+  #conflict(conflict: Conflict, table: TableName, around: Scope): Conflict {
+    const scope = writeScope(around, { table, alias: null }, [], [excludedRelation(table)])
+    this.#names(conflict.target, 'conflict', table)
+    return changed(conflict, {
+      update:
+        conflict.update &&
+        changed(conflict.update, {
+          assignments: this.#assignments(conflict.update.assignments, table, scope),
+          where: this.#optional(conflict.update.where, 'where', scope),
+        }),
+    })
+  }
+
+  #set(set: SetStatement, outer: Scope): SetStatement {
+    const commonTables = this.#with(set.with, outer)
+    const { scope, around } = this.#target(set, outer)
+    return changed(set, {
+      with: commonTables,
+      joins: this.#joins(set.joins, scope, around),
+      assignments: this.#assignments(set.assignments, set.table, scope),
+      where: set.where === 'all' ? 'all' : this.#expression(set.where, 'where', scope),
+      returning: set.returning && this.#fields(set.returning, 'returning', scope),
+    })
+  }
+
+  #del(del: Del, outer: Scope): Del {
+    const commonTables = this.#with(del.with, outer)
+    const { scope, around } = this.#target(del, outer)
+    return changed(del, {
+      with: commonTables,
+      joins: this.#joins(del.joins, scope, around),
+      where: del.where === 'all' ? 'all' : this.#expression(del.where, 'where', scope),
+      returning: del.returning && this.#fields(del.returning, 'returning', scope),
+    })
+  }
+
+  #target(write: SetStatement | Del, outer: Scope): { readonly scope: Scope; readonly around: Scope } {
+    const around = withCommonTables(outer, write.with)
+    const scope = writeScope(around, write, joinSources(write.joins))
+    this.#hooks.table?.(write.table, write.kind, scope)
+    return { scope, around }
+  }
+
+  #merge(merge: Merge, outer: Scope): Merge {
+    const commonTables = this.#with(merge.with, outer)
+    const around = withCommonTables(outer, merge.with)
+    const scope = writeScope(around, merge, [merge.using])
+    this.#hooks.table?.(merge.table, 'merge', scope)
+    return changed(merge, {
+      with: commonTables,
+      using: this.#source(merge.using, scope, around),
+      on: this.#expression(merge.on, 'on', scope),
+      whens: mapList(merge.whens, when =>
+        changed(when, {
+          and: this.#optional(when.and, 'when', scope),
+          action: this.#action(when.action, merge.table, scope),
+        }),
+      ),
+    })
+  }
+
+  #action(action: MergeAction, table: TableName, scope: Scope): MergeAction {
+    switch (action.kind) {
+      case 'merge update':
+        return changed(action, { assignments: this.#assignments(action.assignments, table, scope) })
+      case 'merge insert':
+        this.#names(action.columns, 'add', table)
+        return changed(action, { values: this.#expressions(action.values, 'values', scope) })
+      case 'merge delete':
+      case 'merge nothing':
+        return action
+      default:
+        return unreachable(action)
+    }
+  }
+
+  #with(clause: With | null, outer: Scope): With | null {
+    if (clause === null) return null
+    return changed(clause, {
+      tables: mapList(clause.tables, (table, index) =>
+        changed(table, { statement: this.statement(table.statement, commonTableScope(outer, clause, index)) }),
+      ),
+    })
+  }
+
+  #joins(joins: readonly Join[], scope: Scope, around: Scope): readonly Join[] {
+    return mapList(joins, (join, index) => {
+      const left = join.lateral ? lateralScope(scope.relations.slice(0, index + 1), around) : around
+      const parts = changed(join, {
+        source: this.#source(join.source, scope, left),
+        on: this.#optional(join.on, 'on', scope),
+      })
+      return this.#hooks.join?.(parts, scope) ?? parts
+    })
+  }
+
+  /** `scope` is that of the statement whose source it is; `outer` what a derived table sees. */
+  #source(source: Source, scope: Scope, outer: Scope): Source {
+    if (source.kind === 'query source') return changed(source, { query: this.get(source.query, outer) })
+    this.#table(source.table, scope)
+    return changed(source, { condition: this.#optional(source.condition, 'where', scope) })
+  }
+
+  #table(table: TableName, scope: Scope): void {
+    if (commonTable(table, scope) === null) this.#hooks.table?.(table, 'read', scope)
+  }
+
+  #assignments(assignments: readonly Assignment[], table: TableName, scope: Scope): readonly Assignment[] {
+    return mapList(assignments, assignment => {
+      this.#hooks.name?.(assignment.column.text, 'set', table)
+      return changed(assignment, { value: this.#expression(assignment.value, 'assignment', scope) })
+    })
+  }
+
+  #names(names: readonly Name[], use: ColumnUse, table: TableName): void {
+    for (const name of names) this.#hooks.name?.(name.text, use, table)
+  }
+
+  #fields(fields: readonly Field[], clause: 'fields' | 'returning', scope: Scope): readonly Field[] {
+    return mapList(fields, field => {
+      if (field.kind === 'field')
+        return changed(field, { expression: this.#expression(field.expression, clause, scope) })
+      this.#hooks.star?.(field, clause, scope)
+      return field
+    })
+  }
+
+  #expressions(expressions: readonly Expression[], clause: Clause, scope: Scope): readonly Expression[] {
+    return mapList(expressions, expression => this.#expression(expression, clause, scope))
+  }
+
+  #optional(expression: Expression | null, clause: Clause, scope: Scope): Expression | null {
+    return expression && this.#expression(expression, clause, scope)
+  }
+
+  #expression(expression: Expression, clause: Clause, scope: Scope): Expression {
+    if (expression.kind === 'column') this.#hooks.column?.(expression, clause, scope)
+    if (expression.kind === 'position' || expression.kind === 'named') this.#hooks.parameter?.(expression, scope)
+    const replaced = mapChildren(expression, {
+      expression: part => this.#expression(part, clause, scope),
+      query: query => this.get(query, scope),
+    })
+    return this.#hooks.expression?.(replaced, clause, scope) ?? replaced
+  }
+
+  #count(count: Count | null, scope: Scope): void {
+    if (count !== null && count.kind !== 'literal') this.#hooks.parameter?.(count, scope)
+  }
+}
