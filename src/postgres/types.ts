@@ -44,7 +44,7 @@ export interface Database {
   /** Rejects with `DatabaseError` (the server refused), `UnavailableError` (no connection in time, or it broke), `CancelledError`. */
   run(commands: readonly Command[]): Running<readonly Result[]>
   /**
-   * Runs `before`, then streams the rows of `command` through a portal, `batchRows` at a time; the connection is
+   * Runs `before`, then streams the rows of `command` through a portal, up to `batchRows` at a time; the connection is
    * exclusive until the iterator is finished, thrown or returned. Back-pressure: the next batch is asked for by `next()`.
    */
   stream(before: readonly Command[], command: Command, batchRows: number): AsyncIterableIterator<readonly Row[]>

@@ -1,0 +1,202 @@
+/** Authentication and TLS against a real server, by the lines of its pg_hba.conf. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Certificate, createAuthority, createCertificate } from '../../../test/support/certificates.ts'
+import { execute, privateServer } from '../../../test/support/postgres.ts'
+import type { TestServer } from '../../../test/support/server.ts'
+import { requestCancel } from '../cancel.ts'
+import { createPool } from '../pool.ts'
+import { connect } from '../startup.ts'
+import { parseUrl } from '../url.ts'
+
+const PASSWORD = 'pässwörd\u00a0with: /?#@%'
+let server: TestServer
+let folder: string
+
+beforeAll(async () => {
+  const authority = createAuthority('test authority')
+  const elsewhere = createAuthority('another authority')
+  // For localhost, not for the address: the two are different names of the same server.
+  const certificate = createCertificate(authority, 'server', ['localhost'])
+  folder = await mkdtemp(join(tmpdir(), 'svc-tls-'))
+  const files: Record<string, string> = { 'ca.pem': authority.certificate, 'other-ca.pem': elsewhere.certificate }
+  const save = (name: string, made: Certificate): void => {
+    files[`${name}.crt`] = made.certificate
+    files[`${name}.key`] = made.key
+  }
+  save('client', createCertificate(authority, 'by_certificate'))
+  save('stranger', createCertificate(elsewhere, 'by_certificate'))
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
+
+  server = await privateServer({
+    settings: ['ssl = on', "ssl_cert_file = 'server.crt'", "ssl_key_file = 'server.key'", "ssl_ca_file = 'ca.crt'"],
+    hba: [
+      'host all by_md5 127.0.0.1/32 md5',
+      'host all by_password 127.0.0.1/32 password',
+      'host all by_trust 127.0.0.1/32 trust',
+      'hostssl all by_certificate 127.0.0.1/32 cert',
+      'hostssl all only_tls 127.0.0.1/32 scram-sha-256',
+      'host all only_tls 127.0.0.1/32 reject',
+      'host all refused 127.0.0.1/32 reject',
+    ],
+    files: { 'server.crt': certificate.certificate, 'server.key': certificate.key, 'ca.crt': authority.certificate },
+  })
+  const literal = PASSWORD.replaceAll("'", "''")
+  await execute(
+    server.adminUrl,
+    `set password_encryption = 'scram-sha-256';
+     create role by_scram login password '${literal}'; create role by_password login password '${literal}';
+     create role only_tls login password '${literal}'; create role by_trust login; create role by_certificate login;
+     create role refused login;
+     set password_encryption = 'md5'; create role by_md5 login password '${literal}'`,
+  )
+})
+
+afterAll(async () => {
+  await server?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+interface Attempt {
+  readonly user: string
+  readonly password?: string | null
+  readonly host?: string
+  readonly parameters?: Record<string, string>
+}
+
+function url({ user, password = PASSWORD, host = '127.0.0.1', parameters = {} }: Attempt): string {
+  const secret = password === null ? '' : `:${encodeURIComponent(password)}`
+  return `postgres://${user}${secret}@${host}:${server.port}/postgres?${new URLSearchParams(parameters).toString().replaceAll('+', '%20')}`
+}
+
+/** Who we are and whether anybody can listen, as the server sees it. */
+async function whoAmI(attempt: Attempt): Promise<string> {
+  const pool = createPool({ target: parseUrl(url(attempt)), maxConnections: 1 })
+  try {
+    await pool.ready()
+    const text =
+      "select current_user || case when ssl then ' encrypted' else ' plain' end from pg_stat_ssl where pid = pg_backend_pid()"
+    const [result] = await pool.run([{ text, parameters: [] }]).result
+    return String(result?.rows[0]?.[0])
+  } finally {
+    await pool.close({ deadlineMs: 0 })
+  }
+}
+
+test('SCRAM, with and without TLS, with a password that needs SASLprep', async () => {
+  expect(await whoAmI({ user: 'by_scram' })).toBe('by_scram encrypted')
+  expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'disable' } })).toBe('by_scram plain')
+})
+
+test('a wrong password is refused for good, and says nothing of the right one', async () => {
+  const refused = whoAmI({ user: 'by_scram', password: 'wrong' })
+  await expect(refused).rejects.toMatchObject({ name: 'ConnectError', permanent: true })
+  await expect(refused).rejects.toThrow('password authentication failed for user "by_scram"')
+  await expect(whoAmI({ user: 'by_scram', password: null })).rejects.toThrow('the database URL has none')
+})
+
+test('md5 only by permission', async () => {
+  await expect(whoAmI({ user: 'by_md5' })).rejects.toThrow('the server offers md5; the policy allows SCRAM-SHA-256.')
+  expect(await whoAmI({ user: 'by_md5', parameters: { auth_mode: 'compat' } })).toBe('by_md5 encrypted')
+  expect(await whoAmI({ user: 'by_md5', parameters: { auth_md5: 'true' } })).toBe('by_md5 encrypted')
+  await expect(whoAmI({ user: 'by_md5', password: 'wrong', parameters: { auth_md5: 'true' } })).rejects.toThrow(
+    'failed',
+  )
+})
+
+test('the bare password only by permission, and without TLS only by an explicit one', async () => {
+  await expect(whoAmI({ user: 'by_password' })).rejects.toThrow('the server offers the bare password (password)')
+  expect(await whoAmI({ user: 'by_password', parameters: { auth_mode: 'compat' } })).toBe('by_password encrypted')
+  const open = { sslmode: 'disable', auth_mode: 'compat' }
+  await expect(whoAmI({ user: 'by_password', parameters: open })).rejects.toThrow('over a connection without TLS')
+  expect(await whoAmI({ user: 'by_password', parameters: { ...open, auth_cleartext: 'true' } })).toBe(
+    'by_password plain',
+  )
+})
+
+test('a server that trusts us needs no permission', async () => {
+  expect(await whoAmI({ user: 'by_trust', password: null })).toBe('by_trust encrypted')
+})
+
+test('a client certificate', async () => {
+  const certificate = { sslcert: join(folder, 'client.crt'), sslkey: join(folder, 'client.key') }
+  expect(await whoAmI({ user: 'by_certificate', password: null, parameters: certificate })).toBe(
+    'by_certificate encrypted',
+  )
+  await expect(whoAmI({ user: 'by_certificate', password: null })).rejects.toThrow(/certificate/)
+  const stranger = { sslcert: join(folder, 'stranger.crt'), sslkey: join(folder, 'stranger.key') }
+  await expect(
+    connect({ target: parseUrl(url({ user: 'by_certificate', parameters: stranger })), throughPooler: false }),
+  ).rejects.toThrow()
+  const missing = { sslcert: join(folder, 'none.crt'), sslkey: join(folder, 'client.key') }
+  await expect(whoAmI({ user: 'by_certificate', parameters: missing })).rejects.toThrow(
+    /sslcert=.*none\.crt cannot be read/,
+  )
+})
+
+test('what pg_hba.conf rejects is rejected for good', async () => {
+  await expect(whoAmI({ user: 'refused' })).rejects.toMatchObject({ permanent: true })
+  expect(await whoAmI({ user: 'only_tls' })).toBe('only_tls encrypted')
+  await expect(whoAmI({ user: 'only_tls', parameters: { sslmode: 'disable' } })).rejects.toThrow(/pg_hba\.conf/)
+})
+
+const ours = (): string => join(folder, 'ca.pem')
+const other = (): string => join(folder, 'other-ca.pem')
+
+test('verify-full wants our authority and the right name', async () => {
+  const full = { sslmode: 'verify-full', sslrootcert: ours() }
+  expect(await whoAmI({ user: 'by_scram', host: 'localhost', parameters: full })).toBe('by_scram encrypted')
+  await expect(whoAmI({ user: 'by_scram', host: '127.0.0.1', parameters: full })).rejects.toThrow(
+    /sslmode=verify-full.*127\.0\.0\.1/,
+  )
+  const wrong = whoAmI({ user: 'by_scram', host: 'localhost', parameters: { ...full, sslrootcert: other() } })
+  await expect(wrong).rejects.toMatchObject({ permanent: true })
+  await expect(whoAmI({ user: 'by_scram', host: 'localhost', parameters: { sslmode: 'verify-full' } })).rejects.toThrow(
+    'TLS with the server failed',
+  )
+})
+
+test('verify-ca wants our authority and takes any name', async () => {
+  expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'verify-ca', sslrootcert: ours() } })).toBe(
+    'by_scram encrypted',
+  )
+  await expect(
+    whoAmI({ user: 'by_scram', parameters: { sslmode: 'verify-ca', sslrootcert: other() } }),
+  ).rejects.toThrow('sslmode=verify-ca')
+})
+
+test('require alone only encrypts; with an authority it verifies the chain', async () => {
+  expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'require' } })).toBe('by_scram encrypted')
+  expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'require', sslrootcert: ours() } })).toBe(
+    'by_scram encrypted',
+  )
+  await expect(whoAmI({ user: 'by_scram', parameters: { sslmode: 'require', sslrootcert: other() } })).rejects.toThrow(
+    'sslmode=require',
+  )
+})
+
+test('large answers and many units pass through TLS as they are', async () => {
+  const pool = createPool({ target: parseUrl(url({ user: 'by_scram' })), maxConnections: 1 })
+  const text = 'select repeat($1, 100000)'
+  const letters = Array.from({ length: 100 }, (_, index) => String.fromCharCode(97 + (index % 26)))
+  const results = await Promise.all(letters.map(letter => pool.run([{ text, parameters: [letter] }]).result))
+  for (const [index, [result]] of results.entries()) {
+    expect(result?.rows[0]?.[0]?.equals(Buffer.alloc(100_000, letters[index]))).toBe(true)
+  }
+  await pool.close({ deadlineMs: 1_000 })
+})
+
+test('a cancel request goes through TLS too', async () => {
+  const target = parseUrl(url({ user: 'by_scram', parameters: { sslmode: 'require' } }))
+  const { wire, session } = await connect({ target, throughPooler: false })
+  expect(await requestCancel(target, session)).toBe('delivered')
+  wire.destroy(new Error('done'))
+})
+
+test('a Unix socket', async context => {
+  if (server.socketDirectory === null) return context.skip()
+  const host = encodeURIComponent(server.socketDirectory)
+  expect(await whoAmI({ user: 'by_scram', host })).toBe('by_scram plain')
+})

@@ -1,0 +1,120 @@
+/**
+ * SCRAM-SHA-256 (RFC 5802, RFC 7677; PostgreSQL manual 54.3.1): the password never leaves, and the server proves that
+ * it knows us before we believe anything it says.
+ */
+import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { ConnectError } from '../errors.ts'
+import type { Authentication } from '../protocol/backend.ts'
+import { writeAnswer, writeSaslInitialResponse } from '../protocol/frontend.ts'
+import type { Writer } from '../protocol/writer.ts'
+import type { Mechanism } from './mechanism.ts'
+import { saslprep } from './saslprep.ts'
+
+export const SCRAM_SHA_256 = 'SCRAM-SHA-256'
+
+/** RFC 7677 4: fewer would let a server in the middle collect a proof that is cheap to guess from. */
+const ITERATIONS_MIN = 4096
+/** More would let it keep our threads busy; half a second of work. */
+const ITERATIONS_MAX = 1_000_000
+/** PostgreSQL's salts have 16 bytes and its nonces 24 characters; nothing sensible has more than this. */
+const SALT_BYTES_MAX = 1024
+const NONCE_LENGTH_MAX = 1024
+
+/** `n,,`: this client does not bind to the TLS channel (RFC 5802 7). */
+const GS2_HEADER = 'n,,'
+
+const derive = promisify(pbkdf2)
+
+/** `nonce` is fresh and random for each connection: at least 18 bytes, base64. */
+export function createScram(password: string, nonce: string): Mechanism {
+  // PostgreSQL takes the user from the start-up packet and ignores this one.
+  const clientFirst = `n=,r=${nonce}`
+  let step: 'first' | 'challenge' | 'final' | 'finished' = 'first'
+  let expectedSignature: Buffer | null = null
+
+  function respond(challenge: Authentication, writer: Writer): Promise<void> | void {
+    if (step === 'first' && challenge.method === 'sasl') {
+      step = 'challenge'
+      writeSaslInitialResponse(writer, SCRAM_SHA_256, Buffer.from(GS2_HEADER + clientFirst))
+    } else if (step === 'challenge' && challenge.method === 'saslContinue') {
+      step = 'final'
+      return prove(challenge.data.toString('utf8'), writer)
+    } else if (step === 'final' && challenge.method === 'saslFinal' && expectedSignature !== null) {
+      checkServerFinal(challenge.data.toString('utf8'), expectedSignature)
+      step = 'finished'
+    } else {
+      throw new ConnectError(`the server sent "${challenge.method}" out of turn during ${SCRAM_SHA_256}`, false)
+    }
+  }
+
+  async function prove(serverFirst: string, writer: Writer): Promise<void> {
+    const { fullNonce, salt, iterations } = parseServerFirst(serverFirst, nonce)
+    const withoutProof = `c=${Buffer.from(GS2_HEADER).toString('base64')},r=${fullNonce}`
+    const proofs = await scramProofs(password, salt, iterations, `${clientFirst},${serverFirst},${withoutProof}`)
+    expectedSignature = proofs.serverSignature
+    writeAnswer(writer, Buffer.from(`${withoutProof},p=${proofs.clientProof.toString('base64')}`))
+  }
+
+  return {
+    name: SCRAM_SHA_256,
+    respond,
+    get finished() {
+      return step === 'finished'
+    },
+  }
+}
+
+export interface ScramProofs {
+  readonly clientProof: Buffer
+  readonly serverSignature: Buffer
+}
+
+/** RFC 5802 3, the formulas one by one. */
+export async function scramProofs(
+  password: string,
+  salt: Buffer,
+  iterations: number,
+  authMessage: string,
+): Promise<ScramProofs> {
+  const saltedPassword = await derive(saslprep(password), salt, iterations, 32, 'sha256')
+  const clientKey = hmac(saltedPassword, 'Client Key')
+  const storedKey = createHash('sha256').update(clientKey).digest()
+  const clientSignature = hmac(storedKey, authMessage)
+  const clientProof = Buffer.from(clientKey.map((byte, index) => byte ^ (clientSignature[index] as number)))
+  return { clientProof, serverSignature: hmac(hmac(saltedPassword, 'Server Key'), authMessage) }
+}
+
+function hmac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text, 'utf8').digest()
+}
+
+/** server-first-message = "r=" c-nonce s-nonce ",s=" base64 ",i=" posit-number */
+function parseServerFirst(text: string, nonce: string): { fullNonce: string; salt: Buffer; iterations: number } {
+  const match = /^r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})(?:,|$)/.exec(text)
+  if (match === null) throw scramFailure('its first message is not one')
+  const [, fullNonce = '', saltText = '', iterationsText = ''] = match
+  if (!fullNonce.startsWith(nonce) || fullNonce.length === nonce.length || fullNonce.length > NONCE_LENGTH_MAX) {
+    throw scramFailure('it did not extend the nonce we sent; somebody may be replaying an old conversation')
+  }
+  const salt = Buffer.from(saltText, 'base64')
+  if (salt.length > SALT_BYTES_MAX) throw scramFailure(`its salt has ${salt.length} bytes`)
+  const iterations = Number(iterationsText)
+  if (iterations < ITERATIONS_MIN || iterations > ITERATIONS_MAX) {
+    throw scramFailure(`it asks for ${iterations} iterations; accepted are ${ITERATIONS_MIN} to ${ITERATIONS_MAX}`)
+  }
+  return { fullNonce, salt, iterations }
+}
+
+/** server-final-message = "e=" error / "v=" base64 */
+function checkServerFinal(text: string, expected: Buffer): void {
+  const match = /^v=([A-Za-z0-9+/]+={0,2})(?:,|$)/.exec(text)
+  const signature = Buffer.from(match?.[1] ?? '', 'base64')
+  if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) {
+    throw scramFailure('it could not prove that it knows our password; it may not be the server you mean')
+  }
+}
+
+function scramFailure(what: string): ConnectError {
+  return new ConnectError(`${SCRAM_SHA_256} with the server failed: ${what}`, true)
+}

@@ -1,0 +1,315 @@
+/**
+ * One session in use: exchanges go out one behind the other, answers come back in that order. It is a state machine
+ * over two facts – who is at the head, and whether something odd has happened; anything odd ends it.
+ */
+import type { CancelOutcome } from './cancel.ts'
+import { Canceller } from './canceller.ts'
+import type { Took } from './costs.ts'
+import { DatabaseError, ProtocolError, refusal } from './errors.ts'
+import type { Channel, Exchange } from './exchange.ts'
+import { NO_FIELDS, readFields } from './fields.ts'
+import { Fifo } from './fifo.ts'
+import { BACKEND, decodeBackend, decodeCommandTag, decodeErrorFields, decodeStatus } from './protocol/backend.ts'
+import { writeClose, writeTerminate } from './protocol/frontend.ts'
+import { describeType } from './protocol/reader.ts'
+import type { Writer } from './protocol/writer.ts'
+import type { Connected, Session } from './startup.ts'
+import { Statements } from './statements.ts'
+import type { ConnectionTarget } from './target.ts'
+import { lost, type Wire, type WireSink } from './wire.ts'
+
+/** A statement that has run longer than this is slow: nothing is put behind it any more. */
+const SLOW_MS = 5
+
+export interface ConnectionOptions {
+  readonly target: ConnectionTarget
+  readonly statementCacheSize: number
+  readonly pipelineDepth: number
+  readonly clock: () => number
+}
+
+export interface ConnectionListener {
+  /** The exchange is over, or – `again` – wants to be sent once more. */
+  finished(exchange: Exchange, took: Took, again: boolean): void
+  /** It may take work again after it could not for a while. */
+  available(connection: Connection): void
+  /**
+   * It is gone – in good order when `reason` is null. What was sent has been rejected (`failed` of them); `unsent` has
+   * certainly not run.
+   */
+  closed(connection: Connection, reason: Error | null, failed: number, unsent: readonly Exchange[]): void
+  cancelRequested(outcome: CancelOutcome): void
+  notification(channel: string, payload: string): void
+}
+
+export class Connection implements WireSink, Channel {
+  readonly session: Session
+  readonly statements: Statements
+  readonly #options: ConnectionOptions
+  readonly #listener: ConnectionListener
+  readonly #wire: Wire
+  readonly #pending = new Fifo<Exchange>()
+  /** How many of the last ones in `#pending` the server cannot have seen. */
+  #unsent = 0
+  #expectedMs = 0
+  /** When the head of the line became it, or the line was sent. */
+  #since: number
+  /** The bytes in which the last answer ended. */
+  #chunk: Buffer | null = null
+  #exclusive = false
+  #cancelled = 0
+  readonly #canceller: Canceller
+  #retired = false
+  /** Parameters whose value is not that of the session's start: somebody's statement changed what others would see. */
+  readonly #drifted = new Set<string>()
+
+  constructor(connected: Connected, options: ConnectionOptions, listener: ConnectionListener) {
+    this.session = connected.session
+    this.#wire = connected.wire
+    this.#options = options
+    this.#listener = listener
+    this.#since = options.clock()
+    this.statements = new Statements(options.statementCacheSize)
+    this.#canceller = new Canceller({
+      target: options.target,
+      session: this.session,
+      mayCancel: () => this.#cancelled > 0 && this.#cancelled === this.#pending.length && this.#unsent === 0,
+      requested: outcome => this.#cancelRequested(outcome),
+    })
+    this.#wire.sink = this
+  }
+
+  get depth(): number {
+    return this.#pending.length
+  }
+
+  get streaming(): boolean {
+    return this.#exclusive
+  }
+
+  /** When it last had something to do; meaningful while `depth` is 0. */
+  get idleSince(): number {
+    return this.#since
+  }
+
+  get accepting(): boolean {
+    return (
+      !this.#exclusive &&
+      !this.#retired &&
+      this.#cancelled === 0 &&
+      !this.#canceller.inFlight &&
+      this.#pending.length < this.#options.pipelineDepth &&
+      !this.#wire.congested &&
+      !this.#wire.closed
+    )
+  }
+
+  /** How long something sent now would probably wait for its turn; Infinity behind something slow. */
+  waitMs(now: number): number {
+    const head = this.#pending.peek()
+    if (head === undefined) return 0
+    const running = this.runningMs(now)
+    if (running > SLOW_MS) return Infinity
+    return Math.max(0, this.#expectedMs - Math.min(running, head.expectedMs))
+  }
+
+  /** How long the head of the line has been running. */
+  runningMs(now: number): number {
+    return this.#pending.length > this.#unsent ? now - this.#since : 0
+  }
+
+  /** Throws what encoding throws (a text with a zero byte, too many parameters); then nothing was sent. */
+  send(exchange: Exchange): void {
+    for (const name of this.statements.takeToClose()) writeClose(this.writer, 'statement', name)
+    const mark = this.writer.length
+    try {
+      exchange.write(this)
+    } catch (error) {
+      this.writer.truncate(mark)
+      throw error
+    }
+    this.#pending.push(exchange)
+    this.#unsent++
+    this.#expectedMs += exchange.expectedMs
+    if (exchange.exclusive) this.#exclusive = true
+    if (exchange.cancelled) this.#cancelled++
+    this.#wire.flushSoon()
+  }
+
+  /** Takes nothing more; closes when what it carries is answered. */
+  retire(): void {
+    this.#retired = true
+    this.#endIfDone()
+  }
+
+  destroy(reason: Error): void {
+    this.#wire.destroy(reason)
+  }
+
+  // --- Channel ---
+
+  get writer(): Writer {
+    return this.#wire.writer
+  }
+
+  flushSoon(): void {
+    this.#wire.flushSoon()
+  }
+
+  pause(): void {
+    this.#wire.pause()
+  }
+
+  resume(): void {
+    this.#wire.resume()
+  }
+
+  cancel(): void {
+    this.#cancelled++
+    this.#canceller.consider()
+  }
+
+  // --- WireSink ---
+
+  message(type: number, bytes: Buffer, start: number, end: number): void {
+    switch (type) {
+      case BACKEND.dataRow:
+        this.#head(type).dataRow(bytes, start, end)
+        break
+      case BACKEND.bindComplete:
+      case BACKEND.parameterDescription:
+        this.#head(type)
+        break
+      case BACKEND.commandComplete:
+        this.#head(type).complete(decodeCommandTag(bytes, start, end))
+        break
+      case BACKEND.readyForQuery:
+        this.#ready(bytes, start, end)
+        break
+      case BACKEND.parseComplete:
+        this.#head(type).parseComplete()
+        break
+      case BACKEND.rowDescription:
+        this.#head(type).described(readFields(bytes, start, end))
+        break
+      case BACKEND.noData:
+        this.#head(type).described(NO_FIELDS)
+        break
+      case BACKEND.emptyQuery:
+        this.#head(type).complete('')
+        break
+      case BACKEND.portalSuspended:
+        this.#head(type).suspended()
+        break
+      case BACKEND.error:
+        this.#error(new DatabaseError(decodeErrorFields(bytes, start, end)))
+        break
+      case BACKEND.closeComplete:
+      case BACKEND.notice:
+        break
+      case BACKEND.copyIn:
+      case BACKEND.copyOut:
+      case BACKEND.copyBoth:
+        this.#copy(this.#head(type))
+        break
+      default:
+        this.#rare(type, bytes, start, end)
+    }
+  }
+
+  tooLong(type: number, bodyBytes: number): void {
+    if (type !== BACKEND.dataRow)
+      throw new ProtocolError(`${describeType(type)} has ${bodyBytes} bytes, more than any may have`)
+    this.#head(type).rowTooLong(bodyBytes)
+  }
+
+  flushed(): void {
+    if (this.#unsent === this.#pending.length) this.#since = this.#options.clock()
+    this.#unsent = 0
+    if (this.#cancelled > 0) this.#canceller.consider()
+  }
+
+  closed(reason: Error): void {
+    this.#canceller.close()
+    const pending = this.#pending.drain()
+    const sent = pending.slice(0, pending.length - this.#unsent)
+    const unsent = pending.slice(pending.length - this.#unsent)
+    this.#unsent = 0
+    const error = lost(true, reason)
+    for (const exchange of sent) exchange.reject(error)
+    for (const exchange of unsent) exchange.unsent()
+    this.#listener.closed(this, reason, sent.length, unsent)
+  }
+
+  #head(type: number): Exchange {
+    const head = this.#pending.length > this.#unsent ? this.#pending.peek() : undefined
+    if (head === undefined) throw new ProtocolError(`the server sent ${describeType(type)} although nothing was asked`)
+    return head
+  }
+
+  #ready(bytes: Buffer, start: number, end: number): void {
+    const exchange = this.#head(BACKEND.readyForQuery)
+    const status = decodeStatus(bytes, start, end)
+    if (status !== 'idle') {
+      throw new ProtocolError(
+        `a statement left its connection inside a transaction (${status}); BEGIN must not be sent, a unit is one already`,
+      )
+    }
+    const again = exchange.finished()
+    this.#pending.shift()
+    this.#expectedMs = this.#pending.length === 0 ? 0 : this.#expectedMs - exchange.expectedMs
+    const now = this.#options.clock()
+    const took = { ms: now - this.#since, atMost: end < bytes.length || bytes === this.#chunk }
+    this.#chunk = bytes
+    this.#since = now
+    if (exchange.exclusive) this.#exclusive = false
+    if (exchange.cancelled) this.#cancelled--
+    if (this.#cancelled > 0) this.#canceller.consider()
+    if (this.#drifted.size > 0) this.#retired = true
+    this.#listener.finished(exchange, took, again)
+    if (this.#retired) this.#endIfDone()
+  }
+
+  #error(error: DatabaseError): void {
+    // After FATAL the server closes; what it says of the head is true of everything behind it.
+    if (error.severity !== 'ERROR' || this.#pending.length === this.#unsent) this.#wire.destroy(error)
+    else (this.#pending.peek() as Exchange).failed(error)
+  }
+
+  #copy(head: Exchange): void {
+    const error = refusal('0A000', 'COPY to or from the client is not supported', 'Use SELECT or INSERT.')
+    this.#pending.shift()
+    head.reject(error)
+    this.#wire.destroy(error)
+  }
+
+  #rare(type: number, bytes: Buffer, start: number, end: number): void {
+    const message = decodeBackend(type, bytes, start, end)
+    if (message.kind === 'notification') this.#listener.notification(message.channel, message.payload)
+    else if (message.kind === 'parameterStatus') this.#parameter(message.name, message.value)
+    else throw new ProtocolError(`the server sent ${message.kind} to a session that is open`)
+  }
+
+  /** Reported when a value at the end of a transaction differs from the last one reported: it was not transaction-local. */
+  #parameter(name: string, value: string): void {
+    if (this.session.parameters.get(name) === value) this.#drifted.delete(name)
+    else this.#drifted.add(name)
+    if (this.#drifted.size > 0 && this.#pending.length === 0) this.retire()
+  }
+
+  #endIfDone(): void {
+    if (this.#pending.length > 0 || this.#canceller.inFlight || this.#wire.closed) return
+    this.#canceller.close()
+    writeTerminate(this.writer)
+    this.#wire.end()
+    this.#listener.closed(this, null, 0, [])
+  }
+
+  #cancelRequested(outcome: CancelOutcome): void {
+    this.#listener.cancelRequested(outcome)
+    // It could still hit whatever comes next.
+    if (outcome === 'unknown') this.#retired = true
+    if (this.#retired) this.#endIfDone()
+    else if (this.accepting) this.#listener.available(this)
+  }
+}

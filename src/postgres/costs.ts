@@ -1,0 +1,50 @@
+/** How long statements take, remembered by their text: what the pool knows before it queues one behind another. */
+
+/** Texts depend on the shape of a request only, so there are far fewer. The oldest goes first. */
+const COSTS_MAX = 10_000
+/** One statement seldom says much: the average moves by this share of the difference. */
+const WEIGHT = 0.1
+/** A single stall must not mark a statement as slow for the next hundred runs. */
+const SAMPLE_MS_MAX = 50
+/** We are seldom later than this: what took longer was the statement, whatever came behind it. */
+const PLAINLY_SLOW_MS = 5
+/** A text that was never run might be anything: nothing is queued behind it until it has shown what it is. */
+export const UNKNOWN_MS: number = 10
+
+/** How long an exchange had the head of its line. */
+export interface Took {
+  readonly ms: number
+  /** More answers had come by then: the server is ahead of us, and was faster than this. */
+  readonly atMost: boolean
+}
+
+export interface Costs {
+  expect(key: string): number
+  learn(key: string, took: Took): void
+}
+
+/**
+ * An exponentially weighted moving average per text. What is only known to be an upper limit never raises it: when
+ * answers come faster than we read them, more connections would not help, and the estimate must not ask for them.
+ */
+export function createCosts(): Costs {
+  const averages = new Map<string, { ms: number }>()
+  return {
+    expect: key => averages.get(key)?.ms ?? UNKNOWN_MS,
+    learn(key, { ms, atMost }) {
+      const known = averages.get(key)
+      if (known !== undefined) {
+        const sample = Math.min(ms, atMost && ms < PLAINLY_SLOW_MS ? known.ms : SAMPLE_MS_MAX)
+        known.ms += (sample - known.ms) * WEIGHT
+        return
+      }
+      if (averages.size >= COSTS_MAX) {
+        for (const oldest of averages.keys()) {
+          averages.delete(oldest)
+          break
+        }
+      }
+      averages.set(key, { ms: Math.min(ms, SAMPLE_MS_MAX) })
+    },
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * What a connection carries: a question that ends with one Sync and the answer that ends with its ReadyForQuery.
+ * There are two, a `Unit` (everything at once) and a `Stream` (portal, batch by batch).
+ */
+import type { DatabaseError } from './errors.ts'
+import type { FieldDescription } from './fields.ts'
+import type { Writer } from './protocol/writer.ts'
+import type { Statements } from './statements.ts'
+
+/** The connection as an exchange sees it. */
+export interface Channel {
+  readonly writer: Writer
+  readonly statements: Statements
+  flushSoon(): void
+  /** Stops reading from the socket. Only for an exchange that has the connection to itself. */
+  pause(): void
+  resume(): void
+  /** An exchange that it carries has become `cancelled`: it is stopped in the database as soon as that can hit nothing else. */
+  cancel(): void
+}
+
+export interface Exchange {
+  /** The statement by whose text the cost is remembered. */
+  readonly costKey: string
+  /** How long it will probably keep its connection busy; set when it is given to one. */
+  expectedMs: number
+  /** On the pool's clock: until then it may wait for a connection. */
+  deadline: number
+  /** Nothing may be sent behind it while it lasts. */
+  readonly exclusive: boolean
+  /** The caller is gone; the answer interests nobody. */
+  readonly cancelled: boolean
+
+  /** Encodes everything up to and including the first Sync or Flush. May be called again after `unsent` or `finished`. */
+  write(channel: Channel): void
+  parseComplete(): void
+  described(fields: readonly FieldDescription[]): void
+  dataRow(bytes: Buffer, start: number, end: number): void
+  /** A row that is longer than the reader's limit was skipped. */
+  rowTooLong(bytes: number): void
+  complete(tag: string): void
+  suspended(): void
+  failed(error: DatabaseError): void
+  /** ReadyForQuery, outside of a transaction. True: it was rolled back whole for a stale statement, send it again. */
+  finished(): boolean
+  /** What was written will not be sent; it waits for another connection. */
+  unsent(): void
+  /** The end of it: the connection is gone, or there was none in time. */
+  reject(error: Error): void
+}

@@ -1,0 +1,130 @@
+/** LISTEN that survives its connection. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { fakePostgres, firstAnswer, READY } from '../../test/support/fake-postgres.ts'
+import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { createListener, type Listener, type ListenerEvent } from './listener.ts'
+import { parseUrl } from './url.ts'
+
+let database: TestDatabase
+const listeners: Listener[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+
+afterEach(() => {
+  for (const listener of listeners.splice(0)) listener.close()
+})
+
+afterAll(() => database.drop())
+
+interface Heard {
+  readonly notifications: [string, string][]
+  readonly events: ListenerEvent['kind'][]
+  gaps: number
+}
+
+function listener(url: string, heartbeatMs = 10_000): { listener: Listener; heard: Heard } {
+  const heard: Heard = { notifications: [], events: [], gaps: 0 }
+  const made = createListener({
+    target: parseUrl(url),
+    onNotification: (channel, payload) => heard.notifications.push([channel, payload]),
+    onGap: () => {
+      heard.gaps++
+    },
+    onEvent: event => heard.events.push(event.kind),
+    heartbeatMs,
+    heartbeatAnswerMs: 50,
+    random: () => 0,
+  })
+  listeners.push(made)
+  return { listener: made, heard }
+}
+
+async function terminate(): Promise<void> {
+  await execute(
+    database.adminUrl,
+    "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = current_database()",
+  )
+}
+
+test('notifications come with channel and payload, for any channel name', async () => {
+  const { listener: made, heard } = listener(database.url)
+  const names = ['plain', 'Upper "quoted"', 'تست', 'a'.repeat(63)]
+  await Promise.all(names.map(name => made.listen(name)))
+  for (const name of names) await execute(database.adminUrl, `notify "${name.replaceAll('"', '""')}", 'to ${name}'`)
+  await expect.poll(() => heard.notifications).toEqual(names.map(name => [name, `to ${name}`]))
+  expect(heard).toMatchObject({ gaps: 0, events: ['connected'] })
+})
+
+test('after a lost connection it listens again and says that there was a gap', async () => {
+  const { listener: made, heard } = listener(database.url)
+  await made.listen('first')
+  await terminate()
+  await expect.poll(() => heard.gaps).toBe(1)
+  await made.listen('second')
+  await execute(database.adminUrl, "notify first, 'one'; notify second, 'two'")
+  await expect
+    .poll(() => heard.notifications)
+    .toEqual([
+      ['first', 'one'],
+      ['second', 'two'],
+    ])
+  expect(heard.events).toEqual(['connected', 'lost', 'connected'])
+})
+
+test('what is not listened to any more is not heard', async () => {
+  const { listener: made, heard } = listener(database.url)
+  await made.listen('kept')
+  await made.listen('dropped')
+  made.unlisten('dropped')
+  await execute(database.adminUrl, 'notify dropped; notify kept')
+  await expect.poll(() => heard.notifications).toEqual([['kept', '']])
+})
+
+test('names that no channel can have are refused', async () => {
+  const { listener: made } = listener(database.url)
+  await expect(made.listen('')).rejects.toThrow('1 to 63 bytes')
+  await expect(made.listen('ü'.repeat(32))).rejects.toThrow('this one has 64')
+  await expect(made.listen('a\0b')).rejects.toThrow('none of them zero')
+})
+
+test('a server that went silent is noticed by its heartbeat', async () => {
+  const server = await fakePostgres(async session => {
+    if (!(await session.welcome())) return
+    await session.until('sync')
+    session.send(...firstAnswer(), READY)
+    // From now on nothing is answered, as if the cable were cut.
+    await session.gone
+  })
+  const { listener: made, heard } = listener(server.url, 20)
+  await made.listen('anything')
+  await expect.poll(() => heard.gaps).toBe(1)
+  expect(heard.events.slice(0, 3)).toEqual(['connected', 'lost', 'connected'])
+  made.close()
+  await server.close()
+})
+
+test('at most 10 000 channels', async () => {
+  const server = await fakePostgres(async session => {
+    await session.gone
+  })
+  const { listener: made } = listener(server.url)
+  const waiting = Array.from({ length: 10_000 }, (_, index) => made.listen(`channel ${index}`).catch(() => {}))
+  await expect(made.listen('one more')).rejects.toThrow('10000 channels are listened to already')
+  made.close()
+  await Promise.all(waiting)
+  await server.close()
+})
+
+test('close rejects who still waits, and nothing connects again', async () => {
+  const server = await fakePostgres(async session => {
+    await session.gone
+  })
+  const { listener: made } = listener(server.url)
+  const waiting = made.listen('never')
+  made.close()
+  await expect(waiting).rejects.toThrow('the listener is closed')
+  await expect(made.listen('late')).rejects.toThrow('the listener is closed')
+  await server.close()
+})

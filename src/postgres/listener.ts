@@ -1,0 +1,253 @@
+/**
+ * A connection of its own for LISTEN (PostgreSQL manual: LISTEN, NOTIFY). It asks regularly whether the other side is
+ * still there – a half-open socket never tells – comes back by itself, and says when notifications may have been missed.
+ */
+import { type Backoff, delayMs } from './backoff.ts'
+import { Connection, type ConnectionListener } from './connection.ts'
+import { ConnectError, UnavailableError } from './errors.ts'
+import { connect } from './startup.ts'
+import type { ConnectionTarget } from './target.ts'
+import type { Command } from './types.ts'
+import { Unit } from './unit.ts'
+
+/** Names are cut by the server behind this many bytes; a name that was cut would never match. */
+const CHANNEL_BYTES_MAX = 63
+/** One per table, and some. */
+const CHANNELS_MAX = 10_000
+const HEARTBEAT_MS = 10_000
+const HEARTBEAT_ANSWER_MS = 5_000
+const RECONNECT: Backoff = { firstMs: 100, maxMs: 5_000 }
+
+export interface ListenerOptions {
+  readonly target: ConnectionTarget
+  readonly onNotification: (channel: string, payload: string) => void
+  /** The connection was lost and all channels are listened to again: what was notified in between is lost. */
+  readonly onGap: () => void
+  readonly onEvent?: (event: ListenerEvent) => void
+  readonly heartbeatMs?: number
+  /** A heartbeat that is not answered within this time means that the connection is dead. */
+  readonly heartbeatAnswerMs?: number
+  readonly random?: () => number
+}
+
+export type ListenerEvent =
+  | { readonly kind: 'connected'; readonly processId: number }
+  | {
+      readonly kind: 'connect-failed'
+      readonly error: ConnectError
+      readonly failures: number
+      readonly retryInMs: number
+    }
+  | { readonly kind: 'lost'; readonly error: Error }
+
+export interface Listener {
+  /** Resolves when the channel is listened to, however long the database is away. Rejects when closed, or for a name no channel can have. */
+  listen(channel: string): Promise<void>
+  /** Nothing more is called back for it. */
+  unlisten(channel: string): void
+  readonly connected: boolean
+  close(): void
+}
+
+/** Connects at the first `listen`. */
+export function createListener(options: ListenerOptions): Listener {
+  return new PostgresListener(options)
+}
+
+class PostgresListener implements Listener, ConnectionListener {
+  readonly #options: Required<ListenerOptions>
+  /** With those who wait for it. An empty list: it is listened to, or will be again. */
+  readonly #channels = new Map<string, { resolve(): void; reject(error: Error): void }[]>()
+  readonly #shutdown = new AbortController()
+  #connection: Connection | null = null
+  #opening = false
+  #wasConnected = false
+  #failures = 0
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(options: ListenerOptions) {
+    this.#options = {
+      heartbeatMs: HEARTBEAT_MS,
+      heartbeatAnswerMs: HEARTBEAT_ANSWER_MS,
+      onEvent: () => {},
+      random: Math.random,
+      ...options,
+    }
+  }
+
+  get connected(): boolean {
+    return this.#connection !== null
+  }
+
+  listen(channel: string): Promise<void> {
+    if (this.#shutdown.signal.aborted) return Promise.reject(closedError())
+    const bytes = Buffer.byteLength(channel)
+    if (bytes === 0 || bytes > CHANNEL_BYTES_MAX || channel.includes('\0')) {
+      return Promise.reject(
+        new RangeError(`channel names have 1 to ${CHANNEL_BYTES_MAX} bytes, none of them zero; this one has ${bytes}`),
+      )
+    }
+    if (!this.#channels.has(channel) && this.#channels.size >= CHANNELS_MAX) {
+      return Promise.reject(new RangeError(`${CHANNELS_MAX} channels are listened to already`))
+    }
+    return new Promise((resolve, reject) => {
+      const waiters = this.#channels.get(channel) ?? []
+      waiters.push({ resolve, reject })
+      this.#channels.set(channel, waiters)
+      if (this.#connection !== null) this.#listenTo(this.#connection, [channel])
+      else if (!this.#opening && this.#timer === null) void this.#open()
+    })
+  }
+
+  unlisten(channel: string): void {
+    const waiters = this.#channels.get(channel)
+    if (waiters === undefined) return
+    this.#channels.delete(channel)
+    for (const waiter of waiters) waiter.resolve()
+    if (this.#connection !== null)
+      this.#send(this.#connection, [{ text: `unlisten ${quote(channel)}`, parameters: [] }])
+  }
+
+  close(): void {
+    this.#shutdown.abort(closedError())
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    for (const waiters of this.#channels.values()) for (const waiter of waiters) waiter.reject(closedError())
+    this.#channels.clear()
+    this.#connection?.destroy(closedError())
+  }
+
+  // --- ConnectionListener ---
+
+  notification(channel: string, payload: string): void {
+    if (this.#channels.has(channel)) this.#options.onNotification(channel, payload)
+  }
+
+  closed(connection: Connection, reason: Error | null): void {
+    if (this.#connection !== connection) return
+    this.#connection = null
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    if (this.#shutdown.signal.aborted) return
+    this.#options.onEvent({ kind: 'lost', error: reason ?? new Error('a setting of the session changed') })
+    this.#openLater()
+  }
+
+  finished(): void {}
+  available(): void {}
+  cancelRequested(): void {}
+
+  // --- Inside ---
+
+  async #open(): Promise<void> {
+    this.#opening = true
+    const { target } = this.#options
+    try {
+      const connected = await connect({ target, throughPooler: false, signal: this.#shutdown.signal })
+      const clock = (): number => performance.now()
+      const limits = { target, statementCacheSize: 0, pipelineDepth: Infinity, clock }
+      const connection = new Connection(connected, limits, this)
+      await this.#listenToAll(connection)
+    } catch (error) {
+      this.#opening = false
+      this.#openFailed(error as Error)
+    }
+  }
+
+  /** Adopts the connection in the same turn in which nothing is left to listen to: channels may be added meanwhile. */
+  async #listenToAll(connection: Connection): Promise<void> {
+    const listened = new Set<string>()
+    try {
+      for (;;) {
+        this.#shutdown.signal.throwIfAborted()
+        const missing = [...this.#channels.keys()].filter(channel => !listened.has(channel))
+        if (missing.length === 0) break
+        await this.#send(connection, missing.map(listenCommand)).result
+        for (const channel of missing) listened.add(channel)
+      }
+      this.#adopt(connection)
+    } catch (error) {
+      connection.destroy(error as Error)
+      throw error
+    }
+  }
+
+  #adopt(connection: Connection): void {
+    this.#connection = connection
+    this.#opening = false
+    this.#failures = 0
+    this.#options.onEvent({ kind: 'connected', processId: connection.session.processId })
+    this.#scheduleHeartbeat(connection)
+    for (const channel of this.#channels.keys()) this.#confirm(channel)
+    if (this.#wasConnected) this.#options.onGap()
+    this.#wasConnected = true
+  }
+
+  #openFailed(cause: Error): void {
+    if (this.#shutdown.signal.aborted) return
+    const error =
+      cause instanceof ConnectError ? cause : new ConnectError(`LISTEN failed: ${cause.message}`, false, cause)
+    this.#failures++
+    const retryInMs = this.#openLater()
+    this.#options.onEvent({ kind: 'connect-failed', error, failures: this.#failures, retryInMs })
+  }
+
+  #openLater(): number {
+    const inMs = delayMs(RECONNECT, Math.max(1, this.#failures), this.#options.random)
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      void this.#open()
+    }, inMs)
+    return inMs
+  }
+
+  #listenTo(connection: Connection, channels: readonly string[]): void {
+    this.#send(connection, channels.map(listenCommand)).result.then(
+      () => {
+        for (const channel of channels) this.#confirm(channel)
+      },
+      // Refused or lost: a new connection listens to everything again.
+      error => connection.destroy(error),
+    )
+  }
+
+  #confirm(channel: string): void {
+    for (const waiter of this.#channels.get(channel)?.splice(0) ?? []) waiter.resolve()
+  }
+
+  #send(connection: Connection, commands: readonly Command[]): Unit {
+    const unit = new Unit(commands, () => {})
+    // Whoever needs the outcome looks at it; losing the connection is dealt with in `closed`.
+    unit.result.catch(() => {})
+    connection.send(unit)
+    return unit
+  }
+
+  #scheduleHeartbeat(connection: Connection): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = setTimeout(
+        () => connection.destroy(new Error(`no answer to a heartbeat within ${this.#options.heartbeatAnswerMs} ms`)),
+        this.#options.heartbeatAnswerMs,
+      )
+      this.#send(connection, [{ text: 'select 1', parameters: [] }]).result.then(
+        () => {
+          if (this.#timer !== null) clearTimeout(this.#timer)
+          if (this.#connection === connection) this.#scheduleHeartbeat(connection)
+        },
+        error => connection.destroy(error),
+      )
+    }, this.#options.heartbeatMs)
+  }
+}
+
+function listenCommand(channel: string): Command {
+  return { text: `listen ${quote(channel)}`, parameters: [] }
+}
+
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+function closedError(): UnavailableError {
+  return new UnavailableError('the listener is closed', false)
+}

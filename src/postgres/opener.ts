@@ -1,0 +1,100 @@
+/** Makes the pool's connections: a few at a time while all is well, and one by one, ever more patiently, when the database is away. */
+import { type Backoff, delayMs } from './backoff.ts'
+import type { ConnectError } from './errors.ts'
+import { type Connected, connect } from './startup.ts'
+import type { ConnectionTarget } from './target.ts'
+
+/** How many connections are being made at the same time. */
+const OPENING_MAX = 3
+const RECONNECT: Backoff = { firstMs: 50, maxMs: 1_000 }
+
+export interface OpenerOptions {
+  readonly target: ConnectionTarget
+  readonly throughPooler: boolean
+  readonly clock: () => number
+  readonly random: () => number
+  readonly opened: (connected: Connected, tookMs: number) => void
+  readonly failed: (error: ConnectError, failures: number, retryInMs: number) => void
+  /** After a pause: is a connection still wanted? */
+  readonly isWanted: () => boolean
+}
+
+export class Opener {
+  readonly #options: OpenerOptions
+  readonly #shutdown = new AbortController()
+  #opening = 0
+  #failures = 0
+  #lastFailure: ConnectError | null = null
+  #retryTimer: NodeJS.Timeout | null = null
+  #retryAt = 0
+
+  constructor(options: OpenerOptions) {
+    this.#options = options
+  }
+
+  get opening(): number {
+    return this.#opening
+  }
+
+  /** Why there is no connection; null when the last attempt succeeded. */
+  get lastFailure(): ConnectError | null {
+    return this.#lastFailure
+  }
+
+  get closed(): boolean {
+    return this.#shutdown.signal.aborted
+  }
+
+  /** Starts to make one more connection, unless enough (`wanted`) are on their way or the time for another try has not come. */
+  open(wanted: number): void {
+    if (this.closed) return
+    if (this.#failures === 0) {
+      if (this.#opening < Math.min(wanted, OPENING_MAX)) void this.#attempt()
+      return
+    }
+    if (this.#opening > 0 || this.#retryTimer !== null) return
+    const inMs = this.#retryAt - this.#options.clock()
+    if (inMs <= 0) void this.#attempt()
+    else this.#retryIn(inMs)
+  }
+
+  /** Gives up whatever is under way. */
+  close(reason: Error): void {
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer)
+    this.#retryTimer = null
+    this.#shutdown.abort(reason)
+  }
+
+  #retryIn(inMs: number): void {
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = null
+      if (this.#options.isWanted()) void this.#attempt()
+    }, inMs)
+  }
+
+  async #attempt(): Promise<void> {
+    const { target, throughPooler, clock } = this.#options
+    const startedAt = clock()
+    this.#opening++
+    const outcome = await connect({ target, throughPooler, signal: this.#shutdown.signal }).catch(
+      (error: ConnectError) => error,
+    )
+    this.#opening--
+    if (outcome instanceof Error) {
+      if (!this.closed) this.#failed(outcome)
+      return
+    }
+    this.#failures = 0
+    this.#lastFailure = null
+    this.#options.opened(outcome, clock() - startedAt)
+  }
+
+  #failed(error: ConnectError): void {
+    this.#failures++
+    this.#lastFailure = error
+    const retryInMs = delayMs(RECONNECT, this.#failures, this.#options.random)
+    this.#retryAt = this.#options.clock() + retryInMs
+    if (this.#retryTimer === null) this.#retryIn(retryInMs)
+    this.#options.failed(error, this.#failures, retryInMs)
+  }
+}

@@ -1,0 +1,473 @@
+/** The pool against real PostgreSQL: the invariants of design 5, each attacked. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { execute, privateServer, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { CancelledError, DatabaseError, UnavailableError } from './errors.ts'
+import { encodeParameters } from './parameters.ts'
+import { createPool, type Pool, type PoolEvent, type PoolOptions } from './pool.ts'
+import type { Command, Result } from './types.ts'
+import { parseUrl } from './url.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await testDatabase()
+})
+
+afterAll(() => database.drop())
+
+/** Runs `use` with a pool of its own, as the plain role unless told otherwise. */
+async function withPool(
+  use: (pool: Pool, events: PoolEvent[]) => Promise<void>,
+  options: Partial<PoolOptions> = {},
+): Promise<void> {
+  const events: PoolEvent[] = []
+  const pool = createPool({
+    target: parseUrl(database.url),
+    maxConnections: 1,
+    onEvent: event => events.push(event),
+    ...options,
+  })
+  try {
+    await use(pool, events)
+  } finally {
+    await pool.close({ deadlineMs: 1_000 })
+  }
+}
+
+function command(text: string, ...parameters: (string | null)[]): Command {
+  return { text, parameters }
+}
+
+function cells(result: Result | undefined): (string | null)[][] {
+  return (result?.rows ?? []).map(row => row.map(value => value?.toString() ?? null))
+}
+
+async function one(pool: Pool, text: string, ...parameters: (string | null)[]): Promise<string | null | undefined> {
+  const [result] = await pool.run([command(text, ...parameters)]).result
+  return cells(result)[0]?.[0]
+}
+
+const setTenant = (tenant: string): Command => command("select set_config('app.tenant', $1, true)", tenant)
+const readTenant = command("select current_setting('app.tenant', true)")
+
+test('values come as PostgreSQL writes them, with NULL, empty text and every letter', async () => {
+  await withPool(async pool => {
+    const [result] = await pool.run([
+      command(
+        "select $1::text, $2::text, $3::text, 12345678901234567890.10::numeric, '1 day'::interval, date '2024-02-03'",
+        'ü😀',
+        '',
+        null,
+      ),
+    ]).result
+    expect(cells(result)).toEqual([['ü😀', '', null, '12345678901234567890.10', '1 day', '2024-02-03']])
+    expect(result?.fields.map(field => field.typeOid)).toEqual([25, 25, 25, 1700, 1186, 1082])
+    expect(result?.tag).toBe('SELECT 1')
+  })
+})
+
+test('encoded parameters serve any number of units', async () => {
+  await withPool(async pool => {
+    const parameters = encodeParameters(['a', null, 'ü'])
+    const text = 'select $1::text, $2::text, $3::text'
+    for (let index = 0; index < 3; index++) {
+      const [result] = await pool.run([{ text, parameters }]).result
+      expect(cells(result)).toEqual([['a', null, 'ü']])
+    }
+  })
+})
+
+test('a unit is one transaction: its settings reach its own statements and nobody else', async () => {
+  await withPool(async pool => {
+    const [, first] = await pool.run([setTenant('one'), readTenant]).result
+    expect(cells(first)).toEqual([['one']])
+    expect(await one(pool, readTenant.text)).toBe('')
+  })
+})
+
+test('when the settings fail, the query has not run', async () => {
+  await execute(database.adminUrl, 'create sequence seen; grant all on seen to public')
+  await withPool(async pool => {
+    const unit = pool.run([
+      command("select set_config('statement_timeout', $1, true)", 'nonsense'),
+      command("select nextval('seen')"),
+    ])
+    await expect(unit.result).rejects.toMatchObject({ sqlstate: '22023' })
+    expect(await one(pool, 'select is_called::text from seen')).toBe('false')
+  })
+})
+
+test('a unit that fails leaves nothing behind; one that fails at its very end neither', async () => {
+  await execute(
+    database.adminUrl,
+    'create table whole (id int unique deferrable initially deferred); grant all on whole to public',
+  )
+  await withPool(async pool => {
+    const insert = (id: string): Command => command('insert into whole values ($1::int)', id)
+    await expect(pool.run([insert('1'), command('select 1/0')]).result).rejects.toMatchObject({ sqlstate: '22012' })
+    await expect(pool.run([insert('2'), insert('2')]).result).rejects.toMatchObject({
+      sqlstate: '23505',
+      table: 'whole',
+      constraint: 'whole_id_key',
+    })
+    expect(await one(pool, 'select count(*) from whole')).toBe('0')
+    const [tag] = await pool.run([insert('3')]).result
+    expect(tag).toEqual({ fields: [], rows: [], tag: 'INSERT 0 1' })
+  })
+})
+
+test('an empty statement is answered, and so is an empty unit', async () => {
+  await withPool(async pool => {
+    expect(await pool.run([command('')]).result).toEqual([{ fields: [], rows: [], tag: '' }])
+    expect(await pool.run([]).result).toEqual([])
+  })
+})
+
+test('thousands of units of many tenants on one connection never mix, whatever happens in between', async () => {
+  const kinds = ['read', 'read', 'read', 'fail', 'time out', 'cancel', 'lose settings'] as const
+  const outcomes = { answered: 0, failed: 0, timedOut: 0, cancelled: 0, unavailable: 0 }
+  await withPool(
+    async (pool, events) => {
+      let number = 0
+      async function caller(seed: number): Promise<void> {
+        for (let round = 0; round < 120; round++) {
+          const tenant = `tenant-${seed}-${round}`
+          const kind = kinds[(number++ * 31 + seed) % kinds.length] as (typeof kinds)[number]
+          const timeout = command(
+            "select set_config('statement_timeout', $1, true)",
+            kind === 'time out' ? '1' : '30000',
+          )
+          const work =
+            kind === 'fail'
+              ? command('select 1 / (length($1) - length($1))', tenant)
+              : kind === 'time out'
+                ? command('select pg_sleep(0.2)')
+                : kind === 'lose settings'
+                  ? command("select set_config('app.tenant', '', true) from pg_sleep(0)")
+                  : command("select current_setting('app.tenant'), $1", tenant)
+          const unit = pool.run([setTenant(tenant), timeout, work])
+          if (kind === 'cancel') unit.cancel()
+          try {
+            const [, , answer] = await unit.result
+            outcomes.answered++
+            if (kind === 'read') expect(cells(answer)).toEqual([[tenant, tenant]])
+          } catch (error) {
+            if (error instanceof CancelledError) outcomes.cancelled++
+            else if (error instanceof UnavailableError) outcomes.unavailable++
+            else if (error instanceof DatabaseError && error.sqlstate === '22012' && kind === 'fail') outcomes.failed++
+            else if (error instanceof DatabaseError && error.sqlstate === '57014' && kind === 'time out')
+              outcomes.timedOut++
+            else throw error
+          }
+          // Whoever sets nothing sees nothing.
+          if (round % 10 === 0) {
+            const seen = await one(pool, readTenant.text).catch(error => {
+              if (error instanceof UnavailableError) return ''
+              throw error
+            })
+            expect(seen ?? '').toBe('')
+          }
+        }
+      }
+      const callers = Array.from({ length: 32 }, (_, seed) => caller(seed))
+      const terminator = (async () => {
+        for (let index = 0; index < 3; index++) {
+          await expect.poll(() => pool.stats().finished, { timeout: 20_000 }).toBeGreaterThan(800 * (index + 1))
+          await execute(
+            database.adminUrl,
+            "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = current_database()",
+          )
+        }
+      })()
+      await Promise.all([...callers, terminator])
+      expect(pool.stats()).toMatchObject({ open: 1, inFlight: 0, waiting: 0 })
+      expect(events.filter(event => event.kind === 'lost').length).toBe(3)
+    },
+    { acquireTimeoutMs: 30_000 },
+  )
+  expect(outcomes.answered).toBeGreaterThan(1000)
+  expect(outcomes.failed).toBeGreaterThan(100)
+  expect(outcomes.timedOut).toBeGreaterThan(100)
+  expect(outcomes.cancelled).toBeGreaterThan(100)
+}, 60_000)
+
+test('a table that changes under a prepared statement costs one more round trip and no error', async () => {
+  await execute(
+    database.adminUrl,
+    'create table changing (id int); insert into changing values (1); grant all on changing to public',
+  )
+  await withPool(async (pool, events) => {
+    const read = async (): Promise<Result | undefined> =>
+      (await pool.run([setTenant('x'), command('select * from changing')]).result)[1]
+    expect((await read())?.fields.map(field => field.name)).toEqual(['id'])
+    await execute(database.adminUrl, "alter table changing add column name text default 'new'")
+    const units = await Promise.all(Array.from({ length: 20 }, read))
+    for (const result of units) {
+      expect(result?.fields.map(field => field.name)).toEqual(['id', 'name'])
+      expect(cells(result)).toEqual([['1', 'new']])
+    }
+    expect(events.some(event => event.kind === 'retried')).toBe(true)
+  })
+})
+
+test('a session that forgot its statements gets them again', async () => {
+  await withPool(async (pool, events) => {
+    expect(await one(pool, "select 'kept'")).toBe('kept')
+    await pool.run([command('deallocate all')]).result
+    expect(await one(pool, "select 'kept'")).toBe('kept')
+    expect(events.map(event => event.kind)).toEqual(['connected', 'retried'])
+  })
+})
+
+test('the server holds no more statements than the cache', async () => {
+  await withPool(
+    async pool => {
+      for (let index = 0; index < 50; index++) expect(await one(pool, `select ${index}`)).toBe(`${index}`)
+      expect(Number(await one(pool, 'select count(*) from pg_prepared_statements'))).toBeLessThanOrEqual(6)
+      for (let index = 0; index < 50; index++) expect(await one(pool, `select ${index}`)).toBe(`${index}`)
+    },
+    { statementCacheSize: 5 },
+  )
+})
+
+test('without prepared statements none is kept', async () => {
+  await withPool(
+    async pool => {
+      expect(await one(pool, 'select $1::int + 1', '1')).toBe('2')
+      expect(await one(pool, 'select count(*) from pg_prepared_statements')).toBe('0')
+    },
+    { preparedStatements: false },
+  )
+})
+
+test('a statement with an error in it fails for everybody who sends it, and stays with nobody', async () => {
+  await withPool(async pool => {
+    const failures = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        one(pool, 'select nonsense').catch((error: DatabaseError) => `${error.sqlstate} at ${error.position}`),
+      ),
+    )
+    expect(new Set(failures)).toEqual(new Set(['42703 at 8']))
+    expect(await one(pool, "select count(*) from pg_prepared_statements where statement like '%nonsense'")).toBe('0')
+  })
+})
+
+test('cancel stops what runs, and nothing else ever', async () => {
+  await withPool(async (pool, events) => {
+    const pid = await one(pool, 'select pg_backend_pid()')
+    for (let round = 0; round < 15; round++) {
+      const slow = pool.run([command('select pg_sleep(60)')])
+      // Between "not sent yet" and "has been running for a while".
+      if (round % 3 > 0) await new Promise(resolve => setTimeout(resolve, round * 2))
+      slow.cancel()
+      const next = Array.from({ length: 5 }, () => one(pool, 'select pg_backend_pid()'))
+      await expect(slow.result).rejects.toBeInstanceOf(CancelledError)
+      expect(await Promise.all(next)).toEqual([pid, pid, pid, pid, pid])
+    }
+    expect(new Set(events.map(event => event.kind))).toEqual(new Set(['connected', 'cancel-requested']))
+  })
+}, 60_000)
+
+test('statement_timeout is the server’s, and an error like any other', async () => {
+  await withPool(async pool => {
+    const unit = pool.run([
+      command("select set_config('statement_timeout', '20', true)"),
+      command('select pg_sleep(60)'),
+    ])
+    await expect(unit.result).rejects.toMatchObject({ name: 'DatabaseError', sqlstate: '57014' })
+    expect(await one(pool, 'show statement_timeout')).toBe('0')
+  })
+})
+
+test('slow statements run side by side, up to maxConnections', async () => {
+  await withPool(
+    async pool => {
+      const sleepers = Array.from({ length: 6 }, () => one(pool, 'select pg_backend_pid() from pg_sleep(0.3)'))
+      expect(new Set(await Promise.all(sleepers)).size).toBe(3)
+      expect(pool.stats().open).toBe(3)
+    },
+    { maxConnections: 3 },
+  )
+})
+
+test('BEGIN in a unit destroys the connection instead of leaving the next unit in a transaction', async () => {
+  await withPool(async pool => {
+    const pid = await one(pool, 'select pg_backend_pid()')
+    await expect(pool.run([command('begin')]).result).rejects.toThrow('BEGIN must not be sent')
+    expect(await one(pool, 'select pg_backend_pid()')).not.toBe(pid)
+  })
+})
+
+test('a setting that outlives its transaction retires the connection', async () => {
+  await withPool(async pool => {
+    const pid = await one(pool, 'select pg_backend_pid()')
+    expect(await one(pool, "select set_config('DateStyle', 'German', true)")).toBe('German, DMY')
+    expect(await one(pool, 'select pg_backend_pid()')).toBe(pid)
+    await pool.run([command("select set_config('DateStyle', 'German', false)")]).result
+    expect(await one(pool, "select date '2024-02-03'")).toBe('2024-02-03')
+    expect(await one(pool, 'select pg_backend_pid()')).not.toBe(pid)
+  })
+})
+
+test('COPY is refused, and the pool goes on', async () => {
+  await withPool(
+    async pool => {
+      await expect(one(pool, 'copy (select 1) to stdout')).rejects.toMatchObject({ sqlstate: '0A000' })
+      await expect(one(pool, 'copy pg_class from stdin')).rejects.toMatchObject({ sqlstate: '0A000' })
+      expect(await one(pool, 'select 1')).toBe('1')
+    },
+    { target: parseUrl(database.adminUrl) },
+  )
+})
+
+test('large questions and large answers in a deep pipeline do not block each other', async () => {
+  await withPool(async pool => {
+    const large = 'x'.repeat(1_000_000)
+    const lengths = Array.from({ length: 60 }, async () => (await one(pool, 'select $1::text', large))?.length)
+    expect(new Set(await Promise.all(lengths))).toEqual(new Set([1_000_000]))
+  })
+}, 60_000)
+
+test('notices are ignored, however many', async () => {
+  await execute(
+    database.adminUrl,
+    "create function noisy() returns int language plpgsql as $$ begin for i in 1..1000 loop raise notice 'number %', i; end loop; return 1; end $$",
+  )
+  await withPool(async pool => {
+    expect(await one(pool, 'select noisy()')).toBe('1')
+  })
+})
+
+test('rows stream in batches under their settings, in bounded memory, and the connection is free afterwards', async () => {
+  await withPool(async pool => {
+    let rows = 0
+    let largest = 0
+    for await (const batch of pool.stream(
+      [setTenant('one')],
+      command("select n, current_setting('app.tenant') from generate_series(1, 50000) n"),
+      1_000,
+    )) {
+      for (const [n, tenant] of batch) {
+        rows++
+        if (Number(n) !== rows || String(tenant) !== 'one') throw new Error(`row ${rows} is ${n}, ${tenant}`)
+      }
+      largest = Math.max(largest, batch.length)
+    }
+    expect([rows, largest]).toEqual([50_000, 1_000])
+    expect(await one(pool, readTenant.text)).toBe('')
+  })
+})
+
+test('a reader that stops early frees the connection, also in the middle of a slow batch', async () => {
+  await withPool(async pool => {
+    const pid = await one(pool, 'select pg_backend_pid()')
+    for (const text of [
+      'select n from generate_series(1, 1000000) n',
+      'select n, pg_sleep(case when n > 10 then 60 else 0 end) from generate_series(1, 100) n',
+    ]) {
+      let batches = 0
+      for await (const _batch of pool.stream([setTenant('one')], command(text), 10)) {
+        if (++batches === 1) break
+      }
+      expect(await one(pool, 'select pg_backend_pid()')).toBe(pid)
+    }
+    expect(pool.stats()).toMatchObject({ streaming: 0, open: 1 })
+  })
+})
+
+test('a stream that fails in the middle says so after the rows that came', async () => {
+  await withPool(async pool => {
+    const seen: number[] = []
+    const reading = (async () => {
+      for await (const batch of pool.stream([], command('select 1 / (5 - n) from generate_series(1, 10) n'), 2))
+        seen.push(batch.length)
+    })()
+    await expect(reading).rejects.toMatchObject({ sqlstate: '22012' })
+    expect(seen).toEqual([2, 2])
+    expect(await one(pool, 'select 1')).toBe('1')
+  })
+})
+
+test('streams leave one connection for everything else', async () => {
+  await withPool(
+    async pool => {
+      const streams = [1, 2, 3].map(() => pool.stream([], command('select generate_series(1, 1000)'), 10))
+      const firsts = streams.map(stream => stream.next())
+      await Promise.all(firsts.slice(0, 2))
+      expect(pool.stats().streaming).toBe(2)
+      expect(await one(pool, 'select 1')).toBe('1')
+      await streams[0]?.return?.()
+      expect((await firsts[2])?.value?.length).toBe(10)
+      await Promise.all(streams.map(stream => stream.return?.()))
+      expect(pool.stats()).toMatchObject({ streaming: 0, inFlight: 0, waiting: 0 })
+    },
+    { maxConnections: 3 },
+  )
+})
+
+test('the server restarts and crashes under load: errors are UnavailableError, recovery is automatic, nothing leaks', async () => {
+  const server = await privateServer()
+  try {
+    await withPool(
+      async pool => {
+        await pool.ready()
+        let running = true
+        const counts = { answered: 0, unavailable: 0 }
+        async function caller(): Promise<void> {
+          while (running) {
+            try {
+              expect(await one(pool, 'select $1::text', 'x')).toBe('x')
+              counts.answered++
+            } catch (error) {
+              expect(error).toBeInstanceOf(UnavailableError)
+              counts.unavailable++
+            }
+          }
+        }
+        const callers = Array.from({ length: 16 }, caller)
+        for (const hurt of [() => server.restart(), () => server.kill().then(() => server.start())]) {
+          const before = counts.answered
+          await expect.poll(() => counts.answered, { timeout: 10_000 }).toBeGreaterThan(before + 200)
+          await hurt()
+        }
+        const after = counts.answered
+        await expect.poll(() => counts.answered, { timeout: 10_000 }).toBeGreaterThan(after + 200)
+        running = false
+        await Promise.all(callers)
+        expect(pool.stats()).toMatchObject({ inFlight: 0, waiting: 0 })
+        expect(pool.stats().open).toBeLessThanOrEqual(4)
+        const [[alive] = []] = [
+          Object.values(
+            (
+              await execute(server.adminUrl, "select count(*)::int as n from pg_stat_activity where usename = 'app'")
+            )[0] ?? {},
+          ),
+        ]
+        expect(alive).toBe(pool.stats().open)
+      },
+      { target: parseUrl(server.url), maxConnections: 4 },
+    )
+  } finally {
+    await server.close()
+  }
+}, 60_000)
+
+test('a server without free connections is waited for', async () => {
+  const server = await privateServer({
+    settings: ['max_connections = 5', 'superuser_reserved_connections = 1', 'reserved_connections = 0'],
+  })
+  try {
+    await withPool(
+      async (pool, events) => {
+        const answers = Array.from({ length: 12 }, () => one(pool, 'select 1 from pg_sleep(0.1)'))
+        expect(new Set(await Promise.all(answers))).toEqual(new Set(['1']))
+        expect(
+          events.some(event => event.kind === 'connect-failed' && event.error.message.includes('connection')),
+        ).toBe(true)
+      },
+      { target: parseUrl(server.url), maxConnections: 10 },
+    )
+  } finally {
+    await server.close()
+  }
+})

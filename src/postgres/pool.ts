@@ -1,0 +1,375 @@
+/**
+ * The pool: what arrives is given to a connection at once where that makes nobody wait long (`scheduling.ts`), and
+ * otherwise waits in a bounded queue until its deadline. Connections are made when they are needed, and made again,
+ * ever more patiently, when they are lost.
+ */
+import type { CancelOutcome } from './cancel.ts'
+import { Connection, type ConnectionListener } from './connection.ts'
+import { type Costs, createCosts, type Took } from './costs.ts'
+import { CancelledError, type ConnectError, UnavailableError } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+import type { Fifo } from './fifo.ts'
+import { Opener } from './opener.ts'
+import { choose } from './scheduling.ts'
+import type { Connected } from './startup.ts'
+import { Stream, type StreamHost } from './stream.ts'
+import type { ConnectionTarget } from './target.ts'
+import type { Command, Database, Result, Row, Running } from './types.ts'
+import { Unit } from './unit.ts'
+import { Waiting } from './waiting.ts'
+
+/** The last one stays; the others go when they had nothing to do for so long. */
+const IDLE_MS_MAX = 300_000
+const SWEEP_MS = 1_000
+
+export interface PoolOptions {
+  readonly target: ConnectionTarget
+  readonly maxConnections?: number
+  /** How long a unit may wait for a connection. */
+  readonly acquireTimeoutMs?: number
+  /** How many exchanges one connection carries at most. */
+  readonly pipelineDepth?: number
+  /** How many may wait for a connection. */
+  readonly waitingMax?: number
+  /** Prepared statements per connection. */
+  readonly statementCacheSize?: number
+  /** False behind a transaction pooler: every statement is parsed each time, and nothing is kept in the session. */
+  readonly preparedStatements?: boolean
+  /**
+   * A connection whose statement runs longer is given up as dead – a half-open socket never tells. Must be longer than
+   * the longest statement_timeout in use. 0: wait for ever.
+   */
+  readonly answerTimeoutMs?: number
+  /** A stream whose reader takes nothing for so long is ended: it holds a connection and a snapshot. */
+  readonly readerIdleMs?: number
+  readonly onEvent?: (event: PoolEvent) => void
+  /** Milliseconds, monotonic. */
+  readonly clock?: () => number
+  /** 0 to 1, for the spread of reconnects. */
+  readonly random?: () => number
+}
+
+export type PoolEvent =
+  | { readonly kind: 'connected'; readonly processId: number; readonly tookMs: number }
+  | {
+      readonly kind: 'connect-failed'
+      readonly error: ConnectError
+      readonly failures: number
+      readonly retryInMs: number
+    }
+  /** `failed`: were sent and are rejected; `requeued`: had not been sent and go to another connection. */
+  | { readonly kind: 'lost'; readonly error: Error; readonly failed: number; readonly requeued: number }
+  /** A prepared statement was of no use any more; the unit was sent again. */
+  | { readonly kind: 'retried' }
+  | { readonly kind: 'cancel-requested'; readonly outcome: CancelOutcome }
+
+export interface PoolStats {
+  readonly open: number
+  readonly opening: number
+  readonly idle: number
+  readonly busy: number
+  readonly streaming: number
+  /** Exchanges that connections carry. */
+  readonly inFlight: number
+  /** Exchanges that wait for a connection. */
+  readonly waiting: number
+  /** Since the start: answered, whether well or not. */
+  readonly finished: number
+  /** Since the start: gave up waiting for a connection. */
+  readonly timedOut: number
+  /** Since the start: connections that broke. */
+  readonly lost: number
+}
+
+export interface Pool extends Database {
+  /**
+   * Resolves once a connection works, however long that takes. Rejects with `ConnectError` when trying again cannot
+   * help, with `UnavailableError` when the pool is closed meanwhile.
+   */
+  ready(): Promise<void>
+  stats(): PoolStats
+  /** Takes nothing new, finishes what is in flight and waiting, then closes; after the deadline what is left is rejected. */
+  close(options: { readonly deadlineMs: number }): Promise<void>
+}
+
+/** Opens nothing yet: the first `run`, `stream` or `ready` does. */
+export function createPool(options: PoolOptions): Pool {
+  return new PostgresPool(options)
+}
+
+class PostgresPool implements Pool, ConnectionListener {
+  readonly #options: Required<PoolOptions>
+  readonly #costs: Costs = createCosts()
+  readonly #connections: Connection[] = []
+  readonly #waiting: Waiting
+  readonly #opener: Opener
+  readonly #sweep: NodeJS.Timeout
+  readonly #streamsMax: number
+  readonly #streamHost: StreamHost
+  #streams = 0
+  #readyWaiters: { resolve(): void; reject(error: Error): void }[] = []
+  #closing = false
+  #onDrained: (() => void) | null = null
+  #finished = 0
+  #timedOut = 0
+  #lost = 0
+
+  constructor(given: PoolOptions) {
+    const options: Required<PoolOptions> = {
+      maxConnections: 10,
+      acquireTimeoutMs: 5_000,
+      pipelineDepth: 128,
+      waitingMax: 10_000,
+      statementCacheSize: 256,
+      preparedStatements: true,
+      answerTimeoutMs: 0,
+      readerIdleMs: 60_000,
+      onEvent: () => {},
+      clock: () => performance.now(),
+      random: Math.random,
+      ...given,
+    }
+    const { target, preparedStatements, clock, random } = options
+    this.#options = options
+    this.#streamHost = {
+      readerIdleMs: options.readerIdleMs,
+      start: stream => this.#submit(stream),
+      drop: this.#drop,
+      clock,
+    }
+    // One connection stays for everything else, unless there is only one.
+    this.#streamsMax = Math.max(1, options.maxConnections - 1)
+    this.#waiting = new Waiting({ clock, expired: exchange => this.#expired(exchange) })
+    this.#opener = new Opener({
+      ...{ target, throughPooler: !preparedStatements, clock, random },
+      opened: (connected, tookMs) => this.#adopt(connected, tookMs),
+      failed: (error, failures, retryInMs) => this.#openFailed(error, failures, retryInMs),
+      isWanted: () => this.#waiting.length > 0 || this.#readyWaiters.length > 0,
+    })
+    this.#sweep = setInterval(() => this.#inspect(), SWEEP_MS)
+    this.#sweep.unref()
+  }
+
+  run(commands: readonly Command[]): Running<readonly Result[]> {
+    const unit = new Unit(commands, this.#drop)
+    this.#submit(unit)
+    return unit
+  }
+
+  stream(before: readonly Command[], command: Command, batchRows: number): AsyncIterableIterator<readonly Row[]> {
+    return new Stream(this.#streamHost, before, command, batchRows)
+  }
+
+  ready(): Promise<void> {
+    if (this.#connections.length > 0) return Promise.resolve()
+    if (this.#closing) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => {
+      this.#readyWaiters.push({ resolve, reject })
+      this.#grow()
+    })
+  }
+
+  stats(): PoolStats {
+    const inFlight = this.#connections.reduce((sum, connection) => sum + connection.depth, 0)
+    const idle = this.#connections.filter(connection => connection.depth === 0).length
+    return {
+      open: this.#connections.length,
+      opening: this.#opener.opening,
+      idle,
+      busy: this.#connections.length - idle,
+      streaming: this.#streams,
+      inFlight,
+      waiting: this.#waiting.length,
+      finished: this.#finished,
+      timedOut: this.#timedOut,
+      lost: this.#lost,
+    }
+  }
+
+  async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
+    this.#closing = true
+    for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(closedError())
+    await this.#drained(deadlineMs)
+    clearInterval(this.#sweep)
+    this.#opener.close(closedError())
+    for (const connection of [...this.#connections]) {
+      if (connection.depth === 0) connection.retire()
+      else connection.destroy(closedError())
+    }
+    // Last: what a connection had not sent yet has come back to the queue.
+    for (const exchange of this.#waiting.drain()) exchange.reject(closedError())
+  }
+
+  // --- ConnectionListener ---
+
+  finished(exchange: Exchange, took: Took, again: boolean): void {
+    if (exchange.exclusive) this.#streams--
+    else this.#costs.learn(exchange.costKey, took)
+    if (again) {
+      this.#options.onEvent({ kind: 'retried' })
+      this.#waiting.putBack(exchange)
+    } else {
+      this.#finished++
+    }
+    this.#dispatch()
+    this.#checkDrained()
+  }
+
+  available(): void {
+    this.#dispatch()
+  }
+
+  closed(connection: Connection, reason: Error | null, failed: number, unsent: readonly Exchange[]): void {
+    const index = this.#connections.indexOf(connection)
+    if (index !== -1) this.#connections.splice(index, 1)
+    if (connection.streaming) this.#streams--
+    if (reason !== null && !this.#opener.closed) {
+      this.#lost++
+      this.#options.onEvent({ kind: 'lost', error: reason, failed, requeued: unsent.length })
+    }
+    for (const exchange of unsent.toReversed()) this.#waiting.putBack(exchange)
+    this.#dispatch()
+    this.#checkDrained()
+  }
+
+  cancelRequested(outcome: CancelOutcome): void {
+    this.#options.onEvent({ kind: 'cancel-requested', outcome })
+  }
+
+  notification(): void {
+    // Nobody listens on a pooled connection; `listener.ts` has its own.
+  }
+
+  // --- Giving work to connections ---
+
+  #submit(exchange: Exchange): void {
+    if (this.#closing) {
+      exchange.reject(closedError())
+      return
+    }
+    exchange.deadline = this.#options.clock() + this.#options.acquireTimeoutMs
+    if (this.#waiting.lineOf(exchange).length === 0 && this.#place(exchange)) return
+    const { waitingMax } = this.#options
+    if (this.#waiting.length >= waitingMax) {
+      const message = `${waitingMax} requests are waiting for a database connection already`
+      exchange.reject(new UnavailableError(message, false))
+      return
+    }
+    this.#waiting.add(exchange)
+    this.#grow()
+  }
+
+  /** Gives it to a connection, if one should have it now. */
+  #place(exchange: Exchange): boolean {
+    if (exchange.exclusive && this.#streams >= this.#streamsMax) return false
+    exchange.expectedMs = this.#costs.expect(exchange.costKey)
+    const weight = exchange.exclusive ? Infinity : exchange.expectedMs
+    const { candidate, grow } = choose(this.#connections, weight, this.#options.clock())
+    if (grow) this.#grow()
+    if (candidate === null) return false
+    try {
+      candidate.send(exchange)
+    } catch (error) {
+      exchange.reject(error as Error)
+      return true
+    }
+    if (exchange.exclusive) this.#streams++
+    return true
+  }
+
+  #dispatch(): void {
+    if (this.#waiting.length === 0) return
+    this.#dispatchFrom(this.#waiting.streams)
+    this.#dispatchFrom(this.#waiting.units)
+  }
+
+  #dispatchFrom(line: Fifo<Exchange>): void {
+    for (let next = line.peek(); next !== undefined; next = line.peek()) {
+      // What was cancelled while it lay in a connection that broke.
+      if (next.cancelled) next.reject(new CancelledError())
+      else if (!this.#place(next)) return
+      line.remove(next)
+    }
+  }
+
+  /** Somebody who waits has gone. */
+  readonly #drop = (exchange: Exchange): void => {
+    this.#waiting.remove(exchange)
+    exchange.reject(new CancelledError())
+    this.#checkDrained()
+  }
+
+  #expired(exchange: Exchange): void {
+    this.#timedOut++
+    const { lastFailure } = this.#opener
+    const why = lastFailure?.message ?? 'all are busy'
+    const message = `no database connection within ${this.#options.acquireTimeoutMs} ms: ${why}`
+    exchange.reject(new UnavailableError(message, false, lastFailure ?? undefined))
+    this.#checkDrained()
+  }
+
+  // --- Making connections ---
+
+  #grow(): void {
+    if (this.#connections.length + this.#opener.opening >= this.#options.maxConnections) return
+    this.#opener.open(Math.max(1, this.#waiting.length))
+  }
+
+  #adopt(connected: Connected, tookMs: number): void {
+    const { target, preparedStatements, statementCacheSize, pipelineDepth, clock, onEvent } = this.#options
+    const cacheSize = preparedStatements ? statementCacheSize : 0
+    const limits = { target, statementCacheSize: cacheSize, pipelineDepth, clock }
+    const connection = new Connection(connected, limits, this)
+    this.#connections.push(connection)
+    if (this.#opener.closed) {
+      connection.retire()
+      return
+    }
+    onEvent({ kind: 'connected', processId: connection.session.processId, tookMs })
+    for (const waiter of this.#readyWaiters.splice(0)) waiter.resolve()
+    this.#dispatch()
+    if (this.#waiting.length > 0) this.#grow()
+  }
+
+  #openFailed(error: ConnectError, failures: number, retryInMs: number): void {
+    this.#options.onEvent({ kind: 'connect-failed', error, failures, retryInMs })
+    if (error.permanent) for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(error)
+  }
+
+  // --- Upkeep ---
+
+  #inspect(): void {
+    const now = this.#options.clock()
+    const { answerTimeoutMs } = this.#options
+    for (const connection of [...this.#connections]) {
+      if (answerTimeoutMs > 0 && !connection.streaming && connection.runningMs(now) > answerTimeoutMs) {
+        connection.destroy(new Error(`no answer for ${answerTimeoutMs} ms`))
+      } else if (connection.depth === 0 && this.#connections.length > 1 && now - connection.idleSince > IDLE_MS_MAX) {
+        connection.retire()
+      }
+    }
+  }
+
+  #drained(deadlineMs: number): Promise<void> {
+    if (this.#isDrained()) return Promise.resolve()
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, deadlineMs)
+      this.#onDrained = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  #isDrained(): boolean {
+    return this.#waiting.length === 0 && this.#connections.every(connection => connection.depth === 0)
+  }
+
+  #checkDrained(): void {
+    if (this.#onDrained !== null && this.#isDrained()) this.#onDrained()
+  }
+}
+
+function closedError(): UnavailableError {
+  return new UnavailableError('the database pool is closed', false)
+}

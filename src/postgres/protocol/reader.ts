@@ -1,0 +1,149 @@
+/**
+ * Cuts a byte stream into messages. Messages that lie whole within a chunk are handed out in place; only one that
+ * straddles chunks is copied, once, into a buffer that grows with what has really arrived.
+ */
+import { ProtocolError } from './error.ts'
+
+/** PostgreSQL itself stops at 1 GiB; nobody wants a single row of this size in an answer. */
+export const MESSAGE_BYTES_MAX: number = 64 * 1024 * 1024
+
+/** A declared length is believed at once up to this; beyond, memory follows the bytes that came. */
+const FIRST_ALLOCATION_MAX = 64 * 1024
+
+export interface MessageSink {
+  /** The body lies in `bytes` from `start` to `end`; it may be kept (the bytes are never overwritten). `type` is 0 for an untyped packet. */
+  message(type: number, bytes: Buffer, start: number, end: number): void
+  /** A body longer than the limit. Return to have it skipped unread, or throw. */
+  tooLong(type: number, bodyBytes: number): void
+}
+
+export class Reader {
+  readonly #sink: MessageSink
+  /** 1 when messages begin with a type byte; 0 for the first packets a server reads. */
+  #typeBytes: 0 | 1 = 1
+  #bytesMax: number
+  #partial: Buffer | null = null
+  #have = 0
+  #skip = 0
+  #stopped = false
+
+  constructor(sink: MessageSink, bytesMax: number = MESSAGE_BYTES_MAX) {
+    this.#sink = sink
+    this.#bytesMax = bytesMax
+  }
+
+  set bytesMax(value: number) {
+    this.#bytesMax = value
+  }
+
+  /** May be called between messages, also from within `message`. */
+  set typed(value: boolean) {
+    this.#typeBytes = value ? 1 : 0
+  }
+
+  /** Nothing more is handed out, not even the rest of the current chunk. */
+  stop(): void {
+    this.#stopped = true
+    this.#partial = null
+  }
+
+  /** Throws `ProtocolError` (impossible length) and whatever the sink throws; the stream is unusable afterwards. */
+  push(chunk: Buffer): void {
+    let at = 0
+    if (this.#skip > 0) at = this.#skipped(chunk, 0)
+    if (this.#partial !== null) at = this.#complete(chunk, at)
+    while (!this.#stopped) {
+      const header = this.#typeBytes + 4
+      if (chunk.length - at < header) break
+      const bodyBytes = this.#bodyBytes(chunk, at)
+      if (bodyBytes > this.#bytesMax) {
+        this.#refuse(chunk, at, bodyBytes)
+        at = this.#skipped(chunk, at + header)
+        continue
+      }
+      const end = at + header + bodyBytes
+      if (end > chunk.length) break
+      const start = at + header
+      this.#sink.message(this.#typeBytes === 1 ? (chunk[at] as number) : 0, chunk, start, end)
+      at = end
+    }
+    if (!this.#stopped && at < chunk.length) this.#keep(chunk, at)
+  }
+
+  #bodyBytes(bytes: Buffer, at: number): number {
+    const word = at + this.#typeBytes
+    const length =
+      ((bytes[word] as number) << 24) |
+      ((bytes[word + 1] as number) << 16) |
+      ((bytes[word + 2] as number) << 8) |
+      (bytes[word + 3] as number)
+    if (length < 4) {
+      const type = this.#typeBytes === 1 ? describeType(bytes[at] as number) : 'first packet'
+      throw new ProtocolError(`${type} declares a length of ${length}; the length counts itself, so it is at least 4`)
+    }
+    return length - 4
+  }
+
+  #refuse(bytes: Buffer, at: number, bodyBytes: number): void {
+    this.#sink.tooLong(this.#typeBytes === 1 ? (bytes[at] as number) : 0, bodyBytes)
+    this.#skip = bodyBytes
+  }
+
+  #skipped(chunk: Buffer, at: number): number {
+    const count = Math.min(this.#skip, chunk.length - at)
+    this.#skip -= count
+    return at + count
+  }
+
+  #keep(chunk: Buffer, at: number): void {
+    const rest = chunk.length - at
+    const header = this.#typeBytes + 4
+    const whole = rest < header ? header : header + this.#bodyBytes(chunk, at)
+    this.#partial = Buffer.allocUnsafe(Math.max(rest, Math.min(whole, FIRST_ALLOCATION_MAX)))
+    this.#have = chunk.copy(this.#partial, 0, at)
+  }
+
+  /** Fills up the message that an earlier chunk began; returns where in `chunk` the next one starts. */
+  #complete(chunk: Buffer, from: number): number {
+    const header = this.#typeBytes + 4
+    let at = this.#take(chunk, from, header)
+    if (this.#have < header) return at
+    const partial = this.#partial as Buffer
+    const bodyBytes = this.#bodyBytes(partial, 0)
+    if (bodyBytes > this.#bytesMax) {
+      this.#refuse(partial, 0, bodyBytes)
+      this.#partial = null
+      return this.#skipped(chunk, at)
+    }
+    const whole = header + bodyBytes
+    at = this.#take(chunk, at, whole)
+    if (this.#have < whole) return at
+    const bytes = this.#partial as Buffer
+    this.#partial = null
+    this.#sink.message(this.#typeBytes === 1 ? (bytes[0] as number) : 0, bytes, header, whole)
+    return at
+  }
+
+  /** Copies from `chunk` until `whole` bytes of the partial message are there, or the chunk ends. */
+  #take(chunk: Buffer, at: number, whole: number): number {
+    const count = Math.min(whole - this.#have, chunk.length - at)
+    if (count <= 0) return at
+    let partial = this.#partial as Buffer
+    const needed = this.#have + count
+    if (needed > partial.length) {
+      const grown = Buffer.allocUnsafe(Math.min(whole, Math.max(needed, partial.length * 2)))
+      partial.copy(grown, 0, 0, this.#have)
+      partial = grown
+      this.#partial = grown
+    }
+    chunk.copy(partial, this.#have, at, at + count)
+    this.#have = needed
+    return at + count
+  }
+}
+
+/** `message "D" (0x44)`: for errors, safe to print whatever the byte is. */
+export function describeType(type: number): string {
+  const hex = `0x${type.toString(16).padStart(2, '0')}`
+  return type > 32 && type < 127 ? `message "${String.fromCharCode(type)}" (${hex})` : `message ${hex}`
+}

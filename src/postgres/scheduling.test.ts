@@ -1,0 +1,72 @@
+/** Which connection takes the next exchange: fast work is packed, slow work stands alone. */
+import { expect, test } from 'vitest'
+import { createCosts, UNKNOWN_MS } from './costs.ts'
+import { choose } from './scheduling.ts'
+
+function connection(name: string, waitMs: number, depth = waitMs > 0 ? 1 : 0, accepting = true) {
+  return { name, depth, accepting, waitMs: () => waitMs }
+}
+
+test('fast work goes where it is busiest, as long as nobody notices the wait', () => {
+  const candidates = [
+    connection('idle', 0),
+    connection('busy', 0.3),
+    connection('busier', 0.9),
+    connection('too busy', 1.1),
+  ]
+  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[2], grow: false })
+})
+
+test('with no connection below that wait it takes the shortest, and wants one more', () => {
+  const candidates = [connection('a', 3), connection('b', 2)]
+  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[1], grow: true })
+})
+
+test('slow or unknown work takes an idle connection', () => {
+  const candidates = [connection('busy', 0.3), connection('idle', 0)]
+  expect(choose(candidates, UNKNOWN_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
+})
+
+test('nothing is put behind something slow: better to wait for whichever is free first', () => {
+  const candidates = [connection('long queue', 5.1), connection('slow statement', Infinity)]
+  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: null, grow: true })
+})
+
+test('a connection that does not accept is not asked', () => {
+  const candidates = [connection('streaming', 0, 1, false), connection('ordinary', 0.5)]
+  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[1], grow: false })
+  expect(choose([candidates[0] as (typeof candidates)[0]], 0.05, 0).candidate).toBeNull()
+})
+
+test('a text that never ran is unknown; then it is what it took, slowly following changes', () => {
+  const costs = createCosts()
+  expect(costs.expect('select 1')).toBe(UNKNOWN_MS)
+  costs.learn('select 1', { ms: 1, atMost: false })
+  expect(costs.expect('select 1')).toBe(1)
+  costs.learn('select 1', { ms: 2, atMost: false })
+  expect(costs.expect('select 1')).toBeCloseTo(1.1)
+})
+
+test('an upper limit lowers the estimate and never raises it, unless it is plainly slow', () => {
+  const costs = createCosts()
+  costs.learn('select 1', { ms: 1, atMost: false })
+  costs.learn('select 1', { ms: 4, atMost: true })
+  expect(costs.expect('select 1')).toBe(1)
+  costs.learn('select 1', { ms: 0, atMost: true })
+  expect(costs.expect('select 1')).toBeCloseTo(0.9)
+  costs.learn('select 1', { ms: 10.9, atMost: true })
+  expect(costs.expect('select 1')).toBeCloseTo(1.9)
+})
+
+test('one stall counts as 50 ms at most', () => {
+  const costs = createCosts()
+  costs.learn('select 1', { ms: 60_000, atMost: false })
+  expect(costs.expect('select 1')).toBe(50)
+})
+
+test('at most 10 000 texts are remembered; the oldest is forgotten', () => {
+  const costs = createCosts()
+  for (let index = 0; index <= 10_000; index++) costs.learn(`select ${index}`, { ms: 1, atMost: false })
+  expect(costs.expect('select 0')).toBe(UNKNOWN_MS)
+  expect(costs.expect('select 1')).toBe(1)
+})

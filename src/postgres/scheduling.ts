@@ -1,0 +1,49 @@
+/**
+ * Which connection takes the next exchange. Few connections with many exchanges in flight beat many connections with
+ * few: answers and questions share packets, and the server's processes do not fight for cores. So fast work is packed
+ * – onto the connection that is busiest while the wait there stays below what anybody notices – and slow work goes
+ * where it delays nobody.
+ */
+
+/** Waiting this long behind fast work is the price of packing; beyond it, work spreads and the pool grows. */
+const PACK_MS = 1
+/** Where the wait would be longer than this, the exchange waits for whichever connection is free first instead. */
+const QUEUE_MS_MAX = 5
+
+/** What the choice needs to know of a connection. */
+export interface Candidate {
+  readonly accepting: boolean
+  readonly depth: number
+  /** Infinity behind something slow. */
+  waitMs(now: number): number
+}
+
+export interface Choice<C> {
+  /** Null: wait. */
+  readonly candidate: C | null
+  /** One more connection would be worth having. */
+  readonly grow: boolean
+}
+
+export function choose<C extends Candidate>(candidates: readonly C[], expectedMs: number, now: number): Choice<C> {
+  const fast = expectedMs <= PACK_MS
+  let packed: C | null = null
+  let packedMs = -1
+  let shortest: C | null = null
+  let shortestMs = Infinity
+  for (const candidate of candidates) {
+    if (!candidate.accepting) continue
+    const waitMs = candidate.waitMs(now)
+    if (fast && waitMs <= PACK_MS && waitMs > packedMs) {
+      packed = candidate
+      packedMs = waitMs
+    }
+    if (waitMs < shortestMs) {
+      shortest = candidate
+      shortestMs = waitMs
+    }
+  }
+  if (packed !== null) return { candidate: packed, grow: false }
+  if (shortest === null || shortestMs > QUEUE_MS_MAX) return { candidate: null, grow: true }
+  return { candidate: shortest, grow: shortest.depth > 0 }
+}

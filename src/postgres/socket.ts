@@ -1,0 +1,56 @@
+/** Opens a socket to the server, encrypted as the target says, within its time. For sessions and for cancel requests. */
+import { connect, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import { ConnectError } from './errors.ts'
+import { type ConnectionTarget, describeTarget } from './target.ts'
+import { upgrade } from './tls.ts'
+
+/** After this much silence the kernel starts asking whether the other side is still there. */
+const KEEP_ALIVE_MS = 30_000
+
+export interface Opened {
+  readonly socket: Socket
+  readonly encrypted: boolean
+}
+
+/** Rejects with `ConnectError`; an aborted `signal` (deadline or shutdown) destroys the socket. */
+export async function openSocket(target: ConnectionTarget, signal: AbortSignal): Promise<Opened> {
+  signal.throwIfAborted()
+  const { address } = target
+  const raw = connect(address.kind === 'unix' ? { path: address.path } : { host: address.host, port: address.port })
+  // Whoever waits for something hears of an error; one in between ends the socket and must not end the process.
+  raw.on('error', () => {})
+  const onAbort = (): void => {
+    raw.destroy(signal.reason)
+  }
+  signal.addEventListener('abort', onAbort)
+  try {
+    await connected(raw)
+    raw.setNoDelay(true)
+    raw.setKeepAlive(true, KEEP_ALIVE_MS)
+    const socket = await upgrade(raw, address, target.tls)
+    return { socket, encrypted: socket instanceof TLSSocket }
+  } catch (error) {
+    raw.destroy()
+    if (error instanceof ConnectError) throw error
+    throw new ConnectError(`cannot connect to ${describeTarget(target)}: ${describe(error)}`, false, error)
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function connected(socket: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/** Trying several addresses fails with all their errors and an empty message of its own. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(describe).join(', ')
+  return (error as Error).message
+}

@@ -1,0 +1,239 @@
+/** Start-up against scripted servers: what is sent, what is believed, and what is not. */
+import { afterEach, expect, test } from 'vitest'
+import {
+  AUTHENTICATION_OK,
+  error,
+  type FakePostgres,
+  type FakeSession,
+  fakePostgres,
+  READY,
+  UTF8,
+} from '../../test/support/fake-postgres.ts'
+import { ConnectError } from './errors.ts'
+import type { BackendMessage } from './protocol/backend.ts'
+import { type Connected, connect } from './startup.ts'
+import { parseUrl } from './url.ts'
+
+const servers: FakePostgres[] = []
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close()
+})
+
+async function attempt(
+  script: (session: FakeSession) => Promise<void>,
+  parameters = 'sslmode=disable',
+): Promise<Connected> {
+  const server = await fakePostgres(script)
+  servers.push(server)
+  return connect({ target: parseUrl(`${server.url}?${parameters}`), throughPooler: false })
+}
+
+/** What the attempt failed with; a session that was made is closed and is a failure of the test. */
+async function failure(...given: Parameters<typeof attempt>): Promise<ConnectError> {
+  const outcome = await attempt(...given).catch(reason => reason)
+  if (outcome instanceof ConnectError) return outcome
+  outcome.wire?.destroy(new Error('not wanted'))
+  throw new Error(`expected a ConnectError, got ${outcome}`)
+}
+
+const SASL: BackendMessage = {
+  kind: 'authentication',
+  authentication: { method: 'sasl', mechanisms: ['SCRAM-SHA-256'] },
+}
+
+test('the start-up packet fixes how values look', async () => {
+  let packet: unknown
+  const { wire, session } = await attempt(async fake => {
+    packet = await fake.next()
+    fake.send(AUTHENTICATION_OK, UTF8, { kind: 'backendKeyData', processId: 7, secret: Buffer.from('abcd') }, READY)
+  }, 'sslmode=disable&application_name=test&options=-c%20work_mem%3D1MB')
+  expect(packet).toEqual({
+    kind: 'startup',
+    version: 196608,
+    parameters: [
+      ['user', 'somebody'],
+      ['database', 'anything'],
+      ['application_name', 'test'],
+      ['client_encoding', 'UTF8'],
+      ['DateStyle', 'ISO'],
+      ['options', '-c work_mem=1MB'],
+      ['IntervalStyle', 'postgres'],
+      ['extra_float_digits', '1'],
+    ],
+  })
+  expect(session).toEqual({
+    processId: 7,
+    secret: Buffer.from('abcd'),
+    parameters: new Map([['client_encoding', 'UTF8']]),
+  })
+  wire.destroy(new Error('done'))
+})
+
+test('the server must complete the proof before it lets us in', async () => {
+  const refused = await failure(async session => {
+    await session.next()
+    session.send(SASL)
+    await session.next()
+    session.send(AUTHENTICATION_OK, READY)
+    await session.gone
+  })
+  expect(refused.message).toContain('let us in before it completed SCRAM-SHA-256')
+})
+
+test('no byte of the password leaves for a method the policy forbids', async () => {
+  const received: Buffer[] = []
+  const refused = await failure(async session => {
+    await session.next()
+    session.socket.on('data', chunk => received.push(chunk))
+    session.send({ kind: 'authentication', authentication: { method: 'cleartext' } })
+    await session.gone
+  })
+  expect(refused).toMatchObject({ permanent: true })
+  expect(refused.message).toContain('the server offers the bare password (password); the policy allows SCRAM-SHA-256')
+  expect(Buffer.concat(received).length).toBe(0)
+})
+
+test('a server that goes on talking while it is our turn is not believed', async () => {
+  const data = (nonce: string) => Buffer.from(`r=${nonce}x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096`)
+  const refused = await failure(async session => {
+    await session.next()
+    session.send(SASL)
+    const answer = await session.next()
+    const nonce = answer.kind === 'answer' ? (/r=(.*)$/.exec(answer.body.toString())?.[1] ?? '') : ''
+    session.send(
+      { kind: 'authentication', authentication: { method: 'saslContinue', data: data(nonce) } },
+      AUTHENTICATION_OK,
+      READY,
+    )
+    await session.gone
+  })
+  expect(refused.message).toContain('while it was our turn')
+})
+
+test.each<[string, BackendMessage[], string]>([
+  ['a session before authentication', [READY], 'readyForQuery before authentication was done'],
+  ['rows', [AUTHENTICATION_OK, { kind: 'dataRow', columns: [] }], 'dataRow during start-up'],
+  [
+    'another protocol',
+    [AUTHENTICATION_OK, { kind: 'negotiateProtocolVersion', minor: 9, unknown: [] }],
+    'negotiateProtocolVersion during start-up',
+  ],
+  [
+    'another encoding',
+    [AUTHENTICATION_OK, { kind: 'parameterStatus', name: 'client_encoding', value: 'LATIN1' }, READY],
+    'speaks LATIN1 although UTF8',
+  ],
+])('%s ends the attempt', async (_what, messages, message) => {
+  const refused = await failure(async session => {
+    await session.next()
+    session.send(...messages)
+    await session.gone
+  })
+  expect(refused.message).toContain(message)
+})
+
+test('a server that reports parameters without end is stopped', async () => {
+  const refused = await failure(async session => {
+    await session.next()
+    session.send(AUTHENTICATION_OK)
+    for (let index = 0; index <= 256; index++) session.send({ kind: 'parameterStatus', name: `p${index}`, value: '' })
+    await session.gone
+  })
+  expect(refused.message).toContain('reports too many parameters')
+})
+
+test('a giant message is refused before the session begins', async () => {
+  const refused = await failure(async session => {
+    await session.next()
+    session.raw(Buffer.from('450fffffff', 'hex'))
+    await session.gone
+  })
+  expect(refused.message).toContain('268435451 bytes before the session began; at most 32768')
+})
+
+test.each([
+  ['28P01', true],
+  ['3D000', true],
+  ['57P03', false],
+  ['53300', false],
+])('SQLSTATE %s is permanent: %s', async (sqlstate, permanent) => {
+  const refused = await failure(async session => {
+    await session.next()
+    session.send(error(sqlstate, 'the reason', { S: 'FATAL', V: 'FATAL' }))
+    session.socket.end()
+  })
+  expect(refused.permanent).toBe(permanent)
+  expect(refused.message).toMatch(/^no session with somebody@127\.0\.0\.1:\d+\/anything: the reason$/)
+})
+
+test('a server that says nothing costs connect_timeout and not more', async () => {
+  const refused = await failure(async session => {
+    await session.gone
+  }, 'sslmode=disable&connect_timeout=1')
+  expect(refused.message).toContain('within 1000 ms')
+})
+
+test('nobody at the address is said plainly', async () => {
+  const server = await fakePostgres(async () => {})
+  await server.close()
+  const outcome = connect({ target: parseUrl(server.url), throughPooler: false })
+  await expect(outcome).rejects.toThrow(/^cannot connect to somebody@127\.0\.0\.1:\d+\/anything: connect ECONNREFUSED/)
+})
+
+test('sslmode=prefer goes on without TLS where there is none; require does not', async () => {
+  const script = async (session: FakeSession): Promise<void> => {
+    expect(await session.next()).toEqual({ kind: 'sslRequest' })
+    session.raw(Buffer.from('N'))
+    if ((await session.next()).kind === 'startup') session.send(AUTHENTICATION_OK, READY)
+  }
+  const { wire } = await attempt(script, 'sslmode=prefer')
+  wire.destroy(new Error('done'))
+  const refused = await failure(session => script(session).catch(() => {}), 'sslmode=require')
+  expect(refused).toMatchObject({ permanent: true })
+  expect(refused.message).toContain('the server has no TLS and sslmode=require demands it')
+})
+
+test('bytes behind the answer to the request for TLS are an attack', async () => {
+  for (const answer of ['S', 'N']) {
+    const refused = await failure(async session => {
+      await session.next()
+      session.raw(Buffer.concat([Buffer.from(answer), Buffer.from('injected')]))
+      await session.gone
+    }, 'sslmode=prefer')
+    expect(refused.message).toContain('unencrypted bytes behind its answer')
+  }
+})
+
+test('something else than PostgreSQL is not quoted', async () => {
+  const refused = await failure(async session => {
+    await session.next()
+    session.raw(Buffer.from('E<script>'))
+    await session.gone
+  }, 'sslmode=prefer')
+  expect(refused.message).toBe('the server did not understand the request for TLS; it may not be PostgreSQL')
+})
+
+test.each([
+  ['read-write', 'on', 'off', 'the server is a standby'],
+  ['read-write', 'off', 'on', 'the server is a primary whose sessions are read-only'],
+  ['primary', 'on', 'off', 'the server is a standby'],
+  ['standby', 'off', 'off', 'the server is a primary'],
+  ['read-only', 'off', 'off', 'the server is a primary'],
+])(
+  'target_session_attrs=%s refuses in_hot_standby=%s, default_transaction_read_only=%s',
+  async (wanted, standby, readOnly, message) => {
+    const refused = await failure(async session => {
+      await session.next()
+      session.send(
+        AUTHENTICATION_OK,
+        { kind: 'parameterStatus', name: 'in_hot_standby', value: standby },
+        { kind: 'parameterStatus', name: 'default_transaction_read_only', value: readOnly },
+        READY,
+      )
+      await session.gone
+    }, `sslmode=disable&target_session_attrs=${wanted}`)
+    // A failover may change it.
+    expect(refused).toMatchObject({ permanent: false, message: `${message}, and target_session_attrs=${wanted}` })
+  },
+)

@@ -1,0 +1,232 @@
+/**
+ * From nothing to a session that is ready for queries: socket, TLS, start-up packet, authentication
+ * (PostgreSQL manual 54.2.1).
+ */
+import { randomBytes } from 'node:crypto'
+import type { Mechanism } from './auth/mechanism.ts'
+import { type AuthPolicy, type Circumstances, type Credentials, chooseMechanism } from './auth/policy.ts'
+import { ConnectError, DatabaseError, ProtocolError } from './errors.ts'
+import { type Authentication, type BackendMessage, decodeBackend } from './protocol/backend.ts'
+import { writeStartup } from './protocol/frontend.ts'
+import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
+import { openSocket } from './socket.ts'
+import { type ConnectionTarget, describeTarget } from './target.ts'
+import { Wire, type WireSink } from './wire.ts'
+
+/** Nobody has proved anything yet, so nobody gets more of our memory than this (libpq stops at 30 000). */
+const STARTUP_MESSAGE_BYTES_MAX = 32 * 1024
+/** A server reports some fifteen parameters. */
+const PARAMETERS_MAX = 256
+
+/** What the server said of the session that was made. */
+export interface Session {
+  readonly processId: number
+  /** Proves to the server that a cancel request comes from us. */
+  readonly secret: Buffer
+  /** ParameterStatus as of the start, e.g. `server_version`. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+export interface Connected {
+  readonly wire: Wire
+  readonly session: Session
+}
+
+export interface ConnectOptions {
+  readonly target: ConnectionTarget
+  /** A pooler is in between: only parameters that every pooler passes on are sent. */
+  readonly throughPooler: boolean
+  /** Aborting gives up. The target's own timeout applies besides. */
+  readonly signal?: AbortSignal
+}
+
+/** SQLSTATE classes that trying again does not cure: authorisation, unknown database, bad start-up parameter, no right. */
+const PERMANENT = /^(28|3D|22|42)/
+
+/** Rejects with `ConnectError`. The wire has no sink yet; set one in the same turn. */
+export async function connect(options: ConnectOptions): Promise<Connected> {
+  const { target, signal: shutdown } = options
+  shutdown?.throwIfAborted()
+  const attempt = new AbortController()
+  const onShutdown = (): void => attempt.abort(shutdown?.reason)
+  shutdown?.addEventListener('abort', onShutdown)
+  const timer = setTimeout(() => {
+    const message = `no session with ${describeTarget(target)} within ${target.connectTimeoutMs} ms`
+    attempt.abort(new ConnectError(message, false))
+  }, target.connectTimeoutMs)
+  try {
+    return await establish(options, attempt.signal)
+  } catch (error) {
+    throw toConnectError(attempt.signal.aborted ? attempt.signal.reason : error, target)
+  } finally {
+    clearTimeout(timer)
+    shutdown?.removeEventListener('abort', onShutdown)
+  }
+}
+
+async function establish(options: ConnectOptions, signal: AbortSignal): Promise<Connected> {
+  const { target } = options
+  const { socket, encrypted } = await openSocket(target, signal)
+  const wire = new Wire(socket)
+  const onAbort = (): void => wire.destroy(signal.reason)
+  signal.addEventListener('abort', onAbort)
+  try {
+    wire.messageBytesMax = STARTUP_MESSAGE_BYTES_MAX
+    const session = await converse(wire, target, startupParameters(options), { encrypted, random: randomBytes })
+    checkSession(session, target)
+    if (wire.reason !== null) throw wire.reason
+    wire.messageBytesMax = MESSAGE_BYTES_MAX
+    return { wire, session }
+  } catch (error) {
+    wire.destroy(error as Error)
+    throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Output formats are fixed here, so that no setting of a role or database changes what an answer looks like. */
+function startupParameters(options: ConnectOptions): (readonly [string, string])[] {
+  const { target } = options
+  const parameters: (readonly [string, string])[] = [
+    ['user', target.user],
+    ['database', target.database],
+    ['application_name', target.applicationName ?? 'svc'],
+    ['client_encoding', 'UTF8'],
+    ['DateStyle', 'ISO'],
+  ]
+  if (target.options !== null) parameters.push(['options', target.options])
+  // PgBouncer refuses parameters that it does not track.
+  if (!options.throughPooler) parameters.push(['IntervalStyle', 'postgres'], ['extra_float_digits', '1'])
+  return parameters
+}
+
+function converse(
+  wire: Wire,
+  target: ConnectionTarget,
+  parameters: readonly (readonly [string, string])[],
+  circumstances: Circumstances,
+): Promise<Session> {
+  return new Promise((resolve, reject) => {
+    const conversation = new Conversation(wire, target.auth, target, circumstances, resolve)
+    const sink: WireSink = {
+      message(type, bytes, start, end) {
+        conversation.receive(decodeBackend(type, bytes, start, end))
+      },
+      tooLong(_type, bodyBytes) {
+        throw new ProtocolError(
+          `the server sent a message of ${bodyBytes} bytes before the session began; at most ${STARTUP_MESSAGE_BYTES_MAX} are accepted`,
+        )
+      },
+      flushed() {},
+      closed: reject,
+    }
+    wire.sink = sink
+    writeStartup(wire.writer, parameters)
+    wire.flushSoon()
+  })
+}
+
+/** What has been said so far. Whatever it throws ends the wire, and through that the attempt. */
+class Conversation {
+  readonly #wire: Wire
+  readonly #policy: AuthPolicy
+  readonly #credentials: Credentials
+  readonly #circumstances: Circumstances
+  readonly #done: (session: Session) => void
+  readonly #parameters = new Map<string, string>()
+  #mechanism: Mechanism | null = null
+  #thinking = false
+  #authenticated = false
+  #key: { readonly processId: number; readonly secret: Buffer } | null = null
+
+  constructor(
+    wire: Wire,
+    policy: AuthPolicy,
+    credentials: Credentials,
+    circumstances: Circumstances,
+    done: (session: Session) => void,
+  ) {
+    this.#wire = wire
+    this.#policy = policy
+    this.#credentials = credentials
+    this.#circumstances = circumstances
+    this.#done = done
+  }
+
+  receive(message: BackendMessage): void {
+    if (message.kind === 'notice') return
+    if (message.kind === 'error') throw new DatabaseError(message.fields)
+    if (this.#thinking) throw new ProtocolError(`the server sent ${message.kind} while it was our turn`)
+    if (message.kind === 'authentication' && !this.#authenticated) {
+      this.#authenticate(message.authentication)
+      return
+    }
+    if (!this.#authenticated) throw new ProtocolError(`the server sent ${message.kind} before authentication was done`)
+    switch (message.kind) {
+      case 'backendKeyData':
+        this.#key = { processId: message.processId, secret: Buffer.from(message.secret) }
+        break
+      case 'parameterStatus':
+        if (this.#parameters.size >= PARAMETERS_MAX) throw new ProtocolError('the server reports too many parameters')
+        this.#parameters.set(message.name, message.value)
+        break
+      case 'readyForQuery':
+        // A server without cancellation sends no key; zero is a process that does not exist.
+        this.#done({ ...(this.#key ?? { processId: 0, secret: Buffer.alloc(4) }), parameters: this.#parameters })
+        break
+      default:
+        throw new ProtocolError(`the server sent ${message.kind} during start-up`)
+    }
+  }
+
+  #authenticate(challenge: Authentication): void {
+    if (challenge.method === 'ok') {
+      if (this.#mechanism !== null && !this.#mechanism.finished) {
+        throw new ConnectError(
+          `the server let us in before it completed ${this.#mechanism.name}; it may be an impostor`,
+          true,
+        )
+      }
+      this.#authenticated = true
+      return
+    }
+    this.#mechanism ??= chooseMechanism(challenge, this.#policy, this.#credentials, this.#circumstances)
+    const thinking = this.#mechanism.respond(challenge, this.#wire.writer)
+    if (thinking === undefined) {
+      this.#wire.flushSoon()
+      return
+    }
+    this.#thinking = true
+    thinking.then(
+      () => {
+        this.#thinking = false
+        this.#wire.flushSoon()
+      },
+      error => this.#wire.destroy(error),
+    )
+  }
+}
+
+function checkSession(session: Session, target: ConnectionTarget): void {
+  const encoding = session.parameters.get('client_encoding')
+  if (encoding !== undefined && encoding !== 'UTF8') {
+    throw new ConnectError(`the session speaks ${encoding} although UTF8 was asked for; is a pooler in between?`, true)
+  }
+  const standby = session.parameters.get('in_hot_standby') === 'on'
+  const readOnly = standby || session.parameters.get('default_transaction_read_only') === 'on'
+  const wrong =
+    (target.sessionAttributes === 'read-write' && readOnly) ||
+    (target.sessionAttributes === 'read-only' && !readOnly) ||
+    (target.sessionAttributes === 'primary' && standby) ||
+    (target.sessionAttributes === 'standby' && !standby)
+  if (!wrong) return
+  const found = standby ? 'a standby' : readOnly ? 'a primary whose sessions are read-only' : 'a primary'
+  throw new ConnectError(`the server is ${found}, and target_session_attrs=${target.sessionAttributes}`, false)
+}
+
+function toConnectError(error: unknown, target: ConnectionTarget): ConnectError {
+  if (error instanceof ConnectError) return error
+  const permanent = error instanceof DatabaseError && PERMANENT.test(error.sqlstate)
+  return new ConnectError(`no session with ${describeTarget(target)}: ${(error as Error).message}`, permanent, error)
+}

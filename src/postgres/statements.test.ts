@@ -1,0 +1,55 @@
+/** The books on prepared statements. */
+import { expect, test } from 'vitest'
+import { Statements } from './statements.ts'
+
+function used(statements: Statements, text: string) {
+  const statement = statements.use(text)
+  statement.sent = true
+  statement.parsed = true
+  return statement
+}
+
+test('the same text is the same statement', () => {
+  const statements = new Statements(2)
+  expect(used(statements, 'a')).toBe(statements.use('a'))
+  expect(statements.use('b').name).toBe('s2')
+})
+
+test('a statement whose Parse is under way is left alone: an unnamed one serves meanwhile', () => {
+  const statements = new Statements(2)
+  const named = statements.use('a')
+  named.sent = true
+  expect(statements.use('a').name).toBe('')
+  named.parsed = true
+  expect(statements.use('a')).toBe(named)
+})
+
+test('the least recently used one is evicted and closed once', () => {
+  const statements = new Statements(2)
+  for (const text of ['a', 'b', 'a', 'c']) used(statements, text)
+  expect(statements.size).toBe(2)
+  expect(statements.takeToClose()).toEqual(['s2'])
+  expect(statements.takeToClose()).toEqual([])
+  expect(used(statements, 'a').name).toBe('s1')
+  expect(used(statements, 'b').name).toBe('s4')
+})
+
+test('what is forgotten gets a new name, and is closed only if the server has it', () => {
+  const statements = new Statements(10)
+  const known = used(statements, 'a')
+  const refused = statements.use('b')
+  refused.sent = true
+  statements.forget(known)
+  statements.forget(refused)
+  statements.forget(known)
+  expect(statements.takeToClose()).toEqual(['s1'])
+  expect(statements.use('a').name).toBe('s3')
+})
+
+test('with size 0 every use is a new unnamed statement', () => {
+  const statements = new Statements(0)
+  const statement = used(statements, 'a')
+  expect(statement.name).toBe('')
+  expect(statements.use('a')).not.toBe(statement)
+  expect(statements.use('a').sent).toBe(false)
+})

@@ -1,0 +1,155 @@
+/** One transaction in one packet: Bind and Execute of each command, one Sync. What `run` hands out. */
+import { CancelledError, type DatabaseError, ProtocolError, refusal } from './errors.ts'
+import type { Channel, Exchange } from './exchange.ts'
+import type { FieldDescription } from './fields.ts'
+import { Plan } from './plan.ts'
+import { decodeDataRow } from './protocol/backend.ts'
+import { writeSync } from './protocol/frontend.ts'
+import type { Command, Result, Row, Running } from './types.ts'
+
+/** Rows of one unit are kept in memory together; an answer beyond this asks to be streamed. */
+const RESULT_BYTES_MAX = 64 * 1024 * 1024
+
+export class Unit implements Exchange, Running<readonly Result[]> {
+  readonly result: Promise<readonly Result[]>
+  readonly exclusive = false
+  readonly costKey: string
+  expectedMs = 0
+  deadline = 0
+  cancelled = false
+  readonly #commands: readonly Command[]
+  readonly #drop: (unit: Exchange) => void
+  #resolve!: (results: readonly Result[]) => void
+  #reject!: (error: Error) => void
+  #channel: Channel | null = null
+  #plan: Plan | null = null
+  #results: Result[] = []
+  #rows: Row[] = []
+  #bytes = 0
+  #failure: DatabaseError | null = null
+  #retried = false
+  #settled = false
+
+  /** `drop` takes it out of the queue in which it waits for a connection, and rejects it. */
+  constructor(commands: readonly Command[], drop: (unit: Exchange) => void) {
+    this.#commands = commands
+    this.#drop = drop
+    // The last command is the one that the others prepare for.
+    this.costKey = commands[commands.length - 1]?.text ?? ''
+    this.result = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  cancel(): void {
+    if (this.cancelled || this.#settled) return
+    this.cancelled = true
+    // Who cancels need not look at what becomes of it.
+    this.result.catch(() => {})
+    if (this.#channel === null) this.#drop(this)
+    else this.#channel.cancel()
+  }
+
+  write(channel: Channel): void {
+    const plan = new Plan()
+    this.#channel = channel
+    this.#plan = plan
+    this.#results = []
+    this.#rows = []
+    this.#bytes = 0
+    this.#failure = null
+    try {
+      for (const command of this.#commands) plan.write(command, 0, channel.writer, channel.statements)
+      writeSync(channel.writer)
+    } catch (error) {
+      plan.forgetUnconfirmed(channel.statements)
+      this.#channel = null
+      throw error
+    }
+  }
+
+  parseComplete(): void {
+    if (this.#plan?.parseComplete() !== true)
+      throw new ProtocolError('the server confirmed a statement nobody prepared')
+  }
+
+  described(fields: readonly FieldDescription[]): void {
+    if (this.#plan?.described(fields) !== true) throw new ProtocolError('the server described a statement unasked')
+  }
+
+  dataRow(bytes: Buffer, start: number, end: number): void {
+    this.#bytes += end - start
+    if (this.cancelled) return
+    if (this.#bytes > RESULT_BYTES_MAX) {
+      this.#refuseSize(this.#bytes)
+      return
+    }
+    this.#rows.push(decodeDataRow(bytes, start, end))
+  }
+
+  rowTooLong(bytes: number): void {
+    this.#refuseSize(bytes)
+  }
+
+  complete(tag: string): void {
+    const index = this.#results.length
+    if (index >= this.#commands.length) throw new ProtocolError(`the server completed "${tag}", which nobody asked for`)
+    this.#results.push({ fields: (this.#plan as Plan).fields(index), rows: this.#rows, tag })
+    this.#rows = []
+  }
+
+  suspended(): void {
+    throw new ProtocolError('the server suspended a portal that has no row limit')
+  }
+
+  failed(error: DatabaseError): void {
+    this.#failure ??= error
+  }
+
+  finished(): boolean {
+    const plan = this.#plan as Plan
+    const statements = (this.#channel as Channel).statements
+    const failure = this.#failure
+    if (failure !== null) {
+      plan.forgetUnconfirmed(statements)
+      const tags = this.#results.map(result => result.tag)
+      const stale = plan.isStale(failure, tags, statements)
+      if (stale && !this.#retried && !this.cancelled) {
+        this.#retried = true
+        this.#channel = null
+        return true
+      }
+    }
+    if (failure !== null) {
+      this.reject(failure)
+    } else if (this.#results.length !== this.#commands.length) {
+      throw new ProtocolError(`the server answered ${this.#results.length} of ${this.#commands.length} commands`)
+    } else if (this.cancelled) {
+      this.reject(new CancelledError())
+    } else {
+      this.#settled = true
+      this.#resolve(this.#results)
+    }
+    return false
+  }
+
+  unsent(): void {
+    this.#channel = null
+  }
+
+  reject(error: Error): void {
+    this.#settled = true
+    this.#reject(this.cancelled ? new CancelledError() : error)
+  }
+
+  /** The work itself may have succeeded, and is then committed; only its answer cannot be had. */
+  #refuseSize(bytes: number): void {
+    this.#rows = []
+    this.#failure ??= refusal(
+      '54000',
+      `the result has more than ${RESULT_BYTES_MAX} bytes (${bytes} so far)`,
+      'Ask for fewer rows or columns, or stream them.',
+    )
+  }
+}

@@ -1,0 +1,181 @@
+/** The parameters of a connection URL: their names, their values, and what each becomes. */
+import { AUTH_MODES, type AuthPolicy } from './auth/policy.ts'
+import { type ConnectionTarget, SESSION_ATTRIBUTES, SSL_MODES, type SslMode } from './target.ts'
+
+/** Seconds, as libpq counts them. A wait without end is not offered. */
+const CONNECT_TIMEOUT_DEFAULT = 10
+const CONNECT_TIMEOUT_MAX = 600
+
+/** Known, and valid only with these values: what they would switch on does not exist here. */
+const INERT = {
+  auth_kerberos: ['false'],
+  auth_gssapi: ['false'],
+  auth_sspi: ['false'],
+  channel_binding: ['disable', 'prefer'],
+} as const
+
+/** Known, and without meaning unless Kerberos is used. */
+const KERBEROS_ONLY = [
+  'gss_provider',
+  'gss_service',
+  'gss_target',
+  'gss_connect_retries',
+  'gss_retry_base_ms',
+  'gss_circuit_threshold',
+  'gss_circuit_window_ms',
+  'gss_circuit_cooldown_ms',
+] as const
+
+const USED = [
+  'host',
+  'port',
+  'user',
+  'password',
+  'dbname',
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+  'application_name',
+  'connect_timeout',
+  'options',
+  'target_session_attrs',
+  'auth_mode',
+  'auth_scram',
+  'auth_md5',
+  'auth_cleartext',
+] as const
+
+export const PARAMETERS: ReadonlySet<string> = new Set([...USED, ...Object.keys(INERT), ...KERBEROS_ONLY])
+
+/** What the parameters say; those of the place and the user may override the URL's own. */
+export interface Settings {
+  readonly host: string | null
+  readonly port: number | null
+  readonly user: string | null
+  readonly password: string | null
+  readonly dbname: string | null
+  readonly target: Pick<
+    ConnectionTarget,
+    'tls' | 'auth' | 'applicationName' | 'connectTimeoutMs' | 'options' | 'sessionAttributes'
+  >
+}
+
+export function readSettings(given: ReadonlyMap<string, string>, problems: string[]): Settings {
+  refuseUnbuilt(given, problems)
+  const port = given.get('port')
+  return {
+    host: given.get('host') || null,
+    port: port === undefined ? null : readPort(port, problems),
+    user: given.get('user') || null,
+    password: given.get('password') ?? null,
+    dbname: given.get('dbname') || null,
+    target: {
+      tls: readTls(given, problems),
+      auth: readAuth(given, problems),
+      applicationName: given.get('application_name') || null,
+      connectTimeoutMs: readConnectTimeout(given.get('connect_timeout'), problems) * 1000,
+      options: given.get('options') || null,
+      sessionAttributes:
+        oneOf('target_session_attrs', given.get('target_session_attrs'), SESSION_ATTRIBUTES, problems) ?? 'any',
+    },
+  }
+}
+
+function refuseUnbuilt(given: ReadonlyMap<string, string>, problems: string[]): void {
+  for (const [name, values] of Object.entries(INERT)) {
+    const value = given.get(name)
+    if (value === undefined || (values as readonly string[]).includes(value)) continue
+    problems.push(`${name}=${value} is not available in this version; possible: ${values.join(', ')}`)
+  }
+  for (const name of KERBEROS_ONLY) {
+    if (given.has(name))
+      problems.push(`${name} needs Kerberos authentication, which is not available in this version; leave it out`)
+  }
+  if (given.get('auth_mode') === 'gssapi_only') {
+    problems.push(
+      'auth_mode=gssapi_only needs Kerberos authentication, which is not available in this version; possible: scram_only, compat',
+    )
+  }
+}
+
+function readTls(given: ReadonlyMap<string, string>, problems: string[]): ConnectionTarget['tls'] {
+  const mode: SslMode = oneOf('sslmode', given.get('sslmode'), SSL_MODES, problems) ?? 'prefer'
+  const rootCertificates = given.get('sslrootcert') || null
+  const certPath = given.get('sslcert') || null
+  const keyPath = given.get('sslkey') || null
+  if ((certPath === null) !== (keyPath === null)) {
+    problems.push(
+      `${certPath === null ? 'sslkey' : 'sslcert'} is given without ${certPath === null ? 'sslcert' : 'sslkey'}; both or neither`,
+    )
+  }
+  if (mode === 'verify-ca' && (rootCertificates === null || rootCertificates === 'system')) {
+    problems.push(
+      'sslmode=verify-ca needs sslrootcert=<file>: any certificate of a public authority would pass; or use sslmode=verify-full',
+    )
+  }
+  if (rootCertificates === 'system' && mode !== 'verify-full' && mode !== 'verify-ca') {
+    problems.push(
+      `sslrootcert=system needs sslmode=verify-full, not ${mode}: any certificate of a public authority would pass`,
+    )
+  }
+  if (mode === 'disable' && (rootCertificates !== null || certPath !== null)) {
+    problems.push('sslmode=disable together with certificates; leave out one or the other')
+  }
+  const certificate = certPath !== null && keyPath !== null ? { certPath, keyPath } : null
+  return { mode, rootCertificates, certificate }
+}
+
+function readAuth(given: ReadonlyMap<string, string>, problems: string[]): AuthPolicy {
+  const mode = given.get('auth_mode')
+  // gssapi_only has been refused by name already.
+  const preset =
+    mode === 'gssapi_only'
+      ? 'scram_only'
+      : (oneOf('auth_mode', mode, ['scram_only', 'compat'], problems) ?? 'scram_only')
+  const base: AuthPolicy = AUTH_MODES[preset]
+  const cleartext = readBoolean('auth_cleartext', given, problems)
+  const policy: AuthPolicy = {
+    scram: readBoolean('auth_scram', given, problems) ?? base.scram,
+    md5: readBoolean('auth_md5', given, problems) ?? base.md5,
+    cleartext: cleartext === null ? base.cleartext : cleartext ? 'always' : 'never',
+  }
+  if (!policy.scram && !policy.md5 && policy.cleartext === 'never') {
+    problems.push('every way of authenticating is switched off; leave auth_scram=false out, or allow another')
+  }
+  return policy
+}
+
+function readConnectTimeout(value: string | undefined, problems: string[]): number {
+  if (value === undefined) return CONNECT_TIMEOUT_DEFAULT
+  const seconds = /^[0-9]{1,4}$/.test(value) ? Number(value) : 0
+  if (seconds >= 1 && seconds <= CONNECT_TIMEOUT_MAX) return seconds
+  problems.push(`connect_timeout=${value} is not a number of seconds from 1 to ${CONNECT_TIMEOUT_MAX}`)
+  return CONNECT_TIMEOUT_DEFAULT
+}
+
+function readBoolean(name: string, given: ReadonlyMap<string, string>, problems: string[]): boolean | null {
+  const value = oneOf(name, given.get(name), ['true', 'false'], problems)
+  return value === null ? null : value === 'true'
+}
+
+function oneOf<T extends string>(
+  name: string,
+  value: string | undefined,
+  allowed: readonly T[],
+  problems: string[],
+): T | null {
+  if (value === undefined) return null
+  const found = allowed.find(candidate => candidate === value)
+  if (found !== undefined) return found
+  problems.push(`${name}=${value} is not one of ${allowed.join(', ')}`)
+  return null
+}
+
+export function readPort(text: string, problems: string[]): number {
+  if (text === '') return 5432
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0
+  if (port >= 1 && port <= 65_535) return port
+  problems.push(`port "${text}" is not a number from 1 to 65535`)
+  return 5432
+}

@@ -1,0 +1,140 @@
+/** Connection URLs: what each says, and that whatever is wrong is said at once and by name. */
+import { expect, test } from 'vitest'
+import { UrlError } from './errors.ts'
+import { describeTarget } from './target.ts'
+import { parseUrl } from './url.ts'
+
+function problems(url: string): readonly string[] {
+  try {
+    parseUrl(url)
+  } catch (error) {
+    if (error instanceof UrlError) return error.problems
+    throw error
+  }
+  return []
+}
+
+test('everything that is left out has its usual value', () => {
+  expect(parseUrl('postgres://app@db')).toEqual({
+    address: { kind: 'tcp', host: 'db', port: 5432 },
+    user: 'app',
+    password: null,
+    database: 'app',
+    tls: { mode: 'prefer', rootCertificates: null, certificate: null },
+    auth: { scram: true, md5: false, cleartext: 'never' },
+    applicationName: null,
+    connectTimeoutMs: 10_000,
+    options: null,
+    sessionAttributes: 'any',
+  })
+})
+
+test('everything that is given is taken', () => {
+  const url =
+    'postgresql://us%40er:p%3Aw%2F@db.example:6432/my%20db?sslmode=verify-full&sslrootcert=/ca.pem&sslcert=/c.pem&sslkey=/k.pem' +
+    '&application_name=a%20b&connect_timeout=3&options=-c%20search_path%3Dx&target_session_attrs=read-write&auth_mode=compat&auth_scram=false'
+  expect(parseUrl(url)).toEqual({
+    address: { kind: 'tcp', host: 'db.example', port: 6432 },
+    user: 'us@er',
+    password: 'p:w/',
+    database: 'my db',
+    tls: { mode: 'verify-full', rootCertificates: '/ca.pem', certificate: { certPath: '/c.pem', keyPath: '/k.pem' } },
+    auth: { scram: false, md5: true, cleartext: 'tls-only' },
+    applicationName: 'a b',
+    connectTimeoutMs: 3_000,
+    options: '-c search_path=x',
+    sessionAttributes: 'read-write',
+  })
+})
+
+test.each([
+  ['postgres://app@[::1]:5433/d', { kind: 'tcp', host: '::1', port: 5433 }],
+  ['postgres://app@/d?host=/run/postgresql', { kind: 'unix', path: '/run/postgresql/.s.PGSQL.5432' }],
+  ['postgres://app@%2Frun%2Fpostgresql%2F:5433/d', { kind: 'unix', path: '/run/postgresql/.s.PGSQL.5433' }],
+  ['postgres://app@/d', { kind: 'tcp', host: 'localhost', port: 5432 }],
+  ['postgres:///d?host=db&port=1&user=app', { kind: 'tcp', host: 'db', port: 1 }],
+  ['postgres://app:pass@word@db/d', { kind: 'tcp', host: 'db', port: 5432 }],
+])('%s leads to its place', (url, address) => {
+  expect(parseUrl(url).address).toEqual(address)
+})
+
+test('parameters beat the parts of the URL', () => {
+  expect(parseUrl('postgres://a:b@c:1/d?user=e&password=f&host=g&port=2&dbname=h')).toMatchObject({
+    address: { kind: 'tcp', host: 'g', port: 2 },
+    user: 'e',
+    password: 'f',
+    database: 'h',
+  })
+})
+
+test('auth_cleartext=true is explicit enough to send it without TLS; a preset is not', () => {
+  expect(parseUrl('postgres://a@b/c?auth_mode=compat').auth.cleartext).toBe('tls-only')
+  expect(parseUrl('postgres://a@b/c?auth_cleartext=true').auth.cleartext).toBe('always')
+  expect(parseUrl('postgres://a@b/c?auth_mode=compat&auth_cleartext=false').auth.cleartext).toBe('never')
+})
+
+test('all problems are reported together', () => {
+  expect(
+    problems('postgres://app@db:99999/d?sslmod=require&sslmode=on&connect_timeout=0&auth_md5=yes&sslcert=/c.pem'),
+  ).toEqual([
+    'port "99999" is not a number from 1 to 65535',
+    'unknown parameter "sslmod"; did you mean sslmode?',
+    'sslmode=on is not one of disable, prefer, require, verify-ca, verify-full',
+    'sslcert is given without sslkey; both or neither',
+    'auth_md5=yes is not one of true, false',
+    'connect_timeout=0 is not a number of seconds from 1 to 600',
+  ])
+})
+
+test.each([
+  ['mysql://a@b/c', 'its scheme is "mysql"; expected postgres://user:password@host:port/database'],
+  ['postgres://a@b/c?sslmode', 'parameter "sslmode" has no value; write sslmode=…'],
+  ['postgres://a@b/c?sslmode=require&sslmode=disable', 'sslmode is given twice'],
+  ['postgres://db/c', 'no user is named; write postgres://user:password@host:port/database'],
+  ['postgres://a:%zz@b/c', 'the password is not valid percent-encoding; a literal % is written %25'],
+  [
+    'postgres://a@b,c/d',
+    'several hosts are named; one is supported: put the list behind one name, or a proxy in front',
+  ],
+  ['postgres://a@::1/d', '"::1" is not host:port; an IPv6 address stands in brackets: [::1]:5432'],
+  ['postgres://a%00@b/c', 'the user contains a zero byte (%00), which PostgreSQL cannot hold'],
+  ['postgres://a@b/c?application_name=%00', 'application_name contains a zero byte (%00)'],
+  ['postgres://a@b/c?xyz=1', 'unknown parameter "xyz"'],
+  ['postgres://a@b/c?__proto__=1', 'unknown parameter "__proto__"'],
+  [
+    'postgres://a@b/c?channel_binding=require',
+    'channel_binding=require is not available in this version; possible: disable, prefer',
+  ],
+  ['postgres://a@b/c?auth_gssapi=true', 'auth_gssapi=true is not available in this version; possible: false'],
+  [
+    'postgres://a@b/c?gss_connect_retries=2',
+    'gss_connect_retries needs Kerberos authentication, which is not available in this version; leave it out',
+  ],
+  [
+    'postgres://a@b/c?auth_scram=false',
+    'every way of authenticating is switched off; leave auth_scram=false out, or allow another',
+  ],
+  [
+    'postgres://a@b/c?sslmode=disable&sslrootcert=/x',
+    'sslmode=disable together with certificates; leave out one or the other',
+  ],
+  [
+    'postgres://a@b/c?target_session_attrs=master',
+    'target_session_attrs=master is not one of any, read-write, read-only, primary, standby, prefer-standby',
+  ],
+])('%s is refused', (url, problem) => {
+  expect(problems(url)).toEqual([problem])
+})
+
+test('a check that any public authority could pass is refused', () => {
+  expect(problems('postgres://a@b/c?sslmode=verify-ca')[0]).toContain('sslmode=verify-ca needs sslrootcert=<file>')
+  expect(problems('postgres://a@b/c?sslmode=require&sslrootcert=system')[0]).toContain('needs sslmode=verify-full')
+  expect(problems('postgres://a@b/c?sslmode=verify-full&sslrootcert=system')).toEqual([])
+})
+
+test('no message and no description contains the password', () => {
+  const url = 'postgres://app:hush@db:99999/d?password=hush2&nonsense=1&sslmode=hush-no'
+  expect(problems(url).join()).not.toMatch(/hush[^-]/)
+  expect(problems('postgres//app:hush@db').join()).not.toContain('hush')
+  expect(describeTarget(parseUrl('postgres://app:hush@[::1]:1/d'))).toBe('app@[::1]:1/d')
+})

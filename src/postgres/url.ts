@@ -1,0 +1,120 @@
+/**
+ * Reads a connection URL (PostgreSQL manual 34.1.1.2, specification 5.6, decisions 11). Everything that is wrong is
+ * reported together, and nothing that matters is ignored: a parameter is honoured, or refused by name.
+ */
+import { nearest } from '../nearest.ts'
+import { UrlError } from './errors.ts'
+import { type Address, type ConnectionTarget, isVerifying } from './target.ts'
+import { PARAMETERS, readPort, readSettings } from './url-parameters.ts'
+
+/** Throws `UrlError` with all problems. */
+export function parseUrl(text: string): ConnectionTarget {
+  const problems: string[] = []
+  const match = /^(?:postgres|postgresql):\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text)
+  if (match === null) throw new UrlError([malformed(text)])
+  const [, authority = '', path = '', query = ''] = match
+  const { user, password, host, port } = readAuthority(authority, problems)
+  const settings = readSettings(readQuery(query, problems), problems)
+
+  const finalUser = settings.user ?? user
+  if (finalUser === null) problems.push('no user is named; write postgres://user:password@host:port/database')
+  const database = settings.dbname ?? (decode(path, 'database name', problems) || finalUser || '')
+  const target = {
+    address: toAddress(settings.host ?? host, settings.port ?? port, problems),
+    user: finalUser ?? '',
+    password: settings.password ?? password,
+    database,
+    ...settings.target,
+  }
+  for (const [name, value] of [
+    ['user', target.user],
+    ['database name', database],
+    ['password', target.password ?? ''],
+  ] as const) {
+    if (value.includes('\0')) problems.push(`the ${name} contains a zero byte (%00), which PostgreSQL cannot hold`)
+  }
+  if (target.address.kind === 'unix' && isVerifying(target.tls.mode)) {
+    problems.push(
+      `sslmode=${target.tls.mode} cannot be had over a Unix socket, which never speaks TLS; leave it out or name a host`,
+    )
+  }
+  if (problems.length > 0) throw new UrlError(problems)
+  return target
+}
+
+function malformed(text: string): string {
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]
+  if (scheme !== undefined && scheme !== 'postgres' && scheme !== 'postgresql') {
+    return `its scheme is "${scheme}"; expected postgres://user:password@host:port/database`
+  }
+  return 'it is not of the form postgres://user:password@host:port/database?parameters; a "/", "?", "#" or "@" inside user or password is written %2F, %3F, %23, %40'
+}
+
+interface Authority {
+  readonly user: string | null
+  readonly password: string | null
+  readonly host: string
+  readonly port: number
+}
+
+/** authority = [ user [ ":" password ] "@" ] host [ ":" port ] ; host = name | "[" IPv6 "]" | percent-encoded path */
+function readAuthority(authority: string, problems: string[]): Authority {
+  const at = authority.lastIndexOf('@')
+  const credentials = at === -1 ? '' : authority.slice(0, at)
+  const place = authority.slice(at + 1)
+  const colon = credentials.indexOf(':')
+  const userText = colon === -1 ? credentials : credentials.slice(0, colon)
+  const user = decode(userText, 'user', problems) || null
+  const password = colon === -1 ? null : decode(credentials.slice(colon + 1), 'password', problems)
+
+  if (place.includes(',')) {
+    problems.push('several hosts are named; one is supported: put the list behind one name, or a proxy in front')
+    return { user, password, host: 'localhost', port: 5432 }
+  }
+  const match = /^(?:\[([0-9a-fA-F:.]+(?:%25[^\]]+)?)\]|([^:[\]]*))(?::([^:]*))?$/.exec(place)
+  if (match === null) {
+    problems.push(`"${place}" is not host:port; an IPv6 address stands in brackets: [::1]:5432`)
+    return { user, password, host: 'localhost', port: 5432 }
+  }
+  const host = decode(match[1] ?? match[2] ?? '', 'host', problems) || 'localhost'
+  return { user, password, host, port: readPort(match[3] ?? '', problems) }
+}
+
+function toAddress(host: string, port: number, problems: string[]): Address {
+  if (host.includes('\0')) problems.push('the host contains a zero byte (%00)')
+  if (host.startsWith('/')) return { kind: 'unix', path: `${host.replace(/\/+$/, '')}/.s.PGSQL.${port}` }
+  return { kind: 'tcp', host, port }
+}
+
+function readQuery(query: string, problems: string[]): Map<string, string> {
+  const given = new Map<string, string>()
+  for (const part of query.split('&')) {
+    if (part === '') continue
+    const equals = part.indexOf('=')
+    if (equals === -1) {
+      problems.push(`parameter "${part}" has no value; write ${part}=…`)
+      continue
+    }
+    const name = decode(part.slice(0, equals), 'parameter name', problems)
+    const value = decode(part.slice(equals + 1), name, problems)
+    if (!PARAMETERS.has(name)) problems.push(unknownParameter(name))
+    else if (given.has(name)) problems.push(`${name} is given twice`)
+    else if (value.includes('\0')) problems.push(`${name} contains a zero byte (%00)`)
+    else given.set(name, value)
+  }
+  return given
+}
+
+function unknownParameter(name: string): string {
+  const near = nearest(name, PARAMETERS)
+  return `unknown parameter "${name}"${near === null ? '' : `; did you mean ${near}?`}`
+}
+
+function decode(text: string, what: string, problems: string[]): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    problems.push(`the ${what} is not valid percent-encoding; a literal % is written %25`)
+    return ''
+  }
+}
