@@ -80,7 +80,8 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
   }
 }
 
-async function configFile(gatewayLines: string): Promise<string> {
+/** A file `svc.toml` with these lines below `[gateway]`. */
+export async function configFile(gatewayLines: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-config-'))
   const file = join(folder, 'svc.toml')
   await writeFile(file, `[gateway]\n${gatewayLines}\n`)

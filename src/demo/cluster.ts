@@ -1,0 +1,79 @@
+/** Makes a data folder for PostgreSQL. */
+import { spawn } from 'node:child_process'
+import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedError } from './error.ts'
+import { spawnAs } from './run-as.ts'
+
+/** Of a failed program's output, what an error message quotes. */
+const OUTPUT_QUOTED_MAX = 2_000
+
+/** What PostgreSQL's programs see of the environment: nothing of PG*, LC_* and NODE_* may reach them. */
+export const CHILD_ENVIRONMENT: NodeJS.ProcessEnv | undefined =
+  process.platform === 'win32' ? undefined : { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+
+export interface ClusterOptions {
+  readonly dataDirectory: string
+  /** Of the superuser `postgres`. */
+  readonly password: string
+  /** Wait until everything is on disk; a cluster for tests need not. */
+  readonly durable: boolean
+}
+
+/**
+ * Makes a cluster that lets nobody in without a password. Collation is by code point everywhere (`C.UTF-8`, built in), so the same data sorts
+ * the same on every system.
+ *
+ * It is left to a running server to make anything in it. Single-user mode would need neither server nor client, but there object identifiers go
+ * on below 16384 where initdb left them, and PostgreSQL takes tables below 16384 for its own: row-level security is never applied to
+ * them, forced or not (GetNewObjectId in varsup.c, check_enable_rls in rls.c).
+ */
+export async function createCluster(binaries: Binaries, options: ClusterOptions): Promise<void> {
+  const passwordFile = `${options.dataDirectory}.password`
+  await makeServerFolder(binaries, options.dataDirectory)
+  try {
+    await writeServerFile(binaries, passwordFile, options.password)
+    await runInitdb(binaries, [
+      ...['-D', options.dataDirectory, '-U', 'postgres', '--encoding=UTF8', '--no-instructions'],
+      ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+      ...['--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+      ...(options.durable ? [] : ['--no-sync']),
+    ])
+  } finally {
+    await rm(passwordFile, { force: true })
+  }
+}
+
+/** A folder that the server's user owns and nobody else may enter. */
+export async function makeServerFolder({ runAs }: Binaries, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (runAs !== null) await chown(folder, runAs.uid, runAs.gid)
+}
+
+/** A file that the server's user alone may read. */
+export async function writeServerFile({ runAs }: Binaries, path: string, content: string): Promise<void> {
+  await writeFile(path, content, { mode: 0o600 })
+  if (runAs !== null) await chown(path, runAs.uid, runAs.gid)
+}
+
+function runInitdb({ initdb, runAs }: Binaries, args: readonly string[]): Promise<void> {
+  const child = spawn(initdb, args, {
+    ...spawnAs(runAs),
+    cwd: '/',
+    env: CHILD_ENVIRONMENT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  return new Promise((resolve, reject) => {
+    let output = ''
+    for (const pipe of [child.stdout, child.stderr]) {
+      pipe.setEncoding('utf8').on('data', (chunk: string) => {
+        output = (output + chunk).slice(-OUTPUT_QUOTED_MAX)
+      })
+    }
+    child.once('error', cause => reject(new EmbeddedError(`initdb cannot start: ${cause.message}`, { cause })))
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve()
+      else reject(new EmbeddedError(`initdb failed (${signal ?? `exit ${code}`}):\n${output.trim()}`))
+    })
+  })
+}

@@ -1,0 +1,150 @@
+/** `svc demo`: the gateway before a PostgreSQL of its own with sample data, and the lines to paste into another terminal. */
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
+import { startGateway } from '../gateway.ts'
+import { mintToken } from '../identity/mint.ts'
+import { type Embedded, startEmbedded } from './embedded.ts'
+import { EmbeddedError } from './error.ts'
+import { cacheFolder, type Environment } from './folders.ts'
+import { SAMPLE_TENANTS, type SampleTenant } from './sample.ts'
+
+export interface DemoOptions {
+  /** The first port to try; the next free one is taken. */
+  readonly port?: number | undefined
+  /** Makes the sample data anew. */
+  readonly fresh?: boolean | undefined
+  /** Of the process: where the user's cache folder is, and SVC_LOG_LEVEL. */
+  readonly environment?: Environment | undefined
+  /** Where data is kept instead of the user's cache folder. */
+  readonly cache?: string | undefined
+  print(line: string): void
+}
+
+export interface Demo {
+  readonly url: string
+  close(): Promise<void>
+}
+
+const DEFAULT_PORT = 8080
+const PORTS_TRIED_MAX = 100
+const TOKEN_SECONDS = 30 * 24 * 3600
+/** A line per request would drown what we print, and warnings about this database are not for its reader to act on. */
+const LOG_LEVEL = 'error'
+
+export async function startDemo(options: DemoOptions): Promise<Demo> {
+  const { print, environment = {} } = options
+  const cache = options.cache ?? (await cacheFolder(environment))
+  const embedded = await startEmbedded({ cache, fresh: options.fresh ?? false, print })
+  try {
+    const port = await freePortFrom(options.port ?? DEFAULT_PORT, print)
+    const gateway = await startGateway(configOf(embedded, port, environment))
+    for (const line of await welcome(gateway.url, embedded)) print(line)
+
+    let closing = false
+    void embedded.ended.then(() => {
+      if (!closing) print(`PostgreSQL has ended; its messages are in ${join(embedded.folder, 'server.log')}`)
+    })
+    return {
+      url: gateway.url,
+      async close() {
+        closing = true
+        await gateway.close()
+        await embedded.close()
+      },
+    }
+  } catch (error) {
+    await embedded.close()
+    throw error
+  }
+}
+
+/** Defaults for everything, whatever svc.toml lies around: the demo shows the product, not the reader's settings. */
+function configOf(embedded: Embedded, port: number, environment: Environment): Config {
+  return loadConfig({
+    workingDirectory: embedded.folder,
+    environment: {
+      DATABASE_URL: embedded.url,
+      JWT_SECRET: embedded.jwtSecret,
+      SVC_BIND: `127.0.0.1:${port}`,
+      SVC_LOG_LEVEL: environment.SVC_LOG_LEVEL ?? LOG_LEVEL,
+    },
+  }).config
+}
+
+async function freePortFrom(first: number, print: (line: string) => void): Promise<number> {
+  const last = Math.min(first + PORTS_TRIED_MAX, 65_536) - 1
+  for (let port = first; port <= last; port++) {
+    if (!(await isFree(port))) continue
+    if (port !== first) print(`Port ${first} is taken; using ${port}.`)
+    return port
+  }
+  throw new EmbeddedError(`no free port from ${first} to ${last}; give another one with --port`)
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  try {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    server.close()
+    await once(server, 'close')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What is printed: every `curl` line works as it stands, since it takes the token from a file beside the data. */
+async function welcome(url: string, embedded: Embedded): Promise<readonly string[]> {
+  const [bikes, coffee] = SAMPLE_TENANTS as [SampleTenant, SampleTenant]
+  const one = await credential(bikes, embedded)
+  const two = await credential(coffee, embedded)
+  const curl = (header: string, path: string): string => `curl -s -H ${quote(`@${header}`)} ${quote(url + path)}`
+  return [
+    '',
+    `The gateway listens on ${url}`,
+    '',
+    `Token of a clerk of ${bikes.name}:`,
+    one.token,
+    '',
+    `Token of a clerk of ${coffee.name}:`,
+    two.token,
+    '',
+    'Paste into another terminal (the files hold the header with the token above):',
+    '',
+    '# a list: three orders',
+    curl(one.header, '/api/orders?limit=3'),
+    '',
+    '# filtered, sorted, a few columns',
+    curl(one.header, '/api/products?select=name,price,stock&price.lt=100&active=true&sort=-price&limit=5'),
+    '',
+    '# one row with what it points to',
+    curl(one.header, '/api/orders/1?expand=customer'),
+    '',
+    '# one row with its lines, each with its product – as the other tenant, who sees other orders',
+    curl(two.header, '/api/orders/13001?expand=nested:order_items.product'),
+    '',
+    '# a stream, one row per line',
+    `${curl(one.header, '/api/order_items?stream=true')} | head -n 3`,
+    '',
+    'Ctrl-C stops everything. With a database of your own: DATABASE_URL=… svc serve',
+    '',
+  ]
+}
+
+async function credential(tenant: SampleTenant, embedded: Embedded): Promise<{ token: string; header: string }> {
+  const claims = { tenantId: tenant.id, userId: tenant.userId, role: 'clerk', expiresInSeconds: TOKEN_SECONDS }
+  const token = await mintToken(embedded.jwtSecret, claims, Date.now())
+  const header = join(embedded.folder, `${tenant.slug}.header`)
+  await writeFile(header, `Authorization: Bearer ${token}\n`, { mode: 0o600 })
+  return { token, header }
+}
+
+/** For a POSIX shell. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

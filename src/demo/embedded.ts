@@ -1,0 +1,150 @@
+/**
+ * The demo's PostgreSQL: a cluster with the sample data in the user's cache folder, made at the first start and kept. A
+ * second demo at the same time gets a cluster of its own (a *slot*), so that neither waits for nor disturbs the other.
+ */
+import { randomBytes } from 'node:crypto'
+import { access, chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Binaries, locateBinaries } from './binaries.ts'
+import { createCluster } from './cluster.ts'
+import { EmbeddedError } from './error.ts'
+import { freeDataFolder } from './orphan.ts'
+import { runStatements } from './run-statements.ts'
+import { OWNER_ROLE, SAMPLE_VERSION, sampleStatements } from './sample.ts'
+import { DataFolderInUse, type Server, startServer } from './server.ts'
+
+export interface EmbeddedOptions {
+  /** Makes the data anew, what was changed in it is lost. */
+  readonly fresh: boolean
+  /** Data, and binaries if they must be copied, are kept below it (see folders.ts). */
+  readonly cache: string
+  print(line: string): void
+}
+
+export interface Embedded {
+  /** As the gateway's role: no superuser, no BYPASSRLS, owns nothing. */
+  readonly url: string
+  /** As superuser. */
+  readonly adminUrl: string
+  /** The same at every start of this slot, so tokens survive a restart. */
+  readonly jwtSecret: string
+  readonly folder: string
+  /** Resolves when the server has ended, also when nobody closed it. */
+  readonly ended: Promise<void>
+  close(): Promise<void>
+}
+
+const APP_ROLE = 'svc_app'
+const DATABASE = 'demo'
+/** Demos that one user may run at the same time. */
+const SLOTS_MAX = 8
+/** What a process that was killed while preparing left behind is removed after this. */
+const ABANDONED_AFTER_MS = 3_600_000
+const ASIDE = '.new-'
+
+interface Secrets {
+  readonly superuserPassword: string
+  readonly appPassword: string
+  readonly jwtSecret: string
+}
+
+export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const binaries = await locateBinaries(options.cache)
+  const base = join(options.cache, `postgresql-${binaries.major}-sample-${SAMPLE_VERSION}`)
+  await mkdir(base, { recursive: true, mode: 0o755 })
+  await removeAbandoned(base)
+
+  for (let slot = 1; slot <= SLOTS_MAX; slot++) {
+    const folder = join(base, String(slot))
+    if (!(await freeDataFolder(join(folder, 'data')))) continue
+    if (options.fresh) await rm(folder, { recursive: true, force: true })
+    if (!(await exists(folder))) {
+      options.print('Preparing PostgreSQL with sample data (once, some seconds) …')
+      await prepare(binaries, base, folder)
+    }
+    try {
+      return await start(binaries, folder)
+    } catch (error) {
+      // Another demo was faster; PostgreSQL's own lock decides.
+      if (!(error instanceof DataFolderInUse)) throw error
+    }
+  }
+  throw new EmbeddedError(`${SLOTS_MAX} demos of this user are running (${base}); stop one of them`)
+}
+
+/** Made aside and renamed: whatever is under its final name is complete, and of two at once one wins. */
+async function prepare(binaries: Binaries, base: string, folder: string): Promise<void> {
+  const aside = await mkdtemp(join(base, ASIDE))
+  try {
+    // The server's user must get through to the data; what is private has a mode of its own.
+    await chmod(aside, 0o755)
+    const secrets: Secrets = { superuserPassword: secret(), appPassword: secret(), jwtSecret: secret() }
+    await writeFile(join(aside, 'secrets.json'), JSON.stringify(secrets), { mode: 0o600 })
+    await createCluster(binaries, {
+      dataDirectory: join(aside, 'data'),
+      password: secrets.superuserPassword,
+      durable: true,
+    })
+    const server = await launch(binaries, aside)
+    try {
+      await runStatements(urlOf(server, 'postgres', secrets.superuserPassword, 'postgres'), [
+        `create role ${OWNER_ROLE} nologin`,
+        `create role ${APP_ROLE} login password '${secrets.appPassword}'`,
+        `create database ${DATABASE} owner ${OWNER_ROLE}`,
+      ])
+      await runStatements(urlOf(server, 'postgres', secrets.superuserPassword, DATABASE), sampleStatements(APP_ROLE))
+    } finally {
+      await server.stop('fast')
+    }
+    await rename(aside, folder)
+  } catch (error) {
+    await rm(aside, { recursive: true, force: true })
+    if (!(await exists(folder))) throw error
+  }
+}
+
+async function start(binaries: Binaries, folder: string): Promise<Embedded> {
+  const secrets = JSON.parse(await readFile(join(folder, 'secrets.json'), 'utf8')) as Secrets
+  const server = await launch(binaries, folder)
+  return {
+    url: urlOf(server, APP_ROLE, secrets.appPassword, DATABASE),
+    adminUrl: urlOf(server, 'postgres', secrets.superuserPassword, DATABASE),
+    jwtSecret: secrets.jwtSecret,
+    folder,
+    ended: server.ended,
+    close: () => server.stop('fast'),
+  }
+}
+
+function launch(binaries: Binaries, folder: string): Promise<Server> {
+  return startServer(binaries, {
+    dataDirectory: join(folder, 'data'),
+    logFile: join(folder, 'server.log'),
+    settings: { log_min_messages: 'warning' },
+  })
+}
+
+function urlOf({ host, port }: Server, role: string, password: string, database: string): string {
+  return `postgres://${role}:${password}@${host}:${port}/${database}`
+}
+
+async function removeAbandoned(base: string): Promise<void> {
+  for (const name of await readdir(base)) {
+    if (!name.startsWith(ASIDE)) continue
+    const path = join(base, name)
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }))
+    if (Date.now() - mtimeMs > ABANDONED_AFTER_MS) await rm(path, { recursive: true, force: true })
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** 256 bits in characters that need no escape in a URL or in SQL. */
+function secret(): string {
+  return randomBytes(32).toString('base64url')
+}

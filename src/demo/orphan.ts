@@ -1,0 +1,62 @@
+/**
+ * What a data folder's postmaster.pid stands for. The watcher stops the server when we die; should the watcher itself have
+ * been killed, the server goes on without anybody, and the next start finds it here.
+ */
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { EmbeddedError } from './error.ts'
+import { describeProcess } from './process.ts'
+import { WATCHER_MARK } from './watcher.ts'
+
+const STOP_TIMEOUT_MS = 20_000
+const POLL_MS = 50
+
+/** Makes a folder free if nobody uses it: false if a server that somebody watches runs in it. */
+export async function freeDataFolder(dataDirectory: string): Promise<boolean> {
+  const pid = await recordedPid(dataDirectory)
+  if (pid === null) return true
+  if (process.platform === 'win32') return !isAlive(pid)
+
+  const server = await describeProcess(pid)
+  if (server === null || !server.command.includes(dataDirectory)) {
+    // Left by a crash; the number may meanwhile be another program's, which PostgreSQL would take for a running server.
+    await rm(join(dataDirectory, 'postmaster.pid'), { force: true })
+    return true
+  }
+  const parent = await describeProcess(server.parent)
+  if (parent?.command.includes(WATCHER_MARK)) return false
+  await stopOrphan(pid, dataDirectory)
+  return true
+}
+
+async function stopOrphan(pid: number, dataDirectory: string): Promise<void> {
+  const deadline = Date.now() + STOP_TIMEOUT_MS
+  process.kill(pid, 'SIGINT')
+  while ((await describeProcess(pid)) !== null) {
+    if (Date.now() > deadline) {
+      throw new EmbeddedError(
+        `a PostgreSQL without owner (process ${pid}) in ${dataDirectory} does not stop; end it and try again`,
+      )
+    }
+    await delay(POLL_MS)
+  }
+}
+
+async function recordedPid(dataDirectory: string): Promise<number | null> {
+  try {
+    const pid = Number.parseInt(await readFile(join(dataDirectory, 'postmaster.pid'), 'utf8'), 10)
+    return pid > 1 ? pid : null
+  } catch {
+    return null
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

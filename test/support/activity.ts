@@ -1,0 +1,47 @@
+/** What the database is doing, seen by its superuser. */
+import pg from 'pg'
+
+export interface Activity {
+  /** The statements of others that run in this database at the moment. */
+  statements(): Promise<readonly { readonly query: string; readonly waits: string | null }[]>
+  /** Asks until a statement that matches runs. */
+  started(query: RegExp): Promise<void>
+  /** Asks until none that matches runs; resolves with how long that took. */
+  gone(query: RegExp): Promise<number>
+  /** Asks until the first column of the first row satisfies. */
+  until(sql: string, satisfies: (value: unknown) => boolean): Promise<void>
+  /** The first column of the first row. */
+  value(sql: string): Promise<unknown>
+  close(): Promise<void>
+}
+
+const STATEMENTS = `
+  select query, wait_event_type || ':' || wait_event as waits from pg_stat_activity
+  where datname = current_database() and state = 'active' and pid <> pg_backend_pid() and backend_type = 'client backend'`
+
+export async function watchActivity(adminUrl: string): Promise<Activity> {
+  const client = new pg.Client({ connectionString: adminUrl })
+  await client.connect()
+  const statements = async () => (await client.query(STATEMENTS)).rows
+  const matches = async (query: RegExp) => (await statements()).some(row => query.test(row.query))
+  const value = async (sql: string): Promise<unknown> => {
+    const { rows } = await client.query<unknown[]>({ text: sql, rowMode: 'array' })
+    return rows[0]?.[0]
+  }
+  return {
+    statements,
+    value,
+    async started(query) {
+      while (!(await matches(query)));
+    },
+    async gone(query) {
+      const began = performance.now()
+      while (await matches(query));
+      return performance.now() - began
+    },
+    async until(sql, satisfies) {
+      while (!satisfies(await value(sql)));
+    },
+    close: () => client.end(),
+  }
+}
