@@ -1,0 +1,7 @@
+/** `npm run build`: dist/ from src/, whether it is stale or not. */
+import { build, ensureInstalled, main } from './tree.js'
+
+await main(() => {
+  ensureInstalled()
+  build()
+})

