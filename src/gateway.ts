@@ -49,18 +49,23 @@ export class BootError extends Error {
 /** A backend that does not answer for this long after its statement should have timed out is taken for dead. */
 const ANSWER_GRACE_MS = 30_000
 
+/** Requests that were cut off at the end of `drain_timeout_ms` are still to be cancelled in the database. */
+const CANCEL_GRACE_MS = 1_000
+
 /** Waits for the database, however long it takes to come, and listens once it can answer. */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
   const log = createLog(config.logLevel)
   const emit = options.emit ?? log.emit
   const opened: (() => Promise<void> | void)[] = [() => log.flush()]
+  let closeBy = 0
   const closeAll = async () => {
+    closeBy = performance.now() + config.gateway.drainTimeoutMs
     for (const close of opened.splice(0).reverse()) await close()
   }
   try {
     report(identityFindings(config), config, emit)
     const pool = await openPool(config, emit)
-    opened.push(() => pool.close({ deadlineMs: config.gateway.drainTimeoutMs }))
+    opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
     report(await databaseFindings(query, config.gateway), config, emit)
     const catalog = await openCatalog(config, query, emit)

@@ -15,13 +15,6 @@ export interface PipelineParts {
   readonly health: Health
 }
 
-/** What became of a request, for the log. */
-export interface Handled {
-  readonly answer: Answer
-  readonly route: string
-  readonly tenantId: string
-}
-
 /** The request as far as it got: what is known of it when it fails. */
 export interface Progress {
   route: string

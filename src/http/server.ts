@@ -1,10 +1,12 @@
 /** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
-import type { ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
+import { onceGone, watchConnections } from './connections.ts'
 import type { Pipeline, Progress } from './pipeline.ts'
 import { createRequestIds } from './request-id.ts'
 import type { Answer, Incoming } from './types.ts'
@@ -33,7 +35,7 @@ export interface Server {
   close(): Promise<void>
 }
 
-const SECURITY_HEADERS = { 'X-Content-Type-Options': 'nosniff', 'X-Frame-Options': 'DENY' }
+const SECURITY_HEADERS = ['X-Content-Type-Options', 'nosniff', 'X-Frame-Options', 'DENY']
 
 const EXPOSED_HEADERS = ['X-Request-Id', 'X-Response-Time', 'X-Cache', 'Location', 'Retry-After']
 
@@ -48,12 +50,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     // Ours below: requests that meet a closing server get the envelope too.
     return503OnClosing: false,
+    // No route has a JSON schema; what would compile them takes most of Fastify's time to start.
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     frameworkErrors: (error, request, reply) => void fail(error, request, reply as FastifyReply),
     clientErrorHandler: refuseUnparsable,
   })
+  const connections = watchConnections(app.server)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  if (options.corsAllowedOrigins.length > 0) {
+  const hasCors = options.corsAllowedOrigins.length > 0
+  if (hasCors) {
     await app.register(cors, {
       origin: options.corsAllowedOrigins.includes('*') ? '*' : [...options.corsAllowedOrigins],
       methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
@@ -73,7 +79,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     let answer: Answer
     try {
       assertSmallBody(request)
-      if (draining)
+      // Health says itself that it is over.
+      if (draining && incoming.path !== '/health')
         throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again', {
           headers: { 'Retry-After': '1' },
         })
@@ -104,14 +111,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const response = reply.raw
     const durationMs = now() - started
     reply.hijack()
-    const headers: Record<string, string | number> = {
-      ...(reply.getHeaders() as Record<string, string>),
+    // A flat list of names and values: the form that Node sends without looking anything up.
+    const headers: OutgoingHttpHeader[] = [
       ...SECURITY_HEADERS,
-      ...answer.headers,
-      'X-Request-Id': incoming.requestId,
-      'X-Response-Time': `${Math.round(durationMs * 100) / 100}ms`,
-    }
-    if (draining) headers['Connection'] = 'close'
+      'X-Request-Id',
+      incoming.requestId,
+      'X-Response-Time',
+      `${Math.round(durationMs * 100) / 100}ms`,
+    ]
+    for (const name in answer.headers) headers.push(name, answer.headers[name] ?? '')
+    if (hasCors) for (const [name, value] of Object.entries(reply.getHeaders())) headers.push(name, value ?? '')
+    if (draining && connections.isLast(response)) headers.push('Connection', 'close')
     const done = () =>
       emit({
         kind: 'request',
@@ -124,10 +134,15 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       })
     if (answer.body !== null && !Buffer.isBuffer(answer.body)) {
       response.writeHead(answer.status, headers)
-      void sendStream(response, incoming.method === 'HEAD' ? null : answer.body).finally(done)
+      void sendStream(response, answer.body)
+        .catch(error => {
+          emit({ kind: 'request failed', requestId: incoming.requestId, error })
+          breakOff(response)
+        })
+        .finally(done)
       return
     }
-    if (answer.body !== null) headers['Content-Length'] = answer.body.length
+    if (answer.body !== null) headers.push('Content-Length', answer.body.length)
     response.writeHead(answer.status, headers)
     if (answer.body === null || incoming.method === 'HEAD') response.end()
     else endWith(response, answer.body)
@@ -155,6 +170,10 @@ function bodyTooLarge(): GatewayError {
   })
 }
 
+function noSchemas(): never {
+  throw new Error('no route of this server has a schema')
+}
+
 function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string): Incoming {
   const url = request.raw.url ?? '/'
   const mark = url.indexOf('?')
@@ -165,10 +184,7 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
     headers: request.headers,
     requestId,
     onAbort(listener) {
-      const response = reply.raw
-      response.once('close', () => {
-        if (!response.writableFinished) listener()
-      })
+      onceGone(reply.raw, listener)
     },
   }
 }
@@ -177,47 +193,53 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
 const ONE_WRITE_BYTES_MAX = 64 * 1024
 
 /**
- * Node writes headers and body at once only if the body is a string; a Buffer goes out beside the headers in a vectored write that costs half as
- * much again per request. Latin-1 maps each byte to one character and back, whatever the bytes mean.
+ * Node joins headers and body only if the body is a string; a Buffer goes out beside the headers, which costs more than this copy. Latin-1 maps each
+ * byte to one character and back, whatever the bytes mean.
  */
 function endWith(response: ServerResponse, body: Buffer): void {
   if (body.length > ONE_WRITE_BYTES_MAX) response.end(body)
   else response.end(body.toString('latin1'), 'latin1')
 }
 
-/** Writes as fast as the client reads. A source that fails ends the connection without the last chunk, so the client knows. */
-async function sendStream(response: ServerResponse, body: AsyncIterable<Buffer> | null): Promise<void> {
-  if (body === null) {
-    response.end()
-    return
+/** Writes as fast as the client reads, and stops when it has gone. */
+async function sendStream(response: ServerResponse, body: AsyncIterable<Buffer>): Promise<void> {
+  const { socket } = response.req
+  for await (const chunk of body) {
+    if (socket.destroyed) return
+    if (!response.write(chunk)) await drained(response)
   }
-  try {
-    for await (const chunk of body) {
-      if (response.destroyed) return
-      if (!response.write(chunk)) await drained(response)
-    }
-    response.end()
-  } catch {
-    response.socket?.destroySoon()
-  }
+  response.end()
 }
 
+/** A client that takes nothing of a stream for so long loses it. */
+const READER_IDLE_MS_MAX = 60_000
+
+/** Resolves as well when the client has gone. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise(resolve => {
+    const timer = setTimeout(() => response.req.socket.destroy(), READER_IDLE_MS_MAX)
     const settle = () => {
+      clearTimeout(timer)
       response.off('drain', settle)
-      response.off('close', settle)
+      forget()
       resolve()
     }
     response.once('drain', settle)
-    response.once('close', settle)
+    const forget = onceGone(response, settle)
   })
+}
+
+/** Ends the connection after what was written and without the last chunk, so the client knows that there should have been more. */
+function breakOff(response: ServerResponse): void {
+  const { socket } = response
+  if (socket !== null) socket.destroySoon()
+  // It waits behind others. What was written goes out as soon as it has the socket.
+  else response.once('socket', (own: Socket) => setImmediate(() => own.destroySoon()))
 }
 
 async function closeWithin(app: FastifyInstance, deadlineMs: number): Promise<void> {
   const cutOff = setTimeout(() => app.server.closeAllConnections(), deadlineMs)
   try {
-    app.server.closeIdleConnections()
     await app.close()
   } finally {
     clearTimeout(cutOff)
@@ -244,11 +266,7 @@ function fromFramework(error: unknown): unknown {
 }
 
 /** Bytes that are no HTTP request: there is no reply object for them, only the socket. */
-function refuseUnparsable(
-  this: FastifyInstance,
-  error: NodeJS.ErrnoException,
-  socket: import('node:net').Socket,
-): void {
+function refuseUnparsable(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
   const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'

@@ -52,7 +52,8 @@ function write(logger: Logger, event: Event): void {
       return
     case 'database':
     case 'catalogue':
-      logger.info({ ...event.detail }, `${event.kind}: ${event.event}`)
+      // What failed is tried again, or was: nobody need do anything, but somebody may want to know.
+      logger['error' in event.detail ? 'warn' : 'info'](printDetail(event.detail), `${event.kind}: ${event.event}`)
       return
     case 'listening':
       logger.info({ url: event.url }, event.kind)
@@ -73,6 +74,16 @@ function tenantHash(tenantId: string): string {
   const hash = createHash('sha256').update(tenantId).digest('hex').slice(0, 8)
   hashes.set(tenantId, hash)
   return hash
+}
+
+/** Names as in the other lines, durations without fractions of milliseconds, errors by what they say. */
+function printDetail(detail: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(detail).map(([name, value]) => [
+      name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+      typeof value === 'number' ? Math.round(value) : value instanceof Error ? causeOf(value) : value,
+    ]),
+  )
 }
 
 /** Ours: code and message, which were written for callers. Others: the stack. */

@@ -35,13 +35,11 @@ export function createCursorCodec(key: string): CursorCodec {
       .slice(0, DIGEST_CHARACTERS)
   return {
     encode(scope, values) {
-      const json = JSON.stringify([digestOf(scope, values), ...values])
-      const cursor = Buffer.from(json).toString('base64url')
+      const cursor = toBase64url([digestOf(scope, values), ...values])
       return cursor.length <= CURSOR_CHARACTERS_MAX ? cursor : null
     },
     decode(cursor) {
-      const parsed =
-        cursor.length <= CURSOR_CHARACTERS_MAX ? parseJson(Buffer.from(cursor, 'base64url').toString()) : null
+      const parsed = cursor.length <= CURSOR_CHARACTERS_MAX ? parseExactly(cursor) : null
       if (!Array.isArray(parsed) || parsed.length < 2 || !parsed.every(isText)) throw invalidCursor()
       const [digest, ...values] = parsed
       if (typeof digest !== 'string') throw invalidCursor()
@@ -53,12 +51,18 @@ export function createCursorCodec(key: string): CursorCodec {
   }
 }
 
-function parseJson(text: string): unknown {
+/** Null for what `encode` does not write: Buffer overlooks what is no base64url, and JSON white space, where we do not. */
+function parseExactly(cursor: string): unknown {
   try {
-    return JSON.parse(text)
+    const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    return toBase64url(parsed) === cursor ? parsed : null
   } catch {
     return null
   }
+}
+
+function toBase64url(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
 /** A NUL can only stand in a cursor that we did not make. */
@@ -92,7 +96,7 @@ export function afterCursor(keys: readonly CursorKey[]): Expression {
   )
   if (uniform && keys.length > 1) {
     const left = row(keys.map(key => key.order.expression))
-    const right = row(keys.map(key => valueOf(key)))
+    const right = row(keys.map(key => presentValue(key)))
     return compare(first.order.descending ? '<' : '>', left, right)
   }
   // The first key's bound is implied by the rest; written out, an index can begin there.
@@ -127,7 +131,7 @@ function sameKey({ order, value }: CursorKey): Expression {
   return value === null ? isNull(order.expression, 'plain') : compare('=', order.expression, value)
 }
 
-function valueOf(key: CursorKey): Expression {
+function presentValue(key: CursorKey): Expression {
   if (key.value === null) throw new Error('a NULL has no value to compare with')
   return key.value
 }

@@ -64,6 +64,11 @@ export async function respondStream(
 ): Promise<Answer> {
   incoming.onAbort(() => void batches.return?.())
   const first = await batches.next()
+  // Nobody will read the rows, and the connection would wait for somebody who does.
+  if (incoming.method === 'HEAD') {
+    await batches.return?.()
+    return { status: 200, headers: NDJSON_HEADERS, body: null }
+  }
   return { status: 200, headers: NDJSON_HEADERS, body: lines(first, batches, incoming.requestId) }
 }
 

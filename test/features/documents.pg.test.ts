@@ -53,7 +53,13 @@ describe.runIf(hasShell)('pasted into a shell', () => {
     const script = `set -euo pipefail\nget() { curl -sS -g -H "Authorization: Bearer $TOKEN" "$URL$1"; }\n${command}`
     const output = await shell(script, environment)
     if (answer !== undefined) expect(JSON.parse(output)).toEqual(pattern(answer))
-    else if (command.includes('stream=true')) expect(output.trimEnd().split('\n').map(row => JSON.parse(row))).toHaveLength(3)
+    else if (command.includes('stream=true'))
+      expect(
+        output
+          .trimEnd()
+          .split('\n')
+          .map(row => JSON.parse(row)),
+      ).toHaveLength(3)
     else {
       const answered = JSON.parse(output)
       expect(answered).not.toHaveProperty('error')

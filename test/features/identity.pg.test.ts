@@ -17,17 +17,27 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-async function told(gateway: TestGateway, claims: object | null, headers: Record<string, string> = {}): Promise<Record<string, string>> {
+async function told(
+  gateway: TestGateway,
+  claims: object | null,
+  headers: Record<string, string> = {},
+): Promise<Record<string, string>> {
   const reply = await bearer(gateway, claims === null ? null : sign(claims), headers)
   expect(reply.status, reply.text).toBe(200)
   return Object.fromEntries(reply.json.data.map(({ name, value }: { name: string; value: string }) => [name, value]))
 }
 
 function bearer(gateway: TestGateway, token: string | null, headers: Record<string, string> = {}): Promise<Reply> {
-  return gateway.get('/api/settings', { as: null, headers: token === null ? headers : { ...headers, Authorization: `Bearer ${token}` } })
+  return gateway.get('/api/settings', {
+    as: null,
+    headers: token === null ? headers : { ...headers, Authorization: `Bearer ${token}` },
+  })
 }
 
-function sign(payload: object | string, { alg = 'HS256', secret = SECRET }: { alg?: string; secret?: string } = {}): string {
+function sign(
+  payload: object | string,
+  { alg = 'HS256', secret = SECRET }: { alg?: string; secret?: string } = {},
+): string {
   const encode = (text: string) => Buffer.from(text).toString('base64url')
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
   const input = `${encode(JSON.stringify({ alg, typ: 'JWT' }))}.${encode(text)}`
@@ -45,7 +55,14 @@ describe('a token', () => {
   afterAll(() => gateway.close())
 
   test('becomes session settings, all of them, in a transaction that can only read and not for ever', async () => {
-    const claims = { tenant_id: 't1', user_id: 'u1', role: 'clerk', agent_id: 'a1', scope: 'orders:read orders:write', scopes: ['x:y'] }
+    const claims = {
+      tenant_id: 't1',
+      user_id: 'u1',
+      role: 'clerk',
+      agent_id: 'a1',
+      scope: 'orders:read orders:write',
+      scopes: ['x:y'],
+    }
     const settings = await told(gateway, claims)
     expect(settings).toEqual({
       'app.current_tenant_id': 't1',
@@ -76,7 +93,10 @@ describe('a token', () => {
   })
   test('an injected claim is a value and nothing else', async () => {
     const tenant = `t1', false), set_config('app.is_super_admin', 'true`
-    expect(await told(gateway, { tenant_id: tenant })).toMatchObject({ 'app.current_tenant_id': tenant, 'app.is_super_admin': 'false' })
+    expect(await told(gateway, { tenant_id: tenant })).toMatchObject({
+      'app.current_tenant_id': tenant,
+      'app.is_super_admin': 'false',
+    })
   })
   test.each<[string, () => string]>([
     ['signed by another secret', () => sign({ tenant_id: 't1' }, { secret: 'x'.repeat(40) })],
@@ -103,11 +123,14 @@ describe('a token', () => {
   test('within 30 s of leeway it counts', async () => {
     await told(gateway, { tenant_id: 't1', exp: now() - 20, nbf: now() + 20 })
   })
-  test.each([{}, { Authorization: 'Basic dTpw' }, { 'x-tenant-id': 't1' }])('none, or another scheme → 401: %j', async headers => {
-    const reply = await bearer(gateway, null, headers as Record<string, string>)
-    expect(reply.status).toBe(401)
-    expect(reply.headers.get('www-authenticate')).toContain('Bearer')
-  })
+  test.each([{}, { Authorization: 'Basic dTpw' }, { 'x-tenant-id': 't1' }])(
+    'none, or another scheme → 401: %j',
+    async headers => {
+      const reply = await bearer(gateway, null, headers as Record<string, string>)
+      expect(reply.status).toBe(401)
+      expect(reply.headers.get('www-authenticate')).toContain('Bearer')
+    },
+  )
   test('nothing of one caller is left for the next on the same connection', async () => {
     await told(gateway, { tenant_id: 't1', user_id: 'u1', role: 'clerk', agent_id: 'a1', scope: 'x:y' })
     expect(await told(gateway, {})).toMatchObject({
@@ -128,13 +151,20 @@ describe('require_auth = false', () => {
   })
   afterAll(() => gateway.close())
   test('no token is anonymous', async () => {
-    expect(await told(gateway, null)).toMatchObject({ 'app.current_role': 'anonymous', 'app.current_tenant_id': '', 'app.is_super_admin': 'false' })
+    expect(await told(gateway, null)).toMatchObject({
+      'app.current_role': 'anonymous',
+      'app.current_tenant_id': '',
+      'app.is_super_admin': 'false',
+    })
   })
   test('a bad token is still refused', async () => {
     expect((await bearer(gateway, sign({}, { secret: 'y'.repeat(40) }))).status).toBe(401)
   })
   test('development headers mean nothing without development mode', async () => {
-    expect(await told(gateway, null, { 'x-tenant-id': 't1', 'x-user-role': 'admin' })).toMatchObject({ 'app.current_tenant_id': '', 'app.current_role': 'anonymous' })
+    expect(await told(gateway, null, { 'x-tenant-id': 't1', 'x-user-role': 'admin' })).toMatchObject({
+      'app.current_tenant_id': '',
+      'app.current_role': 'anonymous',
+    })
   })
 })
 
@@ -145,20 +175,28 @@ describe('development mode', () => {
   })
   afterAll(() => gateway.close())
   test('headers stand for a token', async () => {
-    expect(await told(gateway, null, { 'x-tenant-id': 't1', 'x-user-id': 'u1', 'x-user-role': 'clerk' })).toMatchObject({
-      'app.current_tenant_id': 't1',
-      'app.current_user_id': 'u1',
-      'app.current_role': 'clerk',
-    })
+    expect(await told(gateway, null, { 'x-tenant-id': 't1', 'x-user-id': 'u1', 'x-user-role': 'clerk' })).toMatchObject(
+      {
+        'app.current_tenant_id': 't1',
+        'app.current_user_id': 'u1',
+        'app.current_role': 'clerk',
+      },
+    )
   })
   test('a token beats them, a bad one is not downgraded to them', async () => {
-    expect(await told(gateway, { tenant_id: 't2' }, { 'x-tenant-id': 't1' })).toMatchObject({ 'app.current_tenant_id': 't2' })
+    expect(await told(gateway, { tenant_id: 't2' }, { 'x-tenant-id': 't1' })).toMatchObject({
+      'app.current_tenant_id': 't2',
+    })
     expect((await bearer(gateway, 'x.y.z', { 'x-tenant-id': 't1' })).status).toBe(401)
   })
   test.each(['0.0.0.0:0', '[::]:0', '192.0.2.1:0', 'example.com:0'])('does not start on %s', async bind => {
-    await expect(testGateway(database.url, { environment: { SVC_DEV_MODE: '1', SVC_BIND: bind } })).rejects.toThrow(/loopback|127\.0\.0\.1/)
+    await expect(testGateway(database.url, { environment: { SVC_DEV_MODE: '1', SVC_BIND: bind } })).rejects.toThrow(
+      /loopback|127\.0\.0\.1/,
+    )
   })
   test('does not start without a secret', async () => {
-    await expect(testGateway(database.url, { environment: { SVC_DEV_MODE: '1', JWT_SECRET: '' } })).rejects.toThrow(/JWT_SECRET/)
+    await expect(testGateway(database.url, { environment: { SVC_DEV_MODE: '1', JWT_SECRET: '' } })).rejects.toThrow(
+      /JWT_SECRET/,
+    )
   })
 })

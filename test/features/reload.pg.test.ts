@@ -7,7 +7,10 @@ let database: TestDatabase
 let gateway: TestGateway
 beforeAll(async () => {
   database = await testDatabase()
-  await execute(database.adminUrl, `create table notes (id int primary key, body text); insert into notes values (1, 'one'); grant select on notes to app`)
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text); insert into notes values (1, 'one'); grant select on notes to app`,
+  )
   gateway = await testGateway(database.url, { toml: 'schema_poll_secs = 3600' })
 })
 afterAll(async () => {
@@ -20,7 +23,10 @@ async function until(path: string, status: number): Promise<void> {
 }
 
 test('NOTIFY svc_schema brings a new table', async () => {
-  await execute(database.adminUrl, `create table more (id int primary key); grant select on more to app; notify svc_schema`)
+  await execute(
+    database.adminUrl,
+    `create table more (id int primary key); grant select on more to app; notify svc_schema`,
+  )
   await until('/api/more', 200)
 })
 

@@ -19,13 +19,14 @@ const STATEMENTS = `
   select query, wait_event_type || ':' || wait_event as waits from pg_stat_activity
   where datname = current_database() and state = 'active' and pid <> pg_backend_pid() and backend_type = 'client backend'`
 
-export async function watchActivity(adminUrl: string): Promise<Activity> {
-  const client = new pg.Client({ connectionString: adminUrl })
-  await client.connect()
-  const statements = async () => (await client.query(STATEMENTS)).rows
+export function watchActivity(adminUrl: string): Activity {
+  const pool = new pg.Pool({ connectionString: adminUrl })
+  // The database may be dropped, or its server stopped, while a connection is idle.
+  pool.on('error', () => {})
+  const statements = async () => (await pool.query(STATEMENTS)).rows
   const matches = async (query: RegExp) => (await statements()).some(row => query.test(row.query))
   const value = async (sql: string): Promise<unknown> => {
-    const { rows } = await client.query<unknown[]>({ text: sql, rowMode: 'array' })
+    const { rows } = await pool.query<unknown[]>({ text: sql, rowMode: 'array' })
     return rows[0]?.[0]
   }
   return {
@@ -42,6 +43,6 @@ export async function watchActivity(adminUrl: string): Promise<Activity> {
     async until(sql, satisfies) {
       while (!satisfies(await value(sql)));
     },
-    close: () => client.end(),
+    close: () => pool.end(),
   }
 }

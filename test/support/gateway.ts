@@ -1,7 +1,7 @@
 /** A gateway for tests: the real one, in this process, on a socket of its own. */
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
@@ -53,6 +53,7 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
     },
     workingDirectory: tmpdir(),
   })
+  if (file !== undefined) await rm(dirname(file), { recursive: true })
   const gateway = await startGateway(config)
   const token = (claims: Partial<TokenRequest>) => mintToken(SECRET, { expiresInSeconds: 600, ...claims }, Date.now())
   return {

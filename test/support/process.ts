@@ -46,7 +46,7 @@ export function startSvc(argv: readonly string[], environment: Readonly<Record<s
   return { child, exited, said, says }
 }
 
-/** For `afterEach`: ends what a failed test left running. */
+/** Ends what a failed test left running. */
 export function killSvc(): void {
   for (const child of started) child.kill('SIGKILL')
   started.clear()

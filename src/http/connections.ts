@@ -1,0 +1,72 @@
+/**
+ * What Node does not tell of connections: which have something to finish, so that a server that closes cuts none of them short
+ * (specification 1.10), and that a client has gone whose answer had not come to its turn.
+ *
+ * Node's `closeIdleConnections` takes a connection for idle as soon as its answer was handed over, although a slow reader has only a part of it yet
+ * (https://nodejs.org/docs/latest-v20.x/api/http.html#serverclosecallback), and one whose answer ends later stays open until its keep-alive
+ * timeout. Both `server.close()` and Fastify call it, so it is replaced by one that knows.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export interface Connections {
+  /** No other request of the same connection has come after it, so the connection may end with its answer. */
+  isLast(response: ServerResponse): boolean
+}
+
+/** Watches every connection of `server`, which must not have any yet. */
+export function watchConnections(server: Server): Connections {
+  // Answers leave a connection in the order of its requests: when the last is finished, all are.
+  const lastOf = new Map<Socket, ServerResponse | null>()
+
+  server.on('connection', (socket: Socket) => {
+    lastOf.set(socket, null)
+    // Requests sent without waiting each listen for its end.
+    socket.setMaxListeners(0)
+    socket.once('close', () => lastOf.delete(socket))
+  })
+  // Before the one who answers, and may ask.
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    lastOf.set(request.socket, response)
+  })
+
+  function endWhenFinished(socket: Socket): void {
+    const last = lastOf.get(socket)
+    if (last === undefined) return
+    if (last === null || last.writableFinished) socket.destroySoon()
+    // A request may have come behind it meanwhile.
+    else last.once('close', () => endWhenFinished(socket))
+  }
+
+  server.closeIdleConnections = () => {
+    for (const socket of lastOf.keys()) endWhenFinished(socket)
+  }
+  return {
+    isLast: response => lastOf.get(response.req.socket) === response,
+  }
+}
+
+/**
+ * Calls back once, and never before it has returned, if the connection closes before the answer is finished. Returns what takes that back.
+ *
+ * Of several requests that a client sent without waiting, only the one being answered has a socket, and Node tells only that one.
+ */
+export function onceGone(response: ServerResponse, listener: () => void): () => void {
+  const { socket } = response.req
+  const waits = response.socket === null
+  const gone = () => {
+    if (waits) forget()
+    if (!response.writableFinished) listener()
+  }
+  const forget = () => {
+    response.off('close', gone)
+    if (waits) socket.off('close', gone)
+  }
+  if (socket.destroyed) {
+    process.nextTick(gone)
+    return forget
+  }
+  response.once('close', gone)
+  if (waits) socket.once('close', gone)
+  return forget
+}

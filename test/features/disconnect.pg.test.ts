@@ -1,0 +1,157 @@
+/** Decisions 3: "A client that goes away cancels its query in the database" – its own, and nobody else's. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Activity, watchActivity } from '../support/activity.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { openRaw } from '../support/raw-http.ts'
+
+/** A cancel request is sent within milliseconds; a busy machine may need longer. Left alone the statements run for a minute. */
+const AT_ONCE_MS = 1_000
+
+let database: TestDatabase
+let activity: Activity
+let gateway: TestGateway
+/** Has one connection to the database. */
+let single: TestGateway
+let token: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text not null);
+     insert into notes select n, 'note ' || n from generate_series(1, 100) n;
+     create table pages (id int primary key, note_id int not null references notes);
+     insert into pages values (1, 1);
+     -- As slow as can be, whichever way it is read.
+     create table swamps (id int primary key, note_id int references notes);
+     insert into swamps values (1, 1);
+     alter table swamps enable row level security;
+     create policy slow on swamps using (pg_sleep(60)::text = '');
+     create view naps with (security_invoker) as select id, pg_sleep(0.05)::text as slept from notes;
+     -- Its lock outlives the transaction: whoever ran this can be told afterwards.
+     create view traces with (security_invoker) as select id, pg_advisory_lock(4711)::text as mark from notes;
+     grant select on all tables in schema public to app`,
+  )
+  activity = watchActivity(database.adminUrl)
+  gateway = await testGateway(database.url, { toml: 'statement_timeout_ms = 60000' })
+  single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
+  token = await gateway.token({ tenantId: 't1' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await single.close()
+  await activity.close()
+  await database.drop()
+})
+
+describe('its query is gone at once', () => {
+  test.each([
+    ['a list', '/api/swamps'],
+    ['a list that embeds', '/api/notes?expand=nested:swamps&limit=1'],
+    ['one row', '/api/swamps/1'],
+    ['children', '/api/notes/1/swamps'],
+    ['a stream before its first row', '/api/swamps?stream=true'],
+  ])('%s', async (_, path) => {
+    const connection = await openRaw(gateway.url)
+    connection.send(path, token)
+    await activity.started(/\bswamps\b/)
+    connection.socket.destroy()
+    expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
+  })
+
+  test('also when it said good-bye in order', async () => {
+    const connection = await openRaw(gateway.url)
+    connection.send('/api/swamps', token)
+    await activity.started(/\bswamps\b/)
+    connection.socket.end()
+    expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
+  })
+
+  test('and those of all requests that it had sent without waiting', async () => {
+    const connection = await openRaw(gateway.url)
+    for (let i = 0; i < 12; i++) connection.send(`/api/swamps?limit=${i + 1}`, token)
+    await activity.started(/\bswamps\b/)
+    connection.socket.destroy()
+    expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
+    expect((await gateway.get('/api/notes/1')).status).toBe(200)
+    expect(await running()).toBe(0)
+  })
+
+  test('and it is not run at all if it was waiting for a connection', async () => {
+    const slow = await openRaw(single.url)
+    slow.send('/api/swamps', token)
+    await activity.started(/\bswamps\b/)
+    const waiting = await openRaw(single.url)
+    waiting.send('/api/notes/1', token)
+    waiting.send('/api/traces?limit=1', token)
+    waiting.socket.end()
+    await waiting.closed
+    slow.socket.destroy()
+    await activity.gone(/\bswamps\b/)
+    expect((await single.get('/api/notes/1')).status).toBe(200)
+    expect(
+      await activity.value(`select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711`),
+    ).toBe(0)
+    // The proof is one: run, it does leave a trace.
+    expect((await single.get('/api/traces?limit=1')).status).toBe(200)
+    expect(
+      await activity.value(`select count(*)::int from pg_locks where locktype = 'advisory' and objid = 4711`),
+    ).toBe(1)
+  })
+})
+
+describe('others', () => {
+  test('who wait for the same connection are answered as soon as it is gone', async () => {
+    const slow = await openRaw(single.url)
+    slow.send('/api/swamps', token)
+    await activity.started(/\bswamps\b/)
+    const answers = [7, 8, 9].map(id => single.get(`/api/notes/${id}`))
+    slow.socket.destroy()
+    const began = performance.now()
+    expect((await Promise.all(answers)).map(({ json }) => json.data)).toEqual([
+      { id: 7, body: 'note 7' },
+      { id: 8, body: 'note 8' },
+      { id: 9, body: 'note 9' },
+    ])
+    expect(performance.now() - began).toBeLessThan(AT_ONCE_MS)
+  })
+
+  test('on the same connection get their own answers, whoever goes away before, between and behind them', async () => {
+    let abandoned = 0
+    async function abandon(): Promise<void> {
+      const connection = await openRaw(single.url)
+      connection.send('/api/naps?limit=1', token)
+      await activity.started(/\bnaps\b/)
+      connection.socket.destroy()
+      abandoned++
+    }
+    async function read(worker: number): Promise<void> {
+      for (let i = 0; abandoned < 20; i++) {
+        const id = 1 + ((worker * 31 + i) % 100)
+        const { status, json } = await single.get(`/api/notes/${id}`)
+        expect([status, json]).toEqual([200, { data: { id, body: `note ${id}` } }])
+      }
+    }
+    async function abandonAll(): Promise<void> {
+      while (abandoned < 20) await abandon()
+    }
+    await Promise.all([abandonAll(), ...Array.from({ length: 8 }, (_, worker) => read(worker))])
+  })
+
+  test('are not disturbed by a client that leaves once it has its answer', async () => {
+    const slow = single.get('/api/naps?limit=10')
+    for (let i = 0; i < 5; i++) {
+      const connection = await openRaw(gateway.url)
+      connection.send('/api/notes/1', token)
+      await connection.until(/"note 1"/)
+      connection.socket.destroy()
+    }
+    expect((await slow).status).toBe(200)
+  })
+})
+
+/** How many statements on the swamps run. */
+async function running(): Promise<number> {
+  return (await activity.statements()).filter(({ query }) => /\bswamps\b/.test(query)).length
+}

@@ -1,0 +1,336 @@
+/**
+ * Decisions 3: "`stream=true`: `application/x-ndjson`, one row per line as PostgreSQL produces it, memory bounded whatever the size, back-pressure
+ * from the client to the database, `max_result_rows` applies. A failure after the first byte ends with a line `{"error": …}` and an aborted
+ * connection."
+ */
+import { once } from 'node:events'
+import { Agent } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Activity, watchActivity } from '../support/activity.ts'
+import { configFile, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase } from '../support/postgres.ts'
+import { killSvc, residentBytes, startSvc } from '../support/process.ts'
+import { ask, openRaw } from '../support/raw-http.ts'
+import { shopDatabase } from './shop.ts'
+
+const CAP = 1_500
+const ENDLESS_ROW_BYTES = 2_000
+/** Of the endless view, one in so many rows leaves a mark that others can see. */
+const MARK_EVERY = 1_000
+
+let database: TestDatabase
+let activity: Activity
+let gateway: TestGateway
+let token: string
+
+beforeAll(async () => {
+  database = await shopDatabase()
+  await execute(
+    database.adminUrl,
+    `create table numbers (id int primary key);
+     insert into numbers select n from generate_series(1, 2000) n;
+     -- A series in the select list is produced row by row; in FROM it would be gathered first.
+     create view slow with (security_invoker) as
+       select n as id, pg_sleep(0.01)::text as slept from (select generate_series(1, 1000000) as n) s;
+     create view stuck with (security_invoker) as
+       select n as id, case when n = 1001 then pg_sleep(60) end::text as slept from (select generate_series(1, 2000) as n) s;
+     create view broken with (security_invoker) as
+       select n as id, 1 / (1001 - n) as share from (select generate_series(1, 2000) as n) s;
+     create view broken_at_once with (security_invoker) as select 1 / (id - 1) as share from numbers;
+     -- Locks may be taken by a transaction that only reads, and are seen by others.
+     create view endless with (security_invoker) as
+       select n as id, repeat('x', ${ENDLESS_ROW_BYTES}) as filler,
+         case when n % ${MARK_EVERY} = 0 then pg_advisory_xact_lock_shared(n / ${MARK_EVERY}) end::text as mark
+       from (select generate_series(1, 120000) as n) s;
+     grant select on numbers, slow, stuck, broken, broken_at_once, endless to app`,
+  )
+  activity = watchActivity(database.adminUrl)
+  gateway = await testGateway(database.url, { toml: `max_result_rows = ${CAP}\nstatement_timeout_ms = 1000` })
+  token = await gateway.token({ tenantId: 't1' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await activity.close()
+  await database.drop()
+})
+
+function url(path: string): string {
+  return `${gateway.url}/api/${path}`
+}
+
+describe('an answer', () => {
+  test('is NDJSON: a row a line, each with its end, in chunks', async () => {
+    const reply = await gateway.get('/api/customers?stream=true&select=id,name&sort=-id')
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+    expect(reply.headers.get('transfer-encoding')).toBe('chunked')
+    expect(reply.headers.get('x-cache')).toBe('MISS')
+    expect(reply.headers.get('x-request-id')).toMatch(/./)
+    expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(reply.text).toBe('{"id":3,"name":"Cord"}\n{"id":2,"name":"Bolt"}\n{"id":1,"name":"Acme"}\n')
+  })
+
+  test('obeys filters, sort, select and expand, and row-level security', async () => {
+    const { text } = await gateway.get(
+      '/api/orders?stream=true&status=paid&total.gt=50&sort=-total&select=id&expand=customers,nested:order_items.products',
+    )
+    expect(
+      text
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line)),
+    ).toMatchObject([
+      { id: 2, customers: { name: 'Acme' }, order_items: [{ line: 1, products: { name: 'Red bicycle' } }] },
+      { id: 1, customers: { name: 'Acme' }, order_items: [{ line: 1 }, { line: 2, products: { name: 'Blue lamp' } }] },
+    ])
+  })
+
+  test('obeys search, distinct and offset', async () => {
+    expect((await gateway.get('/api/products?stream=true&search=bicycle&select=id&sort=id')).text).toBe(
+      '{"id":1}\n{"id":2}\n',
+    )
+    expect((await gateway.get('/api/orders?stream=true&distinct=status')).text).toBe(
+      '{"status":"draft"}\n{"status":"paid"}\n{"status":"shipped"}\n',
+    )
+    expect((await gateway.get('/api/numbers?stream=true&offset=1998&sort=id')).text).toBe('{"id":1999}\n{"id":2000}\n')
+  })
+
+  test('streams children of a parent that is there', async () => {
+    expect((await gateway.get('/api/orders/1/order_items?stream=true&select=line&sort=line')).text).toBe(
+      '{"line":1}\n{"line":2}\n',
+    )
+    const missing = await gateway.get('/api/orders/99/order_items?stream=true')
+    expect(missing.status).toBe(404)
+    expect(missing.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  })
+
+  test('stream=false is a list', async () => {
+    expect((await gateway.get('/api/labels?stream=false&select=id')).json).toMatchObject({ count: 2, limit: 50 })
+  })
+})
+
+describe('the number of rows', () => {
+  test.each([
+    ['without a limit is max_result_rows', '', CAP],
+    ['is the limit', '&limit=10', 10],
+    ['is max_result_rows when the limit is higher', '&limit=1900', CAP],
+    ['is none for limit=0', '&limit=0', 0],
+    ['is that of the filter where it is lower', '&id.gt=1990', 10],
+  ])('%s', async (_, query, count) => {
+    const asked = await ask(url(`numbers?stream=true${query}`), token)
+    expect(asked.response.statusCode).toBe(200)
+    expect((await asked.lines()).length).toBe(count)
+    expect(asked.complete).toBe(true)
+  })
+})
+
+test('the first rows arrive while PostgreSQL produces the others', async () => {
+  const asked = await ask(url('slow?stream=true'), token)
+  // With a hundredth of a second for each row, all of them would take longer than the statement may.
+  expect(await asked.line()).toBe('{"id":1,"slept":""}')
+  expect((await activity.statements()).some(({ query }) => /\bslow\b/.test(query))).toBe(true)
+  asked.abort()
+  await activity.gone(/\bslow\b/)
+})
+
+describe('HEAD', () => {
+  test('says what GET would, without rows, and holds no connection', async () => {
+    const single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 2000' })
+    const own = await single.token({ tenantId: 't1' })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      for (let i = 0; i < 3; i++) {
+        const { response, lines } = await ask(`${single.url}/api/numbers?stream=true`, own, { method: 'HEAD', agent })
+        expect(response.statusCode).toBe(200)
+        expect(response.headers['content-type']).toBe('application/x-ndjson; charset=utf-8')
+        expect(await lines()).toEqual([])
+      }
+      expect((await ask(`${single.url}/api/nowhere?stream=true`, own, { method: 'HEAD' })).response.statusCode).toBe(
+        404,
+      )
+    } finally {
+      agent.destroy()
+      await single.close()
+    }
+  })
+})
+
+describe('an error', () => {
+  test.each([
+    ['of the request', 'numbers?stream=true&select=nothing', 'PARSE_ERROR'],
+    ['of the first row', 'broken_at_once?stream=true&limit=1', 'QUERY_ERROR'],
+  ])('%s is an ordinary answer', async (_, path, code) => {
+    const reply = await gateway.get(`/api/${path}`)
+    expect(reply.status).toBe(400)
+    expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(reply.json.error.code).toBe(code)
+  })
+
+  test('in the middle is the last line, and the connection breaks off', async () => {
+    const asked = await ask(url('broken?stream=true'), token)
+    expect(asked.response.statusCode).toBe(200)
+    const lines = await asked.lines()
+    const rows = lines.slice(0, -1)
+    expect(rows[0]).toBe('{"id":1,"share":0}')
+    expect(rows.length).toBeGreaterThan(100)
+    expect(rows.length).toBeLessThan(1_001)
+    expect(JSON.parse(lines.at(-1) ?? '')).toEqual({
+      error: {
+        code: 'QUERY_ERROR',
+        message: 'division by zero',
+        status: 400,
+        request_id: asked.response.headers['x-request-id'],
+        details: { sqlstate: '22012', table: null, column: null, constraint: null },
+      },
+    })
+    expect(asked.complete).toBe(false)
+  })
+
+  test('of time in the middle is told in the same way', async () => {
+    const asked = await ask(url('stuck?stream=true'), token)
+    const lines = await asked.lines()
+    expect(lines[0]).toBe('{"id":1,"slept":null}')
+    expect(JSON.parse(lines.at(-1) ?? '').error).toMatchObject({ code: 'TIMEOUT', status: 408 })
+    expect(asked.complete).toBe(false)
+  })
+
+  test('breaks off only its own answer: others on the connection before it are whole', async () => {
+    const connection = await openRaw(gateway.url)
+    connection.send('/api/labels/1', token)
+    connection.send('/api/slow?limit=5&select=id', token)
+    connection.send('/api/broken?stream=true', token)
+    await connection.closed
+    const [one, list, stream] = connection.received().split(/(?=HTTP\/1\.1 )/)
+    expect(one).toContain('{"data":{"id":1,"tenant_id":"t1","name":"sport"}}')
+    expect(list).toContain('"count":5')
+    expect(stream).toContain('division by zero')
+    expect(stream).not.toMatch(/\r\n0\r\n\r\n$/)
+  })
+})
+
+describe('a client that goes away', () => {
+  test('while rows come frees the connection, and its query is gone from the database', async () => {
+    const single = await testGateway(database.url, { toml: 'max_connections = 1' })
+    const own = await single.token({ tenantId: 't1' })
+    const asked = await ask(`${single.url}/api/slow?stream=true`, own)
+    await asked.line()
+    asked.abort()
+    expect(await activity.gone(/\bslow\b/)).toBeLessThan(1_000)
+    expect((await single.get('/api/labels/1')).status).toBe(200)
+    await single.close()
+  })
+
+  test('before the first row does so too', async () => {
+    const connection = await openRaw(gateway.url)
+    connection.send('/api/stuck?stream=true&id=1001', token)
+    await activity.started(/\bstuck\b/)
+    connection.socket.destroy()
+    expect(await activity.gone(/\bstuck\b/)).toBeLessThan(500)
+  })
+
+  test('and whose stream had not come to its turn on the connection, does so too', async () => {
+    const connection = await openRaw(gateway.url)
+    connection.send('/api/slow?stream=true', token)
+    connection.send('/api/endless?stream=true', token)
+    await connection.until(/"id":1,/)
+    await activity.started(/\bendless\b/)
+    connection.socket.destroy()
+    expect(await activity.gone(/\bslow\b|\bendless\b/)).toBeLessThan(1_000)
+  })
+})
+
+test('a client that reads nothing for a minute loses its stream, and its connection', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const patient = await testGateway(database.url, { toml: 'max_result_rows = 0\nmax_connections = 1' })
+    const connection = await openRaw(patient.url)
+    connection.send('/api/endless?stream=true', await patient.token({ tenantId: 't1' }))
+    await connection.until(/"id":1,/)
+    connection.socket.pause()
+    await standsStill()
+    vi.advanceTimersByTime(60_000)
+    await activity.gone(/\bendless\b/)
+    expect((await patient.get('/api/labels/1')).status).toBe(200)
+    connection.socket.resume()
+    await connection.closed
+    expect(connection.received()).not.toMatch(/\r\n0\r\n\r\n$/)
+    await patient.close()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('with one connection, a stream makes others wait, and after acquire_timeout_ms they are told so', async () => {
+  const single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 200' })
+  const own = await single.token({ tenantId: 't1' })
+  const asked = await ask(`${single.url}/api/slow?stream=true`, own)
+  await asked.line()
+  for (const path of ['/api/labels', '/api/labels?stream=true']) {
+    const reply = await single.get(path)
+    expect(reply.status).toBe(503)
+    expect(reply.headers.get('retry-after')).toBe('1')
+    expect(reply.json.error.code).toBe('UNAVAILABLE')
+  }
+  // One that waits is served when the stream ends before its time is over.
+  const waiting = single.get('/api/labels')
+  asked.abort()
+  expect((await waiting).status).toBe(200)
+  await single.close()
+})
+
+describe('240 MB', () => {
+  afterEach(killSvc)
+
+  test('go to a client that pauses: the database waits, and memory stays where it was', async () => {
+    const svc = startSvc(['serve'], {
+      DATABASE_URL: database.url,
+      JWT_SECRET: SECRET,
+      SVC_BIND: '127.0.0.1:0',
+      SVC_CONFIG: await configFile('max_result_rows = 0'),
+    })
+    const base = await svc.says(/"url":"(http:\/\/[^"]+)"/)
+    const pid = svc.child.pid ?? 0
+    // The code that streams is loaded and compiled.
+    await (await ask(`${base}/api/endless?stream=true&limit=5000`, token)).lines()
+    const before = await residentBytes(pid)
+    let most = before
+
+    const { response } = await ask(`${base}/api/endless?stream=true`, token)
+    let bytes = 0
+    let nextPause = 20e6
+    for await (const chunk of response) {
+      bytes += chunk.length
+      if (bytes < nextPause) continue
+      nextPause += 100e6
+      most = Math.max(most, await residentBytes(pid))
+      if (bytes > 100e6) continue
+      const produced = await standsStill()
+      expect(produced * ENDLESS_ROW_BYTES).toBeGreaterThanOrEqual(20e6 - MARK_EVERY * ENDLESS_ROW_BYTES)
+      // Between the two lie the buffers of four sockets, and at most two batches.
+      expect(produced * ENDLESS_ROW_BYTES).toBeLessThan(60e6)
+      most = Math.max(most, await residentBytes(pid))
+    }
+    most = Math.max(most, await residentBytes(pid))
+    expect(response.complete).toBe(true)
+    expect(bytes).toBeGreaterThan(240e6)
+    expect(most - before).toBeLessThan(64e6)
+    svc.child.kill('SIGTERM')
+    await once(svc.child, 'exit')
+  })
+})
+
+const MARKS = `
+  select count(*) from pg_locks
+  where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`
+
+/** Resolves with the number of rows that the endless view has produced, once it produces no more for half a second. */
+async function standsStill(): Promise<number> {
+  const produced = async () => Number(await activity.value(MARKS))
+  let last = await produced()
+  for (let since = performance.now(); performance.now() - since < 500; ) {
+    const now = await produced()
+    if (now !== last) since = performance.now()
+    last = now
+  }
+  return last * MARK_EVERY
+}
