@@ -15,7 +15,7 @@ import { queryThrough } from '../src/catalog/query.ts'
 import { catalogStatement } from '../src/catalog/statement.ts'
 import { createPool } from '../src/postgres/pool.ts'
 import { parseUrl } from '../src/postgres/url.ts'
-import { createTemplate, locateTestBinaries, startTestServer } from '../test/support/server.ts'
+import { createTemplate, startTestServer } from '../test/support/server.ts'
 
 const TABLES = 5_000
 const ROUNDS = 7
@@ -31,7 +31,7 @@ const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
 await chmod(folder, 0o755)
 try {
   const template = join(folder, 'template')
-  await createTemplate(await locateTestBinaries(), template)
+  await createTemplate(template)
   const server = await startTestServer(template)
   try {
     await makeSchema(server.adminUrl)

@@ -1,0 +1,58 @@
+/** What the gateway really sends for a request, as PostgreSQL logs it: the reference runs the same statements, not similar ones. */
+import { stat } from 'node:fs/promises'
+import { type Database, readLog } from './database.ts'
+
+export interface Sent {
+  readonly text: string
+  readonly parameters: readonly (string | null)[]
+}
+
+/** Sessions that start while `start` runs log every statement; `request` then makes one request and the statements are returned. */
+export async function capture(database: Database, start: () => Promise<Capturing>): Promise<readonly Sent[]> {
+  const role = new URL(database.url).username
+  await database.admin(`alter role ${role} set log_statement = 'all'`)
+  try {
+    const gateway = await start()
+    try {
+      const { size } = await stat(database.logFile)
+      await gateway.request()
+      return requestIn(parseLog(await readLog(database, size)))
+    } finally {
+      await gateway.stop()
+    }
+  } finally {
+    await database.admin(`alter role ${role} reset log_statement`)
+  }
+}
+
+export interface Capturing {
+  request(): Promise<void>
+  stop(): Promise<void>
+}
+
+interface Logged extends Sent {
+  /** PostgreSQL's virtual transaction id: what stands before one Sync is one transaction. */
+  readonly transaction: string
+}
+
+/** The gateway talks to PostgreSQL by itself too (LISTEN, the catalogue); a request's transaction begins with its settings. */
+function requestIn(logged: readonly Logged[]): readonly Sent[] {
+  const settings = logged.find(({ text }) => text.includes('set_config('))
+  return logged.filter(({ transaction }) => transaction === settings?.transaction)
+}
+
+/** `… 3/17 LOG:  execute s1: SELECT …`, further lines indented by a tab, then `… 3/17 DETAIL:  Parameters: $1 = 'a', $2 = NULL`. */
+function parseLog(log: string): readonly Logged[] {
+  const logged: { transaction: string; text: string; parameters: (string | null)[] }[] = []
+  for (const entry of log.split(/\n(?!\t)/)) {
+    const [, transaction = '', kind, rest = ''] = /(\d+\/\d+) (LOG|DETAIL): {2}([\s\S]*)/.exec(entry) ?? []
+    const text = kind === 'LOG' ? /^execute [^:]+: ([\s\S]+)/.exec(rest)?.[1] : undefined
+    if (text !== undefined) logged.push({ transaction, text: text.replaceAll('\n\t', '\n'), parameters: [] })
+    if (kind !== 'DETAIL' || !/^parameters: /i.test(rest)) continue
+    const parameters = logged.findLast(earlier => earlier.transaction === transaction)?.parameters
+    for (const [, value = ''] of rest.matchAll(/\$\d+ = ('(?:[^']|'')*'|NULL)/g)) {
+      parameters?.push(value === 'NULL' ? null : value.slice(1, -1).replaceAll("''", "'"))
+    }
+  }
+  return logged
+}

@@ -1,0 +1,74 @@
+/** The lanes of benchmarks over HTTP: the gateway under wrk, and pgbench with the statements of the same request. */
+import type { Benchmark, Lane, Ratio } from './benchmark.ts'
+import { pgbench, type Random, writeScript } from './pgbench.ts'
+import { fetchOk, type World } from './world.ts'
+import { type Load, wrk } from './wrk.ts'
+
+/** The load of every figure that is a number of requests per second. */
+const CONNECTIONS = 32
+/** The best of them is the limit: with 1 nothing waits, with more the server's processes share the cores. */
+const PGBENCH_CLIENTS = [1, 4, 16] as const
+/** The code of a server becomes fast while it runs. */
+const WARM_UP_SECONDS = 2
+
+export const GATEWAY = 'gateway'
+export const PGBENCH: readonly string[] = PGBENCH_CLIENTS.map(pgbenchName)
+
+export interface Page {
+  readonly name: string
+  readonly title: string
+  /** With rows that the caller may see. */
+  readonly path: string
+  /** What the answer must contain: a benchmark of an empty list measures nothing. */
+  readonly contains: string
+}
+
+/** A list as benchmark: at least 0.6 of what PostgreSQL alone can do with the same statements. */
+export function pageBenchmark({ name, title, path, contains }: Page): Benchmark {
+  return {
+    name,
+    title,
+    tools: ['wrk', 'pgbench'],
+    checks: [throughput(GATEWAY, PGBENCH, 0.6)],
+    async prepare(world) {
+      const gateway = await world.gateway()
+      const body = await fetchOk(gateway.url + path, await world.headers())
+      if (!body.includes(contains)) throw new Error(`${path} does not answer with ${contains}: ${body.slice(0, 500)}`)
+      return [await httpLane(world, GATEWAY, gateway.url + path), ...(await pgbenchLanes(world, name, path, null))]
+    },
+  }
+}
+
+export function throughput(lane: string, references: readonly string[], target: number | null): Ratio {
+  return { kind: 'ratio', unit: '/s', lane, references, better: 'higher', target }
+}
+
+/** A lane under wrk, warmed up. */
+export async function httpLane(world: World, name: string, url: string, more: Partial<Load> = {}): Promise<Lane> {
+  const load = { url, headers: await world.headers(), connections: CONNECTIONS, ...more }
+  const run = (seconds: number) =>
+    wrk({ ...load, seconds }).catch(cause => {
+      throw new Error(`${name}: ${(cause as Error).message}`, { cause })
+    })
+  await run(WARM_UP_SECONDS)
+  return { name, measure: () => run(world.seconds) }
+}
+
+/** `random`: which value of the request becomes a random one. */
+export async function pgbenchLanes(
+  world: World,
+  name: string,
+  path: string,
+  random: Random | null,
+): Promise<readonly Lane[]> {
+  const { url } = await world.database()
+  const script = await writeScript(world.folder, name, await world.sent(path), random)
+  return PGBENCH_CLIENTS.map(clients => ({
+    name: pgbenchName(clients),
+    measure: () => pgbench(url, script, clients, world.seconds),
+  }))
+}
+
+function pgbenchName(clients: number): string {
+  return `pgbench -c ${clients}`
+}

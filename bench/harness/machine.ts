@@ -1,0 +1,32 @@
+/** Where and with what figures were measured; without it they mean nothing. */
+import { cpus, loadavg, release, totalmem, type } from 'node:os'
+import { runProgram } from './processes.ts'
+import { findTool, type Tool } from './tools.ts'
+
+export interface Machine {
+  readonly [property: string]: string
+}
+
+/** `postgres`: the version of the server, null when none was needed. */
+export async function describeMachine(postgres: string | null, tools: readonly Tool[]): Promise<Machine> {
+  const processors = cpus()
+  const versions = await Promise.all([...new Set(tools)].map(versionOf))
+  return {
+    CPU: `${processors[0]?.model.trim() ?? 'unknown'}, ${processors.length} cores`,
+    Memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    System: `${type()} ${release()}`,
+    Node: process.version,
+    ...(postgres === null ? {} : { PostgreSQL: `${postgres}, default settings, durable` }),
+    ...(versions.length === 0 ? {} : { Clients: versions.join(', ') }),
+    'Load before': `${loadavg()[0]?.toFixed(2)} (one-minute average of the system)`,
+    Date: new Date().toISOString().slice(0, 10),
+  }
+}
+
+async function versionOf(tool: Tool): Promise<string> {
+  const program = findTool(tool)
+  if (program === null) return `${tool} (absent)`
+  // wrk has no option that succeeds and says its version.
+  const { stdout, stderr } = await runProgram(program, [tool === 'wrk' ? '-v' : '--version'], {}, [0, 1])
+  return `${tool} ${/(\d+\.[\w.+-]+)/.exec(stdout + stderr)?.[1] ?? ''}`
+}

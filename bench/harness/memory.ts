@@ -1,0 +1,31 @@
+/** How much a process's memory grows while something happens. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+const SAMPLE_MS = 20
+const PAGE_BYTES = 4096
+
+export interface MemoryWatch {
+  /** Bytes: the most that was resident at any sample, less what was at the beginning. Ends the watch. */
+  stop(): number
+}
+
+export function watchMemory(pid: number): MemoryWatch {
+  const before = residentBytes(pid)
+  let most = before
+  const timer = setInterval(() => {
+    most = Math.max(most, residentBytes(pid))
+  }, SAMPLE_MS)
+  return {
+    stop() {
+      clearInterval(timer)
+      return most - before
+    },
+  }
+}
+
+/** Linux tells in a file; elsewhere `ps` knows. */
+function residentBytes(pid: number): number {
+  if (process.platform === 'linux') return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES
+  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024
+}

@@ -1,0 +1,77 @@
+/** The limit that a gateway is measured against: pgbench, sending the same prepared statements in one packet per transaction. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Figures } from './benchmark.ts'
+import type { Sent } from './capture.ts'
+import { runProgram } from './processes.ts'
+import { requireTool } from './tools.ts'
+
+export interface Script {
+  readonly file: string
+  /** `-D name=value`: texts cannot be written in a script. */
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** `random`: the parameter with this value becomes a random number of the range. */
+export interface Random {
+  readonly value: string
+  readonly first: number
+  readonly last: number
+}
+
+/**
+ * Each statement word for word as the gateway sent it, each of its parameters as a variable: in prepared mode pgbench
+ * makes parameters of them again.
+ */
+export async function writeScript(
+  folder: string,
+  name: string,
+  sent: readonly Sent[],
+  random: Random | null,
+): Promise<Script> {
+  const variables: Record<string, string> = {}
+  const statements = sent.map(({ text, parameters }, index) =>
+    text.replace(/\$(\d+)/g, (_, number: string) => {
+      const value = parameters[Number(number) - 1]
+      // An empty value cannot be given by -D, NULL not at all.
+      if (value === undefined || value === null || value === '') throw new Error(`$${number} of ${text} has no value`)
+      if (random !== null && index === sent.length - 1 && value === random.value) return ':id'
+      const variable = `s${index}p${number}`
+      variables[variable] = value
+      return `:${variable}`
+    }),
+  )
+  const lines = [
+    ...(random === null ? [] : [`\\set id random(${random.first}, ${random.last})`]),
+    '\\startpipeline',
+    // A line break within a statement is allowed; a semicolon ends it.
+    ...statements.map(statement => `${statement};`),
+    '\\endpipeline',
+    '',
+  ]
+  if (random !== null && !lines.join('\n').includes(':id'))
+    throw new Error(`no parameter has the value ${random.value}`)
+  const file = join(folder, `${name}.sql`)
+  await writeFile(file, lines.join('\n'))
+  return { file, variables }
+}
+
+/** Transactions per second and the mean time of one. */
+export async function pgbench(databaseUrl: string, script: Script, clients: number, seconds: number): Promise<Figures> {
+  const { hostname, port, username, password, pathname } = new URL(databaseUrl)
+  const variables = Object.entries(script.variables).flatMap(([name, value]) => ['-D', `${name}=${value}`])
+  const { stdout } = await runProgram(
+    requireTool('pgbench'),
+    [
+      ...['-h', hostname, '-p', port, '-U', username, '-n', '-M', 'prepared'],
+      ...['-c', String(clients), '-T', String(seconds), '-f', script.file],
+      ...variables,
+      pathname.slice(1),
+    ],
+    { PGPASSWORD: password },
+  )
+  const tps = Number(/tps = ([\d.]+) \(without initial/.exec(stdout)?.[1])
+  const failed = Number(/number of failed transactions: (\d+)/.exec(stdout)?.[1] ?? 0)
+  if (!(tps > 0) || failed > 0) throw new Error(`pgbench failed:\n${stdout}`)
+  return { '/s': tps, ms: (clients * 1e3) / tps }
+}

@@ -1,0 +1,125 @@
+/** Child processes of a run: started, watched until they answer, and ended with it. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+export interface Service {
+  readonly url: string
+  readonly pid: number
+  /** SIGTERM, and waits for the end. */
+  stop(): Promise<void>
+}
+
+export interface ServiceOptions {
+  readonly name: string
+  /** Arguments of `node`. */
+  readonly args: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  readonly port: number
+  /** Asked until it answers 200. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Where standard output and error go. */
+  readonly logFile: string
+}
+
+const START_TIMEOUT_MS = 20_000
+const STOP_TIMEOUT_MS = 15_000
+/** Often enough to time a start with, seldom enough not to slow it down. */
+const POLL_MS = 4
+const LOG_QUOTED_MAX = 2_000
+
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+/** Nothing of our own environment reaches the process but where to find programs: NODE_OPTIONS and PG* would change what is measured. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const log = openSync(options.logFile, 'a')
+  const child = spawn(process.execPath, options.args, {
+    env: { PATH: process.env.PATH, ...options.environment },
+    stdio: ['ignore', log, log],
+  })
+  closeSync(log)
+  running.add(child)
+  let over = false
+  let stopping = false
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    over = true
+    running.delete(child)
+    if (!stopping)
+      process.stderr.write(`${options.name} (process ${child.pid}) has ended: ${signal ?? `exit ${code}`}\n`)
+  })
+  const url = `http://127.0.0.1:${options.port}`
+  const deadline = Date.now() + START_TIMEOUT_MS
+  while (!(await answers(url + options.path, options.headers ?? {}))) {
+    if (over || Date.now() > deadline) {
+      child.kill('SIGKILL')
+      throw new Error(
+        `${options.name} did not start (${options.logFile}):\n${readFileSync(options.logFile, 'utf8').slice(-LOG_QUOTED_MAX)}`,
+      )
+    }
+    await delay(POLL_MS)
+  }
+  return {
+    url,
+    pid: child.pid ?? 0,
+    async stop() {
+      stopping = true
+      const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+      child.kill('SIGTERM')
+      await ended
+      clearTimeout(force)
+    },
+  }
+}
+
+function answers(url: string, headers: Readonly<Record<string, string>>): Promise<boolean> {
+  return new Promise(resolve => {
+    const request = get(url, { agent: false, headers }, response => {
+      response.resume()
+      response.once('close', () => resolve(response.statusCode === 200))
+    })
+    request.once('error', () => resolve(false))
+  })
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no free TCP port on 127.0.0.1')
+  return address.port
+}
+
+export interface Output {
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program to its end; its failure, an exit code that is not `expected`, is thrown with what it said. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  expected: readonly number[] = [0],
+): Promise<Output> {
+  const ran = promisify(execFile)(program, args, {
+    env: { PATH: process.env.PATH, LC_ALL: 'C', ...environment },
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return ran.catch(({ stdout, stderr, message, code }) => {
+    if (expected.includes(code)) return { stdout, stderr }
+    throw new Error(
+      `${program} failed: ${[message.split('\n')[0], stderr, stdout].join('\n').slice(0, LOG_QUOTED_MAX)}`,
+    )
+  })
+}

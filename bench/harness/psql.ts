@@ -1,0 +1,27 @@
+/** `COPY … TO STDOUT` through psql, thrown away: as fast as rows come out of PostgreSQL. */
+import type { Sent } from './capture.ts'
+import { runProgram } from './processes.ts'
+import { requireTool } from './tools.ts'
+
+/** Seconds of the copy alone, under the settings of a request: starting psql and connecting are not counted. */
+export async function copyRows(databaseUrl: string, settings: Sent, query: string): Promise<number> {
+  const { hostname, port, username, password, pathname } = new URL(databaseUrl)
+  const { stdout } = await runProgram(
+    requireTool('psql'),
+    [
+      ...['-X', '-v', 'ON_ERROR_STOP=1', '-h', hostname, '-p', port, '-U', username, '-d', pathname.slice(1)],
+      ...['-c', 'begin', '-c', withValues(settings), '-c', '\\timing on', '-c', `\\copy (${query}) to /dev/null`],
+    ],
+    { PGPASSWORD: password },
+  )
+  const ms = Number(/^Time: ([\d.]+) ms/m.exec(stdout)?.[1])
+  if (!(ms > 0)) throw new Error(`psql said what nobody understands:\n${stdout}`)
+  return ms / 1000
+}
+
+function withValues({ text, parameters }: Sent): string {
+  return text.replace(
+    /\$(\d+)/g,
+    (_, number: string) => `'${(parameters[Number(number) - 1] ?? '').replaceAll("'", "''")}'`,
+  )
+}

@@ -1,0 +1,48 @@
+/** Where a process spent its time, from what `node --cpu-prof` wrote. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+interface Profile {
+  readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[]
+  readonly samples: readonly number[]
+  readonly timeDeltas: readonly number[]
+}
+
+interface Frame {
+  readonly functionName: string
+  readonly url: string
+  readonly lineNumber: number
+}
+
+const LINES = 40
+
+/** The functions of each profile in the folder, by the time spent in them alone. */
+export function printSelfTimes(folder: string): string {
+  const files = readdirSync(folder).filter(name => name.endsWith('.cpuprofile'))
+  return files
+    .map(name => `${join(folder, name)}\n${describe(JSON.parse(readFileSync(join(folder, name), 'utf8')) as Profile)}`)
+    .join('\n\n')
+}
+
+function describe({ nodes, samples, timeDeltas }: Profile): string {
+  const frames = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]))
+  const times = new Map<string, number>()
+  for (const [index, id] of samples.entries()) {
+    const name = frames.get(id) ?? '?'
+    times.set(name, (times.get(name) ?? 0) + (timeDeltas[index] ?? 0))
+  }
+  const busy = [...times].filter(([name]) => name !== '(idle)')
+  const total = busy.reduce((sum, [, micros]) => sum + micros, 0)
+  const lines = busy
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, LINES)
+    .map(([name, micros]) => `${((100 * micros) / total).toFixed(1).padStart(6)} %  ${name}`)
+  const idle = times.get('(idle)') ?? 0
+  return [`${(total / 1e6).toFixed(1)} s busy, ${(idle / 1e6).toFixed(1)} s idle`, ...lines].join('\n')
+}
+
+/** Functions of our own by their place below `dist/`, of packages by theirs below `node_modules/`. */
+function nameOf({ functionName, url, lineNumber }: Frame): string {
+  const place = url.replace(/^.*\/(?=dist\/|node_modules\/)/, '')
+  return place === '' ? functionName : `${functionName || '(anonymous)'}  ${place}:${lineNumber + 1}`
+}

@@ -1,0 +1,185 @@
+/** What benchmarks share: one database, one caller, gateways and other servers as processes of their own. */
+import { writeFile } from 'node:fs/promises'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { mintToken } from '../../src/identity/mint.ts'
+import { capture, type Sent } from './capture.ts'
+import { assertIsolated, type Database, ensureStreamTable, startDatabase, TENANT } from './database.ts'
+import { freePort, type Service, startService } from './processes.ts'
+
+export interface World {
+  /** How long one measurement under load takes. */
+  readonly seconds: number
+  /** For files of this run. */
+  readonly folder: string
+  database(): Promise<Database>
+  /** Of every request: the caller's token. */
+  headers(): Promise<Readonly<Record<string, string>>>
+  /** One for all benchmarks that need nothing special, so that it is as warm and as mixed as a real one. */
+  gateway(): Promise<Service>
+  startGateway(options?: GatewayOptions): Promise<Service>
+  /** A server of `references/`. */
+  startReference(name: string): Promise<Service>
+  /** The statements of one request, settings first. */
+  sent(path: string): Promise<readonly Sent[]>
+  close(): Promise<void>
+}
+
+export interface GatewayOptions {
+  readonly logLevel?: 'warn' | 'info'
+  /** Lines of `[gateway]` in `svc.toml`. */
+  readonly settings?: readonly string[]
+  /** Answers 200 as soon as the gateway is up. */
+  readonly path?: string
+  /** Where `--cpu-prof` writes when the gateway ends. */
+  readonly profileFolder?: string | undefined
+}
+
+export interface WorldOptions {
+  readonly seconds: number
+  readonly folder: string
+  /** Profiles of the shared gateway go here; null: none is made. */
+  readonly profileFolder: string | null
+  print(line: string): void
+}
+
+/** Of the gateway and of every other server. */
+export const CONNECTIONS_MAX = 10
+const SECRET = 'only-for-benchmarks-on-this-machine'
+const TOKEN_SECONDS = 24 * 3600
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+export function createWorld(options: WorldOptions): World {
+  const services: Service[] = []
+  let opened: Database | null = null
+  const database = once(async () => {
+    opened = await startDatabase(options.print)
+    await ensureStreamTable(opened, options.print)
+    await assertIsolated(opened)
+    return opened
+  })
+  const headers = once(async () => ({ Authorization: `Bearer ${await token()}` }))
+  let numbered = 0
+
+  async function start(
+    name: string,
+    args: readonly string[],
+    more: Partial<Parameters<typeof startService>[0]>,
+  ): Promise<Service> {
+    numbered += 1
+    const service = await startService({
+      name,
+      args,
+      port: await freePort(),
+      path: '/health',
+      logFile: join(options.folder, `${numbered}-${name}.log`),
+      environment: {},
+      ...more,
+    })
+    services.push(service)
+    return service
+  }
+
+  async function startGateway({
+    logLevel = 'warn',
+    settings = [],
+    path = '/health',
+    profileFolder,
+  }: GatewayOptions = {}) {
+    const port = await freePort()
+    const file = join(options.folder, `svc-${port}.toml`)
+    const lines = [
+      'rate_limit_rate = 0',
+      'tenant_max_concurrent = 0',
+      `max_connections = ${CONNECTIONS_MAX}`,
+      ...settings,
+    ]
+    await writeFile(file, `[gateway]\n${lines.join('\n')}\n`)
+    const profile = profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`]
+    return start('gateway', [...profile, MAIN, 'serve', '--config', file], {
+      port,
+      path,
+      headers: await headers(),
+      environment: {
+        DATABASE_URL: (await database()).url,
+        JWT_SECRET: SECRET,
+        SVC_BIND: `127.0.0.1:${port}`,
+        SVC_LOG_LEVEL: logLevel,
+      },
+    })
+  }
+
+  return {
+    seconds: options.seconds,
+    folder: options.folder,
+    database,
+    headers,
+    gateway: once(() => startGateway({ profileFolder: options.profileFolder ?? undefined })),
+    startGateway,
+    async startReference(name) {
+      const port = await freePort()
+      const environment = {
+        DATABASE_URL: (await database()).url,
+        JWT_SECRET: SECRET,
+        PORT: String(port),
+        CONNECTIONS_MAX: String(CONNECTIONS_MAX),
+        NODE_ENV: 'production',
+      }
+      const script = fileURLToPath(new URL(`../references/${name}.js`, import.meta.url))
+      return start(name, [script], { port, environment })
+    },
+    async sent(path) {
+      const ask = await headers()
+      const sent = await capture(await database(), async () => {
+        const gateway = await startGateway()
+        return { request: async () => void (await fetchOk(gateway.url + path, ask)), stop: gateway.stop }
+      })
+      if (sent.length < 2)
+        throw new Error(`${path} made PostgreSQL log ${sent.length} statements; expected the settings and a query`)
+      return sent
+    },
+    async close() {
+      await Promise.all(services.map(service => service.stop()))
+      await opened?.close()
+    },
+  }
+}
+
+/** The body of an answer, which must be 200. */
+export function fetchOk(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false, headers }, response => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk
+      })
+      response.once('error', reject)
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve(body)
+        else reject(new Error(`${url} answered ${response.statusCode}: ${body.slice(0, 500)}`))
+      })
+    }).once('error', reject)
+  })
+}
+
+/** Every claim has a value: pgbench cannot be given empty ones. */
+function token(): Promise<string> {
+  const claims = {
+    tenantId: TENANT.id,
+    userId: TENANT.userId,
+    agentId: 'agent-1',
+    role: 'clerk',
+    scopes: ['orders:read'],
+  }
+  return mintToken(SECRET, { ...claims, expiresInSeconds: TOKEN_SECONDS }, Date.now())
+}
+
+/** Runs at the first call; every call gets that result. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null
+  return () => {
+    made ??= make()
+    return made
+  }
+}

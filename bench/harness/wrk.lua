@@ -1,0 +1,34 @@
+-- Requests for random rows, and a summary that a program can read.
+-- Arguments: first id, last id. With none, the URL's own path is requested.
+
+local PREPARED = 4096
+local threads = 0
+local requests = {}
+local at = 0
+
+function setup(thread)
+  threads = threads + 1
+  thread:set('number', threads)
+end
+
+function init(args)
+  local first, last = tonumber(args[1]), tonumber(args[2])
+  math.randomseed(os.time() * 64 + number)
+  -- Written once, so that the generator's own work stays small.
+  for i = 1, PREPARED do
+    local path = wrk.path
+    if first then path = path .. math.random(first, last) end
+    requests[i] = wrk.format(nil, path)
+  end
+end
+
+function request()
+  at = at % PREPARED + 1
+  return requests[at]
+end
+
+function done(summary, latency)
+  local e = summary.errors
+  print(string.format('RESULT %d %d %d', summary.requests, summary.duration, latency:percentile(99)))
+  print(string.format('FAILED connect %d, read %d, write %d, status %d, timeout %d', e.connect, e.read, e.write, e.status, e.timeout))
+end

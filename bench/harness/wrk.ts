@@ -1,0 +1,40 @@
+/** HTTP load by wrk. */
+import { fileURLToPath } from 'node:url'
+import type { Figures } from './benchmark.ts'
+import { runProgram } from './processes.ts'
+import { requireTool } from './tools.ts'
+
+export interface Load {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly connections: number
+  readonly seconds: number
+  /** Appended to the URL: a random number of this range, both ends included. */
+  readonly ids?: { readonly first: number; readonly last: number } | undefined
+}
+
+const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url))
+
+/** One thread: with two cores, a second one takes more from the server than it adds. */
+const THREADS = 1
+
+/** Requests per second, and the mean and 99th percentile of the time to answer. A failed request fails the measurement. */
+export async function wrk(load: Load): Promise<Figures> {
+  const headers = Object.entries(load.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+  const ids = load.ids === undefined ? [] : [String(load.ids.first), String(load.ids.last)]
+  const { stdout } = await runProgram(requireTool('wrk'), [
+    ...['-t', String(THREADS), '-c', String(load.connections), '-d', `${load.seconds}s`, '-s', SCRIPT],
+    ...headers,
+    load.url,
+    '--',
+    ...ids,
+  ])
+  const [, requests, micros, p99] = (/RESULT (\d+) (\d+) (\d+)/.exec(stdout) ?? []).map(Number)
+  const failed = /FAILED (.+)/.exec(stdout)?.[1]
+  if (requests === undefined || micros === undefined || p99 === undefined || failed === undefined) {
+    throw new Error(`wrk said what nobody understands:\n${stdout}`)
+  }
+  if (requests === 0 || /[1-9]/.test(failed))
+    throw new Error(`of ${requests} requests to ${load.url} some failed: ${failed}`)
+  return { '/s': requests / (micros / 1e6), ms: (load.connections * micros) / 1e3 / requests, 'p99 ms': p99 / 1e3 }
+}

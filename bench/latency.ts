@@ -1,0 +1,30 @@
+/** One client that asks, waits, and asks again: what the gateway adds to each answer. */
+import type { Benchmark } from './harness/benchmark.ts'
+import { GATEWAY, httpLane, pgbenchLanes } from './harness/lanes.ts'
+import { orderIds } from './harness/orders.ts'
+
+const ALONE = 'pgbench -c 1'
+/** What an HTTP answer takes without any database: nothing with HTTP before it can do better than this and pgbench together. */
+const HELLO = 'Fastify, hello world'
+
+export const latency: Benchmark = {
+  name: 'latency',
+  title: 'Get by id, one client: mean time to answer',
+  tools: ['wrk', 'pgbench'],
+  checks: [
+    { kind: 'ratio', unit: 'ms', lane: GATEWAY, references: [ALONE], better: 'lower', target: 1.7 },
+    { kind: 'ratio', unit: 'ms', lane: HELLO, references: [ALONE], better: 'lower', target: null },
+  ],
+  async prepare(world) {
+    const ids = await orderIds(world)
+    const path = '/api/orders/'
+    const gateway = await world.gateway()
+    const hello = await world.startReference('fastify-hello')
+    const pgbench = await pgbenchLanes(world, 'latency', path + ids.first, { ...ids, value: String(ids.first) })
+    return [
+      await httpLane(world, GATEWAY, gateway.url + path, { ids, connections: 1 }),
+      await httpLane(world, HELLO, `${hello.url}/hello`, { connections: 1 }),
+      ...pgbench.filter(({ name }) => name === ALONE),
+    ]
+  },
+}

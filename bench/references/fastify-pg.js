@@ -1,0 +1,36 @@
+/** What one writes by hand: Fastify, `pg`, and the caller's settings in a transaction of four statements. */
+import fastify from 'fastify'
+import pg from 'pg'
+import { identify } from './identify.js'
+
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: Number(process.env.CONNECTIONS_MAX) })
+
+const SETTINGS = {
+  name: 'settings',
+  text: `select set_config('app.current_tenant_id', $1, true), set_config('app.current_user_id', $2, true),
+    set_config('app.current_agent_id', $3, true), set_config('app.is_super_admin', $4, true)`,
+}
+const ORDER = { name: 'order', text: 'select * from orders where id = $1' }
+
+const app = fastify()
+app.get('/health', async () => ({ ok: true }))
+app.get('/api/orders/:id', async (request, reply) => {
+  const claims = await identify(request.headers.authorization)
+  const client = await pool.connect()
+  let row
+  try {
+    await client.query('BEGIN READ ONLY')
+    await client.query({ ...SETTINGS, values: [claims.tenant_id, claims.user_id, claims.agent_id, 'false'] })
+    row = (await client.query({ ...ORDER, values: [request.params.id] })).rows[0]
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK')
+    throw error
+  } finally {
+    client.release()
+  }
+  if (row === undefined) return reply.code(404).send({ error: 'not found' })
+  return { data: row }
+})
+await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) })
+process.once('SIGTERM', () => process.exit(0))

@@ -1,0 +1,114 @@
+/** `npm run bench`: measures what claims to be fast against a reference in the same run. README.md says how to read it. */
+import { spawnSync } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { expand } from './expand.ts'
+import { getById } from './get-by-id.ts'
+import type { Benchmark } from './harness/benchmark.ts'
+import { judge } from './harness/judge.ts'
+import { describeMachine } from './harness/machine.ts'
+import { printMarkdown, printTable } from './harness/report.ts'
+import { runRounds } from './harness/rounds.ts'
+import { printSelfTimes } from './harness/self-time.ts'
+import { missing } from './harness/tools.ts'
+import { createWorld } from './harness/world.ts'
+import { largeCatalog } from './large-catalog.ts'
+import { latency } from './latency.ts'
+import { list } from './list.ts'
+import { ndjson } from './ndjson.ts'
+import { nestedExpand } from './nested-expand.ts'
+import { start } from './start.ts'
+
+const BENCHMARKS: readonly Benchmark[] = [getById, latency, list, expand, nestedExpand, ndjson, start, largeCatalog]
+const ROUNDS = 5
+const SECONDS = 3
+const RESULTS = fileURLToPath(new URL('RESULTS.md', import.meta.url))
+const BUILD = fileURLToPath(new URL('../scripts/build.js', import.meta.url))
+
+interface Request {
+  readonly benchmarks: readonly Benchmark[]
+  readonly rounds: number
+  readonly seconds: number
+  readonly profileFolder: string | null
+  readonly build: boolean
+}
+
+function parseRequest(argv: readonly string[]): Request {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string', default: String(ROUNDS) },
+      seconds: { type: 'string', default: String(SECONDS) },
+      profile: { type: 'string' },
+      'no-build': { type: 'boolean', default: false },
+    },
+  })
+  const unknown = positionals.filter(name => !BENCHMARKS.some(benchmark => benchmark.name === name))
+  if (unknown.length > 0) {
+    throw new Error(`no benchmark ${unknown.join(', ')}; there are ${BENCHMARKS.map(({ name }) => name).join(', ')}`)
+  }
+  return {
+    benchmarks: BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
+    rounds: wholeNumber('rounds', values.rounds),
+    seconds: wholeNumber('seconds', values.seconds),
+    profileFolder: values.profile === undefined ? null : resolve(values.profile),
+    build: !values['no-build'],
+  }
+}
+
+function wholeNumber(option: string, text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new Error(`--${option} ${text} is not a whole number from 1 to 9999`)
+  return Number(text)
+}
+
+async function run(request: Request): Promise<void> {
+  const tools = request.benchmarks.flatMap(benchmark => benchmark.tools)
+  const absent = missing(tools)
+  if (absent !== '') throw new Error(`${absent}\nOr name benchmarks that need less: npm run bench -- start catalog`)
+  if (request.build) build()
+  if (request.profileFolder !== null) await mkdir(request.profileFolder, { recursive: true })
+
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
+  const world = createWorld({ ...request, folder, print })
+  try {
+    const machine = await describeMachine((await world.database()).version, tools)
+    const measured = await runRounds(request.benchmarks, world, { rounds: request.rounds, print })
+    const verdicts = measured.flatMap(judge)
+    print(`\n${printTable(verdicts)}`)
+    if (request.benchmarks.length < BENCHMARKS.length) {
+      print('\nNot all benchmarks: bench/RESULTS.md stays as it is.')
+    } else {
+      const command = `npm run bench -- --rounds ${request.rounds} --seconds ${request.seconds}`
+      await writeFile(RESULTS, printMarkdown({ command, machine, verdicts, measured }))
+      print(`\nWritten to ${RESULTS}`)
+    }
+  } finally {
+    await world.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+  // Written when the gateway has ended.
+  if (request.profileFolder !== null) print(`\n${printSelfTimes(request.profileFolder)}`)
+}
+
+/** What is measured is what the sources say. */
+function build(): void {
+  const { status } = spawnSync(process.execPath, [BUILD], { stdio: 'inherit' })
+  if (status !== 0) throw new Error('the build failed')
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+// The handlers of `exit` end every process that was started.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
+try {
+  await run(parseRequest(process.argv.slice(2)))
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
