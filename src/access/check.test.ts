@@ -10,6 +10,8 @@ import {
   field,
   get,
   inSet,
+  isDistinct,
+  isNull,
   jsonStep,
   like,
   nest,
@@ -22,10 +24,17 @@ import {
 import { printSql } from '../language/print.ts'
 import { checkRead } from './check.ts'
 
+const status = { ...baseType('status'), schema: 'public', kind: 'enum' as const }
+
 const catalog = catalogOf(
   tableOf('orders', {
     id: 'int8',
-    status: { ...baseType('status'), schema: 'public', kind: 'enum' },
+    status,
+    state: domainOver('state', status),
+    place: { ...baseType('address'), schema: 'public', kind: 'composite' },
+    raw: 'json',
+    raws: arrayOf(domainOver('raw', baseType('json'))),
+    spot: 'point',
     total: domainOver('money', baseType('numeric')),
     tags: arrayOf(baseType('text')),
     marks: arrayOf(domainOver('mark', baseType('int4'))),
@@ -131,6 +140,9 @@ describe('parameters take the type of the column they meet', () => {
     ['on the left', compare('<', position(1), column('id')), '$1::int8 < t.id'],
     ['enum', compare('=', column('status'), position(1)), 't.status = $1::public.status'],
     ['domain', compare('>', column('total'), position(1)), 't.total > $1::numeric'],
+    ['domain over an enum', compare('=', column('state'), position(1)), 't.state::public.status = $1::public.status'],
+    ['two of them', compare('=', column('state'), column('state')), 't.state::public.status = t.state::public.status'],
+    ['list for one', inSet(column('state'), position(1)), 't.state::public.status = ANY($1::public.status[])'],
     ['array', compare('@>', column('tags'), position(1)), 't.tags @> $1::text[]'],
     ['array of a domain', compare('@>', column('marks'), position(1)), 't.marks @> $1::public.mark[]'],
     ['"char"', compare('=', column('flag'), position(1)), 't.flag = $1::pg_catalog.char'],
@@ -138,6 +150,8 @@ describe('parameters take the type of the column they meet', () => {
     ['negated list', inSet(column('id'), position(1), 'negated'), 't.id <> ALL($1::int8[])'],
     ['pattern on text', like('like', column('note'), position(1)), 't.note LIKE $1::text'],
     ['pattern on what is no text', like('ilike', column('id'), position(1)), 't.id::text ILIKE $1::text'],
+    ['regular expression on text', compare('regex', column('note'), position(1)), 't.note ~ $1::text'],
+    ['regular expression on what is no text', compare('~*', column('id'), position(1)), 't.id::text ~* $1::text'],
     [
       'path as text',
       compare('=', jsonStep('->>', column('meta'), cast(position(1), 'text')), position(2)),
@@ -163,6 +177,11 @@ describe('parameters take the type of the column they meet', () => {
       compare('@@', column('words'), position(1)),
       `t.words @@ websearch_to_tsquery('english'::regconfig, $1::text)`,
     ],
+    [
+      'search in JSON',
+      compare('@@', column('meta'), position(1)),
+      `to_tsvector('english'::regconfig, t.meta) @@ websearch_to_tsquery('english'::regconfig, $1::text)`,
+    ],
   ])('%s', (_, where, expected) => {
     expect(condition(where)).toBe(expected)
   })
@@ -179,6 +198,70 @@ describe('parameters take the type of the column they meet', () => {
     expect(() => condition(compare('=', jsonStep('->>', column('note'), text('a')), position(1)))).toThrow(
       'column "note" is text, and -> and ->> lead into json and jsonb only',
     )
+  })
+})
+
+test('a row of nothing but NULLs is not NULL', () => {
+  expect(condition(isNull(column('place')))).toBe('t.place IS NOT DISTINCT FROM NULL')
+  expect(condition(isNull(column('place'), 'negated'))).toBe('t.place IS DISTINCT FROM NULL')
+  expect(condition(isNull(column('note')))).toBe('t.note IS NULL')
+})
+
+describe('what a type cannot do is refused by name', () => {
+  const path = (operator: '->' | '->>') => jsonStep(operator, column('raw'), cast(position(1), 'text'))
+  test.each<[string, Expression, string]>([
+    [
+      'json',
+      compare('=', column('raw'), position(1)),
+      'column "raw" is json, whose values cannot be compared; use a text in it: raw->>key',
+    ],
+    [
+      'json from json',
+      compare('<>', path('->'), position(2)),
+      'the path into column "raw" is json, whose values cannot be compared',
+    ],
+    [
+      'array of json',
+      isDistinct(column('raws'), position(1)),
+      'column "raws" is _raw, whose values cannot be compared; use another column',
+    ],
+    ['point', inSet(column('spot'), position(1)), 'column "spot" is point, whose values cannot be compared'],
+    [
+      'text',
+      compare('@>', column('note'), position(1)),
+      'column "note" is text, and contains, contained and overlaps compare arrays',
+    ],
+    [
+      'number',
+      compare('&&', column('total'), position(1)),
+      'column "total" is money, and contains, contained and overlaps',
+    ],
+    [
+      'enum',
+      compare('<@', column('state'), position(1)),
+      'column "state" is state, and contains, contained and overlaps',
+    ],
+    ['text from json', compare('@>', path('->>'), position(2)), 'the path into column "raw" is text, and contains'],
+    [
+      'words in a number',
+      compare('@@', column('id'), position(1)),
+      'column "id" is int8, and fts searches text, JSON and tsvector',
+    ],
+    ['words in an array', compare('@@', column('tags'), position(1)), 'column "tags" is _text, and fts searches'],
+  ])('%s', (_, where, message) => {
+    expect(() => condition(where)).toThrow(message)
+  })
+  test.each<[string, Expression]>([
+    ['json', column('raw')],
+    ['json from json', path('->')],
+    ['array of json', column('raws')],
+    ['point', column('spot')],
+  ])('sort by %s', (_, expression) => {
+    expect(() => sql(get({ table: orders, orderBy: [order(expression)] }))).toThrow('whose values have no order')
+  })
+  test('text in json has all of it', () => {
+    expect(condition(compare('>', path('->>'), position(2)))).toBe('t.raw ->> $1::text > $2::text')
+    expect(sql(get({ table: orders, orderBy: [order(path('->>'))] }))).toMatch(/ORDER BY orders.raw ->> \$1::text$/)
   })
 })
 

@@ -8,23 +8,38 @@
 import type { Catalog, Column, DataType, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type {
+  Comparison,
   Count,
   Exists,
   Expression,
   Field,
   Get,
   In,
+  Is,
   Nest,
   Order,
   Parameter,
+  PatternMatch,
   SubQuery,
   TableName,
 } from '../language/ast.ts'
-import { call, cast, column as columnReference, compare, field, text } from '../language/build.ts'
+import { call, cast, column as columnReference, compare, field, literal, text } from '../language/build.ts'
 import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
 import { unreachable } from '../unreachable.ts'
 import { readableColumns } from './columns.ts'
-import { castTo, isJson, isText, typeNameOf } from './types.ts'
+import {
+  comparable,
+  isJsonValue,
+  refuseIncomparable,
+  refuseScalar,
+  refuseUnordered,
+  refuseUnsearchable,
+  type Typed,
+  UNKNOWN,
+  untyped,
+} from './typed.ts'
+import { baseOf, castTo, isJson, isText, typeNameOf } from './types.ts'
 
 declare const checked: unique symbol
 
@@ -66,15 +81,6 @@ interface Scope {
   readonly alias: string
   readonly table: Table
   readonly outer: Scope | null
-}
-
-/** What an expression has been found to be. */
-interface Typed {
-  readonly expression: Expression
-  /** Null: not known, and then left to PostgreSQL. */
-  readonly type: DataType | null
-  readonly typeName: string | null
-  readonly column: string | null
 }
 
 class Checker {
@@ -195,19 +201,15 @@ class Checker {
       case 'negate':
         return untyped({ ...expression, operand: inner(expression.operand) })
       case 'comparison':
-        return untyped(
-          expression.operator === '@@'
-            ? this.#textSearch(expression.left, expression.right, scope)
-            : this.#pair(expression, scope),
-        )
+        return untyped(this.#comparison(expression, scope))
       case 'distinct from':
-        return untyped(this.#pair(expression, scope))
+        return untyped(this.#pair(expression, scope, refuseIncomparable))
       case 'pattern':
         return untyped(this.#pattern(expression, scope))
       case 'is':
-        return untyped({ ...expression, operand: inner(expression.operand) })
+        return untyped(this.#is(expression, scope))
       case 'between': {
-        const operand = this.#typed(expression.operand, scope)
+        const operand = comparable(this.#typed(expression.operand, scope))
         const low = this.#meet(expression.low, operand, scope)
         const high = this.#meet(expression.high, operand, scope)
         return untyped({ ...expression, operand: operand.expression, low, high })
@@ -243,6 +245,7 @@ class Checker {
         return untyped({
           ...expression,
           operand: this.#optional(expression.operand, scope),
+          // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
           whens: expression.whens.map(({ when, then }) => ({ when: inner(when), then: inner(then) })),
           else: this.#optional(expression.else, scope),
         })
@@ -254,23 +257,60 @@ class Checker {
     }
   }
 
+  #comparison(expression: Comparison, scope: Scope): Expression {
+    const { operator, left, right } = expression
+    switch (operator) {
+      case '@@':
+        return this.#textSearch(left, right, scope)
+      case 'regex':
+      case '~*': {
+        const { operand, pattern } = this.#textual(left, right, scope)
+        return { ...expression, left: operand, right: pattern }
+      }
+      case '@>':
+      case '<@':
+      case '&&':
+        return this.#pair(expression, scope, refuseScalar)
+      default:
+        return this.#pair(expression, scope, refuseIncomparable)
+    }
+  }
+
+  /**
+   * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (manual, 9.2, `IS NULL`): JSON shows the
+   * difference, and a cursor that did not make it would stand still.
+   */
+  #is(expression: Is, scope: Scope): Expression {
+    const operand = this.#typed(expression.operand, scope)
+    const isRow = operand.type !== null && baseOf(operand.type).kind === 'composite'
+    if (expression.what !== 'null' || !isRow) return { ...expression, operand: operand.expression }
+    const { span, negated } = expression
+    return { kind: 'distinct from', negated: !negated, left: operand.expression, right: literal('null', ''), span }
+  }
+
   /** A comparison: whichever side is a parameter takes the other's type, row by row. */
-  #pair<T extends { readonly left: Expression; readonly right: Expression }>(expression: T, scope: Scope): T {
+  #pair<T extends { readonly left: Expression; readonly right: Expression }>(
+    expression: T,
+    scope: Scope,
+    refuse: (operand: Typed) => void,
+  ): T {
     const { left, right } = expression
     if (left.kind === 'row' && right.kind === 'row') {
-      const lefts = left.items.map(item => this.#typed(item, scope))
+      const lefts = left.items.map(item => comparable(this.#typed(item, scope)))
       const items = right.items.map((item, index) => this.#meet(item, lefts[index] ?? UNKNOWN, scope))
       return { ...expression, left: { ...left, items: lefts.map(item => item.expression) }, right: { ...right, items } }
     }
-    const typed = this.#typed(left, scope)
+    const typed = comparable(this.#typed(left, scope))
+    refuse(typed)
     if (!isParameter(left)) return { ...expression, left: typed.expression, right: this.#meet(right, typed, scope) }
-    const other = this.#typed(right, scope)
+    const other = comparable(this.#typed(right, scope))
+    refuse(other)
     return { ...expression, left: this.#meet(left, other, scope), right: other.expression }
   }
 
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
   #meet(expression: Expression, other: Typed, scope: Scope): Expression {
-    if (!isParameter(expression)) return this.#expression(expression, scope)
+    if (!isParameter(expression)) return comparable(this.#typed(expression, scope)).expression
     if (other.type !== null) {
       this.#use(expression, {
         typeName: other.typeName ?? other.type.name,
@@ -287,18 +327,23 @@ class Checker {
     return expression
   }
 
+  #pattern(expression: PatternMatch, scope: Scope): Expression {
+    return { ...expression, ...this.#textual(expression.operand, expression.pattern, scope) }
+  }
+
   /** Patterns are text whatever they are compared with; what is no text is compared by its text form. */
-  #pattern(expression: Extract<Expression, { kind: 'pattern' }>, scope: Scope): Expression {
-    const operand = this.#typed(expression.operand, scope)
+  #textual(left: Expression, right: Expression, scope: Scope): Pick<PatternMatch, 'operand' | 'pattern'> {
+    const typed = this.#typed(left, scope)
+    const plain = typed.type === null ? !isJsonValue(typed) : isText(typed.type)
     return {
-      ...expression,
-      operand: operand.type === null || isText(operand.type) ? operand.expression : cast(operand.expression, 'text'),
-      pattern: this.#meet(expression.pattern, { ...operand, type: null, typeName: 'text' }, scope),
+      operand: plain ? typed.expression : cast(typed.expression, 'text'),
+      pattern: this.#meet(right, { ...typed, type: null, typeName: 'text' }, scope),
     }
   }
 
   #in(expression: In, scope: Scope): Expression {
-    const operand = this.#typed(expression.operand, scope)
+    const operand = comparable(this.#typed(expression.operand, scope))
+    refuseIncomparable(operand)
     const { set } = expression
     if (set.kind === 'subquery') return { ...expression, operand: operand.expression, set: this.#subquery(set, scope) }
     if (set.kind === 'in values') {
@@ -360,8 +405,10 @@ class Checker {
     const document = this.#typed(left, scope)
     const language = cast(text(this.#context.searchLanguage), 'regconfig')
     const words = this.#meet(right, { ...UNKNOWN, typeName: 'text', column: document.column }, scope)
-    const isVector = document.type?.name === 'tsvector'
-    const filled = isVector ? document.expression : call('coalesce', [document.expression, text('')])
+    refuseUnsearchable(document)
+    const isVector = document.type !== null && baseOf(document.type).name === 'tsvector'
+    const filled =
+      isVector || isJsonValue(document) ? document.expression : call('coalesce', [document.expression, text('')])
     return compare(
       'matches',
       isVector ? filled : call('to_tsvector', [language, filled]),
@@ -370,7 +417,11 @@ class Checker {
   }
 
   #orders(orders: readonly Order[], scope: Scope): readonly Order[] {
-    return orders.map(item => ({ ...item, expression: this.#expression(item.expression, scope) }))
+    return orders.map(item => {
+      const typed = this.#typed(item.expression, scope)
+      refuseUnordered(typed)
+      return { ...item, expression: typed.expression }
+    })
   }
 
   #count(count: Count | null, what: string): Count | null {
@@ -388,12 +439,6 @@ class Checker {
 /** What no door can make yet is not let through half-checked. */
 function uncheckable(): GatewayError {
   return new GatewayError('FORBIDDEN', 'only reads of one table and what is nested in it can be checked')
-}
-
-const UNKNOWN: Typed = { expression: columnReference('?'), type: null, typeName: null, column: null }
-
-function untyped(expression: Expression): Typed {
-  return { expression, type: null, typeName: null, column: null }
 }
 
 function typedColumn(scope: Scope, column: Column): Typed {
@@ -440,7 +485,7 @@ function refuseNameClash(fields: readonly Field[], nests: readonly Nest[]): void
 export function unknownTable(catalog: Catalog, name: string): GatewayError {
   const near = nearest(name, catalog.tables.keys())
   const hint = near === null ? 'GET /api/_schema lists the tables' : `did you mean "${near}"?`
-  return new GatewayError('NOT_FOUND', `there is no table "${name}"; ${hint}`)
+  return new GatewayError('NOT_FOUND', `there is no table "${shorten(name)}"; ${hint}`)
 }
 
 function unknownColumn(name: string, scope: Scope): GatewayError {
@@ -449,5 +494,5 @@ function unknownColumn(name: string, scope: Scope): GatewayError {
     readableColumns(scope.table).map(column => column.name),
   )
   const hint = near === null ? '' : `; did you mean "${near}"?`
-  return new GatewayError('PARSE_ERROR', `table "${scope.table.resource}" has no column "${name}"${hint}`)
+  return new GatewayError('PARSE_ERROR', `table "${scope.table.resource}" has no column "${shorten(name)}"${hint}`)
 }

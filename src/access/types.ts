@@ -53,6 +53,65 @@ export function isJson(type: DataType): boolean {
   return name === 'json' || name === 'jsonb'
 }
 
+/** What `fts` can search: text, JSON by the texts in it, and what has been made a tsvector already. */
+export function isDocument(type: DataType): boolean {
+  return isText(type) || isJson(type) || baseOf(type).name === 'tsvector'
+}
+
+/**
+ * The operators of enums take `anyenum`, which a domain over an enum does not match, as it would match `anyarray` or `anyrange`
+ * (manual, 36.2.5): it has not even `=`, until it is cast.
+ */
+export function isEnumDomain(type: DataType): boolean {
+  return type.kind === 'domain' && baseOf(type).kind === 'enum'
+}
+
+/** PostgreSQL's own types without a default B-tree operator class (`pg_opclass`): nothing is sorted or made distinct by them. */
+const UNORDERED: ReadonlySet<string> = new Set([
+  'aclitem',
+  'box',
+  'cid',
+  'circle',
+  'json',
+  'jsonpath',
+  'line',
+  'lseg',
+  'path',
+  'pg_snapshot',
+  'point',
+  'polygon',
+  'refcursor',
+  'txid_snapshot',
+  'xid',
+  'xml',
+])
+
+/** Those of them that have no `=` either. */
+const INCOMPARABLE: ReadonlySet<string> = new Set(['json', 'jsonpath', 'point', 'polygon', 'refcursor', 'xml'])
+
+/** False where PostgreSQL is known to refuse; types that it did not come with are left to it. */
+export function isOrdered(type: DataType): boolean {
+  return !isAmong(UNORDERED, type)
+}
+
+/** As `isOrdered`, for `=` and its kin. */
+export function isComparable(type: DataType): boolean {
+  return !isAmong(INCOMPARABLE, type)
+}
+
+/** An array or domain is as its elements or base are. */
+function isAmong(names: ReadonlySet<string>, type: DataType): boolean {
+  const base = baseOf(type)
+  if (base.kind === 'array' && base.of !== null) return isAmong(names, base.of)
+  return base.schema === 'pg_catalog' && names.has(base.name)
+}
+
+/** Numbers, text, dates, booleans, enums: they contain nothing, so `@>`, `<@` and `&&` mean nothing to them. */
+export function isScalar(type: DataType): boolean {
+  const base = baseOf(type)
+  return base.kind === 'enum' || (base.kind === 'base' && 'NSDBT'.includes(base.category))
+}
+
 /** The types that `search` looks into when it is given no columns (decisions 3). */
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'citext'])
 

@@ -3,8 +3,8 @@ import type { ParameterUse } from '../access/check.ts'
 import { baseOf } from '../access/types.ts'
 import { GatewayError } from '../errors.ts'
 import type { BoundStatement, Statement } from '../run/statement.ts'
+import { shorten } from '../shorten.ts'
 import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './list-values.ts'
-import { shorten } from './query-string.ts'
 
 export function bindValues(statement: Statement, values: readonly string[]): BoundStatement {
   return {

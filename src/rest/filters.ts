@@ -6,11 +6,12 @@
 import { GatewayError } from '../errors.ts'
 import type { ComparisonOperator, Expression } from '../language/ast.ts'
 import { and, compare, inSet, isDistinct, isNull, like, not, or } from '../language/build.ts'
+import { shorten } from '../shorten.ts'
 import { unreachable } from '../unreachable.ts'
 import { type ColumnPath, parseColumnPath, pathExpression } from './column-path.ts'
 import { parseListItems, toArrayLiteral } from './list-values.ts'
 import { OPERAND_OF, type Operator, ORDERED, operatorNamed } from './operators.ts'
-import { type QueryParameter, shorten } from './query-string.ts'
+import type { QueryParameter } from './query-string.ts'
 import type { Shape } from './shape.ts'
 
 export interface FilterLimits {

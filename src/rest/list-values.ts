@@ -39,9 +39,12 @@ export function toArrayLiteral(items: readonly string[]): string {
   return `{${items.map(item => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
 }
 
-/** The operand of `contains` and its kin on an array column: `{a,b}` as it is, `(a,b)` as a list, else one element. */
+/** What PostgreSQL writes as an array: `{a,b}`, or `[0:1]={a,b}` where its elements do not count from 1 (manual, 8.15.6). */
+const ARRAY_LITERAL = /^(?:(?:\[[+-]?\d+:[+-]?\d+\])+=)?\{.*\}$/s
+
+/** The operand of `contains` and its kin on an array column: an array as it is, `(a,b)` as a list, else one element. */
 export function toArrayOperand(text: string, fail: (message: string) => never): string {
-  if (text.startsWith('{') && text.endsWith('}')) return text
+  if (ARRAY_LITERAL.test(text)) return text
   if (text.startsWith('(') && text.endsWith(')')) return toArrayLiteral(parseListItems(text, fail))
   return toArrayLiteral([text])
 }

@@ -5,7 +5,7 @@
  *   name = '"' { character | '""' } '"' | { character that is not one of the stops }
  */
 import { GatewayError } from '../errors.ts'
-import { shorten } from './query-string.ts'
+import { shorten } from '../shorten.ts'
 
 /** Names are cut from the text by a cursor that knows what it reads, for its errors. */
 export class NameReader {
@@ -74,13 +74,15 @@ export class NameReader {
   }
 }
 
-/** `a,b,"c,d"` → its names. */
+/** `a,b,"c,d"` → its names, each once. */
 export function parseNameList(text: string, parameter: string): readonly string[] {
   const reader = new NameReader(text, parameter)
-  const names: string[] = []
+  const names = new Set<string>()
   do {
-    names.push(reader.name([',']))
+    const name = reader.name([','])
+    if (names.has(name)) reader.fail(`has "${shorten(name)}" twice`)
+    names.add(name)
   } while (reader.take(','))
   if (!reader.done) reader.fail('goes on after a name', 'separate names with a comma')
-  return names
+  return [...names]
 }

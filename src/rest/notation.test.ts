@@ -166,4 +166,5 @@ describe('pages', () => {
 test('a list of names', () => {
   expect(parseNameList('a, b,"c,""d"', 'search_columns')).toEqual(['a', 'b', 'c,"d'])
   expect(() => parseNameList('"a"b', 'search_columns')).toThrow(refused('separate names with a comma'))
+  expect(() => parseNameList('a,b,a', 'search_columns')).toThrow(refused('has "a" twice'))
 })

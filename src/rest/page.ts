@@ -1,6 +1,6 @@
 /** `limit`, `offset` and the flags of a list request (specification 4.2, decisions 3). */
 import { GatewayError } from '../errors.ts'
-import { shorten } from './query-string.ts'
+import { shorten } from '../shorten.ts'
 
 /** PostgreSQL's LIMIT and OFFSET are bigint; nobody pages further than this. */
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER
@@ -10,7 +10,10 @@ export function parseCount(text: string | undefined, parameter: string): number 
   if (text === undefined) return undefined
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (Number.isNaN(value) || value > INTEGER_MAX) {
-    throw new GatewayError('PARSE_ERROR', `${parameter} "${shorten(text)}" is not a whole number of at least 0`)
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `${parameter} "${shorten(text)}" is not a whole number from 0 to ${INTEGER_MAX}`,
+    )
   }
   return value
 }

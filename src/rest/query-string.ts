@@ -1,5 +1,6 @@
 /** Splits a query string into decoded name/value pairs, in the order sent. */
 import { GatewayError } from '../errors.ts'
+import { shorten } from '../shorten.ts'
 
 export interface QueryParameter {
   readonly name: string
@@ -56,11 +57,4 @@ export function decodePercent(text: string, where: string): string {
     )
   }
   return decoded
-}
-
-const SHOWN_MAX = 80
-
-/** For error messages: hostile input is shown, but not all of it. */
-export function shorten(text: string): string {
-  return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`
 }

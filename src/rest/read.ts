@@ -8,12 +8,13 @@ import type { Identity } from '../identity/identity.ts'
 import type { Expression, Get, Parameter } from '../language/ast.ts'
 import type { Runner } from '../run/run.ts'
 import { type BoundStatement, printRead, type Statement } from '../run/statement.ts'
+import { shorten } from '../shorten.ts'
 import { bindValues } from './bind.ts'
 import type { CursorCodec } from './cursor.ts'
 import { parseId, type Route } from './path.ts'
 import { parseQueryString } from './query-string.ts'
 import { findRelation } from './relation.ts'
-import { type ListRequest, parseListRequest, parseOneRequest, type ReadLimits } from './request.ts'
+import { type ListRequest, parseListRequest, parseOneRequest, type ReadLimits, refuseMisspelt } from './request.ts'
 import { respondList, respondRow, respondStream } from './respond.ts'
 import { Shape } from './shape.ts'
 import { buildList, buildOne, buildParent, childCondition, type ListTree, unknownChild } from './tree.ts'
@@ -33,8 +34,11 @@ export type Reader = (incoming: Incoming, route: ReadRoute, identity: Identity) 
 /** Statements kept by the shape of their request. Shapes are made by callers, so there is an end to them. */
 const PLANS_MAX = 2_000
 
-/** A key longer than this is not kept: one caller's giant shapes would push out everybody's ordinary ones. */
-const PLAN_KEY_CHARACTERS_MAX = 8_192
+/** All keys and statements together: the statement of a short request that embeds a lot may be a thousand times as long. */
+const PLAN_CHARACTERS_MAX = 32 * 1024 * 1024
+
+/** A plan larger than this is not kept: one caller's giant shapes would push out everybody's ordinary ones. */
+const ONE_PLAN_CHARACTERS_MAX = 128 * 1024
 
 interface ListPlan {
   readonly rows: Statement
@@ -52,13 +56,18 @@ export function createReader(parts: ReaderParts): Reader {
   function planned<T extends ListPlan | Statement>(catalog: Catalog, key: string, make: () => T): T {
     let plans = plansOf.get(catalog)
     if (plans === undefined) {
-      plans = new LRUCache({ max: PLANS_MAX })
+      plans = new LRUCache({
+        max: PLANS_MAX,
+        maxSize: PLAN_CHARACTERS_MAX,
+        maxEntrySize: ONE_PLAN_CHARACTERS_MAX,
+        sizeCalculation: sizeOf,
+      })
       plansOf.set(catalog, plans)
     }
     const known = plans.get(key) as T | undefined
     if (known !== undefined) return known
     const plan = make()
-    if (key.length <= PLAN_KEY_CHARACTERS_MAX) plans.set(key, plan)
+    plans.set(key, plan)
     return plan
   }
 
@@ -127,14 +136,16 @@ export function createReader(parts: ReaderParts): Reader {
     parent: Parent | null,
   ): Promise<Answer> {
     const prefer = incoming.headers.prefer
+    const parameters = parseQueryString(incoming.query)
     const request = parseListRequest(
-      parseQueryString(incoming.query),
+      parameters,
       shape,
       limits,
       cursors,
       Array.isArray(prefer) ? prefer.join(',') : prefer,
     )
     const plan = planned(catalog, shape.key, (): ListPlan => {
+      refuseMisspelt(parameters, table)
       const tree = buildList(request, table, catalog, limits, parent === null ? null : parent.within())
       const keys = tree.paging === 'keys' && !request.stream ? 'with keys' : 'without keys'
       return {
@@ -168,13 +179,13 @@ export function createReader(parts: ReaderParts): Reader {
       limit: request.limit,
       offset,
       total: total?.[0]?.[0] ?? null,
-      nextCursor: last =>
-        plan.paging === 'offset'
-          ? cursors.encode(scope, [String(offset + request.limit)])
-          : cursors.encode(
-              scope,
-              last.slice(1).map(key => key?.toString() ?? null),
-            ),
+      nextCursor(last) {
+        const keys = last.slice(1).map(key => key?.toString() ?? null)
+        const cursor = cursors.encode(scope, plan.paging === 'offset' ? [String(offset + request.limit)] : keys)
+        // Without one the client would take this page for the last; who pages by offset needs none.
+        if (cursor === null && request.offset === null) throw uncursorable()
+        return cursor
+      },
     })
   }
 
@@ -188,6 +199,11 @@ export function createReader(parts: ReaderParts): Reader {
         return children(incoming, route, identity)
     }
   }
+}
+
+function sizeOf(plan: ListPlan | Statement, key: string): number {
+  const statements = 'text' in plan ? [plan] : [plan.rows, plan.total, plan.parent]
+  return statements.reduce((sum, statement) => sum + (statement?.text.length ?? 0), key.length)
 }
 
 /** Where the page begins, as far as that is known as a number. */
@@ -214,16 +230,21 @@ function idParameters(table: Table, id: string, shape: Shape): readonly Paramete
 
 /** `child`, or `child!hint`; a name that has an exclamation mark itself is taken whole. */
 function childRelation(parent: Table, child: string): Relation {
-  const isChild = (name: string) => parent.relations.some(known => known.name === name && known.cardinality === 'many')
+  const isChild = (name: string) =>
+    parent.relations.some(known => (known.name === name || known.table === name) && known.cardinality === 'many')
   const mark = isChild(child) ? -1 : child.lastIndexOf('!')
   const relation = mark < 0 ? child : child.slice(0, mark)
   if (!isChild(relation)) throw unknownChild(parent, relation)
   return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true })
 }
 
-function notFound(table: Table, id: string): GatewayError {
+function uncursorable(): GatewayError {
   return new GatewayError(
-    'NOT_FOUND',
-    `"${table.resource}" has no row ${id.length > 80 ? `${id.slice(0, 80)}…` : id} that you may see`,
+    'PARSE_ERROR',
+    'the sort values of the last row are too long for a cursor; sort by a shorter column, or page by offset, beginning with offset=0',
   )
+}
+
+function notFound(table: Table, id: string): GatewayError {
+  return new GatewayError('NOT_FOUND', `"${table.resource}" has no row ${shorten(id)} that you may see`)
 }

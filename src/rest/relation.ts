@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts'
 import type { Expression } from '../language/ast.ts'
 import { and, column, compare, exists, get } from '../language/build.ts'
 import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
 
 export interface RelationName {
   readonly relation: string
@@ -15,7 +16,7 @@ export interface RelationName {
 
 /** The one relation meant; an error lists the choices where there are several, and the nearest name where there is none. */
 export function findRelation(table: Table, wanted: RelationName): Relation {
-  const named = table.relations.filter(relation => answersTo(relation, wanted.relation))
+  const named = relationsNamed(table, wanted.relation)
   if (named.length === 0) throw unknownRelation(table, wanted)
   const cardinality = wanted.nested ? 'many' : 'one'
   const fitting = named.filter(relation => relation.cardinality === cardinality)
@@ -26,9 +27,13 @@ export function findRelation(table: Table, wanted: RelationName): Relation {
   throw ambiguous(table, wanted, fitting)
 }
 
-/** The forward key's short name means just that key, also when it is another table's name. */
-function answersTo(relation: Relation, name: string): boolean {
-  return relation.name === name || relation.shortName === name
+/**
+ * A resource name, or a forward key's short name, means just that; a bare table name means it in any schema, where no resource of the first schema
+ * has it.
+ */
+function relationsNamed(table: Table, name: string): readonly Relation[] {
+  const exact = table.relations.filter(relation => relation.table === name || relation.shortName === name)
+  return exact.length > 0 ? exact : table.relations.filter(relation => relation.name === name)
 }
 
 function fitsHint(relation: Relation, hint: string): boolean {
@@ -47,7 +52,7 @@ function unknownRelation(table: Table, { relation }: RelationName): GatewayError
   const names = table.relations.flatMap(known => [known.name, ...(known.shortName === null ? [] : [known.shortName])])
   const near = nearest(relation, names)
   const hint = near === null ? listed(names) : `did you mean "${near}"?`
-  return new GatewayError('PARSE_ERROR', `"${table.resource}" has no relation "${relation}"; ${hint}`)
+  return new GatewayError('PARSE_ERROR', `"${table.resource}" has no relation "${shorten(relation)}"; ${hint}`)
 }
 
 const LISTED_MAX = 20
@@ -69,7 +74,7 @@ function otherWay(table: Table, { relation, nested }: RelationName): GatewayErro
 
 function ambiguous(table: Table, { relation, hint, nested }: RelationName, fitting: readonly Relation[]): GatewayError {
   const choices = fitting.map(choice => `${nested ? 'nested:' : ''}${relation}!${hintFor(choice, fitting)}`).join(', ')
-  const what = hint === null ? 'is ambiguous' : `has no key "${hint}", or several`
+  const what = hint === null ? 'is ambiguous' : `has no key "${shorten(hint)}", or several`
   return new GatewayError(
     'PARSE_ERROR',
     `relation "${relation}" of "${table.resource}" ${what}; write one of: ${choices}`,

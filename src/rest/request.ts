@@ -2,16 +2,19 @@
  * A read request, parsed: what was asked for, with the shape's key and the values apart from it. No names are looked up here, so it is done for
  * every request; what follows (`tree.ts`, the check, the printer) only for a shape not seen before.
  */
+import { readableColumns } from '../access/columns.ts'
+import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Field, Order, Parameter } from '../language/ast.ts'
 import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
 import { type ColumnPath, parseColumnPath } from './column-path.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
 import { type Expansion, parseExpand } from './expand.ts'
-import { type FilterLimits, parseFilters } from './filters.ts'
+import { type FilterLimits, GROUP_PARAMETERS, parseFilters } from './filters.ts'
 import { parseNameList } from './names.ts'
 import { effectiveLimit, isPlannedLimit, parseBoolean, parseCount } from './page.ts'
-import { type QueryParameter, shorten } from './query-string.ts'
+import type { QueryParameter } from './query-string.ts'
 import { parseSelect } from './select.ts'
 import type { Shape } from './shape.ts'
 import { parseSort } from './sort.ts'
@@ -108,9 +111,24 @@ export function parseListRequest(
     stream,
     total: !stream && prefersTotal(prefer),
   }
-  shape.add(request.total ? 'total' : '')
+  // A page's statement answers sort keys besides the rows, a stream's does not; the total is a statement more.
+  shape.add(stream ? 'stream' : request.total ? 'total' : 'page')
   refuseCombinations(request)
   return request
+}
+
+/**
+ * A parameter that is misspelt reads like a filter on a column that does not exist. The check would say so, but it only knows columns to
+ * suggest: `limt=5` means `limit`. What is written in the notation of filters is left to the check.
+ */
+export function refuseMisspelt(parameters: readonly QueryParameter[], table: Table): void {
+  const known: ReadonlySet<string> = new Set(LIST_PARAMETERS)
+  for (const { name } of parameters) {
+    if (known.has(name) || table.columnByName.has(name) || GROUP_PARAMETERS.has(name) || /[.>"]/.test(name)) continue
+    const near = nearest(name, [...readableColumns(table).map(column => column.name), ...LIST_PARAMETERS])
+    const hint = near === null ? '' : `; did you mean "${near}"?`
+    throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no column "${shorten(name)}"${hint}`)
+  }
 }
 
 /** Parameters that are ours, each at most once, and the rest: filters. */
@@ -184,8 +202,8 @@ function parsePage(
 }
 
 /** RFC 7240: a comma-separated list of preferences; those not known are ignored. */
-function prefersTotal(prefer: string | undefined): boolean {
-  return prefer !== undefined && prefer.split(',').some(item => /^count\s*=\s*"?exact"?$/i.test(item.trim()))
+function prefersTotal(prefer = ''): boolean {
+  return prefer.split(',').some(item => /^count\s*=\s*"?exact"?$/i.test(item.trim()))
 }
 
 function refuseCombinations(request: ListRequest): void {

@@ -2,6 +2,7 @@
 import { GatewayError } from '../errors.ts'
 import type { Field } from '../language/ast.ts'
 import { field, star } from '../language/build.ts'
+import { shorten } from '../shorten.ts'
 import { nameOf, pathExpression, readColumnPath } from './column-path.ts'
 import { NameReader } from './names.ts'
 import type { Shape } from './shape.ts'
@@ -43,7 +44,7 @@ export function checkedAlias(alias: string, reader: NameReader): string {
   if (Buffer.byteLength(alias) > ALIAS_BYTES_MAX) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `the name "${alias.slice(0, 70)}" is longer than ${ALIAS_BYTES_MAX} bytes; choose a shorter alias`,
+      `the name "${shorten(alias)}" is longer than ${ALIAS_BYTES_MAX} bytes; choose a shorter alias`,
     )
   }
   return alias

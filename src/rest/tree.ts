@@ -6,6 +6,7 @@ import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Order, Parameter } from '../language/ast.ts'
 import { and, arithmetic, call, column, compare, exists, field, get, integer, order, text } from '../language/build.ts'
 import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'
 import { childJoin } from './relation.ts'
@@ -162,17 +163,22 @@ function searchCondition(request: ListRequest, table: Table): Expression | null 
     }
     return column(SELF, name)
   })
-  const [first, ...rest] = documents
-  if (first === undefined)
+  if (documents.length === 0) {
     throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no text columns to search`)
-  const document =
-    rest.length === 0
-      ? first
-      : rest.reduce<Expression>(
-          (left, right) => arithmetic('||', arithmetic('||', left, text(' ')), call('coalesce', [right, text('')])),
-          call('coalesce', [first, text('')]),
-        )
-  return compare('@@', document, request.search.words)
+  }
+  return compare('@@', joined(documents), request.search.words)
+}
+
+/** `coalesce(a, '') || ' ' || coalesce(b, '') …`, halved again and again: a chain of many columns would be too deep a tree. */
+function joined(documents: readonly Expression[]): Expression {
+  const parts = documents.map(document => (documents.length === 1 ? document : call('coalesce', [document, text('')])))
+  const join = (from: number, to: number): Expression => {
+    const only = parts[from]
+    if (to - from === 1 && only !== undefined) return only
+    const middle = (from + to) >> 1
+    return arithmetic('||', arithmetic('||', join(from, middle), text(' ')), join(middle, to))
+  }
+  return join(0, parts.length)
 }
 
 function searchableColumns(table: Table): readonly string[] {
@@ -232,5 +238,5 @@ export function unknownChild(parent: Table, child: string): GatewayError {
   const names = parent.relations.filter(relation => relation.cardinality === 'many').map(relation => relation.name)
   const near = nearest(child, names)
   const hint = near === null ? 'no foreign key leads from it to this table' : `did you mean "${near}"?`
-  return new GatewayError('NOT_FOUND', `"${child}" is no child of "${parent.resource}"; ${hint}`)
+  return new GatewayError('NOT_FOUND', `"${shorten(child)}" is no child of "${parent.resource}"; ${hint}`)
 }

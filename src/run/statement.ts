@@ -1,6 +1,8 @@
 /** A checked tree as SQL: the only way from the tree to text that runs. */
 import type { CheckedQuery, ParameterUse } from '../access/check.ts'
-import { printRows } from '../language/print-rows.ts'
+import { GatewayError } from '../errors.ts'
+import { LanguageError } from '../language/error.ts'
+import { printRows, type RowsOptions } from '../language/print-rows.ts'
 
 declare const printed: unique symbol
 
@@ -28,7 +30,7 @@ export interface BoundStatement {
  */
 export function printRead(checked: CheckedQuery, keys: 'with keys' | 'without keys'): Statement {
   const { query } = checked
-  const { text, parameters } = printRows(query, {
+  const { text, parameters } = print(query, {
     keys: keys === 'with keys' ? query.orderBy.map(order => order.expression) : [],
   })
   const numbered = parameters.map((parameter): StatementParameter => {
@@ -38,4 +40,14 @@ export function printRead(checked: CheckedQuery, keys: 'with keys' | 'without ke
     return { n: parameter.n, use }
   })
   return { text, parameters: numbered } as unknown as Statement
+}
+
+/** What the printer refuses – a tree too deep – has passed every check of names, and still is the request's doing. */
+function print(query: CheckedQuery['query'], options: RowsOptions): ReturnType<typeof printRows> {
+  try {
+    return printRows(query, options)
+  } catch (error) {
+    if (error instanceof LanguageError) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
+    throw error
+  }
 }

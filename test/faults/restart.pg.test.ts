@@ -61,5 +61,5 @@ test.each(['restart', 'kill'] as const)('a %s of the database', { timeout: 60_00
     server.adminUrl,
     `select count(*)::int as open from pg_stat_activity where usename = 'app'`,
   )
-  expect(row?.['open']).toBeLessThanOrEqual(11)
+  expect(row?.open).toBeLessThanOrEqual(11)
 })

@@ -128,8 +128,13 @@ describe('limits on bytes', () => {
   })
   test('a giant URL is answered, not the process killed', async () => {
     const answer = await raw(`GET /api/users?${'a'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
-    expect(answer).toMatch(/^HTTP\/1.1 431 /)
-    expect(JSON.parse(answer.slice(answer.indexOf('{'))).error.code).toBe('PARSE_ERROR')
+    expect(answer).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/)
+    expect(answer).toMatch(/\r\nX-Request-Id: [\w-]+\r\n/)
+    expect(answer).toContain('\r\nX-Frame-Options: DENY\r\n')
+    expect(JSON.parse(answer.slice(answer.indexOf('{'))).error).toMatchObject({
+      code: 'HEADERS_TOO_LARGE',
+      status: 431,
+    })
   })
   test.each([
     '\0\0\0\0\r\n\r\n',
@@ -141,6 +146,11 @@ describe('limits on bytes', () => {
     expect(answer).toMatch(/^HTTP\/1.1 400 /)
     expect(JSON.parse(answer.slice(answer.indexOf('{'))).error).toMatchObject({ code: 'PARSE_ERROR', status: 400 })
   })
+})
+
+test('a method with a body but no type is refused, not a defect', async () => {
+  const answer = await raw('QUERY /api/users HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}')
+  expect(answer).toMatch(/^HTTP\/1.1 4\d\d /)
 })
 
 describe('CORS', () => {
@@ -167,6 +177,10 @@ describe('CORS', () => {
     expect(reply.status).toBe(204)
     expect(reply.headers.get('access-control-allow-methods')).toContain('PATCH')
     expect(reply.headers.get('access-control-allow-headers')).toContain('authorization')
+    expect(reply.headers.get('x-request-id')).toBeTruthy()
+    expect(reply.headers.get('x-response-time')).toMatch(/ms$/)
+    expect(reply.headers.get('x-frame-options')).toBe('DENY')
+    expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
   })
 })
 

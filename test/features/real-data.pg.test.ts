@@ -20,15 +20,14 @@ const WORKERS = 4
 // skipped: where the files are not beside the project, see above
 describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
   let database: TestDatabase
-  let admin: pg.Client
+  let admin: pg.Pool
   let gateway: TestGateway
   let schema: SchemaDocument
   let tables: readonly (readonly [name: string, table: TableDocument])[]
 
   beforeAll(async () => {
     database = await realDatabase(name)
-    admin = new pg.Client({ connectionString: database.adminUrl })
-    await admin.connect()
+    admin = new pg.Pool({ connectionString: database.adminUrl, max: WORKERS })
     const views = await values(
       `select relname from pg_class where relkind in ('v', 'm') and relnamespace = 'public'::regnamespace`,
     )

@@ -140,7 +140,7 @@ describe('HEAD', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     try {
       for (let i = 0; i < 3; i++) {
-        const { response, lines } = await ask(`${single.url}/api/numbers?stream=true`, own, { method: 'HEAD', agent })
+        const { response, lines } = await ask(`${single.url}/api/slow?stream=true`, own, { method: 'HEAD', agent })
         expect(response.statusCode).toBe(200)
         expect(response.headers['content-type']).toBe('application/x-ndjson; charset=utf-8')
         expect(await lines()).toEqual([])

@@ -1,0 +1,66 @@
+/** What the check finds an expression to be, and which operators such a thing has none of. */
+import type { DataType } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Expression } from '../language/ast.ts'
+import { column } from '../language/build.ts'
+import { castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar } from './types.ts'
+
+/** What an expression has been found to be. */
+export interface Typed {
+  readonly expression: Expression
+  /** Null: not known, and then left to PostgreSQL. */
+  readonly type: DataType | null
+  readonly typeName: string | null
+  readonly column: string | null
+}
+
+export const UNKNOWN: Typed = { expression: column('?'), type: null, typeName: null, column: null }
+
+export function untyped(expression: Expression): Typed {
+  return { expression, type: null, typeName: null, column: null }
+}
+
+/** With the operators of what it is made of. */
+export function comparable(typed: Typed): Typed {
+  if (typed.type === null || !isEnumDomain(typed.type)) return typed
+  return { ...typed, expression: castTo(typed.expression, typed.type) }
+}
+
+export function refuseIncomparable(typed: Typed): void {
+  if (typed.type === null ? typed.typeName === 'json' : !isComparable(typed.type)) {
+    throw refusedType(typed, `whose values cannot be compared; ${insteadOf(typed)}`)
+  }
+}
+
+export function refuseScalar(typed: Typed): void {
+  if (typed.type === null ? typed.typeName === 'text' : isScalar(typed.type)) {
+    throw refusedType(typed, 'and contains, contained and overlaps compare arrays, ranges and jsonb')
+  }
+}
+
+export function refuseUnordered(typed: Typed): void {
+  if (typed.type === null ? typed.typeName === 'json' : !isOrdered(typed.type)) {
+    throw refusedType(typed, `whose values have no order, so no sort or distinct; ${insteadOf(typed)}`)
+  }
+}
+
+export function refuseUnsearchable(typed: Typed): void {
+  if (typed.type !== null && !isDocument(typed.type)) {
+    throw refusedType(typed, 'and fts searches text, JSON and tsvector')
+  }
+}
+
+/** PostgreSQL would refuse it too, but would not say which column, nor what to do. */
+function refusedType({ column, type, typeName }: Typed, reason: string): GatewayError {
+  const what = type === null ? 'the path into column' : 'column'
+  return new GatewayError('PARSE_ERROR', `${what} "${column ?? ''}" is ${typeName ?? 'of another type'}, ${reason}`)
+}
+
+function insteadOf(typed: Typed): string {
+  return isJsonValue(typed) ? `use a text in it: ${typed.column ?? ''}->>key` : 'use another column'
+}
+
+/** JSON as it is; a text taken out of it is none. */
+export function isJsonValue({ type, typeName }: Typed): boolean {
+  return type === null ? typeName === 'json' || typeName === 'jsonb' : isJson(type)
+}

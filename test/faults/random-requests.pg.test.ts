@@ -1,0 +1,54 @@
+/**
+ * Random requests over the shop: each is answered 200, 400 or 404, with rows of its own tenant only, and what a gateway was asked before changes nothing: two
+ * gateways that are asked the same in opposite orders – with one connection each, so that prepared statements are shared too – answer the same.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { shopDatabase } from '../features/shop.ts'
+import { request } from '../fuzz/requests.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+
+let database: TestDatabase
+let gateways: readonly TestGateway[]
+beforeAll(async () => {
+  database = await shopDatabase()
+  const toml = 'max_connections = 1'
+  gateways = await Promise.all([testGateway(database.url, { toml }), testGateway(database.url, { toml })])
+})
+afterAll(async () => {
+  await Promise.all(gateways.map(gateway => gateway.close()))
+  await database.drop()
+})
+
+/** What only rows of tenant t2 have. */
+const FOREIGN = /Zinc|Zoe|zinc\.io|"secret"|"hidden"|"foreign"|"other"|"tenant_id":"t2"/
+
+test('random requests, in two orders', async () => {
+  const paths = fc.sample(request, 800)
+  const answers = await Promise.all(
+    gateways.map(async (gateway, index) => {
+      const authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
+      const waiting = index === 0 ? paths.toReversed() : [...paths]
+      const answered = new Map<string, string>()
+      const worker = async () => {
+        for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+          const response = await fetch(gateway.url + path, { headers: { authorization } })
+          const text = (await response.text()).replace(/"request_id":"[^"]*"/, '')
+          answered.set(path, `${response.status} ${text}`)
+        }
+      }
+      await Promise.all(Array.from({ length: 6 }, worker))
+      return answered
+    }),
+  )
+  const [first = new Map<string, string>(), second] = answers
+  let found = 0
+  for (const [path, answer] of first) {
+    expect(answer, path).toMatch(/^(200|400|404) /)
+    expect(answer, path).not.toMatch(FOREIGN)
+    expect(second?.get(path), path).toBe(answer)
+    if (answer.startsWith('200')) found += 1
+  }
+  expect(found).toBeGreaterThan(150)
+})

@@ -1,0 +1,203 @@
+/** Random requests over the tables of the shop (`test/features/shop.ts`): mostly sensible, now and then not, from few words so that shapes repeat. */
+import fc from 'fast-check'
+
+const COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  users: ['id', 'name', 'boss_id'],
+  customers: [
+    'id',
+    'name',
+    'mail',
+    'zip',
+    'tags',
+    'meta',
+    'born',
+    'vip',
+    'meta->a',
+    'meta->>theme',
+    'meta->a->1->>b',
+    'meta->0',
+    'meta->"0"',
+  ],
+  orders: ['id', 'customer_id', 'approved_by', 'status', 'total', 'placed_at', 'note', 'open'],
+  products: ['id', 'name', 'description', 'words'],
+  order_items: ['order_id', 'line', 'product_id', 'quantity'],
+  labels: ['id', 'name'],
+  codes: ['part', 'sub', 'title'],
+  journal: ['at', 'what'],
+}
+
+const RELATIONS: Readonly<Record<string, readonly string[]>> = {
+  users: ['boss', 'nested:users', 'nested:orders!approved_by', 'o:nested:orders!created_by'],
+  customers: ['nested:orders', 'nested:orders.nested:order_items', 'x:nested:orders'],
+  orders: ['customers', 'customer', 'users!approved_by', 'by:users!created_by', 'nested:order_items.products', 'users'],
+  products: ['nested:labels', 'nested:order_items', 'nested:product_labels.labels'],
+  order_items: ['products', 'product', 'orders.customers'],
+  labels: ['nested:products'],
+  codes: ['nope'],
+  journal: ['users'],
+}
+
+const CHILDREN: Readonly<Record<string, readonly string[]>> = {
+  users: ['users', 'orders!approved_by', 'orders'],
+  customers: ['orders'],
+  orders: ['order_items', 'customers'],
+  products: ['labels', 'order_items'],
+}
+
+const IDS = ['1', '2', '9', '99', 'x', '-1', '9223372036854775807', '9223372036854775808', '1,1', 'a%252Cb,c', 'x,y']
+
+const VALUES = [
+  '1',
+  '2',
+  '99',
+  'paid',
+  'draft',
+  'Acme',
+  '7.50',
+  '2026-01-02',
+  'true',
+  '{old}',
+  '(old,big)',
+  '[1,5)',
+  '{"theme":"dark"}',
+  '"x"',
+  '*i*',
+  'bicycle',
+  'null',
+  '',
+  "'",
+  '\\',
+  '9223372036854775808',
+]
+
+const OPERATORS = [
+  ...['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'like', 'ilike', 'not_like', 'is_distinct', 'contains', 'contained'],
+  ...['overlaps', 'match', 'imatch', 'fts', 'not.eq', 'not.like'],
+]
+
+const pick = <T>(items: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...items)
+
+/** Mostly the first, one time in `n` the second. */
+const mostly = <T>(n: number, usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+  fc.oneof({ weight: n - 1, arbitrary: usual }, { weight: 1, arbitrary: odd })
+
+const joined = (items: fc.Arbitrary<string>, maxLength: number): fc.Arbitrary<string> =>
+  fc.uniqueArray(items, { minLength: 1, maxLength }).map(list => list.join(','))
+
+function columnOf(table: string): fc.Arbitrary<string> {
+  return mostly(40, pick(COLUMNS[table] ?? []), pick(['nope', 'tenant_id', '"id"', '__proto__', 'id->a', 't', 'r.*']))
+}
+
+function condition(table: string): fc.Arbitrary<readonly [column: string, operator: string, value: string]> {
+  const list = joined(pick(['1', '2', 'paid', '"x,y"', '']), 3).map(items => `(${items})`)
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.tuple(columnOf(table), pick(OPERATORS), pick(VALUES)) },
+    { weight: 2, arbitrary: fc.tuple(columnOf(table), pick(['in', 'not_in', 'not.in']), list) },
+    { weight: 2, arbitrary: fc.tuple(columnOf(table), pick(['is_null', 'is_not_null']), pick(['', 'true', 'false'])) },
+  )
+}
+
+function group(table: string): fc.Arbitrary<string> {
+  const one = condition(table).map(([column, operator, value]) => `${column}.${operator}.${groupValue(value)}`)
+  // The same few conditions again and again: what differs is then how they are grouped.
+  const [first = ''] = COLUMNS[table] ?? []
+  const item = fc.oneof(one, pick([`${first}.is_null`, `${first}.eq.1`]))
+  const inner = fc.tuple(pick(['and', 'or', 'not.or']), fc.array(item, { minLength: 1, maxLength: 2 }))
+  return fc
+    .tuple(pick(['or', 'and', 'not.and']), fc.array(item, { minLength: 1, maxLength: 3 }), fc.option(inner))
+    .map(([name, items, nested]) => {
+      const all = nested === null ? items : [...items, `${nested[0]}(${nested[1].join(',')})`]
+      return `${name}=${encodeURIComponent(`(${all.join(',')})`)}`
+    })
+}
+
+function groupValue(value: string): string {
+  const isList = value.startsWith('(')
+  return isList || /^[\w.*-]*$/.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`
+}
+
+function filter(table: string): fc.Arbitrary<string> {
+  return fc.tuple(condition(table), fc.boolean()).map(([[column, operator, value], isKeyStyle]) => {
+    const key = encodeURIComponent(column)
+    return isKeyStyle
+      ? `${key}.${operator}=${encodeURIComponent(value)}`
+      : `${key}=${operator}${value === '' ? '' : `.${encodeURIComponent(value)}`}`
+  })
+}
+
+function listParameters(table: string): fc.Arbitrary<readonly string[]> {
+  const column = columnOf(table)
+  const select = joined(
+    fc.oneof(
+      { weight: 5, arbitrary: column },
+      column.map(name => `a:${name}`),
+      fc.constant('*'),
+    ),
+    3,
+  )
+  const sort = joined(
+    fc.tuple(pick(['', '', '-']), column, pick(['', '', ':desc', ':asc.nullsfirst'])).map(parts => parts.join('')),
+    2,
+  )
+  const named: readonly fc.Arbitrary<string>[] = [
+    select.map(text => `select=${encodeURIComponent(text)}`),
+    sort.map(text => `sort=${encodeURIComponent(text)}`),
+    joined(pick(RELATIONS[table] ?? ['nope']), 2).map(text => `expand=${text}`),
+    pick(['limit=0', 'limit=1', 'limit=2', 'limit=50', 'limit=51', 'limit=52', 'limit=101', 'limit=150']),
+    pick(['offset=0', 'offset=1', 'offset=7', 'offset=-1']),
+    pick(['stream=true', 'stream=true', 'stream=false', 'stream=1']),
+    mostly(3, column, pick(['id', 'name'])).map(name => `distinct=${encodeURIComponent(name)}`),
+    pick([
+      'search=bicycle',
+      'search=',
+      'search=%27',
+      'search=bicycle&search_columns=name',
+      'search=x&search_columns=description',
+    ]),
+    pick(['cursor=x', 'cursor=WyJ4IiwiMSJd', 'cursor=WyJ4IixudWxsXQ', 'cursor=']),
+  ]
+  // Rare enough that most requests can be answered.
+  const weights = [5, 5, 4, 5, 2, 3, 1, 1, 1]
+  const parameter = fc.oneof(...named.map((arbitrary, index) => ({ weight: weights[index] ?? 1, arbitrary })))
+  return fc
+    .tuple(
+      fc.array(fc.oneof({ weight: 5, arbitrary: filter(table) }, group(table)), { maxLength: 2 }),
+      fc.uniqueArray(parameter, { maxLength: 3, selector: text => text.slice(0, text.indexOf('=')) }),
+    )
+    .map(([filters, others]) => [...filters, ...others])
+}
+
+/** Path and query, as sent. */
+export const request: fc.Arbitrary<string> = pick(Object.keys(COLUMNS)).chain(table => {
+  const withQuery = (path: string, parameters: readonly string[]): string =>
+    parameters.length === 0 ? path : `${path}?${parameters.join('&')}`
+  const list = listParameters(table)
+  const children = CHILDREN[table] ?? ['orders']
+  const one = fc.uniqueArray(
+    fc.oneof(
+      joined(columnOf(table), 2).map(text => `select=${encodeURIComponent(text)}`),
+      pick(RELATIONS[table] ?? ['nope']).map(text => `expand=${text}`),
+    ),
+    { maxLength: 2, selector: text => text.slice(0, 6) },
+  )
+  return fc.oneof(
+    { weight: 8, arbitrary: list.map(parameters => withQuery(`/api/${table}`, parameters)) },
+    {
+      weight: 2,
+      arbitrary: fc.tuple(pick(IDS), one).map(([id, parameters]) => withQuery(`/api/${table}/${id}`, parameters)),
+    },
+    {
+      weight: 2,
+      arbitrary: fc
+        .tuple(
+          pick(IDS),
+          pick(children).chain(child => fc.tuple(fc.constant(child), listOf(child))),
+        )
+        .map(([id, [child, parameters]]) => withQuery(`/api/${table}/${id}/${child}`, parameters)),
+    },
+  )
+})
+
+function listOf(child: string): fc.Arbitrary<readonly string[]> {
+  return listParameters(child.split('!')[0] ?? child)
+}
