@@ -15,6 +15,7 @@ import { databaseFindings } from './ops/checks.ts'
 import { asErrors, type Finding, printFinding } from './ops/finding.ts'
 import { createHealth } from './ops/health.ts'
 import { createLog } from './ops/log.ts'
+import { UnavailableError } from './postgres/errors.ts'
 import { createListener, type Listener } from './postgres/listener.ts'
 import { createPool, type Pool } from './postgres/pool.ts'
 import { parseUrl } from './postgres/url.ts'
@@ -60,15 +61,23 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   let closeBy = 0
   const closeAll = async () => {
     closeBy = performance.now() + config.gateway.drainTimeoutMs
-    for (const close of opened.splice(0).reverse()) await close()
+    const failures: unknown[] = []
+    for (const close of opened.splice(0).reverse()) {
+      try {
+        await close()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
   }
   try {
     report(identityFindings(config), config, emit)
     const pool = await openPool(config, emit)
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
-    report(await databaseFindings(query, config.gateway), config, emit)
-    const catalog = await openCatalog(config, query, emit)
+    report(await onceAvailable(pool, () => databaseFindings(query, config.gateway)), config, emit)
+    const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
     const listener = openListener(config, catalog, emit)
     opened.push(() => listener?.close())
@@ -130,6 +139,18 @@ async function openPool(config: Config, emit: Emit): Promise<Pool> {
   return pool
 }
 
+/** A database that goes away again while the gateway starts is waited for like one that was never there. */
+async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error
+      await pool.ready()
+    }
+  }
+}
+
 async function openCatalog(config: Config, query: Query, emit: Emit): Promise<CatalogSource> {
   const { schemas, exposedViews, schemaPollSecs } = config.gateway
   return createCatalogSource({
@@ -161,11 +182,20 @@ function openListener(config: Config, catalog: CatalogSource, emit: Emit): Liste
   return listener
 }
 
+/** A view that is broken for good fails at every request; that is no reason to read the schema all the time. */
+const STALE_LOOK_INTERVAL_MS = 5_000
+
 async function openServer(config: Config, pool: Pool, catalog: CatalogSource, emit: Emit): Promise<Server> {
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
   let server: Server | null = null
+  let lookedAt = -STALE_LOOK_INTERVAL_MS
+  const lookAtSchema = () => {
+    if (now() - lookedAt < STALE_LOOK_INTERVAL_MS) return
+    lookedAt = now()
+    catalog.notify('a statement named what is not there')
+  }
   const pipeline = createPipeline({
     authenticate: createAuthenticator(config, clock),
     read: createReader({
@@ -173,7 +203,7 @@ async function openServer(config: Config, pool: Pool, catalog: CatalogSource, em
       runner: createRunner({
         database: pool,
         settings: createSettings(gateway),
-        onStaleSchema: () => catalog.notify('a statement named what is not there'),
+        onStaleSchema: lookAtSchema,
       }),
       limits: gateway,
       cursors: createCursorCodec(cursorKey(config)),

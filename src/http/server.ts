@@ -1,5 +1,6 @@
 /** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
-import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
+import { lookup } from 'node:dns/promises'
+import { type OutgoingHttpHeader, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -14,8 +15,11 @@ import type { Answer, Incoming } from './types.ts'
 /** Specification 8. */
 export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
 
-/** Path and query; longer ones are answered 431 by the parser together with the headers. */
-const HEADER_BYTES_MAX = 32 * 1024
+/** Request line and headers together: room for `max_in_values` of uuids. */
+const HEADER_BYTES_MAX = 64 * 1024
+
+/** The whole request, headers and body, must have come by then. */
+const REQUEST_MS_MAX = 30_000
 
 export interface ServerOptions {
   readonly host: string
@@ -46,6 +50,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_MS_MAX,
     http: { maxHeaderSize: HEADER_BYTES_MAX },
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     // Ours below: requests that meet a closing server get the envelope too.
@@ -53,13 +58,22 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     // No route has a JSON schema; what would compile them takes most of Fastify's time to start.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     frameworkErrors: (error, request, reply) => void fail(error, request, reply as FastifyReply),
-    clientErrorHandler: refuseUnparsable,
+    clientErrorHandler: (error, socket) => refuseUnparsable(error, socket as Socket, nextRequestId(undefined)),
   })
   const connections = watchConnections(app.server)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   const hasCors = options.corsAllowedOrigins.length > 0
   if (hasCors) {
+    // Preflights are answered by the plugin, and every answer has these (specification 4.8).
+    app.addHook('onSend', (request, reply, payload, done) => {
+      reply.headers({
+        ...Object.fromEntries(pairs(SECURITY_HEADERS)),
+        'X-Request-Id': nextRequestId(one(request.headers['x-request-id'])),
+        'X-Response-Time': `${Math.round(reply.elapsedTime * 100) / 100}ms`,
+      })
+      done(null, payload)
+    })
     await app.register(cors, {
       origin: options.corsAllowedOrigins.includes('*') ? '*' : [...options.corsAllowedOrigins],
       methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
@@ -151,7 +165,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
   return {
     isDraining: () => draining,
-    listen: () => app.listen({ host: options.host, port: options.port }),
+    listen: async () => app.listen({ host: await oneAddress(options.host), port: options.port }),
     async close() {
       draining = true
       await closeWithin(app, options.drainTimeoutMs)
@@ -197,8 +211,12 @@ const ONE_WRITE_BYTES_MAX = 64 * 1024
  * byte to one character and back, whatever the bytes mean.
  */
 function endWith(response: ServerResponse, body: Buffer): void {
-  if (body.length > ONE_WRITE_BYTES_MAX) response.end(body)
-  else response.end(body.toString('latin1'), 'latin1')
+  if (body.length <= ONE_WRITE_BYTES_MAX) {
+    response.end(body.toString('latin1'), 'latin1')
+    return
+  }
+  response.socket?.setTimeout(READER_IDLE_MS_MAX)
+  response.end(body)
 }
 
 /** Writes as fast as the client reads, and stops when it has gone. */
@@ -211,19 +229,24 @@ async function sendStream(response: ServerResponse, body: AsyncIterable<Buffer>)
   response.end()
 }
 
-/** A client that takes nothing of a stream for so long loses it. */
+/** A client that takes not one byte of what is being sent to it for so long loses its connection. */
 const READER_IDLE_MS_MAX = 60_000
 
 /** Resolves as well when the client has gone. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => response.req.socket.destroy(), READER_IDLE_MS_MAX)
+    // Node ends a connection whose time is over, and looks at what went out, however little.
+    const watch = (socket: Socket) => void socket.setTimeout(READER_IDLE_MS_MAX)
     const settle = () => {
-      clearTimeout(timer)
+      response.off('socket', watch)
       response.off('drain', settle)
+      response.socket?.setTimeout(0)
       forget()
       resolve()
     }
+    // An answer that waits behind others has no socket yet, and nobody who could read it.
+    if (response.socket === null) response.once('socket', watch)
+    else watch(response.socket)
     response.once('drain', settle)
     const forget = onceGone(response, settle)
   })
@@ -261,26 +284,56 @@ function fromFramework(error: unknown): unknown {
         'Content-Type is missing or malformed; expected application/json',
       )
     default:
-      return error
+      // Whatever else Fastify refuses in a request, it says so by a status of the 400s.
+      return isRefusal(error) ? new GatewayError('PARSE_ERROR', error.message) : error
   }
 }
 
+function isRefusal(error: unknown): error is Error {
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 0
+  return status >= 400 && status < 500
+}
+
 /** Bytes that are no HTTP request: there is no reply object for them, only the socket. */
-function refuseUnparsable(this: FastifyInstance, error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'
-  const message = tooLarge
-    ? `the request line and headers are larger than ${HEADER_BYTES_MAX} bytes`
-    : 'the bytes sent are no HTTP/1.1 request'
-  const body = errorBody(new GatewayError('PARSE_ERROR', message), createRequestIds()(undefined))
+  const refusal =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new GatewayError('HEADERS_TOO_LARGE', `the request line and headers are larger than ${HEADER_BYTES_MAX} bytes`)
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new GatewayError('TIMEOUT', `the request did not come whole within ${REQUEST_MS_MAX} ms`)
+        : new GatewayError(
+            'PARSE_ERROR',
+            'the bytes sent are no HTTP/1.1 request; in the URL everything but ASCII must be percent-encoded',
+          )
+  const body = errorBody(refusal, requestId)
+  const head = [
+    ...SECURITY_HEADERS,
+    ...['X-Request-Id', requestId, 'X-Response-Time', '0ms'],
+    ...[
+      'Content-Type',
+      'application/json; charset=utf-8',
+      'Content-Length',
+      String(body.length),
+      'Connection',
+      'close',
+    ],
+  ]
   if (socket.writable) {
-    socket.write(
-      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
-    )
+    const lines = pairs(head).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n`)
     socket.write(body)
   }
   socket.destroySoon()
+}
+
+function pairs(list: readonly string[]): readonly (readonly [string, string])[] {
+  return list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? ''] as const] : []))
+}
+
+/** `localhost` may be two addresses, and Fastify would open a server for each; one is enough, and only one is watched. */
+async function oneAddress(host: string): Promise<string> {
+  return host === 'localhost' ? (await lookup(host)).address : host
 }
 
 function one(header: string | string[] | undefined): string | undefined {

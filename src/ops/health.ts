@@ -18,6 +18,9 @@ export interface HealthOptions {
 /** The database is asked at most this often, however many probes there are. */
 const ASK_INTERVAL_MS = 1_000
 
+/** A database that takes longer to say something is not healthy, and a probe does not wait for ever. */
+const ANSWER_MS_MAX = 2_000
+
 export function createHealth({ version, ask, now, isDraining }: HealthOptions): Health {
   let asked: { readonly at: number; readonly healthy: Promise<boolean> } | null = null
 
@@ -25,10 +28,7 @@ export function createHealth({ version, ask, now, isDraining }: HealthOptions): 
     if (asked === null || now() - asked.at >= ASK_INTERVAL_MS) {
       asked = {
         at: now(),
-        healthy: ask().then(
-          () => true,
-          () => false,
-        ),
+        healthy: answersInTime(ask()),
       }
     }
     return asked.healthy
@@ -49,4 +49,18 @@ export function createHealth({ version, ask, now, isDraining }: HealthOptions): 
       }
     },
   }
+}
+
+function answersInTime(asked: Promise<unknown>): Promise<boolean> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => resolve(false), ANSWER_MS_MAX)
+    const settle = (healthy: boolean) => {
+      clearTimeout(timer)
+      resolve(healthy)
+    }
+    asked.then(
+      () => settle(true),
+      () => settle(false),
+    )
+  })
 }

@@ -15,13 +15,19 @@ export interface Log {
 const BUFFER_BYTES = 8_192
 const FLUSH_INTERVAL_MS = 200
 
+/** Lines that wait for a reader who does not read are dropped beyond this. */
+const WAITING_BYTES_MAX = 4 * 1024 * 1024
+
 export function createLog(level: string): Log {
   const destination = pino.destination({
     dest: 1,
     sync: false,
     minLength: BUFFER_BYTES,
     periodicFlush: FLUSH_INTERVAL_MS,
+    maxLength: WAITING_BYTES_MAX,
   })
+  // A full disk or a pipe that broke costs lines of the log, never the gateway; what is waiting is tried again with the next line.
+  destination.on('error', () => {})
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return {
     emit: event => write(logger, event),
@@ -45,7 +51,10 @@ function write(logger: Logger, event: Event): void {
       return
     }
     case 'request failed':
-      logger.error({ request_id: event.requestId, ...describe(event.error) }, event.kind)
+      logger[isOurs(event.error) ? 'error' : 'warn'](
+        { request_id: event.requestId, ...describe(event.error) },
+        event.kind,
+      )
       return
     case 'warning':
       logger.warn(event.fix === null ? {} : { fix: event.fix }, event.message)
@@ -74,6 +83,11 @@ function tenantHash(tenantId: string): string {
   const hash = createHash('sha256').update(tenantId).digest('hex').slice(0, 8)
   hashes.set(tenantId, hash)
   return hash
+}
+
+/** Not the request's fault, nor the database's: somebody should look at it. */
+function isOurs(error: unknown): boolean {
+  return !(error instanceof GatewayError) || error.code === 'INTERNAL'
 }
 
 /** Names as in the other lines, durations without fractions of milliseconds, errors by what they say. */
