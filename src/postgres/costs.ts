@@ -2,6 +2,8 @@
 
 /** Texts depend on the shape of a request only, so there are far fewer. The oldest goes first. */
 const COSTS_MAX = 10_000
+/** Longer texts are not remembered, so that what is remembered has a bound. */
+const KEY_CHARACTERS_MAX = 16_384
 /** One statement seldom says much: the average moves by this share of the difference. */
 const WEIGHT = 0.1
 /** A single stall must not mark a statement as slow for the next hundred runs. */
@@ -38,6 +40,7 @@ export function createCosts(): Costs {
         known.ms += (sample - known.ms) * WEIGHT
         return
       }
+      if (key.length > KEY_CHARACTERS_MAX) return
       if (averages.size >= COSTS_MAX) {
         for (const oldest of averages.keys()) {
           averages.delete(oldest)

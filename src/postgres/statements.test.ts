@@ -53,3 +53,10 @@ test('with size 0 every use is a new unnamed statement', () => {
   expect(statements.use('a')).not.toBe(statement)
   expect(statements.use('a').sent).toBe(false)
 })
+
+test('a text that is too long to keep a plan of is parsed at each use', () => {
+  const statements = new Statements(4)
+  expect(statements.use('x'.repeat(16_385)).name).toBe('')
+  expect(statements.use('x'.repeat(16_384)).name).not.toBe('')
+  expect(statements.size).toBe(1)
+})

@@ -4,6 +4,12 @@
  */
 import { type FieldDescription, NO_FIELDS } from './fields.ts'
 
+/**
+ * A prepared statement's plan takes the server's memory many times over, on each connection, and a request that embeds sixty tables makes megabytes
+ * of it. Texts longer than this are parsed at each use.
+ */
+const PREPARED_CHARACTERS_MAX = 16_384
+
 export interface Statement {
   readonly name: string
   readonly text: string
@@ -35,7 +41,7 @@ export class Statements {
    * is not relied on – what precedes it in its unit may fail, and then it was skipped – but an unnamed one serves.
    */
   use(text: string): Statement {
-    if (this.#sizeMax === 0) return unnamed(text)
+    if (this.#sizeMax === 0 || text.length > PREPARED_CHARACTERS_MAX) return unnamed(text)
     const known = this.#byText.get(text)
     if (known !== undefined) {
       if (!known.parsed) return unnamed(text)
