@@ -1,16 +1,12 @@
 /** Specification 1.10 and 5.2, decisions 1: the process itself, as a shell starts it and signals end it. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { killSvc, type Svc, startSvc } from '../../test/support/process.ts'
 import { mintToken } from '../identity/mint.ts'
 
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 const SECRET = 'a secret of 32 bytes, or of more'
 
 let database: TestDatabase
-let processes: ChildProcess[] = []
 
 beforeAll(async () => {
   database = await testDatabase()
@@ -24,47 +20,10 @@ beforeAll(async () => {
 
 afterAll(() => database.drop())
 
-afterEach(() => {
-  for (const child of processes) child.kill('SIGKILL')
-  processes = []
-})
-
-interface Svc {
-  readonly child: ChildProcess
-  readonly exited: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>
-  /** What has been said so far. */
-  readonly said: { out: string; error: string }
-  /** Resolves when standard output matches, with the first group. */
-  says(pattern: RegExp): Promise<string>
-}
-
-function svc(argv: readonly string[], environment: Record<string, string>): Svc {
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
-    env: { PATH: process.env.PATH ?? '', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  processes.push(child)
-  const said = { out: '', error: '' }
-  child.stderr.on('data', (chunk: Buffer) => {
-    said.error += chunk.toString()
-  })
-  child.stdout.on('data', (chunk: Buffer) => {
-    said.out += chunk.toString()
-  })
-  const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
-  const says = async (pattern: RegExp): Promise<string> => {
-    for (;;) {
-      const found = pattern.exec(said.out)
-      if (found !== null) return found[1] ?? ''
-      const ended = await Promise.race([once(child.stdout, 'data').then(() => false), exited.then(() => true)])
-      if (ended) throw new Error(`it ended before it said ${pattern}: ${said.out}${said.error}`)
-    }
-  }
-  return { child, exited, said, says }
-}
+afterEach(killSvc)
 
 async function serve(): Promise<Svc & { readonly url: string }> {
-  const gateway = svc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
+  const gateway = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
   return { ...gateway, url: await gateway.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/) }
 }
 
@@ -110,7 +69,7 @@ async function running(text: RegExp): Promise<void> {
 }
 
 test('development mode on an address that is not loopback does not start', async () => {
-  const gateway = svc(['serve'], {
+  const gateway = startSvc(['serve'], {
     DATABASE_URL: database.url,
     JWT_SECRET: SECRET,
     SVC_DEV_MODE: '1',
@@ -122,7 +81,7 @@ test('development mode on an address that is not loopback does not start', async
 
 test('an address that is taken is told without a stack', async () => {
   const { url } = await serve()
-  const second = svc(['serve'], {
+  const second = startSvc(['serve'], {
     DATABASE_URL: database.url,
     JWT_SECRET: SECRET,
     SVC_BIND: url.replace('http://', ''),

@@ -120,7 +120,8 @@ function launch(binaries: Binaries, folder: string): Promise<Server> {
   return startServer(binaries, {
     dataDirectory: join(folder, 'data'),
     logFile: join(folder, 'server.log'),
-    settings: { log_min_messages: 'warning' },
+    // Little write-ahead log is kept: the sample data is small, and the folder is in somebody's cache.
+    settings: { log_min_messages: 'warning', max_wal_size: '96MB', min_wal_size: '32MB' },
   })
 }
 

@@ -2,7 +2,7 @@
  * What a data folder's postmaster.pid stands for. The watcher stops the server when we die; should the watcher itself have
  * been killed, the server goes on without anybody, and the next start finds it here.
  */
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { EmbeddedError } from './error.ts'
@@ -11,6 +11,8 @@ import { WATCHER_MARK } from './watcher.ts'
 
 const STOP_TIMEOUT_MS = 20_000
 const POLL_MS = 50
+/** Between making the lock file and writing it, a server takes much less. */
+const EMPTY_LOCK_MS = 10_000
 
 /** Makes a folder free if nobody uses it: false if a server that somebody watches runs in it. */
 export async function freeDataFolder(dataDirectory: string): Promise<boolean> {
@@ -44,12 +46,16 @@ async function stopOrphan(pid: number, dataDirectory: string): Promise<void> {
 }
 
 async function recordedPid(dataDirectory: string): Promise<number | null> {
+  const file = join(dataDirectory, 'postmaster.pid')
   try {
-    const pid = Number.parseInt(await readFile(join(dataDirectory, 'postmaster.pid'), 'utf8'), 10)
-    return pid > 1 ? pid : null
+    const pid = Number.parseInt(await readFile(file, 'utf8'), 10)
+    if (pid > 1) return pid
+    // PostgreSQL starts neither over an empty lock file nor removes it: it may be a server that is about to write it.
+    if (Date.now() - (await stat(file)).mtimeMs > EMPTY_LOCK_MS) await rm(file, { force: true })
   } catch {
-    return null
+    // No lock file: no server.
   }
+  return null
 }
 
 function isAlive(pid: number): boolean {

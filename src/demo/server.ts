@@ -1,7 +1,7 @@
 /** A running PostgreSQL: started through the watcher, ready when this says so, stopped as wished. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type FileHandle, open, readFile } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -60,7 +60,7 @@ export async function startServer(binaries: Binaries, options: ServerOptions): P
     if (attempt.kind === 'started') return attempt.server
 
     const log = attempt.log
-    if (/lock file ".*" already exists/.test(log)) {
+    if (/lock file ".*" (already exists|is empty)/.test(log)) {
       throw new DataFolderInUse(`PostgreSQL is already running in ${options.dataDirectory}`)
     }
     const portTaken = /could not bind|Address already in use/.test(log)
@@ -79,7 +79,9 @@ type Attempt = { readonly kind: 'started'; readonly server: Server } | { readonl
 
 async function tryStart(binaries: Binaries, options: ServerOptions, port: number, deadline: number): Promise<Attempt> {
   const socketDirectory = socketDirectoryOf(options.dataDirectory)
-  const log = await open(options.logFile, 'w', 0o600)
+  // Of two that start in one folder at once, the one that loses must not write into the other's log.
+  const logFile = `${options.logFile}.${process.pid}-${port}`
+  const log = await open(logFile, 'w', 0o600)
   const watcher = spawnWatcher(log, {
     program: binaries.postgres,
     args: [
@@ -104,16 +106,14 @@ async function tryStart(binaries: Binaries, options: ServerOptions, port: number
   })
   while (!(pid !== 0 && (await isReady(options.dataDirectory, pid)))) {
     const over = await Promise.race([ended.then(() => true), delay(POLL_MS, false)])
-    if (over) return { kind: 'failed', log: await readFile(options.logFile, 'utf8') }
+    if (over) return { kind: 'failed', log: await takeLog(logFile) }
     if (Date.now() > deadline) {
       watcher.stdin?.end()
       await ended
-      return {
-        kind: 'failed',
-        log: `not ready after ${START_TIMEOUT_MS} ms\n${await readFile(options.logFile, 'utf8')}`,
-      }
+      return { kind: 'failed', log: `not ready after ${START_TIMEOUT_MS} ms\n${await takeLog(logFile)}` }
     }
   }
+  await rename(logFile, options.logFile)
   // A server somebody forgot to stop must not keep the process alive; the watcher stops it when we end.
   unreference(watcher)
 
@@ -125,6 +125,12 @@ async function tryStart(binaries: Binaries, options: ServerOptions, port: number
     clearTimeout(force)
   }
   return { kind: 'started', server: { host: '127.0.0.1', port, pid, socketDirectory, ended, stop } }
+}
+
+async function takeLog(logFile: string): Promise<string> {
+  const text = await readFile(logFile, 'utf8')
+  await rm(logFile, { force: true })
+  return text
 }
 
 function spawnWatcher(log: FileHandle, task: WatcherTask): ChildProcess {
