@@ -87,6 +87,10 @@ export class Connection implements WireSink, Channel {
     return this.#exclusive
   }
 
+  get isClosed(): boolean {
+    return this.#wire.closed
+  }
+
   /** When it last had something to do; meaningful while `depth` is 0. */
   get idleSince(): number {
     return this.#since
@@ -116,6 +120,11 @@ export class Connection implements WireSink, Channel {
   /** How long the head of the line has been running. */
   runningMs(now: number): number {
     return this.#pending.length > this.#unsent ? now - this.#since : 0
+  }
+
+  /** How long the server has owed the head of the line an answer. */
+  unansweredMs(now: number): number {
+    return this.#pending.length > this.#unsent ? (this.#pending.peek() as Exchange).unansweredMs(now, this.#since) : 0
   }
 
   /** Throws what encoding throws (a text with a zero byte, too many parameters); then nothing was sent. */

@@ -31,6 +31,8 @@ export interface Exchange {
   /** The caller is gone; the answer interests nobody. */
   readonly cancelled: boolean
 
+  /** How long the server has owed it an answer, if it has been at the head of its line since `headSince`; 0 when it owes none. */
+  unansweredMs(now: number, headSince: number): number
   /** Encodes everything up to and including the first Sync or Flush. May be called again after `unsent` or `finished`. */
   write(channel: Channel): void
   parseComplete(): void

@@ -1,6 +1,6 @@
 /** LISTEN that survives its connection. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { fakePostgres, firstAnswer, READY } from '../../test/support/fake-postgres.ts'
+import { error, fakePostgres, firstAnswer, READY } from '../../test/support/fake-postgres.ts'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { createListener, type Listener, type ListenerEvent } from './listener.ts'
 import { parseUrl } from './url.ts'
@@ -101,6 +101,26 @@ test('a server that went silent is noticed by its heartbeat', async () => {
   await made.listen('anything')
   await expect.poll(() => heard.gaps).toBe(1)
   expect(heard.events.slice(0, 3)).toEqual(['connected', 'lost', 'connected'])
+  made.close()
+  await server.close()
+})
+
+test('a connection that ends in the same breath as LISTEN is answered is made anew', async () => {
+  const server = await fakePostgres(async session => {
+    if (!(await session.welcome())) return
+    await session.until('sync')
+    if (session.number === 1) {
+      session.send(...firstAnswer(), READY, error('57P01', 'terminating connection', { S: 'FATAL', V: 'FATAL' }))
+    } else {
+      session.send(...firstAnswer(), READY, { kind: 'notification', processId: 1, channel: 'news', payload: 'heard' })
+    }
+    await session.gone
+  })
+  const { listener: made, heard } = listener(server.url)
+  await made.listen('news')
+  await expect.poll(() => heard.notifications).toEqual([['news', 'heard']])
+  expect(heard.events).toEqual(['connect-failed', 'connected'])
+  expect(made.connected).toBe(true)
   made.close()
   await server.close()
 })

@@ -160,6 +160,8 @@ class PostgresListener implements Listener, ConnectionListener {
     try {
       for (;;) {
         this.#shutdown.signal.throwIfAborted()
+        // The server may have closed right behind its answer; `closed` was told before anybody had adopted it.
+        if (connection.isClosed) throw new Error('the connection was lost right after its channels were listened to')
         const missing = [...this.#channels.keys()].filter(channel => !listened.has(channel))
         if (missing.length === 0) break
         await this.#send(connection, missing.map(listenCommand)).result

@@ -36,8 +36,8 @@ export interface PoolOptions {
   /** False behind a transaction pooler: every statement is parsed each time, and nothing is kept in the session. */
   readonly preparedStatements?: boolean
   /**
-   * A connection whose statement runs longer is given up as dead – a half-open socket never tells. Must be longer than
-   * the longest statement_timeout in use. 0: wait for ever.
+   * A connection whose statement – or batch of a stream – takes longer is given up as dead: a half-open socket never
+   * tells. Must be longer than the longest statement_timeout in use. 0: wait for ever.
    */
   readonly answerTimeoutMs?: number
   /** A stream whose reader takes nothing for so long is ended: it holds a connection and a snapshot. */
@@ -342,7 +342,7 @@ class PostgresPool implements Pool, ConnectionListener {
     const now = this.#options.clock()
     const { answerTimeoutMs } = this.#options
     for (const connection of [...this.#connections]) {
-      if (answerTimeoutMs > 0 && !connection.streaming && connection.runningMs(now) > answerTimeoutMs) {
+      if (answerTimeoutMs > 0 && connection.unansweredMs(now) > answerTimeoutMs) {
         connection.destroy(new Error(`no answer for ${answerTimeoutMs} ms`))
       } else if (connection.depth === 0 && this.#connections.length > 1 && now - connection.idleSince > IDLE_MS_MAX) {
         connection.retire()

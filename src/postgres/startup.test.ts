@@ -58,8 +58,10 @@ test('the start-up packet fixes how values look', async () => {
       ['client_encoding', 'UTF8'],
       ['DateStyle', 'ISO'],
       ['options', '-c work_mem=1MB'],
+      ['standard_conforming_strings', 'on'],
       ['IntervalStyle', 'postgres'],
       ['extra_float_digits', '1'],
+      ['bytea_output', 'hex'],
     ],
   })
   expect(session).toEqual({
@@ -68,6 +70,50 @@ test('the start-up packet fixes how values look', async () => {
     parameters: new Map([['client_encoding', 'UTF8']]),
   })
   wire.destroy(new Error('done'))
+})
+
+/** The names in the start-up packet. */
+async function parameterNames(options: string, throughPooler: boolean): Promise<string[]> {
+  const names: string[] = []
+  const server = await fakePostgres(async session => {
+    const packet = await session.next()
+    if (packet.kind === 'startup') names.push(...packet.parameters.map(([name]) => name))
+    session.send(AUTHENTICATION_OK, UTF8, READY)
+  })
+  servers.push(server)
+  const target = parseUrl(`${server.url}?sslmode=disable&options=${encodeURIComponent(options)}`)
+  const { wire } = await connect({ target, throughPooler })
+  wire.destroy(new Error('done'))
+  return names
+}
+
+test.each([
+  '-c bytea_output=escape -c standard_conforming_strings=off',
+  '-cBYTEA_OUTPUT=escape -c Standard-Conforming-Strings=off',
+  '--bytea-output=escape --standard-conforming-strings=off',
+])('what the options set is not sent besides: %s', async options => {
+  const names = await parameterNames(options, false)
+  expect(names).not.toContain('bytea_output')
+  // The quoting of SQL rests on it.
+  expect(names).toContain('standard_conforming_strings')
+})
+
+test('an option is not set by being the value or a part of another', async () => {
+  const names = await parameterNames('-c search_path=bytea_output -c my.standard_conforming_strings=off', false)
+  expect(names).toContain('bytea_output')
+  expect(names).toContain('standard_conforming_strings')
+})
+
+test('through a pooler only what PgBouncer tracks is sent', async () => {
+  expect(await parameterNames('-c work_mem=1MB', true)).toEqual([
+    'user',
+    'database',
+    'application_name',
+    'client_encoding',
+    'DateStyle',
+    'options',
+    'standard_conforming_strings',
+  ])
 })
 
 test('the server must complete the proof before it lets us in', async () => {

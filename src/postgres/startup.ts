@@ -85,7 +85,11 @@ async function establish(options: ConnectOptions, signal: AbortSignal): Promise<
   }
 }
 
-/** Output formats are fixed here, so that no setting of a role or database changes what an answer looks like. */
+/**
+ * Fixed here, so that no setting of a role or database changes it: what an answer looks like, except for TimeZone, which
+ * is the operator's to choose; and how a quoted text of ours is read. What is sent by name prevails over `options`
+ * (PostgreSQL manual 54.2.1 has both), so what gives way to the operator's options is left out.
+ */
 function startupParameters(options: ConnectOptions): (readonly [string, string])[] {
   const { target } = options
   const parameters: (readonly [string, string])[] = [
@@ -96,9 +100,18 @@ function startupParameters(options: ConnectOptions): (readonly [string, string])
     ['DateStyle', 'ISO'],
   ]
   if (target.options !== null) parameters.push(['options', target.options])
+  // The quoting of literals rests on it. The server applies it after whatever `options` says.
+  parameters.push(['standard_conforming_strings', 'on'])
   // PgBouncer refuses parameters that it does not track.
-  if (!options.throughPooler) parameters.push(['IntervalStyle', 'postgres'], ['extra_float_digits', '1'])
+  if (options.throughPooler) return parameters
+  parameters.push(['IntervalStyle', 'postgres'], ['extra_float_digits', '1'])
+  if (!isSetBy(target.options, 'bytea_output')) parameters.push(['bytea_output', 'hex'])
   return parameters
+}
+
+/** `-c name=value` or `--name=value`, where PostgreSQL reads hyphens in the name as underscores, and any case. */
+function isSetBy(options: string | null, name: string): boolean {
+  return options !== null && new RegExp(`(^|\\s)(-c\\s*|--)${name.replaceAll('_', '[-_]')}=`, 'i').test(options)
 }
 
 function converse(

@@ -10,7 +10,7 @@ import {
   READY,
   row,
 } from '../../test/support/fake-postgres.ts'
-import { createPool, type Pool } from './pool.ts'
+import { createPool, type Pool, type PoolOptions } from './pool.ts'
 import type { BackendMessage } from './protocol/backend.ts'
 import type { FrontendMessage } from './protocol/frontend.ts'
 import { READY_BYTES_MAX } from './stream.ts'
@@ -28,12 +28,12 @@ afterEach(async () => {
 
 async function bench(
   script: (session: FakeSession) => Promise<void>,
-  { readerIdleMs = 60_000, clock = () => 0 }: { readonly readerIdleMs?: number; readonly clock?: () => number } = {},
+  options: Partial<PoolOptions> = {},
 ): Promise<Pool> {
   const server = await fakePostgres(async session => {
     if (await session.welcome()) await script(session)
   })
-  const pool = createPool({ target: parseUrl(server.url), maxConnections: 1, readerIdleMs, clock })
+  const pool = createPool({ target: parseUrl(server.url), maxConnections: 1, clock: () => 0, ...options })
   opened.push({ pool, server })
   await pool.ready()
   return pool
@@ -276,6 +276,72 @@ test('a reader that takes nothing for too long loses the stream, and is told so'
   await stream.next()
   await expect.poll(() => pool.stats().streaming).toBe(0)
   await expect(stream.next()).rejects.toThrow('nobody read the stream for 20 ms')
+  expect(text(await stream.next())).toBe('done')
+})
+
+test('a server that falls silent within a batch is given up after answerTimeoutMs', async () => {
+  let now = 0
+  const pool = await bench(
+    async session => {
+      await session.until('flush')
+      session.send(...opening('1'))
+      await session.until('flush')
+      now = 50_000
+      await session.gone
+    },
+    { answerTimeoutMs: 40_000, clock: () => now },
+  )
+  const stream = pool.stream([settings], rows, 1)
+  expect(text(await stream.next())).toEqual(['1'])
+  await expect(stream.next()).rejects.toThrow('no answer for 40000 ms')
+  expect(pool.stats()).toMatchObject({ streaming: 0, open: 0 })
+})
+
+test('a server that falls silent after the last row is given up as well', async () => {
+  let now = 0
+  const pool = await bench(
+    async session => {
+      await session.until('flush')
+      session.send(...firstAnswer('set'), ...firstAnswer('1'))
+      await session.until('sync')
+      now = 50_000
+      await session.gone
+    },
+    { answerTimeoutMs: 40_000, clock: () => now },
+  )
+  const stream = pool.stream([settings], rows, 10)
+  expect(text(await stream.next())).toEqual(['1'])
+  await expect(stream.next()).rejects.toThrow('no answer for 40000 ms')
+})
+
+test('the time a reader takes is not the server’s, neither between batches nor when it makes room again', async () => {
+  const large = 'x'.repeat(READY_BYTES_MAX)
+  let now = 0
+  const pool = await bench(
+    async session => {
+      await session.until('flush')
+      session.send(...opening('1'))
+      await session.until('flush')
+      session.send(row(large))
+      // The batch goes on when the reader has made room, which is long after it was asked for.
+      await expect.poll(() => now, { timeout: 10_000 }).toBe(100_000)
+      session.send(row('3'), DONE)
+      await session.until('sync')
+      session.send(READY)
+    },
+    { answerTimeoutMs: 40_000, clock: () => now },
+  )
+  const stream = pool.stream([settings], rows, 2)
+  await stream.next()
+  // The large row arrives, and the socket is not read any more.
+  await new Promise(resolve => setTimeout(resolve, 100))
+  now = 90_000
+  // The pool looks every second, and must find nothing wrong: now, and when the reader has come back.
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  expect(text(await stream.next())).toEqual([large])
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  now = 100_000
+  expect(text(await stream.next())).toEqual(['3'])
   expect(text(await stream.next())).toBe('done')
 })
 

@@ -53,6 +53,8 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   /** Rows that the last Execute asked for, and when. */
   #asked = 0
   #askedAt = 0
+  /** When it became the server's turn: something was asked, or room was made for more of the answer. */
+  #serverSince = 0
   /** How long the last complete batch took. */
   #lastMs = 0
   /** Commands of `#before` that are complete. */
@@ -121,6 +123,11 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   }
 
   // --- Exchange ---
+
+  /** Between batches, and while the socket is not read, everybody waits for the reader. */
+  unansweredMs(now: number): number {
+    return (this.#fetching || this.#synced) && !this.#paused ? now - this.#serverSince : 0
+  }
 
   write(channel: Channel): void {
     const plan = new Plan()
@@ -256,10 +263,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   }
 
   #fetchMore(): void {
-    if (this.#paused) {
-      this.#paused = false
-      this.#channel?.resume()
-    }
+    this.#awaitServer()
     if (this.#fetching || this.#synced || this.#state !== 'running') return
     const channel = this.#channel as Channel
     this.#fetching = true
@@ -268,9 +272,17 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     channel.flushSoon()
   }
 
+  #awaitServer(): void {
+    this.#serverSince = this.#host.clock()
+    if (!this.#paused) return
+    this.#paused = false
+    this.#channel?.resume()
+  }
+
   #ask(rows: number): number {
     this.#asked = Math.min(rows, this.#batchRows)
     this.#askedAt = this.#host.clock()
+    this.#serverSince = this.#askedAt
     return this.#asked
   }
 
@@ -278,6 +290,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     if (this.#synced) return
     const channel = this.#channel as Channel
     this.#synced = true
+    this.#serverSince = this.#host.clock()
     writeSync(channel.writer)
     channel.flushSoon()
   }
@@ -301,10 +314,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
       this.#host.drop(this)
       return ended
     }
-    if (this.#paused) {
-      this.#paused = false
-      this.#channel?.resume()
-    }
+    this.#awaitServer()
     if (!this.#cancelled) {
       const cancel = this.#fetching
       this.#sync()

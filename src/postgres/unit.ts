@@ -51,6 +51,10 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     else this.#channel.cancel()
   }
 
+  unansweredMs(now: number, headSince: number): number {
+    return now - headSince
+  }
+
   write(channel: Channel): void {
     const plan = new Plan()
     this.#channel = channel

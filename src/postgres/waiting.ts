@@ -13,6 +13,8 @@ export class Waiting {
   readonly streams: Fifo<Exchange> = new Fifo()
   readonly #options: WaitingOptions
   #timer: NodeJS.Timeout | null = null
+  /** The deadline for which `#timer` is set. */
+  #armedFor = Infinity
 
   constructor(options: WaitingOptions) {
     this.#options = options
@@ -43,23 +45,30 @@ export class Waiting {
 
   /** Empties both lines and stops the clock. */
   drain(): Exchange[] {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
+    this.#disarm()
     return [...this.streams.drain(), ...this.units.drain()]
   }
 
   /** Each line is in the order of its deadlines, so one timer for the nearer head is enough. */
   #arm(): void {
-    if (this.#timer !== null) return
     const next = Math.min(this.units.peek()?.deadline ?? Infinity, this.streams.peek()?.deadline ?? Infinity)
-    if (next === Infinity) return
+    // A timer that is too early finds nobody and is set anew; what is put back may need an earlier one.
+    if (next >= this.#armedFor) return
+    this.#disarm()
+    this.#armedFor = next
     const inMs = Math.max(1, Math.ceil(next - this.#options.clock()))
     this.#timer = setTimeout(() => {
-      this.#timer = null
+      this.#disarm()
       this.#expire(this.units)
       this.#expire(this.streams)
       this.#arm()
     }, inMs)
+  }
+
+  #disarm(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    this.#armedFor = Infinity
   }
 
   #expire(line: Fifo<Exchange>): void {

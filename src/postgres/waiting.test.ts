@@ -1,0 +1,37 @@
+/** Who waits for a connection waits until its own deadline. */
+import { expect, test } from 'vitest'
+import type { Exchange } from './exchange.ts'
+import { Unit } from './unit.ts'
+import { Waiting } from './waiting.ts'
+
+function unit(deadline: number): Exchange {
+  const made = new Unit([], () => {})
+  made.deadline = deadline
+  return made
+}
+
+test('what is put back with an earlier deadline expires at that one', async () => {
+  const start = performance.now()
+  const expired: Exchange[] = []
+  const waiting = new Waiting({ clock: () => performance.now(), expired: exchange => expired.push(exchange) })
+  const late = unit(start + 60_000)
+  const early = unit(start + 20)
+  waiting.add(late)
+  waiting.putBack(early)
+  await expect.poll(() => expired).toEqual([early])
+  expect(performance.now()).toBeGreaterThanOrEqual(start + 20)
+  expect(waiting.drain()).toEqual([late])
+})
+
+test('when the first has left before its deadline, the next one still expires at its own', async () => {
+  const start = performance.now()
+  const expired: Exchange[] = []
+  const waiting = new Waiting({ clock: () => performance.now(), expired: exchange => expired.push(exchange) })
+  const gone = unit(start + 20)
+  const next = unit(start + 40)
+  waiting.add(gone)
+  waiting.add(next)
+  waiting.remove(gone)
+  await expect.poll(() => expired).toEqual([next])
+  expect(waiting.length).toBe(0)
+})
