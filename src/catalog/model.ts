@@ -76,9 +76,8 @@ export interface ForeignKey {
 }
 
 /**
- * A way from this table to another. `one`: this table holds the key (or the other's key is unique: one-to-one
- * reverse is still `many` here, since the specification nests reverse relations). `many`: rows that point here, or rows
- * reached through a junction.
+ * A way from this table to another. `one`: this table holds the key; everything else – rows that point here, rows
+ * reached through a junction – is `many`, also where the other's key is unique.
  */
 export interface Relation {
   /** The target's bare table name; the name that `expand` takes. */

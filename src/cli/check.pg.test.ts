@@ -70,6 +70,19 @@ test('a schema that is not there', async () => {
   expect(error).toMatch(/^error: The database cannot be checked: .*sales/)
 })
 
+test('a search language that is not there', async () => {
+  const [code, error] = await check('[gateway]\nsearch_language = "englsh"', database.url)
+  expect(code).toBe(1)
+  expect(error).toMatch(/^error: .*"englsh".*\n {2}Set search_language to english\.$/m)
+})
+
+test('the address to listen at is read like the other', async () => {
+  const [code, error] = await check('[gateway]\nrealtime_database_url = "postgres://app@h/d?sslmood=on"', database.url)
+  expect(code).toBe(1)
+  expect(error).toMatch(/^error: Changes of the schema cannot be listened for: .*sslmood/)
+  expect(error).not.toContain('no effect')
+})
+
 test('a password that is wrong is not printed', async () => {
   const url = new URL(database.url)
   url.pathname = '/no_such_database'

@@ -10,6 +10,7 @@ import { printConfig } from '../config/print.ts'
 import { identityFindings } from '../identity/boot.ts'
 import { databaseFindings } from '../ops/checks.ts'
 import { asErrors, type Finding, printFinding } from '../ops/finding.ts'
+import { parseUrl } from '../postgres/url.ts'
 import { openDatabase } from './database.ts'
 import { printFailure } from './failure.ts'
 import { EXIT, type World } from './world.ts'
@@ -28,6 +29,7 @@ export async function check(command: CheckCommand, world: World): Promise<number
     ...unbuiltFindings(loaded),
     ...asErrors(identityFindings(config)),
     ...asErrors(await findingsOfDatabase(config.gateway)),
+    ...findingsOfListener(config.gateway),
   ]
   for (const finding of findings) world.error(printFinding(finding))
   const errors = findings.filter(({ level }) => level === 'error').length
@@ -49,7 +51,7 @@ async function findingsOfDatabase(gateway: GatewayConfig): Promise<readonly Find
   }
   const findings: Finding[] = []
   try {
-    const database = openDatabase(databaseUrl, preparedStatements)
+    const database = openDatabase(databaseUrl, { preparedStatements })
     try {
       findings.push(...(await databaseFindings(database.query, gateway)))
       // Whether the schema can be published at all: one that is missing is found here.
@@ -63,6 +65,19 @@ async function findingsOfDatabase(gateway: GatewayConfig): Promise<readonly Find
     )
   }
   return findings
+}
+
+/** Parsed only: who can reach the database at all can listen. */
+function findingsOfListener({ realtimeDatabaseUrl }: GatewayConfig): readonly Finding[] {
+  if (realtimeDatabaseUrl === null) return []
+  try {
+    parseUrl(realtimeDatabaseUrl)
+    return []
+  } catch (failure) {
+    return [
+      error(`Changes of the schema cannot be listened for: ${printFailure(failure)}`, 'See realtime_database_url.'),
+    ]
+  }
 }
 
 function error(message: string, fix: string): Finding {

@@ -1,5 +1,6 @@
 /** One connection to the configured database, for commands that ask a few questions and end. */
 import type { Query } from '../catalog/introspect.ts'
+import { queryThrough } from '../catalog/query.ts'
 import { createPool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
 
@@ -8,14 +9,27 @@ export interface DatabaseSession {
   close(): Promise<void>
 }
 
+export interface DatabaseOptions {
+  readonly preparedStatements: boolean
+  /** How long the database may work on one question. */
+  readonly timeoutMs?: number
+}
+
 /** Longer than a connection needs, shorter than somebody waits. */
 const CONNECT_TIMEOUT_MS = 10_000
+
+/** As long as the gateway itself gives the same questions. */
+const TIMEOUT_MS = 30_000
+
+/** A server that is silent for so long after its statement should have timed out is taken for dead. */
+const ANSWER_GRACE_MS = 5_000
 
 /**
  * Throws `UrlError`. A query rejects with the first failure to connect: where a gateway tries again for ever, whoever
  * called a command wants to know.
  */
-export function openDatabase(url: string, preparedStatements: boolean): DatabaseSession {
+export function openDatabase(url: string, options: DatabaseOptions): DatabaseSession {
+  const { preparedStatements, timeoutMs = TIMEOUT_MS } = options
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_, reject) => {
     fail = reject
@@ -26,16 +40,15 @@ export function openDatabase(url: string, preparedStatements: boolean): Database
     target: parseUrl(url),
     maxConnections: 1,
     acquireTimeoutMs: CONNECT_TIMEOUT_MS,
+    answerTimeoutMs: timeoutMs + ANSWER_GRACE_MS,
     preparedStatements,
     onEvent: event => {
       if (event.kind === 'connect-failed') fail(event.error)
     },
   })
+  const query = queryThrough(pool, timeoutMs)
   return {
-    async query(text, parameters) {
-      const [result] = await Promise.race([pool.run([{ text, parameters }]).result, failed])
-      return result?.rows.map(row => row.map(cell => cell?.toString() ?? null)) ?? []
-    },
+    query: (text, parameters) => Promise.race([query(text, parameters), failed]),
     close: () => pool.close({ deadlineMs: 0 }),
   }
 }

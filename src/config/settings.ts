@@ -147,6 +147,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and `sslkey` are relative to the file that says them.',
   },
+  realtimeDatabaseUrl: {
+    key: 'gateway.realtime_database_url',
+    kind: databaseUrl,
+    default: null,
+    secret: true,
+    feature: 'database',
+    description:
+      'A direct connection for `LISTEN` when `database_url` goes through a transaction pooler: `NOTIFY svc_schema` is heard through it. Without it polling alone finds changes of the schema there (`schema_poll_secs`).',
+  },
   maxConnections: {
     key: 'gateway.max_connections',
     kind: integer(1, 1_000),
@@ -413,14 +422,6 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     default: false,
     feature: 'realtime',
     description: '`/ws` also takes the token as `?access_token=`. It ends up in logs of proxies.',
-  },
-  realtimeDatabaseUrl: {
-    key: 'gateway.realtime_database_url',
-    kind: databaseUrl,
-    default: null,
-    secret: true,
-    feature: 'realtime',
-    description: 'A direct connection for `LISTEN` when `database_url` goes through a transaction pooler.',
   },
 
   eventsPath: {

@@ -2,10 +2,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
-import { type Ask, type CheckTarget, databaseFindings } from './checks.ts'
+import type { Query } from '../catalog/introspect.ts'
+import { type CheckTarget, databaseFindings } from './checks.ts'
 import type { Finding } from './finding.ts'
 
-const TARGET: CheckTarget = { schemas: ['public', 'sales'], exposedViews: [], tenantColumn: 'tenant_id' }
+const TARGET: CheckTarget = {
+  schemas: ['public', 'sales'],
+  exposedViews: [],
+  tenantColumn: 'tenant_id',
+  searchLanguage: 'english',
+}
 
 let database: TestDatabase
 let admin: Session
@@ -32,7 +38,7 @@ beforeEach(async () => {
 })
 
 /** The version of this server is a matter of its own. */
-async function findings(target: Partial<CheckTarget> = {}, ask: Ask = app.query): Promise<readonly Finding[]> {
+async function findings(target: Partial<CheckTarget> = {}, ask: Query = app.query): Promise<readonly Finding[]> {
   const all = await databaseFindings(ask, { ...TARGET, ...target })
   return all.filter(({ message }) => !message.startsWith('PostgreSQL '))
 }
@@ -178,10 +184,36 @@ describe('exposed views', () => {
   })
 })
 
+describe('search language', () => {
+  test.each([
+    ['englsh', 'Set search_language to english.'],
+    ['pg_catalog.germn', 'Set search_language to pg_catalog.german.'],
+    ['klingon', 'Set search_language to simple, or to another that pg_ts_config lists.'],
+    ['recipes', 'Set search_language to simple, or to another that pg_ts_config lists.'],
+    ['"English"', 'Set search_language to english.'],
+  ])('%s is none', async (searchLanguage, fix) => {
+    await admin.run('create text search configuration sales.recipes (copy = simple)')
+    await expect(app.query('select $1::regconfig', [searchLanguage])).rejects.toThrow('does not exist')
+    expect(await findings({ searchLanguage })).toEqual([
+      { level: 'warning', message: expect.stringContaining(`text search configuration "${searchLanguage}"`), fix },
+    ])
+  })
+
+  test.each(['simple', 'German', 'pg_catalog.english', 'sales.recipes', 'sales."Old Norse"', '"simple"'])(
+    '%s',
+    async searchLanguage => {
+      await admin.run(`create text search configuration sales.recipes (copy = simple);
+      create text search configuration sales."Old Norse" (copy = simple)`)
+      await app.query('select $1::regconfig', [searchLanguage])
+      expect(await messages({ searchLanguage })).toEqual([])
+    },
+  )
+})
+
 describe('version', () => {
   /** Answers as a server of that version would; everything else is asked of the real one. */
   const ofVersion =
-    (version: number): Ask =>
+    (version: number): Query =>
     (text, parameters) =>
       text === `select pg_catalog.current_setting('server_version_num')`
         ? Promise.resolve([[String(version)]])

@@ -3,24 +3,21 @@
  * of them. Each names the SQL that mends it; that SQL is put together by PostgreSQL's own `format`, which quotes the
  * names.
  */
+import type { Query } from '../catalog/introspect.ts'
+import { nearest } from '../nearest.ts'
 import type { Finding } from './finding.ts'
-
-/** Text and text parameters in, rows of cells in text format out. */
-export type Ask = (
-  text: string,
-  parameters: readonly (string | null)[],
-) => Promise<readonly (readonly (string | null)[])[]>
 
 export interface CheckTarget {
   readonly schemas: readonly string[]
   readonly exposedViews: readonly string[]
   readonly tenantColumn: string
+  readonly searchLanguage: string
 }
 
-export type DatabaseCheck = (ask: Ask, target: CheckTarget) => Promise<readonly Finding[]>
+export type DatabaseCheck = (ask: Query, target: CheckTarget) => Promise<readonly Finding[]>
 
 /** One after the other: they share a connection. */
-export async function databaseFindings(ask: Ask, target: CheckTarget): Promise<readonly Finding[]> {
+export async function databaseFindings(ask: Query, target: CheckTarget): Promise<readonly Finding[]> {
   const findings: Finding[] = []
   for (const check of DATABASE_CHECKS) findings.push(...(await check(ask, target)))
   return findings
@@ -150,7 +147,49 @@ const versionCheck: DatabaseCheck = async ask => {
   ]
 }
 
-export const DATABASE_CHECKS: readonly DatabaseCheck[] = [roleCheck, tenantTableCheck, viewCheck, versionCheck]
+/** Each configuration bare where the search path leads to it, and with its schema: as it is, and as one writes it. */
+const SEARCH_LANGUAGES = `
+  select known.name, known.written
+  from pg_catalog.pg_ts_config c
+  join pg_catalog.pg_namespace n on n.oid = c.cfgnamespace
+  cross join lateral (values
+    (1, c.cfgname::text, pg_catalog.quote_ident(c.cfgname)),
+    (2, n.nspname || '.' || c.cfgname, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.cfgname))
+  ) known (form, name, written)
+  where known.form = 2 or pg_catalog.pg_ts_config_is_visible(c.oid)
+  order by known.form, known.name`
+
+/** Looked up by name: a cast to `regconfig`, which is how searches use it, would raise. */
+const searchLanguageCheck: DatabaseCheck = async (ask, { searchLanguage }) => {
+  const rows = await ask(SEARCH_LANGUAGES, [])
+  if (rows.some(([name]) => name === foldedName(searchLanguage))) return []
+  const meant = nearest(
+    searchLanguage,
+    rows.flatMap(([, written]) => written ?? []),
+  )
+  return [
+    danger(
+      `The database has no text search configuration "${searchLanguage}" (search_language): every search is refused.`,
+      `Set search_language to ${meant ?? 'simple, or to another that pg_ts_config lists'}.`,
+    ),
+  ]
+}
+
+/** PostgreSQL manual, 4.1.1: letter case counts between double quotes only. */
+function foldedName(written: string): string {
+  return written.replace(
+    /"((?:[^"]|"")*)"|[^"]+/g,
+    (part, quoted?: string) => quoted?.replaceAll('""', '"') ?? part.toLowerCase(),
+  )
+}
+
+export const DATABASE_CHECKS: readonly DatabaseCheck[] = [
+  roleCheck,
+  tenantTableCheck,
+  viewCheck,
+  searchLanguageCheck,
+  versionCheck,
+]
 
 /** `180004` is 18.4 (PostgreSQL manual, 20.15: `server_version_num`). */
 function printVersion(version: number): string {

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { testDatabase } from '../../test/support/postgres.ts'
+import { introspect } from '../catalog/introspect.ts'
+import { openDatabase } from './database.ts'
+
+test('a question that waits for a lock is given up, and the next one is answered', async () => {
+  const server = await testDatabase()
+  const admin = await openSession(server.adminUrl)
+  const database = openDatabase(server.url, { preparedStatements: true, timeoutMs: 300 })
+  try {
+    await admin.run('create view seen with (security_invoker) as select 1 as id; grant select on seen to public')
+    await admin.run('begin; alter view seen set (security_barrier)')
+    const read = introspect(database.query, { schemas: ['public'], exposedViews: [] })
+    await expect(read).rejects.toThrow('statement timeout')
+    expect(await database.query('select $1::int + 1', ['1'])).toEqual([['2']])
+  } finally {
+    await database.close()
+    await admin.close()
+    await server.drop()
+  }
+})

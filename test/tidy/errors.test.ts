@@ -1,0 +1,15 @@
+/** docs/reference/errors.md lists what can be answered: each code that the sources use, with its status. */
+import { expect, test } from 'vitest'
+import { STATUS_OF } from '../../src/errors.ts'
+import { filesBelow, read } from './tree.ts'
+
+test('every code in use is in the reference with its status, and no other', () => {
+  const sources = filesBelow('src')
+    .filter(path => path.endsWith('.ts') && !path.endsWith('.test.ts') && path !== 'src/errors.ts')
+    .map(read)
+  const used = Object.entries(STATUS_OF).filter(([code]) => sources.some(text => text.includes(`'${code}'`)))
+  expect(used.length).toBeGreaterThan(10)
+
+  const rows = [...read('docs/reference/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \|/gm)]
+  expect(rows.map(([, code, status]) => [code, Number(status)]).toSorted()).toEqual(used.toSorted())
+})
