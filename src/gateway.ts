@@ -91,7 +91,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         emit({ kind: 'closing' })
         await closeAll()
         emit({ kind: 'closed' })
-        log.flush()
+        await log.flush()
       },
       async reload() {
         await catalog.reload('asked to')

@@ -4,40 +4,22 @@ import { LRUCache } from 'lru-cache'
 import { type Logger, pino } from 'pino'
 import { GatewayError } from '../errors.ts'
 import type { Emit, Event } from '../events.ts'
+import { createLogDestination } from './log-destination.ts'
 
 export interface Log {
   readonly emit: Emit
-  /** Writes what is buffered. */
-  flush(): void
+  /** Writes what is gathered; resolves soon, whatever becomes of it. */
+  flush(): Promise<void>
 }
 
-/** Bytes gathered before a write: a busy gateway writes thousands of lines a second. */
-const BUFFER_BYTES = 8_192
-const FLUSH_INTERVAL_MS = 200
-
-/** Lines that wait for a reader who does not read are dropped beyond this. */
-const WAITING_BYTES_MAX = 4 * 1024 * 1024
+const STANDARD_OUTPUT = 1
 
 export function createLog(level: string): Log {
-  const destination = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: BUFFER_BYTES,
-    periodicFlush: FLUSH_INTERVAL_MS,
-    maxLength: WAITING_BYTES_MAX,
-  })
-  // A full disk or a pipe that broke costs lines of the log, never the gateway; what is waiting is tried again with the next line.
-  destination.on('error', () => {})
+  const destination = createLogDestination(STANDARD_OUTPUT)
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return {
     emit: event => write(logger, event),
-    flush() {
-      try {
-        destination.flushSync()
-      } catch {
-        // Opened so recently that there is nothing to flush, or standard output is closed: either way nobody reads it.
-      }
-    },
+    flush: () => destination.flush(),
   }
 }
 

@@ -9,6 +9,10 @@ import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts
 
 const TENANTS = ['t1', 't2', 't3', 't4', 't5']
 const ROWS_EACH = 20
+const WORKERS = 64
+
+/** A backend is told to end, and does so when it gets to it: requests that were sent to it meanwhile are lost as well. */
+const DYING_MS = 250
 
 let database: TestDatabase
 let gateway: TestGateway
@@ -23,11 +27,11 @@ beforeAll(async () => {
      alter table notes enable row level security;
      alter table notes force row level security;
      create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
-     create view slow with (security_invoker = true) as select id, tenant_id, pg_sleep(0.2)::text as slept from notes;
+     create view slow with (security_invoker = true) as select id, tenant_id, pg_sleep(0.6)::text as slept from notes;
      grant select on notes, slow to app`,
   )
   gateway = await testGateway(database.url, {
-    toml: 'max_connections = 1\nstatement_timeout_ms = 100\nacquire_timeout_ms = 20000',
+    toml: 'max_connections = 1\nstatement_timeout_ms = 500\nacquire_timeout_ms = 20000',
   })
   tokens = new Map(
     await Promise.all(TENANTS.map(async tenantId => [tenantId, await gateway.token({ tenantId })] as const)),
@@ -60,7 +64,26 @@ function kindOf(i: number): Kind {
   return i % 2 === 0 ? 'one' : 'foreign'
 }
 
-async function ask(i: number): Promise<void> {
+const EXPECTED: Record<Kind, number> = {
+  list: 200,
+  one: 200,
+  foreign: 404,
+  'bad value': 400,
+  timeout: 408,
+  abandoned: 408,
+  stream: 200,
+}
+
+/** How requests of each kind ended. Whatever else can happen fails the test. */
+interface Outcomes {
+  expected: number
+  /** By their own client. */
+  abandoned: number
+  /** Answered 503, or a stream without its end, because the backend was killed. */
+  lost: number
+}
+
+async function ask(i: number, wasKilledSince: (ms: number) => boolean): Promise<keyof Outcomes> {
   const tenant = TENANTS[i % TENANTS.length] ?? ''
   const kind = kindOf(i)
   // Note n belongs to tenant n mod 5 + 1.
@@ -68,55 +91,82 @@ async function ask(i: number): Promise<void> {
   const path = PATHS[kind](kind === 'foreign' ? own + 1 : own)
   const abort = new AbortController()
   if (kind === 'abandoned') setTimeout(() => abort.abort(), 5)
-  let response: Response
-  let text: string
+  const began = performance.now()
+  // A backend that was killed costs its requests an answer, never another one; and nothing else costs any.
+  const lost = (what: string): 'lost' => {
+    if (wasKilledSince(began - DYING_MS)) return 'lost'
+    throw new Error(`${kind}, and no backend was killed: ${what}`)
+  }
+  let status: number
+  let text = ''
+  let isWhole = true
   try {
-    response = await fetch(gateway.url + path, {
+    const response = await fetch(gateway.url + path, {
       headers: { Authorization: `Bearer ${tokens.get(tenant)}` },
       signal: abort.signal,
     })
-    text = await response.text()
+    status = response.status
+    const decoder = new TextDecoder()
+    try {
+      for await (const chunk of response.body ?? []) text += decoder.decode(chunk, { stream: true })
+    } catch (error) {
+      if (kind !== 'stream') throw error
+      isWhole = false
+    }
   } catch (error) {
-    if (kind === 'abandoned' || kind === 'stream') return
+    if (abort.signal.aborted) return 'abandoned'
     throw error
   }
   for (const [, seen] of text.matchAll(/"tenant_id":"(t\d)"/g)) {
     if (seen !== tenant) throw new Error(`${tenant} asked ${path} and saw a row of ${seen}: ${text}`)
   }
-  // A backend that was killed costs its requests an answer, never another one.
-  if (response.status === 503) return
-  const expected: Record<Kind, number> = {
-    list: 200,
-    one: 200,
-    foreign: 404,
-    'bad value': 400,
-    timeout: 408,
-    abandoned: 408,
-    stream: 200,
-  }
-  if (response.status !== expected[kind]) throw new Error(`${kind}: ${response.status} ${text}`)
+  if (status === 503 || !isWhole) return lost(`${status} ${text}`)
+  if (status !== EXPECTED[kind]) throw new Error(`${kind}: ${status} ${text}`)
   if (kind === 'list') expect(JSON.parse(text).count).toBe(ROWS_EACH)
+  if (kind === 'stream') expect(text.trimEnd().split('\n')).toHaveLength(ROWS_EACH)
+  return 'expected'
 }
 
 test('one connection, five tenants, every kind of trouble', { timeout: 60_000 }, async () => {
   const killer = new pg.Client({ connectionString: database.adminUrl })
   await killer.connect()
+  const outcomes = Object.fromEntries(
+    Object.keys(PATHS).map(kind => [kind, { expected: 0, abandoned: 0, lost: 0 }]),
+  ) as Record<Kind, Outcomes>
   let next = 0
+  let kills = 0
+  let killedAt = Number.NEGATIVE_INFINITY
   const total = 4_000
   const worker = async () => {
     while (next < total) {
       const i = next++
       if (i % 1_000 === 999) {
+        kills++
         await killer.query(
           'select pg_terminate_backend(pid) from pg_stat_activity where usename = $1 and datname = current_database()',
           ['app'],
         )
+        killedAt = performance.now()
       }
-      await ask(i)
+      outcomes[kindOf(i)][await ask(i, ms => killedAt >= ms)]++
     }
   }
-  await Promise.all(Array.from({ length: 64 }, worker))
-  await killer.end()
+  try {
+    await Promise.all(Array.from({ length: WORKERS }, worker))
+  } finally {
+    await killer.end()
+  }
+
+  const sum = (outcome: keyof Outcomes) => Object.values(outcomes).reduce((all, of) => all + of[outcome], 0)
+  expect(sum('expected') + sum('abandoned') + sum('lost')).toBe(total)
+  expect(sum('lost')).toBeLessThanOrEqual(kills * WORKERS)
+  for (const kind of ['list', 'one', 'foreign', 'bad value'] as const) {
+    const { expected, lost } = outcomes[kind]
+    expect(expected / (expected + lost), kind).toBeGreaterThanOrEqual(0.9)
+  }
+  expect(outcomes.timeout.expected).toBeGreaterThan(0)
+  expect(outcomes.abandoned.abandoned).toBeGreaterThan(0)
+  expect(outcomes.stream.expected).toBeGreaterThan(outcomes.stream.lost)
   // And the connection is as good as new.
   expect((await gateway.get('/api/notes?limit=50', { as: { tenantId: 't2' } })).json.count).toBe(ROWS_EACH)
 })

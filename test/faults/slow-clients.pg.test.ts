@@ -1,0 +1,72 @@
+/** Clients that read slowly, or not at all, cost nobody else anything: no connection to the database, and no more memory than their answers have. */
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const MB = 1_000_000
+
+/** An answer takes a fraction of it; who waits for a connection that is held gets `UNAVAILABLE` much later. */
+const AT_ONCE_MS = 1_000
+
+let database: TestDatabase
+let gateway: TestGateway
+let token: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text not null);
+     insert into notes values (3, repeat('x', ${3 * MB})), (8, repeat('x', ${8 * MB})), (1, 'small');
+     grant select on notes to app`,
+  )
+  gateway = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 10000' })
+  token = await gateway.token({ tenantId: 't1' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+/** A connection that has asked, and reads nothing until somebody iterates over it. */
+function ask(path: string): Socket {
+  const { hostname, port, host } = new URL(gateway.url)
+  const socket = connect(Number(port), hostname)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+  return socket
+}
+
+/** Buffers live outside the heap, so they are counted exactly; what is garbage by now may be in it. */
+const bufferBytes = () => process.memoryUsage().arrayBuffers
+
+test('four that never read their 8 MB hold no connection, and three times their answers at most', async () => {
+  const before = bufferBytes()
+  const clients = Array.from({ length: 4 }, () => ask('/api/notes?id=8'))
+  try {
+    // The answer has begun, so the row has come from the database.
+    await Promise.all(clients.map(client => new Promise(resolve => client.once('readable', resolve))))
+    const began = performance.now()
+    expect((await gateway.get('/api/notes/1')).json.data).toEqual({ id: 1, body: 'small' })
+    expect(performance.now() - began).toBeLessThan(AT_ONCE_MS)
+    // Twice: the row as it came, which may not be collected yet, and the answer made of it.
+    expect(bufferBytes() - before).toBeLessThan(3 * clients.length * 8 * MB)
+  } finally {
+    for (const client of clients) client.destroy()
+  }
+})
+
+test('one that reads slowly and steadily gets all of it', async () => {
+  const client = ask('/api/notes?id=3')
+  let received = ''
+  for await (const chunk of client) {
+    received += chunk.toString('latin1')
+    if (received.endsWith('}')) break
+    await sleep(20)
+  }
+  const [head = '', body = ''] = received.split('\r\n\r\n')
+  expect(head).toMatch(/^HTTP\/1\.1 200 /)
+  expect(JSON.parse(body)).toMatchObject({ count: 1, data: [{ id: 3 }] })
+  expect(JSON.parse(body).data[0].body).toBe('x'.repeat(3 * MB))
+})
