@@ -7,8 +7,8 @@
  */
 import { createHmac } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
-import { type Expression, NOWHERE, type Order } from '../language/ast.ts'
-import { and, compare, isNull, or, row } from '../language/build.ts'
+import type { Expression, Order } from '../language/ast.ts'
+import { and, compare, isNull, literal, or, row } from '../language/build.ts'
 
 export type CursorValues = readonly (string | null)[]
 
@@ -117,7 +117,7 @@ function after(keys: readonly CursorKey[]): Expression {
   return beyond === null ? tie : or(beyond, tie)
 }
 
-const NEVER: Expression = { kind: 'literal', type: 'boolean', value: 'false', span: NOWHERE }
+const NEVER: Expression = literal('boolean', 'false')
 
 /** This key alone already sorts after; null when nothing can. */
 function beyondKey({ order, value, nullable }: CursorKey): Expression | null {

@@ -114,7 +114,7 @@ export function createReader(parts: ReaderParts): Reader {
     const relation = childRelation(parent, route.child)
     const table = tableNamed(catalog, relation.table)
     const shape = new Shape(`children ${parent.resource}`)
-    shape.add(`${route.child}`)
+    shape.add(route.child)
     const id = idParameters(parent, route.id, shape)
     const within = () => childCondition(relation, parent, id, catalog)
     return answerList(incoming, identity, catalog, table, shape, { table: parent, id, text: route.id, within })
@@ -212,7 +212,7 @@ function startOf(request: ListRequest, paging: ListTree['paging']): number {
   return request.offset?.value ?? 0
 }
 
-export function tableNamed(catalog: Catalog, name: string): Table {
+function tableNamed(catalog: Catalog, name: string): Table {
   const table = catalog.tables.get(name)
   if (table === undefined) throw unknownTable(catalog, name)
   return table

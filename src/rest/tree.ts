@@ -4,7 +4,20 @@ import { isSearchable } from '../access/types.ts'
 import type { Catalog, Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Order, Parameter } from '../language/ast.ts'
-import { and, arithmetic, call, column, compare, exists, field, get, integer, order, text } from '../language/build.ts'
+import {
+  and,
+  arithmetic,
+  call,
+  column,
+  compare,
+  exists,
+  field,
+  get,
+  integer,
+  isNull,
+  order,
+  text,
+} from '../language/build.ts'
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
@@ -74,22 +87,18 @@ function allOf(conditions: readonly Expression[]): Expression | null {
 }
 
 function totalOf(request: ListRequest, source: { table: Table; alias: string }, where: Expression | null): Get {
-  const counted = request.distinct === null ? [] : [column(SELF, request.distinct.column)]
-  // count(distinct c) leaves NULL out, the list does not: so NULL is counted beside it.
-  const count =
-    request.distinct === null
-      ? call('count', [], { star: true })
-      : arithmetic(
-          '+',
-          call('count', counted, { distinct: true }),
-          call('least', [call('count', [], { star: true, filter: isNullOf(counted) }), integer('1')]),
-        )
+  const count = request.distinct === null ? call('count', [], { star: true }) : countDistinct(request.distinct.column)
   return get({ ...source, fields: [field(count, 'count')], where })
 }
 
-function isNullOf([expression]: readonly Expression[]): Expression {
-  if (expression === undefined) throw new Error('distinct has a column')
-  return { kind: 'is', what: 'null', negated: false, operand: expression, span: expression.span }
+/** count(distinct c) leaves NULL out, the list does not: so NULL is counted beside it. */
+function countDistinct(name: string): Expression {
+  const counted = column(SELF, name)
+  return arithmetic(
+    '+',
+    call('count', [counted], { distinct: true }),
+    call('least', [call('count', [], { star: true, filter: isNull(counted) }), integer('1')]),
+  )
 }
 
 /**
