@@ -186,7 +186,6 @@ export class Connection implements WireSink, Channel {
         this.#head(type).dataRow(bytes, start, end)
         break
       case BACKEND.bindComplete:
-      case BACKEND.parameterDescription:
         this.#head(type)
         break
       case BACKEND.commandComplete:
@@ -197,6 +196,9 @@ export class Connection implements WireSink, Channel {
         break
       case BACKEND.parseComplete:
         this.#head(type).parseComplete()
+        break
+      case BACKEND.parameterDescription:
+        this.#head(type).parametersDescribed(bytes, start, end)
         break
       case BACKEND.rowDescription:
         this.#head(type).described(readFields(bytes, start, end))

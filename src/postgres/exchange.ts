@@ -1,6 +1,6 @@
 /**
  * What a connection carries: a question that ends with one Sync and the answer that ends with its ReadyForQuery.
- * There are two, a `Unit` (everything at once) and a `Stream` (portal, batch by batch).
+ * There are three: a `Unit` (everything at once), a `Stream` (portal, batch by batch) and a `Probe` (describes only).
  */
 import type { DatabaseError } from './errors.ts'
 import type { FieldDescription } from './fields.ts'
@@ -36,6 +36,8 @@ export interface Exchange {
   /** Encodes everything up to and including the first Sync or Flush. May be called again after `unsent` or `finished`. */
   write(channel: Channel): void
   parseComplete(): void
+  /** A ParameterDescription; comes before what `described` reports of the same statement. */
+  parametersDescribed(bytes: Buffer, start: number, end: number): void
   described(fields: readonly FieldDescription[]): void
   dataRow(bytes: Buffer, start: number, end: number): void
   /** A row that is longer than the reader's limit was skipped. */

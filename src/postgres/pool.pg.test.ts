@@ -1,5 +1,6 @@
 /** The pool against real PostgreSQL: the invariants of design 5, each attacked. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { watchActivity } from '../../test/support/activity.ts'
 import { execute, privateServer, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { CancelledError, DatabaseError, UnavailableError } from './errors.ts'
 import { encodeParameters } from './parameters.ts'
@@ -74,6 +75,81 @@ test('encoded parameters serve any number of units', async () => {
       const [result] = await pool.run([{ text, parameters }]).result
       expect(cells(result)).toEqual([['a', null, 'ü']])
     }
+  })
+})
+
+test('a statement gives its rows as text or as bytes, each use as it asks, prepared once', async () => {
+  await withPool(async pool => {
+    const text = "select $1::int4 as n, true as b, null as nothing, '\\xff00'::bytea as bytes, 'ü'::text as t"
+    const read = async (command: Command): Promise<readonly (string | null)[]> => {
+      const [result] = await pool.run([command]).result
+      expect(result?.fields).toEqual([
+        { name: 'n', typeOid: 23 },
+        { name: 'b', typeOid: 16 },
+        { name: 'nothing', typeOid: 25 },
+        { name: 'bytes', typeOid: 17 },
+        { name: 't', typeOid: 25 },
+      ])
+      return (result?.rows[0] ?? []).map(value => value?.toString('hex') ?? null)
+    }
+    const hex = (value: string): string => Buffer.from(value).toString('hex')
+    const asText = [hex('258'), hex('t'), null, hex('\\xff00'), hex('ü')]
+    const asBytes = ['00000102', '01', null, 'ff00', hex('ü')]
+    expect(await read({ text, parameters: ['258'] })).toEqual(asText)
+    expect(await read({ text, parameters: ['258'], resultFormat: 'binary' })).toEqual(asBytes)
+    expect(await read({ text, parameters: encodeParameters(['258']), resultFormat: 'binary' })).toEqual(asBytes)
+    expect(await read({ text, parameters: encodeParameters(['258']), resultFormat: 'text' })).toEqual(asText)
+    const count = 'select count(*) from pg_prepared_statements where statement = $1'
+    expect(await one(pool, count, text)).toBe('1')
+    const [both, other] = await pool.run([
+      { text, parameters: ['1'], resultFormat: 'binary' },
+      { text, parameters: ['1'] },
+    ]).result
+    expect([both?.rows[0]?.[0]?.toString('hex'), other?.rows[0]?.[0]?.toString()]).toEqual(['00000001', '1'])
+    for await (const batch of pool.stream([], { text, parameters: ['2'], resultFormat: 'binary' }, 10)) {
+      expect(batch[0]?.[0]?.toString('hex')).toBe('00000002')
+    }
+  })
+})
+
+test('a type that has no binary form is refused in that form alone', async () => {
+  await withPool(async (pool, events) => {
+    const text = "select 'app=r/app'::aclitem"
+    const unit = pool.run([{ text, parameters: [], resultFormat: 'binary' }])
+    await expect(unit.result).rejects.toMatchObject({ sqlstate: '42883' })
+    expect(await one(pool, text)).toBe('app=r/app')
+    expect(events.map(event => event.kind)).toEqual(['connected'])
+  })
+})
+
+test('every statement that returns columns says which, the first time and from then on', async () => {
+  await execute(
+    database.adminUrl,
+    `create table described (id int, name text); grant all on described to public;
+     create procedure adds(inout total int) language sql as 'select total + 1'`,
+  )
+  await withPool(async pool => {
+    const fields = async (text: string): Promise<string[]> => {
+      const [result] = await pool.run([command(text)]).result
+      return (result?.fields ?? []).map(field => `${field.name} ${field.typeOid}`)
+    }
+    for (const [text, expected] of [
+      ['select * from described', ['id 23', 'name 25']],
+      ["insert into described values (1, 'a') returning name, id", ['name 25', 'id 23']],
+      ['delete from described', []],
+      ['show timezone', ['TimeZone 25']],
+      ['explain select 1', ['QUERY PLAN 25']],
+      ['call adds(1)', ['total 23']],
+      ['reset all', []],
+      ['select', []],
+    ] as const) {
+      for (let use = 0; use < 3; use++) expect(await fields(text)).toEqual(expected)
+    }
+    await execute(database.adminUrl, 'alter table described rename column name to label')
+    expect(await fields('select * from described')).toEqual(['id 23', 'label 25'])
+    await execute(database.adminUrl, 'alter table described alter column id type bigint')
+    expect(await fields('select * from described')).toEqual(['id 20', 'label 25'])
+    expect(await fields('select * from described')).toEqual(['id 20', 'label 25'])
   })
 })
 
@@ -216,6 +292,20 @@ test('a session that forgot its statements gets them again', async () => {
     await pool.run([command('deallocate all')]).result
     expect(await one(pool, "select 'kept'")).toBe('kept')
     expect(events.map(event => event.kind)).toEqual(['connected', 'retried'])
+  })
+})
+
+test('a function that raises the code of a lost statement has failed, and is not run again', async () => {
+  await execute(
+    database.adminUrl,
+    `create sequence tries; grant all on sequence tries to public;
+     create function loses() returns int language plpgsql as
+       $$ begin perform nextval('tries'); execute 'deallocate nothing'; return 1; end $$`,
+  )
+  await withPool(async (pool, events) => {
+    await expect(one(pool, 'select loses()')).rejects.toMatchObject({ sqlstate: '26000' })
+    expect(await one(pool, 'select last_value from tries')).toBe('1')
+    expect(events.map(event => event.kind)).toEqual(['connected'])
   })
 })
 
@@ -451,6 +541,46 @@ test('the server restarts and crashes under load: errors are UnavailableError, r
     await server.close()
   }
 }, 60_000)
+
+test.each<[string, string]>([
+  ['while its last statement runs', 'insert into lost_writes values (1, false)'],
+  ['while it commits', 'insert into lost_writes values (2, true)'],
+])('a write whose session is ended %s is of unknown outcome, and is not sent again', async (_when, insert) => {
+  await execute(
+    database.adminUrl,
+    `create table if not exists lost_writes (id int, late boolean); grant all on lost_writes to public; truncate lost_writes;
+     create sequence if not exists attempts; grant all on sequence attempts to public;
+     create or replace function dawdle() returns trigger language plpgsql as
+       $$ begin if new.late then perform pg_sleep(60); end if; return null; end $$;
+     drop trigger if exists dawdles on lost_writes;
+     create constraint trigger dawdles after insert on lost_writes deferrable initially deferred
+       for each row execute function dawdle()`,
+  )
+  const activity = watchActivity(database.adminUrl)
+  try {
+    await withPool(async (pool, events) => {
+      const started = Number(await one(pool, "select nextval('attempts')"))
+      const pid = await one(pool, 'select pg_backend_pid()')
+      const commands = [command("select nextval('attempts')"), command(insert)]
+      if (insert.includes('false')) commands.push(command('select pg_sleep(60)'))
+      const unit = pool.run(commands)
+      const outcome = unit.result.catch(reason => reason)
+      await activity.until(
+        `select count(*) from pg_stat_activity where pid = ${pid} and wait_event = 'PgSleep'`,
+        count => count === '1',
+      )
+      await activity.value(`select pg_terminate_backend(${pid})`)
+      const failure = await outcome
+      expect(failure).toBeInstanceOf(UnavailableError)
+      expect(failure).toMatchObject({ sent: true, cause: { sqlstate: '57P01' } })
+      expect(Number(await one(pool, "select nextval('attempts')"))).toBe(started + 2)
+      expect(await one(pool, 'select count(*) from lost_writes')).toBe('0')
+      expect(events.map(event => event.kind)).toEqual(['connected', 'lost', 'connected'])
+    })
+  } finally {
+    await activity.close()
+  }
+})
 
 test('a server without free connections is waited for', async () => {
   const server = await privateServer({

@@ -283,6 +283,70 @@ test('behind a pooler every statement is unnamed and parsed each time', async ()
   expect(await values(ask(pool))).toEqual(['x'])
 })
 
+test('a statement that was parsed and not described is prepared anew: nobody knows its columns', async () => {
+  const { pool } = await bench(async session => {
+    expect((await session.until('sync'))[0]).toMatchObject({ kind: 'parse', statement: 's1' })
+    session.send({ kind: 'parseComplete' }, error('57014', 'canceling statement due to user request'), READY)
+    const again = await session.until('sync')
+    expect(kinds(again)).toEqual(['close', 'parse', 'describe', 'bind', 'execute', 'sync'])
+    expect(again.slice(0, 2)).toMatchObject([{ name: 's1' }, { statement: 's2' }])
+    session.send({ kind: 'closeComplete' }, ...firstAnswer('x'), READY)
+    expect(kinds(await session.until('sync'))).toEqual(['bind', 'execute', 'sync'])
+    session.send(...nextAnswer('y'), READY)
+  })
+  await expect(ask(pool).result).rejects.toMatchObject({ sqlstate: '57014' })
+  for (const value of ['x', 'y']) {
+    const [result] = await pool.run([{ text: 'select value', parameters: [] }]).result
+    expect(result?.fields).toEqual([{ name: 'value', typeOid: 25 }])
+    expect(String(result?.rows[0]?.[0])).toBe(value)
+  }
+})
+
+test('the format of the results goes with each use of a statement', async () => {
+  const seen: FrontendMessage[] = []
+  const { pool } = await bench(async session => {
+    for (let index = 0; index < 4; index++) {
+      seen.push(...(await session.until('sync')))
+      session.send(...(index === 0 ? firstAnswer('x') : nextAnswer('x')), READY)
+    }
+  })
+  for (const resultFormat of ['binary', 'text', 'binary'] as const) {
+    await pool.run([{ text: 'select value', parameters: [], resultFormat }]).result
+  }
+  await ask(pool).result
+  const binds = seen.flatMap(message => (message.kind === 'bind' ? [[message.statement, message.resultFormats]] : []))
+  expect(binds).toEqual([
+    ['s1', [1]],
+    ['s1', []],
+    ['s1', [1]],
+    ['s1', []],
+  ])
+})
+
+test('what was set back within a unit leaves its statements good to be sent again', async () => {
+  const { pool, events } = await bench(async session => {
+    await session.until('sync')
+    session.send(...firstAnswer('old'), READY)
+    await session.until('sync')
+    for (const tag of ['SET CONSTRAINTS', 'RESET', 'SET', 'UNLISTEN', 'DISCARD TEMP']) {
+      session.send({ kind: 'parseComplete' }, { kind: 'noData' }, { kind: 'bindComplete' })
+      session.send({ kind: 'commandComplete', tag })
+    }
+    session.send(error('26000', 'prepared statement "s1" does not exist'), READY)
+    const again = await session.until('sync')
+    expect(again.findLast(message => message.kind === 'parse')).toMatchObject({ text: 'known', statement: 's7' })
+    for (const tag of ['SET CONSTRAINTS', 'RESET', 'SET', 'UNLISTEN', 'DISCARD TEMP']) {
+      session.send({ kind: 'bindComplete' }, { kind: 'commandComplete', tag })
+    }
+    session.send(...firstAnswer('new'), READY)
+  })
+  await ask(pool, 'known').result
+  const texts = ['set constraints all immediate', 'reset all', 'set x = y', 'unlisten *', 'discard temp', 'known']
+  const results = await pool.run(texts.map(text => ({ text, parameters: [] }))).result
+  expect(String(results[5]?.rows[0]?.[0])).toBe('new')
+  expect(kindsOf(events)).toEqual(['connected', 'retried'])
+})
+
 test('notices and parameter reports are fine at any time', async () => {
   const notice: BackendMessage = { kind: 'notice', fields: new Map([['M', 'by the way']]) }
   const report: BackendMessage = { kind: 'parameterStatus', name: 'client_encoding', value: 'UTF8' }
@@ -307,6 +371,20 @@ test('a connection whose settings somebody changed for good is not used again', 
   expect(await values(ask(pool))).toEqual(['from 2'])
   expect(server.count).toBe(2)
   expect(kindsOf(events)).toEqual(['connected', 'connected'])
+})
+
+test('a setting that is back where it was when the unit ends is no reason to part', async () => {
+  const style = (value: string): BackendMessage => ({ kind: 'parameterStatus', name: 'client_encoding', value })
+  const { pool, server } = await bench(async session => {
+    await session.until('sync')
+    // As servers before PostgreSQL 14 report it: at once.
+    session.send(...firstAnswer('one'), style('LATIN1'), style('UTF8'), READY)
+    await session.until('sync')
+    session.send(...nextAnswer('two'), READY)
+  })
+  expect(await values(ask(pool))).toEqual(['one'])
+  expect(await values(ask(pool))).toEqual(['two'])
+  expect(server.count).toBe(1)
 })
 
 test.each<[string, BackendMessage[]]>([
@@ -397,6 +475,73 @@ test('when the connection breaks, what was sent fails and what was not goes to a
   expect(await sent).toMatchObject({ name: 'UnavailableError', sent: true })
   expect(await unsent).toEqual(['from 2'])
   expect(events.find(event => event.kind === 'lost')).toMatchObject({ failed: 1, requeued: 1 })
+})
+
+test('a write that was completed and not confirmed is of unknown outcome, and is not sent again', async () => {
+  const texts: string[] = []
+  const { pool, events } = await bench(async session => {
+    const parse = (await session.until('sync'))[0]
+    texts.push(parse?.kind === 'parse' ? parse.text : '')
+    if (session.number > 1) return session.send(...firstAnswer('fresh'), READY)
+    // The server commits at Sync, so this says nothing yet.
+    session.send(...inserted())
+    session.socket.end()
+  })
+  const failure = await ask(pool, 'insert').result.catch(reason => reason)
+  expect(failure).toBeInstanceOf(UnavailableError)
+  expect(failure).toMatchObject({ sent: true })
+  expect(await values(ask(pool))).toEqual(['fresh'])
+  expect(texts).toEqual(['insert', 'select value'])
+  expect(kindsOf(events)).toEqual(['connected', 'lost', 'connected'])
+})
+
+function inserted(): BackendMessage[] {
+  return [
+    { kind: 'parseComplete' },
+    { kind: 'parameterDescription', typeOids: [] },
+    { kind: 'noData' },
+    { kind: 'bindComplete' },
+    { kind: 'commandComplete', tag: 'INSERT 0 1' },
+  ]
+}
+
+test('a write that is completed and never confirmed is given up after answerTimeoutMs', async () => {
+  let now = 0
+  let syncs = 0
+  const { pool } = await bench(
+    async session => {
+      await session.until('sync')
+      syncs++
+      session.send(...inserted())
+      now = 50_000
+      await session.gone
+    },
+    { answerTimeoutMs: 40_000, clock: () => now },
+  )
+  const failure = await ask(pool, 'insert').result.catch(reason => reason)
+  expect(failure).toMatchObject({ name: 'UnavailableError', sent: true })
+  expect(failure.message).toContain('no answer for 40000 ms')
+  expect([syncs, pool.stats().waiting]).toEqual([1, 0])
+})
+
+test('what had not been sent when the database went away has certainly not run, and says so', async () => {
+  const main: FakeSession[] = []
+  const server = await fakePostgres(async session => {
+    main.push(session)
+    if (session.number === 1) await session.welcome()
+    else session.socket.destroy()
+  })
+  const pool = createPool({ target: parseUrl(server.url), maxConnections: 1, acquireTimeoutMs: 200, pipelineDepth: 1 })
+  opened.push({ pool, server })
+  await pool.ready()
+  const outcomes = [ask(pool, 'insert'), ask(pool, 'insert')].map(unit => unit.result.catch(reason => reason))
+  await main[0]?.until('sync')
+  main[0]?.socket.destroy()
+  const [sent, waiting] = await Promise.all(outcomes)
+  expect(sent).toMatchObject({ name: 'UnavailableError', sent: true })
+  expect(waiting).toMatchObject({ name: 'UnavailableError', sent: false })
+  await pool.close({ deadlineMs: 0 })
+  expect(await ask(pool).result.catch(reason => reason)).toMatchObject({ name: 'UnavailableError', sent: false })
 })
 
 test('nobody waits behind a slow statement: the next unit waits for another connection', async () => {

@@ -10,11 +10,12 @@ import { CancelledError, type ConnectError, UnavailableError } from './errors.ts
 import type { Exchange } from './exchange.ts'
 import type { Fifo } from './fifo.ts'
 import { Opener } from './opener.ts'
+import { Probe } from './probe.ts'
 import { choose } from './scheduling.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
 import type { ConnectionTarget } from './target.ts'
-import type { Command, Database, Result, Row, Running } from './types.ts'
+import type { Command, Database, Result, Row, Running, StatementDescription } from './types.ts'
 import { Unit } from './unit.ts'
 import { Waiting } from './waiting.ts'
 
@@ -154,6 +155,12 @@ class PostgresPool implements Pool, ConnectionListener {
     const unit = new Unit(commands, this.#drop)
     this.#submit(unit)
     return unit
+  }
+
+  describe(before: readonly Command[], text: string): Running<StatementDescription> {
+    const probe = new Probe(before, text, this.#drop)
+    this.#submit(probe)
+    return probe
   }
 
   stream(before: readonly Command[], command: Command, batchRows: number): AsyncIterableIterator<readonly Row[]> {

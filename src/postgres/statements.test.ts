@@ -6,6 +6,7 @@ function used(statements: Statements, text: string) {
   const statement = statements.use(text)
   statement.sent = true
   statement.parsed = true
+  statement.described = true
   return statement
 }
 
@@ -21,6 +22,8 @@ test('a statement whose Parse is under way is left alone: an unnamed one serves 
   named.sent = true
   expect(statements.use('a').name).toBe('')
   named.parsed = true
+  expect(statements.use('a').name).toBe('')
+  named.described = true
   expect(statements.use('a')).toBe(named)
 })
 

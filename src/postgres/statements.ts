@@ -15,8 +15,10 @@ export interface Statement {
   readonly text: string
   /** False until its Parse has been written; the one who writes it sets this. */
   sent: boolean
-  /** The server has confirmed the Parse. */
+  /** The server has confirmed the Parse: it knows the name. */
   parsed: boolean
+  /** The server has answered the Describe as well, so that `fields` is true and others may rely on it. */
+  described: boolean
   /** What the server described; known before the first row of the first use arrives. */
   fields: readonly FieldDescription[]
 }
@@ -37,14 +39,14 @@ export class Statements {
   }
 
   /**
-   * A statement that the server has confirmed, or one that the caller has to send. While a Parse is under way its result
+   * A statement that the server has described, or one that the caller has to send. While a Parse is under way its result
    * is not relied on – what precedes it in its unit may fail, and then it was skipped – but an unnamed one serves.
    */
   use(text: string): Statement {
     if (this.#sizeMax === 0 || text.length > PREPARED_CHARACTERS_MAX) return unnamed(text)
     const known = this.#byText.get(text)
     if (known !== undefined) {
-      if (!known.parsed) return unnamed(text)
+      if (!known.described) return unnamed(text)
       // A Map keeps the order of insertion: the first is the one that was not used for longest. The order need not be
       // exact while there is room.
       if (this.#byText.size * 2 > this.#sizeMax) {
@@ -54,7 +56,7 @@ export class Statements {
       return known
     }
     if (this.#byText.size >= this.#sizeMax) this.#evict()
-    const statement: Statement = { name: `s${++this.#made}`, text, sent: false, parsed: false, fields: NO_FIELDS }
+    const statement = fresh(`s${++this.#made}`, text)
     this.#byText.set(text, statement)
     return statement
   }
@@ -86,6 +88,11 @@ export class Statements {
   }
 }
 
-function unnamed(text: string): Statement {
-  return { name: '', text, sent: false, parsed: false, fields: NO_FIELDS }
+/** For one use; the next Parse without a name takes its place in the server. */
+export function unnamed(text: string): Statement {
+  return fresh('', text)
+}
+
+function fresh(name: string, text: string): Statement {
+  return { name, text, sent: false, parsed: false, described: false, fields: NO_FIELDS }
 }

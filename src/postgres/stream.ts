@@ -155,6 +155,10 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
       throw new ProtocolError('the server confirmed a statement nobody prepared')
   }
 
+  parametersDescribed(): void {
+    // Parameters are sent as text: PostgreSQL knows their types, and we need not.
+  }
+
   described(fields: readonly FieldDescription[]): void {
     if (this.#plan?.described(fields) !== true) throw new ProtocolError('the server described a statement unasked')
   }

@@ -12,9 +12,13 @@ export interface EncodedParameters {
 export interface Command {
   readonly text: string
   readonly parameters: readonly ParameterValue[] | EncodedParameters
+  /** How all columns of its rows arrive; text unless given. It belongs to the use, not to the statement. */
+  readonly resultFormat?: ResultFormat
 }
 
-/** A row as it came: one Buffer per column (text format unless asked otherwise), null for NULL. */
+export type ResultFormat = 'text' | 'binary'
+
+/** A row as it came: one Buffer per column, in the format that its command asked for; null for NULL. */
 export type Row = readonly (Buffer | null)[]
 
 export interface FieldDescription {
@@ -27,6 +31,14 @@ export interface Result {
   readonly rows: readonly Row[]
   /** The command tag, e.g. `SELECT 25`, `INSERT 0 1`. */
   readonly tag: string
+}
+
+/** What PostgreSQL makes of a statement's text without running it. */
+export interface StatementDescription {
+  /** In the order of `$1`, `$2`, …; inferred where the text does not say. */
+  readonly parameterTypeOids: readonly number[]
+  /** Empty for a statement that returns no rows. */
+  readonly fields: readonly FieldDescription[]
 }
 
 /** Something that was handed to the pool. */
@@ -43,6 +55,11 @@ export interface Running<T> {
 export interface Database {
   /** Rejects with `DatabaseError` (the server refused), `UnavailableError` (no connection in time, or it broke), `CancelledError`. */
   run(commands: readonly Command[]): Running<readonly Result[]>
+  /**
+   * Runs `before`, then has PostgreSQL parse and describe `text` without running it, in the same transaction: names are
+   * looked up, and locks waited for, under the settings that `before` makes. A refusal is a `DatabaseError` like any other.
+   */
+  describe(before: readonly Command[], text: string): Running<StatementDescription>
   /**
    * Runs `before`, then streams the rows of `command` through a portal, up to `batchRows` at a time; the connection is
    * exclusive until the iterator is finished, thrown or returned. Back-pressure: the next batch is asked for by `next()`.

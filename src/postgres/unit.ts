@@ -78,6 +78,10 @@ export class Unit implements Exchange, Running<readonly Result[]> {
       throw new ProtocolError('the server confirmed a statement nobody prepared')
   }
 
+  parametersDescribed(): void {
+    // Parameters are sent as text: PostgreSQL knows their types, and we need not.
+  }
+
   described(fields: readonly FieldDescription[]): void {
     if (this.#plan?.described(fields) !== true) throw new ProtocolError('the server described a statement unasked')
   }

@@ -153,6 +153,14 @@ export function decodeRowDescription(bytes: Buffer, start: number, end: number):
   return fields.finish(list)
 }
 
+export function decodeParameterDescription(bytes: Buffer, start: number, end: number): number[] {
+  const fields = new Fields(bytes, start, end)
+  const count = fields.uint16()
+  const typeOids: number[] = []
+  for (let index = 0; index < count; index++) typeOids.push(fields.uint32())
+  return fields.finish(typeOids)
+}
+
 export function decodeStatus(bytes: Buffer, start: number, end: number): TransactionStatus {
   const status = new Fields(bytes, start, end)
   const code = status.uint8()
@@ -230,12 +238,8 @@ export function decodeBackend(type: number, bytes: Buffer, start: number, end: n
         channel: fields.cstring(),
         payload: fields.cstring(),
       })
-    case BACKEND.parameterDescription: {
-      const count = fields.uint16()
-      const typeOids: number[] = []
-      for (let index = 0; index < count; index++) typeOids.push(fields.uint32())
-      return fields.finish({ kind: 'parameterDescription', typeOids })
-    }
+    case BACKEND.parameterDescription:
+      return { kind: 'parameterDescription', typeOids: decodeParameterDescription(bytes, start, end) }
     case BACKEND.parameterStatus:
       return fields.finish({ kind: 'parameterStatus', name: fields.cstring(), value: fields.cstring() })
     case BACKEND.readyForQuery:

@@ -156,7 +156,7 @@ function cut(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 
 test('a Bind message, byte by byte', () => {
   const writer = new Writer()
-  writeBind(writer, 's1', ['é', null, Buffer.from([1, 2])])
+  writeBind(writer, 's1', ['é', null, Buffer.from([1, 2])], 'text')
   expect(writer.take().toString('hex')).toBe(
     [
       '42', // B
@@ -177,16 +177,25 @@ test('parameters encoded beforehand make the same message as parameters given as
   const parameters = ['app.tenant', 'a value longer than any short string is: 0123456789', null, Buffer.from('é')]
   const beforehand = new Writer()
   writeParameters(beforehand, parameters)
-  const [one, other] = [new Writer(), new Writer()]
-  writeBind(one, 's7', parameters)
-  writeBind(other, 's7', beforehand.take())
-  expect(other.take()).toEqual(one.take())
+  const encoded = beforehand.take()
+  for (const format of ['text', 'binary'] as const) {
+    const [one, other] = [new Writer(), new Writer()]
+    writeBind(one, 's7', parameters, format)
+    writeBind(other, 's7', encoded, format)
+    expect(other.take()).toEqual(one.take())
+  }
+})
+
+test('binary results are asked for with one code for all columns', () => {
+  const writer = new Writer()
+  writeBind(writer, '', [], 'binary')
+  expect(writer.take().toString('hex')).toBe(['42', '0000000e', '00', '00', '0000', '0000', '00010001'].join(''))
 })
 
 test('what the pool writes is what the server reads', () => {
   const writer = new Writer()
   writeParse(writer, 's1', 'select $1')
-  writeBind(writer, 's1', ['x'])
+  writeBind(writer, 's1', ['x'], 'text')
   writeExecute(writer, 25)
   writeSync(writer)
   const messages: FrontendMessage[] = []
@@ -351,9 +360,11 @@ test('a zero byte in a name or a text is refused: the rest would become another 
 
 test('more parameters than a message can count are refused', () => {
   const parameters = new Array<null>(65_536).fill(null)
-  expect(() => writeBind(new Writer(), 's1', parameters)).toThrow('65536 parameters; PostgreSQL takes at most 65535')
+  expect(() => writeBind(new Writer(), 's1', parameters, 'text')).toThrow(
+    '65536 parameters; PostgreSQL takes at most 65535',
+  )
   const writer = new Writer()
-  writeBind(writer, 's1', parameters.slice(1))
+  writeBind(writer, 's1', parameters.slice(1), 'text')
   const bytes = writer.take()
   const message = decodeFrontend(bytes[0] as number, bytes, 5, bytes.length)
   expect(message.kind === 'bind' && message.parameters.length).toBe(65_535)

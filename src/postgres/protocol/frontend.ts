@@ -33,7 +33,11 @@ const FRONTEND = {
 const STATEMENT = 0x53
 const PORTAL = 0x50
 
+/** The format code of Bind. */
+const BINARY = 1
+
 export type Target = 'statement' | 'portal'
+export type Format = 'text' | 'binary'
 
 export type FrontendMessage =
   | { readonly kind: 'startup'; readonly version: number; readonly parameters: readonly (readonly [string, string])[] }
@@ -119,8 +123,8 @@ export function writeParse(writer: Writer, statement: string, text: string): voi
 }
 
 /**
- * The second half of a Bind message – everything behind the two names: parameters in text format, results in text
- * format. It depends on the values alone, so it can be made once and sent on any connection.
+ * The part of a Bind message between the two names and the formats of the results: parameters in text format. It
+ * depends on the values alone, so it can be made once and sent on any connection.
  */
 export function writeParameters(writer: Writer, parameters: readonly (string | Uint8Array | null)[]): void {
   if (parameters.length > PARAMETERS_MAX) {
@@ -142,20 +146,23 @@ export function writeParameters(writer: Writer, parameters: readonly (string | U
       writer.bytes(parameter)
     }
   }
-  writer.int16(0)
 }
 
-/** Binds the unnamed portal. `parameters` are values, or what `writeParameters` made of them. */
+/** Binds the unnamed portal. `parameters` are values, or what `writeParameters` made of them; all columns come in one format. */
 export function writeBind(
   writer: Writer,
   statement: string,
   parameters: readonly (string | Uint8Array | null)[] | Uint8Array,
+  resultFormat: Format,
 ): void {
   const length = writer.begin(FRONTEND.bind)
   writer.uint8(0)
   writer.cstring(statement)
   if (parameters instanceof Uint8Array) writer.bytes(parameters)
   else writeParameters(writer, parameters)
+  // No code at all means text, a single one is for every column.
+  if (resultFormat === 'binary') writer.int16(1)
+  writer.int16(resultFormat === 'binary' ? BINARY : 0)
   writer.end(length)
 }
 
