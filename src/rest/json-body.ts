@@ -1,0 +1,404 @@
+/**
+ * Reads a request body that has to be JSON (decisions 4): valid UTF-8, no key twice in an object, nested at most 64 deep. What comes out is an
+ * outline: the bytes of values go to PostgreSQL as they came, so numbers keep every digit.
+ *
+ * Ours because none of the packages that keep numbers or positions (lossless-json, jsonc-parser, momoa) works on bytes, refuses every duplicate
+ * key or survives deep nesting.
+ */
+import { isUtf8 } from 'node:buffer'
+import { GatewayError } from '../errors.ts'
+import { shorten } from '../shorten.ts'
+import {
+  byteAt,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  describe,
+  END,
+  isInteger,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  refuse,
+  refuseFound,
+  refuseUtf8,
+  scanString,
+  scanWord,
+  skipPlain,
+  skipWhiteSpace,
+  unescapeString,
+} from './json-scanner.ts'
+
+/** An `integer` is a number written without fraction and exponent, however long; `1.0` and `1e3` are a `number`. */
+export type JsonType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
+
+export type JsonScalarType = Exclude<JsonType, 'object' | 'array'>
+
+/** A value of the outermost object or array; the offsets count in the `bytes` of that, `bytesOf` takes them out. */
+export interface JsonPart {
+  readonly type: JsonType
+  readonly start: number
+  readonly end: number
+}
+
+export interface JsonMember extends JsonPart {
+  readonly key: string
+}
+
+export interface JsonItem extends JsonPart {
+  /** The keys of an object in the order given, none for other types. Neighbours with the same keys in the same order share one array. */
+  readonly keys: readonly string[]
+}
+
+export interface JsonObject {
+  readonly kind: 'object'
+  /** Without the white space around it, as all `bytes` here. */
+  readonly bytes: Buffer
+  readonly members: readonly JsonMember[]
+}
+
+export interface JsonArray {
+  readonly kind: 'array'
+  readonly bytes: Buffer
+  readonly items: readonly JsonItem[]
+}
+
+export interface JsonScalar {
+  readonly kind: 'scalar'
+  readonly type: JsonScalarType
+  readonly bytes: Buffer
+}
+
+/** No bytes, or nothing but white space. */
+export interface JsonEmpty {
+  readonly kind: 'empty'
+}
+
+export type JsonBody = JsonObject | JsonArray | JsonScalar | JsonEmpty
+
+/** How many objects and arrays may stand in one another. */
+export const JSON_DEPTH_MAX = 64
+
+/**
+ * Throws PARSE_ERROR with line and column, and PAYLOAD_TOO_LARGE for an array of more than `itemsMax` items. The time is linear in the body's
+ * length, whatever it holds, and only members, items and keys are allocated.
+ */
+export function parseJsonBody(body: Buffer, itemsMax: number): JsonBody {
+  if (!isUtf8(body)) refuseUtf8(body)
+  if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
+    refuse(body, 0, 'found a byte order mark, expected JSON; send the body without it')
+  }
+  const start = skipWhiteSpace(body, 0)
+  if (start === body.length) return EMPTY
+  const outline = outlineValue(body, start, itemsMax)
+  const rest = skipWhiteSpace(body, start + outline.bytes.length)
+  if (rest < body.length) {
+    refuse(
+      body,
+      rest,
+      `found ${describe(body, rest)} after the JSON value, expected the end of the body; send one value`,
+    )
+  }
+  return outline
+}
+
+const EMPTY: JsonEmpty = { kind: 'empty' }
+
+export function bytesOf(whole: JsonObject | JsonArray, part: JsonPart): Buffer {
+  return whole.bytes.subarray(part.start, part.end)
+}
+
+function outlineValue(body: Buffer, start: number, itemsMax: number): JsonObject | JsonArray | JsonScalar {
+  const walk = new Walk(body)
+  switch (body[start]) {
+    case OPEN_BRACE: {
+      const members: JsonMember[] = []
+      const end = walk.value(start, (type, from, to) => {
+        members.push({ key: walk.lastKey(1), type, start: from - start, end: to - start })
+      })
+      return { kind: 'object', bytes: body.subarray(start, end), members }
+    }
+    case OPEN_BRACKET: {
+      const items: JsonItem[] = []
+      const end = walk.value(start, (type, from, to) => {
+        if (items.length === itemsMax) throw tooManyItems(itemsMax)
+        const keys = type === 'object' ? walk.keys(2) : NO_KEYS
+        items.push({ type, start: from - start, end: to - start, keys })
+      })
+      return { kind: 'array', bytes: body.subarray(start, end), items }
+    }
+    default: {
+      const end = walk.value(start, () => {})
+      return { kind: 'scalar', type: typeOf(body, start, end) as JsonScalarType, bytes: body.subarray(start, end) }
+    }
+  }
+}
+
+function tooManyItems(itemsMax: number): GatewayError {
+  return new GatewayError(
+    'PAYLOAD_TOO_LARGE',
+    `the array in the body has more than ${itemsMax} items; send fewer at a time`,
+  )
+}
+
+const NO_KEYS: readonly string[] = []
+
+function typeOf(body: Buffer, start: number, end: number): JsonType {
+  switch (body[start]) {
+    case OPEN_BRACE:
+      return 'object'
+    case OPEN_BRACKET:
+      return 'array'
+    case QUOTE:
+      return 'string'
+    case 0x74: // true
+    case 0x66: // false
+      return 'boolean'
+    case 0x6e: // null
+      return 'null'
+    default:
+      return isInteger(body, start, end) ? 'integer' : 'number'
+  }
+}
+
+const EXPECTED = 'a JSON value: an object, an array, a string in double quotes, a number, true, false or null'
+
+/** One pass over a value without recursion: which containers are open is all it remembers, and per depth the keys of the last object there. */
+class Walk {
+  readonly #body: Buffer
+  readonly #text: string
+  readonly #isObject: boolean[] = []
+  readonly #keys: DistinctKeys[] = []
+
+  constructor(body: Buffer) {
+    this.#body = body
+    this.#text = body.toString('latin1')
+  }
+
+  keys(depth: number): readonly string[] {
+    return this.#keysAt(depth).names()
+  }
+
+  lastKey(depth: number): string {
+    return this.#keysAt(depth).lastName()
+  }
+
+  /** Returns where the value ends; `onPart` is told of each value that stands directly in it. */
+  value(start: number, onPart: (type: JsonType, start: number, end: number) => void): number {
+    const body = this.#body
+    let at = start
+    let depth = 0
+    let expected = EXPECTED
+    let partStart = start
+    for (;;) {
+      // A value begins here.
+      if (depth === 1) partStart = at
+      const byte = byteAt(body, at)
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        const isObject = byte === OPEN_BRACE
+        depth += 1
+        if (depth > JSON_DEPTH_MAX) {
+          refuse(body, at, `found a value nested more than ${JSON_DEPTH_MAX} deep; flatten it, or send it as a string`)
+        }
+        this.#isObject[depth] = isObject
+        if (isObject) this.#keysAt(depth).open()
+        at = skipWhiteSpace(body, at + 1)
+        if (byteAt(body, at) !== (isObject ? CLOSE_BRACE : CLOSE_BRACKET)) {
+          expected = isObject ? EXPECTED : 'a JSON value or "]"'
+          if (isObject) at = this.#key(at, depth, 'a key in double quotes or "}"')
+          continue
+        }
+        at += 1
+        depth -= 1
+      } else {
+        at = byte === QUOTE ? scanString(body, at) : scanWord(body, at, expected)
+      }
+      // A value ended here, and with it perhaps those around it.
+      for (;;) {
+        if (depth === 0) return at
+        if (depth === 1) onPart(typeOf(body, partStart, at), partStart, at)
+        const isObject = this.#isObject[depth] === true
+        at = skipWhiteSpace(body, at)
+        const next = byteAt(body, at)
+        if (next === COMMA) {
+          at = skipWhiteSpace(body, at + 1)
+          expected = isObject ? EXPECTED : 'a JSON value after the comma'
+          if (isObject) at = this.#key(at, depth, 'a key in double quotes after the comma')
+          break
+        }
+        if (next !== (isObject ? CLOSE_BRACE : CLOSE_BRACKET)) {
+          refuseFound(body, at, isObject ? '"," or "}"' : '"," or "]"')
+        }
+        at += 1
+        depth -= 1
+      }
+    }
+  }
+
+  /** member = string name-separator value: takes the name, and returns where its value begins. */
+  #key(start: number, depth: number, expected: string): number {
+    const body = this.#body
+    if (byteAt(body, start) !== QUOTE) refuseFound(body, start, expected)
+    const keys = this.#keysAt(depth)
+    let end = keys.repeat(start)
+    if (end === END) {
+      const plainEnd = skipPlain(body, start + 1)
+      const isPlain = byteAt(body, plainEnd) === QUOTE
+      end = isPlain ? plainEnd + 1 : scanString(body, start)
+      keys.add(start + 1, end - 1, isPlain)
+    }
+    const colon = skipWhiteSpace(body, end)
+    if (byteAt(body, colon) !== COLON) refuseFound(body, colon, '":" after a key')
+    return skipWhiteSpace(body, colon + 1)
+  }
+
+  #keysAt(depth: number): DistinctKeys {
+    let keys = this.#keys[depth]
+    if (keys === undefined) {
+      keys = new DistinctKeys(this.#body, this.#text)
+      this.#keys[depth] = keys
+    }
+    return keys
+  }
+}
+
+/**
+ * The keys of the object that is open at one depth. Objects that follow one another mostly have the same keys: as long as each key is, byte for
+ * byte, that of the object before, it cannot repeat one. Else a few are compared with each other, and many go through a set.
+ */
+class DistinctKeys {
+  readonly #body: Buffer
+  readonly #text: string
+  // Where the keys lie between their quotes, and behind `#count` what is left of the object before.
+  readonly #starts: number[] = []
+  readonly #ends: number[] = []
+  #count = 0
+  #countBefore = 0
+  #isRepeating = false
+  /** No key with an escape was seen at this depth: keys are equal when their bytes are. */
+  #isPlain = true
+  #seen: Set<string> | null = null
+  /** Those of the last object that was asked for; all objects since began with the same keys. */
+  #names: readonly string[] | null = null
+
+  /** `text` is the body as latin1. */
+  constructor(body: Buffer, text: string) {
+    this.#body = body
+    this.#text = text
+  }
+
+  open(): void {
+    this.#countBefore = this.#count
+    this.#count = 0
+    this.#isRepeating = true
+    this.#seen = null
+  }
+
+  /** Takes the key whose quote stands at `start` if it is that of the object before, and returns where it ends; else END. */
+  repeat(start: number): number {
+    const index = this.#count
+    if (!this.#isRepeating || index >= this.#countBefore) return END
+    const body = this.#body
+    const end = this.#ends[index] as number
+    let at = start + 1
+    for (let other = this.#starts[index] as number; other <= end; other += 1) {
+      if (byteAt(body, at) !== body[other]) return END
+      at += 1
+    }
+    this.#count += 1
+    return at
+  }
+
+  /** Takes a key that `repeat` did not, by its offsets between the quotes; it is plain when it has no escape. */
+  add(start: number, end: number, isPlain: boolean): void {
+    const index = this.#count
+    this.#isRepeating = false
+    this.#names = null
+    if (!isPlain) this.#isPlain = false
+    if (this.#isPlain && index < COMPARED_MAX) this.#compare(index, start, end)
+    else this.#lookUp(index, start, end)
+    this.#starts[index] = start
+    this.#ends[index] = end
+    this.#count += 1
+  }
+
+  names(): readonly string[] {
+    if (this.#names?.length === this.#count) return this.#names
+    const names: string[] = []
+    for (let index = 0; index < this.#count; index += 1) names.push(this.#name(index))
+    this.#names = names
+    return names
+  }
+
+  lastName(): string {
+    return this.#name(this.#count - 1)
+  }
+
+  #name(index: number): string {
+    return this.#decode(this.#starts[index] as number, this.#ends[index] as number)
+  }
+
+  #compare(count: number, start: number, end: number): void {
+    for (let index = 0; index < count; index += 1) {
+      if (this.#isSame(index, start, end)) this.#refuse(start, end)
+    }
+  }
+
+  #isSame(index: number, start: number, end: number): boolean {
+    const body = this.#body
+    const other = this.#starts[index] as number
+    const length = end - start
+    if ((this.#ends[index] as number) - other !== length) return false
+    for (let offset = 0; offset < length; offset += 1) {
+      if (body[other + offset] !== body[start + offset]) return false
+    }
+    return true
+  }
+
+  #lookUp(count: number, start: number, end: number): void {
+    if (this.#seen === null) {
+      this.#seen = new Set()
+      for (let index = 0; index < count; index += 1) {
+        this.#seen.add(this.#identity(this.#starts[index] as number, this.#ends[index] as number))
+      }
+    }
+    // One look into the set instead of two: it stays as large as it was when the key is there already.
+    this.#seen.add(this.#identity(start, end))
+    if (this.#seen.size === count) this.#refuse(start, end)
+  }
+
+  /**
+   * The UTF-8 bytes of a key after its opening quote: equal for equal keys, whatever is escaped in them. The quote is there because V8 has
+   * hashed texts of digits as the number they are, which lets a sender choose keys that collide; others are hashed with the process's secret seed.
+   */
+  #identity(start: number, end: number): string {
+    const bytes = this.#text.slice(start - 1, end)
+    if (this.#isPlain || !bytes.includes('\\')) return bytes
+    const name = this.#decode(start - 1, end)
+    return NOT_ASCII.test(name) ? Buffer.from(name).toString('latin1') : name
+  }
+
+  #decode(start: number, end: number): string {
+    const body = this.#body
+    let at = start
+    while (at < end && (body[at] as number) < 0x80) at += 1
+    if (at < end) return unescapeString(body.toString('utf8', start, end))
+    return unescapeString(
+      end - start < COPIED_BELOW ? this.#text.slice(start, end) : body.toString('latin1', start, end),
+    )
+  }
+
+  #refuse(start: number, end: number): never {
+    const key = shorten(this.#decode(start, end))
+    refuse(this.#body, start - 1, `key "${key}" is given twice in one object; keep one of them`)
+  }
+}
+
+/** Up to so many keys comparing each with each costs less than a set. */
+const COMPARED_MAX = 8
+
+/** V8 copies slices this short and lets longer ones keep the whole text alive, so only these come from the text. */
+const COPIED_BELOW = 13
+
+const NOT_ASCII = /[^\0-\x7f]/
