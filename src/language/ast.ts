@@ -90,7 +90,7 @@ export interface TableName {
   readonly span: Span
 }
 
-export type Source = TableSource | QuerySource
+export type Source = TableSource | QuerySource | RecordSource | FunctionSource
 
 /** `t`, `t as a`, `t[condition]`; the condition is part of the statement's where. */
 export interface TableSource {
@@ -105,6 +105,49 @@ export interface QuerySource {
   readonly kind: 'query source'
   readonly query: Get
   readonly alias: string
+  readonly span: Span
+}
+
+/**
+ * The fields of a JSON object as the columns of one row, or of each object of a JSON array as the columns of a row each: how a body reaches a
+ * write, and how arguments reach a function. Has no text form.
+ */
+export interface RecordSource {
+  readonly kind: 'record source'
+  readonly value: Expression
+  readonly many: boolean
+  readonly columns: readonly RecordColumn[]
+  readonly alias: string
+  readonly span: Span
+}
+
+export interface RecordColumn {
+  readonly kind: 'record column'
+  readonly name: string
+  readonly type: TypeName
+  readonly span: Span
+}
+
+/** The rows that a function answers; it sees the sources to its left. Has no text form. */
+export interface FunctionSource {
+  readonly kind: 'function source'
+  readonly function: TableName
+  /** Which overload is meant, as `pg_get_function_identity_arguments` writes it: for the check, not for the text. */
+  readonly identity: string
+  readonly arguments: readonly Argument[]
+  readonly alias: string
+  /** Names for the columns, in order; empty: those of the function. A single value is otherwise called like the alias. */
+  readonly columns: readonly string[]
+  readonly span: Span
+}
+
+export interface Argument {
+  readonly kind: 'argument'
+  /** Null: by position. */
+  readonly name: string | null
+  readonly value: Expression
+  /** The value is the array of all remaining arguments. */
+  readonly variadic: boolean
   readonly span: Span
 }
 

@@ -1,13 +1,17 @@
 /** Small constructors for trees that no text stands behind: REST builds with these, and so do tests. */
 import {
+  type Add,
   type Arithmetic,
   type ArrayConstructor,
+  type Assignment,
   type Between,
   type Cast,
   type ColumnReference,
   type Comparison,
   type ComparisonOperator,
+  type Conflict,
   type Count,
+  type Del,
   type DistinctFrom,
   type Exists,
   type Expression,
@@ -17,8 +21,10 @@ import {
   type Get,
   type In,
   type Is,
+  type Join,
   type JsonStep,
   type Literal,
+  type Name,
   type Negate,
   type Nest,
   NOWHERE,
@@ -26,10 +32,15 @@ import {
   type Order,
   type Parameter,
   type PatternMatch,
+  type RecordColumn,
+  type RecordSource,
   type Row,
+  type Set as SetStatement,
+  type Source,
   type Star,
   type SubQuery,
   type TableName,
+  type TypeName,
 } from './ast.ts'
 
 const span = NOWHERE
@@ -223,9 +234,12 @@ export interface GetParts {
   readonly table: TableLike
   readonly alias?: string | null
   readonly distinct?: boolean
+  readonly joins?: readonly Join[]
   readonly nests?: readonly Nest[]
   readonly fields?: readonly Field[]
   readonly where?: Expression | null
+  readonly groupBy?: readonly Expression[]
+  readonly having?: Expression | null
   readonly orderBy?: readonly Order[]
   readonly limit?: Count | null
   readonly offset?: Count | null
@@ -233,18 +247,24 @@ export interface GetParts {
 
 /** A read of one table; everything left out is absent. */
 export function get(parts: GetParts): Get {
+  const { table, alias = null, ...rest } = parts
+  return getFrom({ kind: 'table source', table: tableName(table), alias, condition: null, span }, rest)
+}
+
+/** A read of anything that has rows. */
+export function getFrom(source: Source, parts: Omit<GetParts, 'table' | 'alias'> = {}): Get {
   return {
     kind: 'get',
     purpose: 'rows',
     with: null,
     distinct: parts.distinct === true ? { kind: 'distinct', on: [], span } : null,
-    source: { kind: 'table source', table: tableName(parts.table), alias: parts.alias ?? null, condition: null, span },
-    joins: [],
+    source,
+    joins: parts.joins ?? [],
     nests: parts.nests ?? [],
     fields: parts.fields ?? [],
     where: parts.where ?? null,
-    groupBy: [],
-    having: null,
+    groupBy: parts.groupBy ?? [],
+    having: parts.having ?? null,
     windows: [],
     compounds: [],
     orderBy: parts.orderBy ?? [],
@@ -253,6 +273,86 @@ export function get(parts: GetParts): Get {
     lock: null,
     span,
   }
+}
+
+// ---- writes ------------------------------------------------------------------------------------------------
+
+export function name(text: string): Name {
+  return { kind: 'name', text, span }
+}
+
+export function assign(column: string, value: Expression): Assignment {
+  return { kind: 'assignment', column: name(column), value, span }
+}
+
+export interface AddParts {
+  readonly table: TableLike
+  readonly columns: readonly string[]
+  /** Null: one row of defaults. */
+  readonly from: Get | null
+  readonly conflict?: Conflict | null
+  readonly returning: readonly Field[]
+}
+
+/** An `add` of the rows of a query. */
+export function add(parts: AddParts): Add {
+  return {
+    kind: 'add',
+    with: null,
+    table: tableName(parts.table),
+    columns: parts.columns.map(name),
+    rows: parts.from === null ? { kind: 'defaults', span } : { kind: 'from', query: parts.from, span },
+    conflict: parts.conflict ?? null,
+    returning: parts.returning,
+    span,
+  }
+}
+
+/** `conflict (target) update …`; without assignments `nothing`. */
+export function conflict(target: readonly string[], assignments: readonly Assignment[] | null): Conflict {
+  const update = assignments === null ? null : { assignments, where: null }
+  return { kind: 'conflict', target: target.map(name), update, span }
+}
+
+export interface WriteParts {
+  readonly table: TableLike
+  readonly alias: string
+  readonly where: Expression
+  readonly returning: readonly Field[]
+}
+
+/** A `set` that takes its values from what it is joined with. */
+export function set(
+  parts: WriteParts & { readonly from: Source; readonly assignments: readonly Assignment[] },
+): SetStatement {
+  const { from, assignments, ...common } = parts
+  return { kind: 'set', ...written(common), joins: [crossJoin(from)], assignments }
+}
+
+export function del(parts: WriteParts): Del {
+  return { kind: 'del', ...written(parts), joins: [] }
+}
+
+function written({ table, alias, where, returning }: WriteParts): Omit<Del, 'kind' | 'joins'> {
+  return { with: null, table: tableName(table), alias, where, returning, span }
+}
+
+export function crossJoin(source: Source): Join {
+  return { kind: 'join', type: 'cross', lateral: false, source, on: null, span }
+}
+
+/** One row of the fields of a JSON object, or one for each object of a JSON array. */
+export function recordSource(
+  value: Parameter,
+  alias: string,
+  columns: readonly RecordColumn[],
+  rows: 'one' | 'many',
+): RecordSource {
+  return { kind: 'record source', value, many: rows === 'many', columns, alias, span }
+}
+
+export function recordColumn(name: string, type: TypeName): RecordColumn {
+  return { kind: 'record column', name, type, span }
 }
 
 export interface NestParts {

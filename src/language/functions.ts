@@ -51,6 +51,11 @@ export const EXTRACT_FIELDS: ReadonlySet<string> = words(`
   timezone timezone_hour timezone_minute week year
 `)
 
+/** Whether the name, in lower case, is that of an aggregate of PostgreSQL. */
+export function isKnownAggregate(name: string): boolean {
+  return AGGREGATES.has(name)
+}
+
 /** The name in lower case when the function is one of those that are written in upper case; else null. */
 export function upperCased(call: FunctionCall): string | null {
   const name = call.name.toLowerCase()

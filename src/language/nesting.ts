@@ -40,19 +40,36 @@ const LEVELS: ReadonlySet<string> = new Set([
   'row',
 ])
 
+/** Trees that were found shallow, or made so: nobody walks them a second time. */
+const shallow: WeakSet<object> = new WeakSet()
+
+/** Says that a tree keeps to `NESTING_MAX`, of whoever counted while making it. */
+export function markShallow<T extends object>(tree: T): T {
+  shallow.add(tree)
+  return tree
+}
+
 /** Refuses a tree that is deeper than `NESTING_MAX`. Uses no recursion itself, and sees every object whatever its kind. */
 export function assertNesting(tree: object): void {
-  const waiting: { readonly node: object; readonly level: number }[] = [{ node: tree, level: 0 }]
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const { node } = next
-    const level = 'kind' in node && LEVELS.has(node.kind as string) ? next.level + 1 : next.level
+  if (shallow.has(tree)) return
+  // Two lists in step, and no object for each node: this is a good part of what printing costs.
+  const nodes: object[] = [tree]
+  const levels: number[] = [0]
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    const outer = levels.pop() ?? 0
+    const level = 'kind' in node && LEVELS.has(node.kind as string) ? outer + 1 : outer
     if (level > NESTING_MAX) {
       throw new LanguageError(
         `the query is nested more than ${NESTING_MAX} levels deep; split it, for example with "with"`,
       )
     }
-    for (const child of Object.values(node)) {
-      if (typeof child === 'object' && child !== null) waiting.push({ node: child, level })
+    for (const name in node) {
+      const child: unknown = (node as Readonly<Record<string, unknown>>)[name]
+      // A span holds two numbers and nothing else.
+      if (typeof child !== 'object' || child === null || name === 'span') continue
+      nodes.push(child)
+      levels.push(level)
     }
   }
+  shallow.add(tree)
 }

@@ -138,6 +138,7 @@ export function groupsOf(get: Get): readonly Expression[] {
     throw new LanguageError('* cannot stand beside an aggregate; name the columns to group by', star.span)
   }
   const groups = impliedGroups(fields)
+  if (groups.length < 2) return groups
   const seen = new Set<string>()
   return groups.filter(group => {
     const structure = structureOf(group)

@@ -26,6 +26,10 @@ export interface RowsOptions {
   /** Expressions of the read's own scope, usually those of its `order by`. */
   readonly keys: readonly Expression[]
   readonly parameters?: ParameterMode
+  /** `value`: column 1 is the JSON of the read's only field, not an object that has it. */
+  readonly form?: 'object' | 'value'
+  /** Rows at most, whatever the read's own limit says; null: as many as there are. */
+  readonly limit?: number | null
 }
 
 /**
@@ -35,10 +39,13 @@ export interface RowsOptions {
  */
 export function printRows(get: Get, options: RowsOptions): Sql {
   const { keys } = options
-  assertNesting({ get, keys })
+  assertNesting(get)
+  assertNesting(keys)
   const printer = createPrinter(options.parameters ?? 'keep')
-  const text = isPlain(get, keys) ? printPlain(get, keys, printer) : printSplit(get, keys, printer)
-  return { text, parameters: printer.parameters }
+  const plain = options.form === 'value' || isPlain(get, keys)
+  const text = plain ? printPlain(get, options, printer) : printSplit(get, keys, printer)
+  const { limit = null } = options
+  return { text: limit === null ? text : `${text} LIMIT ${limit}`, parameters: printer.parameters }
 }
 
 function isPlain(get: Get, keys: readonly Expression[]): boolean {
@@ -49,11 +56,18 @@ function isPlain(get: Get, keys: readonly Expression[]): boolean {
 // ---- the plain form ----------------------------------------------------------------------------------------
 
 /** `SELECT row_to_json(r.*), r.created_at FROM (SELECT … LIMIT 25) AS r`. */
-function printPlain(get: Get, keys: readonly Expression[], printer: Printer): string {
+function printPlain(get: Get, { keys, form }: RowsOptions, printer: Printer): string {
   const head = printWith(get.with, OUTERMOST, printer)
   const columns = keys.map(key => `, r.${quoteIdentifier(outputOf(key, get) ?? '')}`)
   // `r.*` and not `r`: a column of the answer may be called r.
-  return `${head}SELECT row_to_json(r.*)${columns.join('')} FROM (${printQuery({ ...get, with: null }, around(get), printer)}) AS r`
+  const answer = form === 'value' ? `to_json(r.${quoteIdentifier(onlyName(get))})` : 'row_to_json(r.*)'
+  return `${head}SELECT ${answer}${columns.join('')} FROM (${printQuery({ ...get, with: null }, around(get), printer)}) AS r`
+}
+
+function onlyName({ fields, nests }: Get): string {
+  const name = fields.length === 1 && fields[0] !== undefined ? outputName(fields[0]) : null
+  if (name === null || nests.length > 0) throw new Error('rows of values are those of one field that has a name')
+  return name
 }
 
 /** The column of the answer that holds `key`; null when none does, or when its name is not the only one. */
@@ -263,7 +277,7 @@ function around(get: Get): Scope {
 }
 
 /** A name that occurs nowhere in the tree as anything. */
-function unusedName(tree: object): string {
+export function unusedName(tree: object): string {
   const used = new Set<unknown>()
   const waiting: object[] = [tree]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

@@ -1,7 +1,7 @@
 /** Where rows come from: tables, derived tables, joins, and the conditions that belong to them. */
 
-import type { Expression, Get, Join, JoinType, Source, TableName } from './ast.ts'
-import { LanguageError } from './error.ts'
+import type { Expression, FunctionSource, Get, Join, JoinType, RecordSource, Source, TableName } from './ast.ts'
+import { LanguageError, unreachable } from './error.ts'
 import { LEVEL } from './precedence.ts'
 import type { Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
@@ -32,9 +32,37 @@ export function printTarget(table: TableName, alias: string | null): string {
 
 /** A source that sees nothing of its siblings; `scope` is that of the query whose source it is. */
 export function printSource(source: Source, scope: Scope, printer: Printer): string {
-  if (source.kind === 'table source') return printTarget(source.table, source.alias)
   const outer = scope.parent ?? scope
-  return `(${printer.query(source.query, outer)}) AS ${quoteIdentifier(source.alias)}`
+  switch (source.kind) {
+    case 'table source':
+      return printTarget(source.table, source.alias)
+    case 'query source':
+      return `(${printer.query(source.query, outer)}) AS ${quoteIdentifier(source.alias)}`
+    case 'record source':
+      return printRecordSource(source, outer, printer)
+    case 'function source':
+      return printFunctionSource(source, outer, printer)
+    default:
+      return unreachable(source)
+  }
+}
+
+/** Fixed types, and never `json_populate_recordset`, which looks the table's type up for every row (design 4). */
+function printRecordSource(source: RecordSource, scope: Scope, printer: Printer): string {
+  const columns = source.columns.map(({ name, type }) => `${quoteIdentifier(name)} ${printer.type(type)}`)
+  const value = printer.expression(source.value, scope, LEVEL.any)
+  const expand = source.many ? 'json_to_recordset' : 'json_to_record'
+  return `${expand}(${value}) AS ${quoteIdentifier(source.alias)}(${columns.join(', ')})`
+}
+
+/** `scope` is what the arguments see. */
+function printFunctionSource(source: FunctionSource, scope: Scope, printer: Printer): string {
+  const list = source.arguments.map(argument => {
+    const name = argument.name === null ? '' : `${quoteIdentifier(argument.name)} => `
+    return `${argument.variadic ? 'VARIADIC ' : ''}${name}${printer.expression(argument.value, scope, LEVEL.any)}`
+  })
+  const columns = source.columns.length === 0 ? '' : `(${source.columns.map(quoteIdentifier).join(', ')})`
+  return `${printTable(source.function)}(${list.join(', ')}) AS ${quoteIdentifier(source.alias)}${columns}`
 }
 
 /** One join of a read. `index` is its place among the joins, by which `lateral` knows what it may see. */
@@ -50,21 +78,23 @@ export function printJoin(join: Join, index: number, get: Get, scope: Scope, pri
 
 /** The joined source, with `LATERAL` where it was asked for. */
 export function printJoined(join: Join, index: number, scope: Scope, printer: Printer): string {
+  const left = lateralScope(scope.relations.slice(0, index + 1), scope.parent ?? scope)
+  // A function sees what stands to its left also without the word (manual, 7.2.1.5).
+  if (join.source.kind === 'function source') return printFunctionSource(join.source, left, printer)
   if (!join.lateral) return printSource(join.source, scope, printer)
-  if (join.source.kind === 'table source') {
+  if (join.source.kind !== 'query source') {
     throw new LanguageError(
       'join lateral takes a query, "(get …) alias": a table has nothing to refer to its left',
       join.span,
     )
   }
-  const left = lateralScope(scope.relations.slice(0, index + 1), scope.parent ?? scope)
   return `LATERAL (${printer.query(join.source.query, left)}) AS ${quoteIdentifier(join.source.alias)}`
 }
 
 /** What a join is on: as written, or by the names of a foreign key. */
 export function joinCondition(join: Join, first: Source): Expression {
   if (join.on !== null) return join.on
-  if (join.source.kind === 'query source') {
+  if (join.source.kind !== 'table source') {
     throw new LanguageError(
       `the join of the query ${join.source.alias} needs "on": it has no foreign key to follow`,
       join.span,

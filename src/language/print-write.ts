@@ -186,7 +186,7 @@ export function printMerge(merge: Merge, outer: Scope, printer: Printer): string
 
 /** A condition on the source picks its rows before they are matched: there is no `WHERE` to put it into. */
 function printMergeSource(source: Source, scope: Scope, printer: Printer): string {
-  if (source.kind === 'query source' || source.condition === null) return printSource(source, scope, printer)
+  if (source.kind !== 'table source' || source.condition === null) return printSource(source, scope, printer)
   const alias = quoteIdentifier(source.alias ?? source.table.name)
   const inside: Scope = { ...scope, relations: scope.relations.slice(1) }
   const condition = printer.expression(source.condition, inside, LEVEL.any)

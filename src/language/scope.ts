@@ -143,9 +143,9 @@ export function excludedRelation(table: TableName): Relation {
 }
 
 export function sourceRelation(source: Source, outer: Scope): Relation {
-  return source.kind === 'table source'
-    ? tableRelation(source.table, source.alias, outer)
-    : { name: source.alias, table: null, aliased: true, query: source.query }
+  if (source.kind === 'table source') return tableRelation(source.table, source.alias, outer)
+  const query = source.kind === 'query source' ? source.query : null
+  return { name: source.alias, table: null, aliased: true, query }
 }
 
 function tableRelation(table: TableName, alias: string | null, outer: Scope): Relation {

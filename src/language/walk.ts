@@ -320,7 +320,10 @@ class Walk {
 
   #joins(joins: readonly Join[], scope: Scope, around: Scope): readonly Join[] {
     return mapList(joins, (join, index) => {
-      const left = join.lateral ? lateralScope(scope.relations.slice(0, index + 1), around) : around
+      const left =
+        join.lateral || join.source.kind === 'function source'
+          ? lateralScope(scope.relations.slice(0, index + 1), around)
+          : around
       const parts = changed(join, {
         source: this.#source(join.source, scope, left),
         on: this.#optional(join.on, 'on', scope),
@@ -331,9 +334,23 @@ class Walk {
 
   /** `scope` is that of the statement whose source it is; `outer` what a derived table sees. */
   #source(source: Source, scope: Scope, outer: Scope): Source {
-    if (source.kind === 'query source') return changed(source, { query: this.get(source.query, outer) })
-    this.#table(source.table, scope)
-    return changed(source, { condition: this.#optional(source.condition, 'where', scope) })
+    switch (source.kind) {
+      case 'query source':
+        return changed(source, { query: this.get(source.query, outer) })
+      case 'record source':
+        return changed(source, { value: this.#expression(source.value, 'arguments', outer) })
+      case 'function source':
+        return changed(source, {
+          arguments: mapList(source.arguments, argument =>
+            changed(argument, { value: this.#expression(argument.value, 'arguments', outer) }),
+          ),
+        })
+      case 'table source':
+        this.#table(source.table, scope)
+        return changed(source, { condition: this.#optional(source.condition, 'where', scope) })
+      default:
+        return unreachable(source)
+    }
   }
 
   #table(table: TableName, scope: Scope): void {

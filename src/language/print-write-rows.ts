@@ -1,0 +1,115 @@
+/** The statement behind a write's answer: it writes, and PostgreSQL makes the JSON of each row that `returning` asks for. */
+
+import type { Add, Del, Expression, Field, Set as SetStatement, Source } from './ast.ts'
+import { star } from './build.ts'
+import { unreachable } from './error.ts'
+import { assertNesting } from './nesting.ts'
+import { LEVEL } from './precedence.ts'
+import { createPrinter } from './print.ts'
+import { printFields, printWith } from './print-query.ts'
+import { unusedName } from './print-rows.ts'
+import { printAdd, printDel, printSet } from './print-write.ts'
+import type { ParameterMode, Printer, Sql } from './printer.ts'
+import { joinSources, OUTERMOST, type Relation, type Scope, withCommonTables, writeScope } from './scope.ts'
+
+export interface WriteRowsOptions {
+  /** Columns of the answer beside the row; `old` and `new` are in scope for PostgreSQL 18. */
+  readonly keys: readonly Expression[]
+  /** How many rows may be written: one more, and the statement fails with `TOO_MANY_ROWS` in its message. */
+  readonly rowsMax: Expression | null
+  readonly parameters?: ParameterMode
+}
+
+/** What the error of a write begins with that would have changed more rows than `rowsMax`; their number follows. */
+export const TOO_MANY_ROWS = 'svc_max_affected '
+
+/**
+ * Its rows are the rows written, in the order of the write: column 1 is the row as a JSON object of exactly the fields of `returning`, left out
+ * where there are none; then the keys. Without either there are no rows, and only the command tag tells their number.
+ */
+export function printWriteRows(write: Add | SetStatement | Del, options: WriteRowsOptions): Sql {
+  assertNesting(write)
+  assertNesting(options.keys)
+  const printer = createPrinter(options.parameters ?? 'keep')
+  const around = withCommonTables(OUTERMOST, write.with)
+  const bare = { ...write, with: null, returning: [] }
+  const head = printWith(write.with, OUTERMOST, printer)
+  const statement = printStatement(bare, around, printer)
+  const scope = returningScope(write, around)
+  const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
+  const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
+  const columns = [...row, ...keys]
+  const text =
+    options.rowsMax === null
+      ? `${head}${statement}${returning(columns)}`
+      : printBounded(head, `${statement}`, columns, options.rowsMax, unusedName(write), printer)
+  return { text, parameters: printer.parameters }
+}
+
+function printStatement(write: Add | SetStatement | Del, around: Scope, printer: Printer): string {
+  switch (write.kind) {
+    case 'add':
+      return printAdd(write, around, printer)
+    case 'set':
+      return printSet(write, around, printer)
+    case 'del':
+      return printDel(write, around, printer)
+    default:
+      return unreachable(write)
+  }
+}
+
+/** `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as a read makes it. */
+function printRow(write: Add | SetStatement | Del, scope: Scope, printer: Printer): string {
+  const fields = (write.returning ?? []).flatMap(item =>
+    item.kind === 'star' && item.of === null ? everything(write) : [item],
+  )
+  return `(SELECT row_to_json(r.*) FROM (SELECT ${printFields(fields, [], scope, printer)}) AS r)`
+}
+
+/** A bare `*` needs a `FROM` of its own; what `returning *` means is everything of the target and of what is joined. */
+function everything(write: Add | SetStatement | Del): readonly Field[] {
+  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  const joined = write.kind === 'add' ? [] : joinSources(write.joins)
+  return [target, ...joined.map(sourceName)].map(name => star(name))
+}
+
+function sourceName(source: Source): string {
+  return source.kind === 'table source' ? (source.alias ?? source.table.name) : source.alias
+}
+
+function returning(columns: readonly string[]): string {
+  return columns.length === 0 ? '' : ` RETURNING ${columns.join(', ')}`
+}
+
+/**
+ * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (manual, 7.8.4); then its rows are counted, and too many
+ * make a number of a text that is none. So the limit holds in the one statement, against rows that appear meanwhile too.
+ */
+function printBounded(
+  head: string,
+  statement: string,
+  columns: readonly string[],
+  rowsMax: Expression,
+  name: string,
+  printer: Printer,
+): string {
+  // Something must come out of the common table to be counted.
+  const inner = columns.length === 0 ? ['1'] : columns
+  const names = inner.map((_, index) => `c${index + 1}`)
+  const named = inner.map((column, index) => `${column} AS ${names[index]}`)
+  const selected = columns.length === 0 ? '' : ` ${names.join(', ')}`
+  const limit = printer.expression(rowsMax, OUTERMOST, LEVEL.any)
+  const count = `COUNT(*)`
+  const tooMany = `('${TOO_MANY_ROWS}' || ${count})::int4 = 0`
+  const table = `${name} AS (${statement}${returning(named)})`
+  const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
+  return `${opening}${table} SELECT${selected} FROM ${name} WHERE (SELECT CASE WHEN ${count} > ${limit} THEN ${tooMany} ELSE true END FROM ${name})`
+}
+
+/** The scope of `returning`: the target alone, and its versions before and after (manual, 6.4). */
+function returningScope(write: Add | SetStatement | Del, around: Scope): Scope {
+  const target = { table: write.table, alias: write.kind === 'add' ? null : write.alias }
+  const version = (name: string): Relation => ({ name, table: write.table, aliased: true, query: null })
+  return writeScope(around, target, [], [version('old'), version('new')])
+}
