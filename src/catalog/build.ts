@@ -1,11 +1,15 @@
 /** Turns the rows of the catalogue statement into the frozen model. Pure: the same rows give the same catalogue. */
 import { nearest } from '../nearest.ts'
+import { buildFunctions } from './functions.ts'
 import type { Catalog, Table } from './model.ts'
 import { relate } from './relations.ts'
 import type {
+  AttributeItem,
   CatalogOptions,
   ColumnItem,
+  CompositeItem,
   ForeignKeyItem,
+  FunctionItem,
   KeyItem,
   OtherSchemaItem,
   OutsideColumnItem,
@@ -15,7 +19,7 @@ import type {
   TypeItem,
 } from './statement.ts'
 import { buildTable, type Lookup } from './table.ts'
-import { buildTypes } from './types.ts'
+import { buildTypes, type ColumnType } from './types.ts'
 
 /** The database was read, but the configuration does not fit it. The message is for whoever runs the gateway. */
 export class CatalogError extends Error {
@@ -29,11 +33,22 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
   if (server === undefined) throw new Error('the catalogue statement answered no server version')
   const schemas = [...new Set(options.schemas)]
   assertSchemas(schemas, sections, server)
+  const types = buildTypes(sections.type)
+  const intern = interning()
+  const tables = buildTables(sections, schemas, types, intern)
   return Object.freeze({
     fingerprint: sections.fingerprint,
     serverVersion: server.version,
     schemas: Object.freeze(schemas),
-    tables: buildTables(sections, schemas),
+    tables,
+    functions: buildFunctions({
+      functions: nameFunctions(sections.function, schemas),
+      composites: sections.composite,
+      attributesByRelation: groupByRelation(sections.attribute),
+      resourceByOid: new Map(Array.from(tables.values(), table => [table.oid, table.resource])),
+      types,
+      intern,
+    }),
   })
 }
 
@@ -47,6 +62,9 @@ interface Items {
   readonly key: KeyItem[]
   readonly 'foreign key': ForeignKeyItem[]
   readonly 'outside column': OutsideColumnItem[]
+  readonly function: FunctionItem[]
+  readonly composite: CompositeItem[]
+  readonly attribute: AttributeItem[]
 }
 
 interface Sections extends Items {
@@ -56,7 +74,7 @@ interface Sections extends Items {
 function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   const items: Items = {
     ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [] },
-    ...{ key: [], 'foreign key': [], 'outside column': [] },
+    ...{ key: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
   }
   let fingerprint = ''
   for (const [section, item] of rows) {
@@ -82,7 +100,12 @@ function assertSchemas(schemas: readonly string[], items: Items, server: ServerI
   )
 }
 
-function buildTables(items: Items, schemas: readonly string[]): ReadonlyMap<string, Table> {
+function buildTables(
+  items: Items,
+  schemas: readonly string[],
+  types: ReadonlyMap<number, ColumnType>,
+  intern: (text: string) => string,
+): ReadonlyMap<string, Table> {
   const resources = nameResources(items.relation, schemas)
   const lookup: Lookup = {
     nameByOid: new Map([
@@ -95,8 +118,8 @@ function buildTables(items: Items, schemas: readonly string[]): ReadonlyMap<stri
     outsideColumnsByOid: groupByRelation(items['outside column']),
     keysByOid: groupByRelation(items.key),
     foreignKeysByOid: groupByRelation(items['foreign key']),
-    types: buildTypes(items.type),
-    intern: interning(),
+    types,
+    intern,
   }
   const drafts = Array.from(resources, ([resource, relation]) => buildTable(resource, relation, lookup))
   const relations = relate(drafts.map(draft => draft.keyed))
@@ -113,15 +136,42 @@ function buildTables(items: Items, schemas: readonly string[]): ReadonlyMap<stri
  * `a.b` in the first schema, and `b` in schema `a` – the schema configured first has it, and the other is no resource.
  */
 function nameResources(relations: readonly RelationItem[], schemas: readonly string[]): Map<string, RelationItem> {
-  const place = new Map(schemas.map((schema, n) => [schema, n]))
-  const placeOf = (relation: RelationItem): number => place.get(relation.schema) ?? schemas.length
-  const sorted = relations.toSorted((a, b) => placeOf(a) - placeOf(b) || (a.name < b.name ? -1 : 1))
   const resources = new Map<string, RelationItem>()
-  for (const relation of sorted) {
-    const resource = relation.schema === schemas[0] ? relation.name : `${relation.schema}.${relation.name}`
+  for (const relation of inOrder(relations, schemas)) {
+    const resource = resourceName(relation, schemas)
     if (!resources.has(resource)) resources.set(resource, relation)
   }
   return resources
+}
+
+/** The same for functions, of which several have one name. */
+function nameFunctions(
+  functions: readonly FunctionItem[],
+  schemas: readonly string[],
+): ReadonlyMap<string, readonly FunctionItem[]> {
+  const resources = new Map<string, FunctionItem[]>()
+  for (const item of inOrder(functions, schemas)) {
+    const resource = resourceName(item, schemas)
+    const overloads = resources.get(resource)
+    if (overloads === undefined) resources.set(resource, [item])
+    else if (overloads[0]?.schema === item.schema) overloads.push(item)
+  }
+  return resources
+}
+
+interface Named {
+  readonly schema: string
+  readonly name: string
+}
+
+function resourceName({ schema, name }: Named, schemas: readonly string[]): string {
+  return schema === schemas[0] ? name : `${schema}.${name}`
+}
+
+function inOrder<T extends Named>(items: readonly T[], schemas: readonly string[]): readonly T[] {
+  const place = new Map(schemas.map((schema, n) => [schema, n]))
+  const placeOf = (item: T): number => place.get(item.schema) ?? schemas.length
+  return items.toSorted((a, b) => placeOf(a) - placeOf(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
 }
 
 function groupByRelation<T extends { readonly relation: number }>(

@@ -100,6 +100,21 @@ test.each([
   'alter table partitioned attach partition part for values from (0) to (1)',
   'alter table partitioned detach partition part',
   'create foreign data wrapper w; create server s foreign data wrapper w; create foreign table f (id int) server s',
+  "create function call_me(a int, b text default 'x') returns int language sql as 'select 1'",
+  "create or replace function call_me(a int, b text default 'y') returns int language sql as 'select 1'",
+  'alter function call_me stable',
+  'alter function call_me strict',
+  "comment on function call_me is 'a'",
+  "drop function call_me; create function call_me(a int, c text default 'y') returns int stable strict language sql as 'select 1'",
+  "create function call_me(a bigint) returns setof customers language sql as 'select * from customers'",
+  'alter table customers add column seen_by_functions int',
+  'alter function call_me(bigint) set schema sales',
+  'drop function call_me',
+  "create type hidden.pair as (a int, b hidden.feeling); create function two() returns hidden.pair language sql as 'select null::hidden.pair'",
+  'alter type hidden.pair rename attribute a to c',
+  'alter type hidden.pair alter attribute c type bigint',
+  "alter type hidden.feeling add value 'calm'",
+  'create domain hidden.some_pair as hidden.pair; create function three() returns hidden.some_pair language sql as $$select null::hidden.some_pair$$',
 ])('changes it: %s', async ddl => {
   const before = await readFingerprint(gateway.query, OPTIONS)
   await admin.run(ddl)
@@ -127,7 +142,10 @@ test.each([
   "select nextval('ids')",
   "create table events_2025 partition of events for values from ('2025-01-01') to ('2026-01-01')",
   'begin; create table never (id int); rollback',
-  'create function unrelated() returns int language sql as $$select 1$$',
+  'create function hidden.unrelated() returns int language sql as $$select 1$$',
+  'create procedure unrelated() language sql as $$select 1$$',
+  'create or replace function uno() returns int language sql as $$select 2$$',
+  'grant execute on function uno() to app',
 ])('does not change it: %s', async sql => {
   const before = await readFingerprint(gateway.query, OPTIONS)
   for (const statement of sql.startsWith('begin') ? [sql] : sql.split(';')) await admin.run(statement)

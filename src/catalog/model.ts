@@ -12,6 +12,8 @@ export interface Catalog {
   readonly schemas: readonly string[]
   /** By resource name: `orders`, or `sales.orders` for schemas after the first. */
   readonly tables: ReadonlyMap<string, Table>
+  /** By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of their identity arguments. */
+  readonly functions: ReadonlyMap<string, readonly DatabaseFunction[]>
 }
 
 export type TableKind = 'table' | 'partitioned' | 'foreign' | 'view' | 'materialized view'
@@ -103,3 +105,64 @@ export interface Junction {
   /** Columns of the junction that point to the other table, paired with `Relation.targetColumns`. */
   readonly to: readonly string[]
 }
+
+/** A function that a statement can call, one of possibly several of its name. */
+export interface DatabaseFunction {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  /** The name in paths and answers (decisions 5); all overloads share it. */
+  readonly resource: string
+  readonly comment: string | null
+  readonly volatility: 'immutable' | 'stable' | 'volatile'
+  readonly returnsSet: boolean
+  /** Not run at all, and NULL or no rows, when an argument is NULL. */
+  readonly strict: boolean
+  /** The last of the inputs takes any number of arguments. */
+  readonly variadic: boolean
+  /** As `pg_get_function_identity_arguments` writes it; tells overloads apart. */
+  readonly identityArgs: string
+  /** As `pg_get_function_result` writes it: `SETOF products`, `TABLE(id bigint, name text)`. */
+  readonly resultText: string
+  /** What is passed, in the order of positional calls. */
+  readonly inputs: readonly FunctionInput[]
+  /** The arguments that are only answered. */
+  readonly outputs: readonly FunctionOutput[]
+  readonly result: FunctionResult
+}
+
+export interface FunctionInput {
+  /** Counted from 1 among the inputs. */
+  readonly position: number
+  /** Null: it has none and can only be passed by position. */
+  readonly name: string | null
+  /** Of a variadic one the array's. */
+  readonly type: DataType
+  readonly typeText: string
+  readonly mode: 'in' | 'inout' | 'variadic'
+  /** It has no default. */
+  readonly required: boolean
+  /** The default's expression as PostgreSQL prints it. */
+  readonly default: string | null
+}
+
+export interface FunctionOutput {
+  readonly name: string | null
+  readonly typeText: string
+}
+
+/** What one call answers, or each row of it where it returns a set. */
+export type FunctionResult =
+  | { readonly kind: 'void' }
+  /** One value; `column` is the name PostgreSQL gives it: that of the only output, else the function's own. */
+  | { readonly kind: 'scalar'; readonly column: Column }
+  | {
+      readonly kind: 'composite'
+      readonly columns: readonly Column[]
+      /** The resource whose rows these are; null where it is a type of its own or made of outputs. */
+      readonly table: string | null
+      /** Outputs always make a row, while a value of a named type may be NULL as a whole. */
+      readonly named: boolean
+    }
+  /** `RETURNS record` without outputs: the caller would have to say which columns it has, and nobody can. */
+  | { readonly kind: 'record' }

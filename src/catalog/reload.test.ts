@@ -215,7 +215,13 @@ class FakeDatabase {
   async load(): Promise<Catalog> {
     this.loads++
     for (const waiter of this.#waiters.splice(0)) waiter()
-    const catalog = { fingerprint: this.fingerprint, serverVersion: 180000, schemas: ['public'], tables: new Map() }
+    const catalog = {
+      fingerprint: this.fingerprint,
+      serverVersion: 180000,
+      schemas: ['public'],
+      tables: new Map(),
+      functions: new Map(),
+    }
     await this.#gate
     if (this.failure !== null) throw this.failure
     return catalog

@@ -84,6 +84,8 @@ export interface TypeItem {
   readonly name: string
   /** `pg_type.typtype`: base, composite, domain, enum, multirange, pseudo, range. */
   readonly kind: 'b' | 'c' | 'd' | 'e' | 'm' | 'p' | 'r'
+  /** As `format_type` shows it without modifiers. */
+  readonly text: string
   readonly array: boolean
   readonly category: string
   readonly of: number | null
@@ -106,6 +108,44 @@ export interface ForeignKeyItem {
   readonly columns: readonly number[]
   readonly target: number
   readonly targetColumns: readonly number[]
+}
+
+/** A function of the configured schemas that a statement can call. */
+export interface FunctionItem {
+  readonly oid: number
+  readonly schema: string
+  readonly name: string
+  readonly comment: string | null
+  /** `pg_proc.provolatile`: immutable, stable, volatile. */
+  readonly volatility: 'i' | 's' | 'v'
+  readonly returnsSet: boolean
+  readonly strict: boolean
+  readonly identity: string
+  readonly resultText: string
+  readonly result: number
+  /** All arguments as declared, those that are answered included. */
+  readonly types: readonly number[]
+  /** `pg_proc.proargmodes`: in, out, in and out, variadic, table; null: all are in. */
+  readonly modes: readonly ('i' | 'o' | 'b' | 'v' | 't')[] | null
+  /** Empty where an argument has no name; null: none has one. */
+  readonly names: readonly string[] | null
+  /** The defaults' expressions; null: none has one. */
+  readonly defaults: readonly (string | null)[] | null
+}
+
+/** A composite type that a function returns, by itself or under a domain. */
+export interface CompositeItem {
+  readonly type: number
+  /** The table whose rows it describes, or the relation that only stands for the type. */
+  readonly relation: number
+}
+
+export interface AttributeItem {
+  readonly relation: number
+  readonly number: number
+  readonly name: string
+  readonly type: number
+  readonly typeText: string
 }
 
 /** A column that a foreign key refers to in a table that is not among the relations. */
@@ -161,7 +201,8 @@ const SECTIONS = {
     where a.attnum > 0 and not a.attisdropped`,
 
   type: `
-    select t.oid::int8 as oid, n.nspname as schema, t.typname as name, t.typtype as kind, u.is_array as "array",
+    select t.oid::int8 as oid, n.nspname as schema, t.typname as name, t.typtype as kind,
+      format_type(t.oid, null) as text, u.is_array as "array",
       t.typcategory as category, nullif(u.made_of, 0)::int8 as "of", t.typnotnull as "notNull",
       case t.typtype when 'd' then t.typdefault end as "default",
       case t.typtype when 'e' then array(
@@ -201,6 +242,29 @@ const SECTIONS = {
     join pg_catalog.pg_attribute a on a.attrelid = o.confrelid and a.attnum = o.number
     join pg_catalog.pg_class t on t.oid = o.confrelid
     join pg_catalog.pg_namespace n on n.oid = t.relnamespace`,
+
+  // Only what is needed to call a function: its body may change without the catalogue noticing.
+  function: `
+    select f.oid::int8 as oid, f.schema, p.proname as name, d.description as comment, p.provolatile as volatility,
+      p.proretset as "returnsSet", p.proisstrict as strict, pg_get_function_identity_arguments(p.oid) as identity,
+      pg_get_function_result(p.oid) as "resultText", p.prorettype::int8 as result,
+      f.types::int8[] as types, p.proargmodes::text[] as modes, p.proargnames as names,
+      case when p.pronargdefaults > 0 then array(
+        select pg_get_function_arg_default(p.oid, n) from generate_series(1, cardinality(f.types)) n order by n
+      ) end as defaults
+    from function f
+    join pg_catalog.pg_proc p on p.oid = f.oid
+    left join pg_catalog.pg_description d
+      on d.objoid = f.oid and d.classoid = 'pg_catalog.pg_proc'::regclass and d.objsubid = 0`,
+
+  composite: `
+    select c.oid::int8 as type, c.relation::int8 as relation from composite c`,
+
+  attribute: `
+    select a.attrelid::int8 as relation, a.attnum as number, a.attname as name, a.atttypid::int8 as type,
+      format_type(a.atttypid, a.atttypmod) as "typeText"
+    from composite c
+    join pg_catalog.pg_attribute a on a.attrelid = c.relation and a.attnum > 0 and not a.attisdropped`,
 } as const
 
 /**
@@ -208,7 +272,10 @@ const SECTIONS = {
  * - relation: the resources. A partition never is one (docs/decisions/0002-what-becomes-a-resource.md).
  * - broken: foreign tables whose wrapper has no handler, and the views over them. To ask whether they take writes is an
  *   error in PostgreSQL, and one such table must not cost us all the others.
- * - used: the types of the columns, followed downwards: domain to base, array to element, range and multirange to bound.
+ * - function: what can be called. Not those of extensions, and not those that take or give what no statement has
+ *   (README, "What can be called").
+ * - composite: the types with columns that functions return, domains over them followed to their base.
+ * - used: the types of columns and functions, followed downwards: domain to base, array to element, range and multirange to bound.
  *   `part` is not materialized, so that the planner knows one OID is one type; else it expects millions of rows, and
  *   compiles a statement of half a second for three (JIT).
  */
@@ -262,13 +329,46 @@ const SHARED = `
     from pg_catalog.pg_type t
     left join pg_catalog.pg_range g on t.oid in (g.rngtypid, g.rngmultitypid)
   ),
+  unspeakable(oid) as (
+    select t.oid from pg_catalog.pg_type t
+    where t.typtype = 'p' and t.typname in (
+      'cstring', 'internal', 'trigger', 'event_trigger', 'pg_ddl_command', 'language_handler', 'fdw_handler',
+      'index_am_handler', 'table_am_handler', 'tsm_handler'
+    )
+  ),
+  function as materialized (
+    select p.oid, s.name as schema, p.prorettype as result, coalesce(p.proallargtypes, p.proargtypes::oid[]) as types
+    from pg_catalog.pg_proc p
+    join schema s on s.oid = p.pronamespace
+    where p.prokind = 'f'
+      and p.prorettype not in (select oid from unspeakable)
+      and not exists (select from unspeakable u where u.oid = any (p.proargtypes))
+      and not exists (
+        select from pg_catalog.pg_depend d
+        where d.classid = 'pg_catalog.pg_proc'::regclass and d.objid = p.oid and d.objsubid = 0 and d.deptype = 'e'
+      )
+  ),
+  returned(oid) as (
+    select f.result from function f
+    union
+    select t.typbasetype
+    from returned r
+    join pg_catalog.pg_type t on t.oid = r.oid and t.typtype = 'd'
+  ),
+  composite as materialized (
+    select t.oid, t.typrelid as relation
+    from returned r
+    join pg_catalog.pg_type t on t.oid = r.oid and t.typtype = 'c'
+  ),
   used(oid, made_of, is_array) as (
     select p.oid, p.made_of, p.is_array
     from (
-      select distinct a.atttypid as oid
+      select a.atttypid as oid
       from pg_catalog.pg_attribute a
-      join relation r on r.oid = a.attrelid
+      join (select oid from relation union select relation from composite) r on r.oid = a.attrelid
       where a.attnum > 0 and not a.attisdropped
+      union
+      select unnest(f.result || f.types) from function f
     ) c
     join part p on p.oid = c.oid
     union

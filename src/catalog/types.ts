@@ -5,6 +5,8 @@ import type { TypeItem } from './statement.ts'
 /** A type with what it means for a column that has it. */
 export interface ColumnType {
   readonly type: DataType
+  /** Its name as PostgreSQL shows it: `bigint`, `sales.status[]`. */
+  readonly text: string
   /** A domain, or a domain below it, forbids NULL. */
   readonly notNull: boolean
   /** A domain's default as PostgreSQL prints it; a domain made of another has taken that one's over when it was made. */
@@ -51,7 +53,8 @@ function buildType(item: TypeItem, of: ColumnType | undefined): ColumnType {
     of: of?.type ?? null,
     labels: Object.freeze(item.labels ?? []),
   })
-  return { type, notNull: item.notNull || (kind === 'domain' && of?.notNull === true), default: item.default }
+  const notNull = item.notNull || (kind === 'domain' && of?.notNull === true)
+  return { type, text: item.text, notNull, default: item.default }
 }
 
 const KIND_OF: Readonly<Record<TypeItem['kind'], DataTypeKind>> = {

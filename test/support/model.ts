@@ -76,5 +76,6 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     serverVersion: 180_000,
     schemas: ['public', 'sales'],
     tables: new Map(tables.map(table => [table.resource, table])),
+    functions: new Map(),
   }
 }
