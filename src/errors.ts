@@ -26,6 +26,8 @@ export interface ErrorExtras {
   /** Response headers that go with the error, e.g. `Allow`, `Retry-After`, `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
+  /** Offsets in the text of the query that it is about; doors without a text leave it aside. */
+  readonly span?: { readonly start: number; readonly end: number }
 }
 
 /** An error whose message is for the caller: it says what failed, what was expected and what to do. */
@@ -34,6 +36,7 @@ export class GatewayError extends Error {
   readonly details: unknown
   readonly hint: string | undefined
   readonly headers: Readonly<Record<string, string>>
+  readonly span: ErrorExtras['span']
 
   constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause })
@@ -42,6 +45,7 @@ export class GatewayError extends Error {
     this.details = extras.details
     this.hint = extras.hint
     this.headers = extras.headers ?? {}
+    this.span = extras.span
   }
 
   get status(): number {

@@ -3,68 +3,89 @@
  *
  * Only this file makes a `CheckedQuery`, and nothing else can be printed for execution (`run/statement.ts`), so a door that forgets
  * to check does not compile. The checked tree is the same tree with nothing left open: tables carry their schema, columns their alias, `*` is
- * written out, and parameters are cast.
+ * written out, joins have their condition, and parameters are cast.
  */
-import type { Catalog, Column, DataType, Table } from '../catalog/model.ts'
+import type { Catalog, DatabaseFunction, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type {
-  Comparison,
-  Count,
-  Exists,
+  Add,
+  Argument,
+  Assignment,
+  CommonTable,
+  Compound,
+  Conflict,
+  Del,
   Expression,
+  ExpressionField,
   Field,
+  FunctionSource,
   Get,
-  In,
-  Is,
+  Join,
+  Name,
   Nest,
-  Order,
   Parameter,
-  PatternMatch,
-  SubQuery,
+  RecordSource,
+  Set as SetStatement,
+  Source,
+  Statement,
   TableName,
+  With,
 } from '../language/ast.ts'
-import { call, cast, column as columnReference, compare, field, literal, text } from '../language/build.ts'
+import { outputName } from '../language/output-name.ts'
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 import { unreachable } from '../unreachable.ts'
-import { readableColumns } from './columns.ts'
+import { ExpressionChecker, isOutput, isParameter, type ParameterKey, type ParameterUse } from './expressions.ts'
+import { callableName, type IsCallable } from './functions.ts'
+import { joinByKey, nestByKey } from './keys.ts'
 import {
-  comparable,
-  isJsonValue,
-  refuseIncomparable,
-  refuseScalar,
-  refuseUnordered,
-  refuseUnsearchable,
-  type Typed,
-  UNKNOWN,
-  untyped,
-} from './typed.ts'
-import { baseOf, castTo, isJson, isText, typeNameOf } from './types.ts'
+  countColumns,
+  everyColumn,
+  NOTHING,
+  type Rowset,
+  type RowsetColumn,
+  resolveTarget,
+  rowset,
+  type Scope,
+  type ScopeSource,
+  sourceOf,
+  type TypedField,
+  tableRowset,
+  unknownColumn,
+  within,
+} from './scope.ts'
+import { UNKNOWN } from './typed.ts'
+import { typeNameOf } from './types.ts'
+import { assertConflictTarget, assertWritable } from './write.ts'
+
+export type { ParameterKey, ParameterUse } from './expressions.ts'
+
+export type Write = Add | SetStatement | Del
 
 declare const checked: unique symbol
 
 /** A tree that passed the check. The brand cannot be written down outside this file. */
-export interface CheckedQuery {
+export interface CheckedQuery<T extends Get | Write = Get> {
   readonly [checked]: true
-  readonly query: Get
-  /** By `n` of `$n`: what each parameter met, for encoding its value and for errors about it. */
-  readonly parameters: ReadonlyMap<number, ParameterUse>
-}
-
-export interface ParameterUse {
-  /** The type it was cast to, as PostgreSQL names it. */
-  readonly typeName: string
-  /** Null where it met no column, as in a step into JSON. */
-  readonly type: DataType | null
-  readonly column: string | null
-  /** It stands for many values: one array. */
-  readonly list: boolean
+  readonly query: T
+  /** What each parameter met, for encoding its value and for errors about it. */
+  readonly parameters: ReadonlyMap<ParameterKey, ParameterUse>
 }
 
 export interface CheckContext {
   readonly catalog: Catalog
   /** PostgreSQL's name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
+  /** Which functions of the database an expression may call; none where it is left out. */
+  readonly isCallable?: IsCallable
+  /** The type of a parameter that meets nothing which has one, from its value; null leaves it to PostgreSQL. */
+  readonly parameterType?: (parameter: Parameter) => string | null
+}
+
+/** A write that passed, with the table that it writes to. */
+export interface CheckedWrite<T extends Write = Write> extends CheckedQuery<T> {
+  readonly table: Table
+  readonly serverVersion: number
 }
 
 /**
@@ -72,427 +93,566 @@ export interface CheckContext {
  */
 export function checkRead(query: Get, context: CheckContext): CheckedQuery {
   const checker = new Checker(context)
-  const read = checker.get(query, null)
-  return { query: read, parameters: checker.parameters } as unknown as CheckedQuery
+  return brand(checker.get(query, NOTHING), checker)
 }
 
-/** The table whose columns a name may mean, and the tables around it. */
-interface Scope {
-  readonly alias: string
-  readonly table: Table
-  readonly outer: Scope | null
+/** As `checkRead`; also for columns that cannot be written, and conflict targets that are no key. */
+export function checkWrite<T extends Write>(write: T, context: CheckContext): CheckedWrite<T> {
+  const checker = new Checker(context)
+  const { serverVersion } = context.catalog
+  const query = checker.write(write, NOTHING) as T
+  return { ...brand(query, checker), table: checker.table(write.table), serverVersion }
+}
+
+function brand<T extends Get | Write>(query: T, { parameters }: Checker): CheckedQuery<T> {
+  return { query, parameters } as unknown as CheckedQuery<T>
+}
+
+/** As many as a text may have tokens; without a limit a short text of stars over joins of wide tables becomes millions of columns. */
+const WRITTEN_OUT_MAX = 16_384
+
+interface Projection {
+  readonly fields: readonly ExpressionField[]
+  readonly nests: readonly Nest[]
+  /** The columns of the rows: what a query around this one can mention. */
+  readonly outputs: readonly RowsetColumn[]
 }
 
 class Checker {
-  readonly parameters: Map<number, ParameterUse> = new Map()
-  readonly #context: CheckContext
+  readonly #catalog: Catalog
+  readonly #expressions: ExpressionChecker
+  /** Columns that a star stood for so far. */
+  #written = 0
 
-  constructor(context: CheckContext) {
-    this.#context = context
+  constructor({ catalog, searchLanguage, isCallable = () => false, parameterType = () => null }: CheckContext) {
+    this.#catalog = catalog
+    this.#expressions = new ExpressionChecker({
+      searchLanguage,
+      parameterType,
+      query: (query, outer) => this.get(query, outer),
+      function: call => callableName(call, catalog, isCallable),
+    })
   }
 
-  get(query: Get, outer: Scope | null): Get {
-    const { source } = query
-    const { joins, windows, compounds } = query
-    if (
-      source.kind !== 'table source' ||
-      query.with !== null ||
-      [joins, windows, compounds].some(list => list.length > 0)
-    ) {
-      throw uncheckable()
+  get parameters(): ReadonlyMap<ParameterKey, ParameterUse> {
+    return this.#expressions.parameters
+  }
+
+  // ---- reads -------------------------------------------------------------------------------------------------
+
+  get(query: Get, outside: Scope): Get {
+    return this.#get(query, outside).query
+  }
+
+  /** `itself`: the recursive common table whose statement this is; its name means what the first part answers, in the others. */
+  #get(
+    query: Get,
+    outside: Scope,
+    itself: CommonTable | null = null,
+  ): { readonly query: Get; readonly outputs: readonly RowsetColumn[] } {
+    if (query.lock !== null) {
+      throw new GatewayError('FORBIDDEN', '"for" locks rows for a transaction, which ends with the request', {
+        span: query.lock.span,
+      })
     }
-    const table = this.#table(source.table)
-    const scope: Scope = { alias: source.alias ?? table.name, table, outer }
-    const fields = this.#fields(query.fields, scope)
-    const nests = query.nests.map(nest => this.#nest(nest, scope))
-    refuseNameClash(fields, nests)
-    return {
+    const { clause, outer } = this.#with(query.with, outside)
+    const sources: ScopeSource[] = []
+    const source = this.#source(query.source, outer, sources)
+    const joins = query.joins.map(join => this.#join(join, sources, outer))
+    const scope = within(outer, sources)
+    const { fields, nests, outputs } = this.#projection(query, scope)
+    const conditioned = (of: Source, index: number) => this.#conditioned(of, sources[index], scope)
+    const named: Scope = { ...scope, outputs: aliasesOf(fields) }
+    const beside = itself === null || query.compounds.length === 0 ? outer : withTable(outer, itself, outputs)
+    const expressions = this.#expressions
+    const checkedQuery: Get = {
       ...query,
-      source: {
-        ...source,
-        table: qualified(source.table, table),
-        condition: this.#optional(source.condition, scope),
-      },
+      with: clause,
+      source: conditioned(source, 0),
+      joins: joins.map((join, index) => ({ ...join, source: conditioned(join.source, index + 1) })),
       fields,
       nests,
-      distinct: query.distinct && { ...query.distinct, on: query.distinct.on.map(on => this.#expression(on, scope)) },
-      where: this.#optional(query.where, scope),
-      groupBy: query.groupBy.map(item => this.#expression(item, scope)),
-      having: this.#optional(query.having, scope),
-      orderBy: this.#orders(query.orderBy, scope),
-      limit: this.#count(query.limit, 'limit'),
-      offset: this.#count(query.offset, 'offset'),
+      distinct: query.distinct && {
+        ...query.distinct,
+        on: query.distinct.on.map(on => (isOutput(on, named) ? on : expressions.expression(on, scope))),
+      },
+      where: expressions.optional(query.where, scope),
+      groupBy: query.groupBy.map(item => this.#group(item, named)),
+      having: expressions.optional(query.having, named),
+      windows: query.windows.map(window => ({ ...window, body: expressions.window(window.body, scope) })),
+      compounds: query.compounds.map(
+        (compound): Compound => ({ ...compound, query: this.get(compound.query, beside) }),
+      ),
+      orderBy: expressions.orders(query.orderBy, query.compounds.length > 0 ? onlyOutputs(fields, outer) : named),
+      limit: expressions.count(query.limit, 'limit'),
+      offset: expressions.count(query.offset, 'offset'),
     }
+    const counted = [{ name: 'count', type: null, typeText: 'int8' }]
+    return { query: checkedQuery, outputs: query.purpose === 'count' ? counted : outputs }
+  }
+
+  /** A bare name is a column of the sources first, then what a field is called (manual, 7.2.3). */
+  #group(item: Expression, scope: Scope): Expression {
+    const [name = ''] = item.kind === 'column' && item.path.length === 1 ? item.path : []
+    const isColumn = scope.sources.some(({ rowset }) => rowset.column(name) !== undefined)
+    if (!isColumn && isOutput(item, scope)) return item
+    return this.#expressions.expression(item, { ...scope, outputs: NOTHING.outputs })
   }
 
   #nest(nest: Nest, outer: Scope): Nest {
-    const table = this.#table(nest.table)
-    const scope: Scope = { alias: nest.alias ?? table.name, table, outer }
-    if (nest.on === null) throw new Error('a nest reaches the check with its condition')
-    const fields = this.#fields(nest.fields, scope)
-    const nests = nest.nests.map(inner => this.#nest(inner, scope))
-    refuseNameClash(fields, nests)
+    const table = this.table(nest.table)
+    const source: ScopeSource = { ...sourceOf(nest.alias ?? table.name, tableRowset(table)), name: null }
+    const scope = within(outer, [source])
+    const expressions = this.#expressions
+    const { fields, nests } = this.#projection(nest, scope)
+    const on = nest.on ?? nestByKey(nest, source, outer.sources, this.#catalog)
     return {
       ...nest,
-      table: qualified(nest.table, table),
-      on: this.#expression(nest.on, scope),
       fields,
       nests,
-      where: this.#optional(nest.where, scope),
-      orderBy: this.#orders(nest.orderBy, scope),
-      limit: this.#count(nest.limit, 'limit'),
-      offset: this.#count(nest.offset, 'offset'),
+      table: qualified(nest.table, table),
+      on: expressions.expression(on, scope),
+      where: expressions.optional(nest.where, scope),
+      orderBy: expressions.orders(nest.orderBy, { ...scope, outputs: aliasesOf(fields) }),
+      limit: expressions.count(nest.limit, 'limit'),
+      offset: expressions.count(nest.offset, 'offset'),
     }
   }
 
-  // ---- names -----------------------------------------------------------------------------------------------
-
-  #table(name: TableName): Table {
-    const { catalog } = this.#context
-    const bare = name.schema === null || name.schema === catalog.schemas[0]
-    const resource = bare ? name.name : `${name.schema}.${name.name}`
-    const table = catalog.tables.get(resource)
-    if (table === undefined) throw unknownTable(catalog, resource)
-    return table
+  #projection(part: Get | Nest, scope: Scope): Projection {
+    const listed = part.kind === 'get' && part.purpose === 'count' ? [] : this.#fields(part.fields, scope)
+    const fields = listed.map(({ field }) => field)
+    const nests = part.nests.map(inner => this.#nest(inner, scope))
+    refuseNameClash(fields, nests)
+    const nested = nests.map(nest => ({ name: nestName(nest), type: null, typeText: 'json' }))
+    return { fields, nests, outputs: [...outputsOf(listed), ...nested] }
   }
 
   /** No fields stand for every column, written out; so does `*` among others. */
-  #fields(fields: readonly Field[], scope: Scope): readonly Field[] {
-    if (fields.length === 0) return everyColumn(scope)
-    const written = new Set(fields.flatMap(item => (item.kind === 'field' ? outputName(item) : [])))
-    return fields.flatMap((item): readonly Field[] => {
-      if (item.kind === 'field') return [{ ...item, expression: this.#expression(item.expression, scope) }]
-      if (item.of !== null && item.of !== scope.alias) throw unknownColumn(`${item.of}.*`, scope)
+  #fields(fields: readonly Field[], scope: Scope): readonly TypedField[] {
+    if (fields.length === 0) return this.#everyColumn(scope, null)
+    const written = new Set(fields.flatMap(item => (item.kind === 'field' ? (outputName(item) ?? []) : [])))
+    return fields.flatMap((item): readonly TypedField[] => {
+      if (item.kind === 'field') return [this.#field(item, scope)]
+      if (item.of !== null && !scope.sources.some(source => source.alias === item.of)) {
+        throw unknownColumn(`${item.of}.*`, scope, item.span)
+      }
       // A column that is also listed by itself appears there, once.
-      return everyColumn(scope).filter(one => one.kind === 'field' && !outputName(one).some(name => written.has(name)))
+      return this.#everyColumn(scope, item.of).filter(({ field }) => !written.has(outputName(field) ?? ''))
     })
   }
 
-  /** `[column]` in the nearest table that has it, `[alias, column]` in that table. */
-  #column(path: readonly string[], scope: Scope): Typed {
-    const [first = '', second] = path
-    for (let at: Scope | null = scope; at !== null; at = at.outer) {
-      const name = second === undefined ? first : at.alias === first ? second : undefined
-      const column = name === undefined ? undefined : at.table.columnByName.get(name)
-      if (column !== undefined) return typedColumn(at, column)
-    }
-    throw unknownColumn(second ?? first, scope)
-  }
-
-  // ---- expressions -----------------------------------------------------------------------------------------
-
-  #optional(expression: Expression | null, scope: Scope): Expression | null {
-    return expression === null ? null : this.#expression(expression, scope)
-  }
-
-  #expression(expression: Expression, scope: Scope): Expression {
-    return this.#typed(expression, scope).expression
-  }
-
-  #typed(expression: Expression, scope: Scope): Typed {
-    const inner = (operand: Expression) => this.#expression(operand, scope)
-    switch (expression.kind) {
-      case 'column':
-        return this.#column(expression.path, scope)
-      case 'and':
-      case 'or':
-        return untyped({ ...expression, operands: expression.operands.map(inner) })
-      case 'not':
-      case 'negate':
-        return untyped({ ...expression, operand: inner(expression.operand) })
-      case 'comparison':
-        return untyped(this.#comparison(expression, scope))
-      case 'distinct from':
-        return untyped(this.#pair(expression, scope, refuseIncomparable))
-      case 'pattern':
-        return untyped(this.#pattern(expression, scope))
-      case 'is':
-        return untyped(this.#is(expression, scope))
-      case 'between': {
-        const operand = comparable(this.#typed(expression.operand, scope))
-        const low = this.#meet(expression.low, operand, scope)
-        const high = this.#meet(expression.high, operand, scope)
-        return untyped({ ...expression, operand: operand.expression, low, high })
-      }
-      case 'in':
-        return untyped(this.#in(expression, scope))
-      case 'exists':
-        return untyped(this.#exists(expression, scope))
-      case 'subquery':
-        return untyped(this.#subquery(expression, scope))
-      case 'json test':
-        return untyped({ ...expression, operand: inner(expression.operand) })
-      case 'json step':
-        return this.#jsonStep(expression, scope)
-      case 'arithmetic':
-        return untyped({ ...expression, left: inner(expression.left), right: inner(expression.right) })
-      case 'cast':
-        return this.#cast(expression, scope)
-      case 'literal':
-        return untyped(expression)
-      case 'position':
-      case 'named':
-        return untyped(expression)
-      case 'function':
-        if (expression.over !== null) throw uncheckable()
-        return untyped({
-          ...expression,
-          arguments: expression.arguments.map(inner),
-          orderBy: this.#orders(expression.orderBy, scope),
-          filter: this.#optional(expression.filter, scope),
-        })
-      case 'case':
-        return untyped({
-          ...expression,
-          operand: this.#optional(expression.operand, scope),
-          // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
-          whens: expression.whens.map(({ when, then }) => ({ when: inner(when), then: inner(then) })),
-          else: this.#optional(expression.else, scope),
-        })
-      case 'array':
-      case 'row':
-        return untyped({ ...expression, items: expression.items.map(inner) })
-      default:
-        return unreachable(expression)
-    }
-  }
-
-  #comparison(expression: Comparison, scope: Scope): Expression {
-    const { operator, left, right } = expression
-    switch (operator) {
-      case '@@':
-        return this.#textSearch(left, right, scope)
-      case 'regex':
-      case '~*': {
-        const { operand, pattern } = this.#textual(left, right, scope)
-        return { ...expression, left: operand, right: pattern }
-      }
-      case '@>':
-      case '<@':
-      case '&&':
-        return this.#pair(expression, scope, refuseScalar)
-      default:
-        return this.#pair(expression, scope, refuseIncomparable)
-    }
-  }
-
-  /**
-   * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (manual, 9.2, `IS NULL`): JSON shows the
-   * difference, and a cursor that did not make it would stand still.
-   */
-  #is(expression: Is, scope: Scope): Expression {
-    const operand = this.#typed(expression.operand, scope)
-    const isRow = operand.type !== null && baseOf(operand.type).kind === 'composite'
-    if (expression.what !== 'null' || !isRow) return { ...expression, operand: operand.expression }
-    const { span, negated } = expression
-    return { kind: 'distinct from', negated: !negated, left: operand.expression, right: literal('null', ''), span }
-  }
-
-  /** A comparison: whichever side is a parameter takes the other's type, row by row. */
-  #pair<T extends { readonly left: Expression; readonly right: Expression }>(
-    expression: T,
-    scope: Scope,
-    refuse: (operand: Typed) => void,
-  ): T {
-    const { left, right } = expression
-    if (left.kind === 'row' && right.kind === 'row') {
-      const lefts = left.items.map(item => comparable(this.#typed(item, scope)))
-      const items = right.items.map((item, index) => this.#meet(item, lefts[index] ?? UNKNOWN, scope))
-      return { ...expression, left: { ...left, items: lefts.map(item => item.expression) }, right: { ...right, items } }
-    }
-    const typed = comparable(this.#typed(left, scope))
-    refuse(typed)
-    if (!isParameter(left)) return { ...expression, left: typed.expression, right: this.#meet(right, typed, scope) }
-    const other = comparable(this.#typed(right, scope))
-    refuse(other)
-    return { ...expression, left: this.#meet(left, other, scope), right: other.expression }
-  }
-
-  /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
-  #meet(expression: Expression, other: Typed, scope: Scope): Expression {
-    if (!isParameter(expression)) return comparable(this.#typed(expression, scope)).expression
-    if (other.type !== null) {
-      this.#use(expression, {
-        typeName: other.typeName ?? other.type.name,
-        type: other.type,
-        column: other.column,
-        list: false,
-      })
-      return castTo(expression, other.type)
-    }
-    if (other.typeName !== null) {
-      this.#use(expression, { typeName: other.typeName, type: null, column: other.column, list: false })
-      return cast(expression, other.typeName)
-    }
-    return expression
-  }
-
-  #pattern(expression: PatternMatch, scope: Scope): Expression {
-    return { ...expression, ...this.#textual(expression.operand, expression.pattern, scope) }
-  }
-
-  /** Patterns are text whatever they are compared with; what is no text is compared by its text form. */
-  #textual(left: Expression, right: Expression, scope: Scope): Pick<PatternMatch, 'operand' | 'pattern'> {
-    const typed = this.#typed(left, scope)
-    const plain = typed.type === null ? !isJsonValue(typed) : isText(typed.type)
-    return {
-      operand: plain ? typed.expression : cast(typed.expression, 'text'),
-      pattern: this.#meet(right, { ...typed, type: null, typeName: 'text' }, scope),
-    }
-  }
-
-  #in(expression: In, scope: Scope): Expression {
-    const operand = comparable(this.#typed(expression.operand, scope))
-    refuseIncomparable(operand)
-    const { set } = expression
-    if (set.kind === 'subquery') return { ...expression, operand: operand.expression, set: this.#subquery(set, scope) }
-    if (set.kind === 'in values') {
-      const values = set.values.map(value => this.#meet(value, operand, scope))
-      return { ...expression, operand: operand.expression, set: { ...set, values } }
-    }
-    if (!isParameter(set) || (operand.type === null && operand.typeName === null)) {
-      return { ...expression, operand: operand.expression }
-    }
-    const typeName = operand.typeName ?? operand.type?.name ?? 'text'
-    this.#use(set, { typeName, type: operand.type, column: operand.column, list: true })
-    const element = operand.type === null ? cast(set, typeName) : castTo(set, operand.type)
-    return {
-      ...expression,
-      operand: operand.expression,
-      set:
-        element.kind === 'cast'
-          ? { ...element, type: { ...element.type, dimensions: element.type.dimensions + 1 } }
-          : set,
-    }
-  }
-
-  #exists(expression: Exists, scope: Scope): Expression {
-    return { ...expression, query: this.get(expression.query, scope) }
-  }
-
-  #subquery(expression: SubQuery, scope: Scope): SubQuery {
-    return { ...expression, query: this.get(expression.query, scope) }
-  }
-
-  #jsonStep(expression: Extract<Expression, { kind: 'json step' }>, scope: Scope): Typed {
-    const operand = this.#typed(expression.operand, scope)
-    if (operand.type !== null && !isJson(operand.type)) {
+  #everyColumn(scope: Scope, alias: string | null): readonly TypedField[] {
+    this.#written += countColumns(scope, alias)
+    if (this.#written > WRITTEN_OUT_MAX) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `column "${operand.column ?? ''}" is ${operand.typeName ?? operand.type.name}, and -> and ->> lead into json and jsonb only`,
+        `the stars of this query stand for more than ${WRITTEN_OUT_MAX} columns; name those that you need`,
       )
     }
-    const asText = expression.operator === '->>' || expression.operator === '#>>'
+    return everyColumn(scope, alias)
+  }
+
+  /** What is read out of JSON by a dotted path is called by its last step. */
+  #field(item: ExpressionField, scope: Scope): TypedField {
+    const { expression, type, typeName } = this.#expressions.typed(item.expression, scope)
+    const isPath = expression.kind === 'column' && expression.path.length > 2
+    const alias = isPath ? (item.alias ?? expression.path.at(-1) ?? null) : item.alias
+    return { field: { ...item, alias, expression }, type, typeText: typeName }
+  }
+
+  // ---- common tables -----------------------------------------------------------------------------------------
+
+  #with(clause: With | null, outside: Scope): { readonly clause: With | null; readonly outer: Scope } {
+    if (clause === null) return { clause, outer: outside }
+    // One map that grows: what is checked sees the tables before it, and no scope outlives its statement.
+    const commonTables = new Map(outside.commonTables)
+    const outer = { ...outside, commonTables }
+    const tables = clause.tables.map(table => {
+      const { statement, outputs } = this.#statement(table.statement, outer, clause.recursive ? table : null)
+      commonTables.set(table.name.text, commonTable(table, outputs))
+      return { ...table, statement }
+    })
+    return { clause: { ...clause, tables }, outer }
+  }
+
+  #statement(
+    statement: Statement,
+    outer: Scope,
+    itself: CommonTable | null,
+  ): { readonly statement: Get | Write; readonly outputs: readonly RowsetColumn[] } {
+    switch (statement.kind) {
+      case 'get': {
+        const { query, outputs } = this.#get(statement, outer, itself)
+        return { statement: query, outputs }
+      }
+      case 'add':
+      case 'set':
+      case 'del': {
+        const { write, outputs } = this.#write(statement, outer)
+        return { statement: write, outputs }
+      }
+      default:
+        throw new GatewayError('FORBIDDEN', `"with" takes get, add, set and del here, no ${statement.kind}`, {
+          span: statement.span,
+        })
+    }
+  }
+
+  // ---- sources -----------------------------------------------------------------------------------------------
+
+  /** The source with its names resolved; what it brings is added to `sources`, and must not be called like one that is there. */
+  #source(source: Source, outer: Scope, sources: ScopeSource[]): Source {
+    const { checkedSource, found } = this.#found(source, outer, sources)
+    if (sources.some(({ alias }) => alias === found.alias)) {
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `two sources are called "${found.alias}"; give one of them an alias: ${found.alias} as other`,
+        { span: source.span },
+      )
+    }
+    sources.push(found)
+    return checkedSource
+  }
+
+  #found(
+    source: Source,
+    outer: Scope,
+    left: readonly ScopeSource[],
+  ): { readonly checkedSource: Source; readonly found: ScopeSource } {
+    switch (source.kind) {
+      case 'table source': {
+        const { alias, table } = source
+        const common = table.schema === null ? outer.commonTables.get(table.name) : undefined
+        const known = common === undefined ? this.table(table) : null
+        const name = known === null ? table : qualified(table, known)
+        const found: ScopeSource = {
+          alias: alias ?? table.name,
+          name: alias === null ? name : null,
+          rowset: common ?? tableRowset(known ?? this.table(table)),
+        }
+        return { checkedSource: { ...source, table: name }, found }
+      }
+      case 'query source': {
+        const { query, outputs } = this.#get(source.query, outer)
+        const found = sourceOf(source.alias, rowset(`"${source.alias}"`, outputs))
+        return { checkedSource: { ...source, query }, found }
+      }
+      case 'record source':
+        return { checkedSource: { ...source, value: this.#json(source) }, found: recordColumns(source) }
+      case 'function source': {
+        const { called, found } = this.#function(source, within(outer, left))
+        return { checkedSource: { ...source, ...called }, found }
+      }
+      default:
+        return unreachable(source)
+    }
+  }
+
+  /** The condition of `t[condition]` is part of the statement's where: it sees all of its sources, `t` first. */
+  #conditioned(source: Source, found: ScopeSource | undefined, scope: Scope): Source {
+    if (source.kind !== 'table source' || source.condition === null || found === undefined) return source
+    return { ...source, condition: this.#expressions.expression(source.condition, within(scope, [found])) }
+  }
+
+  #join(join: Join, sources: ScopeSource[], outer: Scope): Join {
+    const around = join.lateral ? within(outer, [...sources]) : outer
+    const left = [...sources]
+    const source = this.#source(join.source, around, sources)
+    const joined = sources.at(-1)
+    if (joined === undefined) throw new Error('a join has a source')
+    const isFree = join.type === 'cross' || join.lateral
+    const on = join.on ?? (isFree ? null : joinByKey(join, joined, left))
+    return { ...join, source, on: this.#expressions.optional(on, within(outer, sources)) }
+  }
+
+  #json(source: RecordSource): Expression {
+    const { value } = source
+    if (!isParameter(value)) throw new Error('a record source takes its JSON from a parameter')
+    this.#expressions.use(value, { typeName: 'json', type: null, subject: null, list: false })
+    return value
+  }
+
+  #function(
+    source: FunctionSource,
+    scope: Scope,
+  ): { readonly called: Pick<FunctionSource, 'function' | 'arguments'>; readonly found: ScopeSource } {
+    const name = resourceOf(source.function, this.#catalog)
+    const meant = this.#catalog.functions.get(name)?.find(({ identityArgs }) => identityArgs === source.identity)
+    if (meant === undefined) throw unknownFunction(this.#catalog, name)
+    const args = source.arguments.map((argument, index) => ({
+      ...argument,
+      value: this.#argument(argument, index, meant, scope),
+    }))
     return {
-      expression: { ...expression, operand: operand.expression, step: this.#expression(expression.step, scope) },
-      type: null,
-      typeName: asText ? 'text' : (operand.typeName ?? 'jsonb'),
-      column: operand.column,
+      called: { function: { ...source.function, schema: meant.schema }, arguments: args },
+      found: sourceOf(source.alias, rowset(`the result of "${name}"`, resultColumns(meant))),
     }
   }
 
-  /** The author's own cast types a parameter too. */
-  #cast(expression: Extract<Expression, { kind: 'cast' }>, scope: Scope): Typed {
-    const typeName = typeNameOf(expression.type)
-    if (isParameter(expression.operand)) {
-      this.#use(expression.operand, { typeName, type: null, column: null, list: expression.type.dimensions > 0 })
-    }
-    return { ...UNKNOWN, typeName, expression: { ...expression, operand: this.#expression(expression.operand, scope) } }
+  /** A parameter takes the type of the argument that it is given for. */
+  #argument(argument: Argument, index: number, called: DatabaseFunction, scope: Scope): Expression {
+    const input =
+      argument.name === null
+        ? called.inputs[Math.min(index, called.inputs.length - 1)]
+        : called.inputs.find(({ name }) => name === argument.name)
+    if (input === undefined) throw new Error(`function "${called.resource}" has no argument ${index + 1}`)
+    const isElement = input.mode === 'variadic' && !argument.variadic
+    const type = isElement ? input.type.of : input.type
+    const typed = type === null || type.kind === 'pseudo' ? UNKNOWN : { ...UNKNOWN, type, typeName: type.name }
+    const subject = `argument ${input.name === null ? index + 1 : `"${input.name}"`}`
+    return this.#expressions.meet(argument.value, typed, scope, subject)
   }
 
-  /** `column @@ words`: the column as it is when it holds a tsvector, else made into one (language reference, notes). */
-  #textSearch(left: Expression, right: Expression, scope: Scope): Expression {
-    const document = this.#typed(left, scope)
-    const language = cast(text(this.#context.searchLanguage), 'regconfig')
-    const words = this.#meet(right, { ...UNKNOWN, typeName: 'text', column: document.column }, scope)
-    refuseUnsearchable(document)
-    const isVector = document.type !== null && baseOf(document.type).name === 'tsvector'
-    const filled =
-      isVector || isJsonValue(document) ? document.expression : call('coalesce', [document.expression, text('')])
-    return compare(
-      'matches',
-      isVector ? filled : call('to_tsvector', [language, filled]),
-      call('websearch_to_tsquery', [language, words]),
+  // ---- writes ------------------------------------------------------------------------------------------------
+
+  write(write: Write, outside: Scope): Write {
+    return this.#write(write, outside).write
+  }
+
+  #write(write: Write, outside: Scope): { readonly write: Write; readonly outputs: readonly RowsetColumn[] } {
+    const { clause, outer } = this.#with(write.with, outside)
+    const table = this.table(write.table)
+    const { checkedWrite, answered } = this.#changed(write, table, outer)
+    const listed = this.#returning(write, answered)
+    const returning = listed.map(({ field }) => field)
+    return { write: { ...checkedWrite, with: clause, returning }, outputs: outputsOf(listed) }
+  }
+
+  /** Unlike in a read, no fields are none; not written, an `add` means `returning *` (language reference). */
+  #returning({ kind, returning }: Write, scope: Scope): readonly TypedField[] {
+    if (returning === null) return kind === 'add' ? this.#everyColumn(scope, null) : []
+    return returning.length === 0 ? [] : this.#fields(returning, scope)
+  }
+
+  /** Everything but `returning`, and what that may see. */
+  #changed(write: Write, table: Table, outer: Scope): { readonly checkedWrite: Write; readonly answered: Scope } {
+    switch (write.kind) {
+      case 'add':
+        return this.#add(write, table, outer)
+      case 'set': {
+        const { target, scope, answered, common } = this.#target(write, table, outer)
+        const assignments = this.#assignments(write.assignments, table, target, scope)
+        return { checkedWrite: { ...write, ...common, assignments }, answered }
+      }
+      case 'del': {
+        const { answered, common } = this.#target(write, table, outer)
+        return { checkedWrite: { ...write, ...common }, answered }
+      }
+      default:
+        return unreachable(write)
+    }
+  }
+
+  #add(add: Add, table: Table, outer: Scope): { readonly checkedWrite: Add; readonly answered: Scope } {
+    const name = qualified(add.table, table)
+    const target: ScopeSource = { ...sourceOf(table.name, tableRowset(table)), name }
+    // Without a list the values are for all columns in order, which PostgreSQL knows as well.
+    const columns = add.columns.length === 0 && add.rows.kind !== 'defaults' ? writtenInOrder(table) : add.columns
+    this.#writtenColumns(columns, table, target)
+    const rows = this.#rows({ ...add, columns }, target, outer)
+    const conflict = add.conflict && this.#conflict(add.conflict, table, target, outer)
+    return { checkedWrite: { ...add, columns, table: name, rows, conflict }, answered: within(outer, [target]) }
+  }
+
+  #rows({ rows, columns }: Add, target: ScopeSource, outer: Scope): Add['rows'] {
+    switch (rows.kind) {
+      case 'values': {
+        const targets = columns.map(({ text, span }) => resolveTarget(text, target, span))
+        return {
+          ...rows,
+          rows: rows.rows.map(row =>
+            row.map((value, index) => this.#expressions.meet(value, targets[index] ?? UNKNOWN, outer)),
+          ),
+        }
+      }
+      case 'from':
+        return { ...rows, query: this.get(rows.query, outer) }
+      case 'defaults':
+        return rows
+      default:
+        return unreachable(rows)
+    }
+  }
+
+  #conflict(conflict: Conflict, table: Table, target: ScopeSource, outer: Scope): Conflict {
+    for (const { text, span } of conflict.target) resolveTarget(text, target, span)
+    assertConflictTarget(conflict, table)
+    const { update } = conflict
+    if (update === null) return conflict
+    const scope = within(outer, [target, { ...target, alias: 'excluded', name: null }])
+    // A bare name is the row that is there; the other one has to be called.
+    const own = { ...scope, sources: [target], outer: scope }
+    return {
+      ...conflict,
+      update: {
+        assignments: this.#assignments(update.assignments, table, target, own),
+        where: this.#expressions.optional(update.where, own),
+      },
+    }
+  }
+
+  /** What changes and deletions have in common. `answered` has no body: that only brought values. */
+  #target(
+    write: SetStatement | Del,
+    table: Table,
+    outer: Scope,
+  ): {
+    readonly target: ScopeSource
+    readonly scope: Scope
+    readonly answered: Scope
+    readonly common: Pick<Del, 'table' | 'joins' | 'where'>
+  } {
+    const name = qualified(write.table, table)
+    const target: ScopeSource = {
+      ...sourceOf(write.alias ?? table.name, tableRowset(table)),
+      name: write.alias === null ? name : null,
+    }
+    const sources = [target]
+    const unconditioned = write.joins.map(join => this.#join(join, sources, outer))
+    const scope = within(outer, sources)
+    const joins = unconditioned.map((join, index) => ({
+      ...join,
+      source: this.#conditioned(join.source, sources[index + 1], scope),
+    }))
+    const bodies = new Set(joins.map(({ source }) => (source.kind === 'record source' ? source.alias : null)))
+    const rest = sources.filter(({ alias }) => !bodies.has(alias))
+    const where = write.where === 'all' ? 'all' : this.#expressions.expression(write.where, scope)
+    return { target, scope, answered: within(outer, rest), common: { table: name, joins, where } }
+  }
+
+  #assignments(
+    assignments: readonly Assignment[],
+    table: Table,
+    target: ScopeSource,
+    scope: Scope,
+  ): readonly Assignment[] {
+    this.#writtenColumns(
+      assignments.map(({ column }) => column),
+      table,
+      target,
     )
-  }
-
-  #orders(orders: readonly Order[], scope: Scope): readonly Order[] {
-    return orders.map(item => {
-      const typed = this.#typed(item.expression, scope)
-      refuseUnordered(typed)
-      return { ...item, expression: typed.expression }
+    return assignments.map(assignment => {
+      const { text, span } = assignment.column
+      return {
+        ...assignment,
+        value: this.#expressions.meet(assignment.value, resolveTarget(text, target, span), scope),
+      }
     })
   }
 
-  #count(count: Count | null, what: string): Count | null {
-    if (count !== null && isParameter(count)) {
-      this.#use(count, { typeName: 'bigint', type: null, column: what, list: false })
+  #writtenColumns(names: readonly Name[], table: Table, target: ScopeSource): void {
+    const seen = new Set<string>()
+    for (const { text, span } of names) {
+      resolveTarget(text, target, span)
+      assertWritable(text, table, span)
+      if (seen.has(text)) {
+        throw new GatewayError('PARSE_ERROR', `column "${text}" is written twice; write it once`, { span })
+      }
+      seen.add(text)
     }
-    return count
   }
 
-  #use(parameter: Parameter, use: ParameterUse): void {
-    if (parameter.kind === 'position') this.parameters.set(parameter.n, use)
-  }
-}
+  // ---- names -------------------------------------------------------------------------------------------------
 
-/** What no door can make yet is not let through half-checked. */
-function uncheckable(): GatewayError {
-  return new GatewayError('FORBIDDEN', 'only reads of one table and what is nested in it can be checked')
-}
-
-function typedColumn(scope: Scope, column: Column): Typed {
-  return {
-    expression: columnReference(scope.alias, column.name),
-    type: column.type,
-    typeName: column.typeText,
-    column: column.name,
+  table(name: TableName): Table {
+    const resource = resourceOf(name, this.#catalog)
+    const table = this.#catalog.tables.get(resource)
+    if (table === undefined) throw unknownTable(this.#catalog, resource, name.span)
+    return table
   }
 }
 
-function isParameter(expression: Expression): expression is Parameter {
-  return expression.kind === 'position' || expression.kind === 'named'
+/** The name of the resource that `name` means: bare in the first schema. */
+function resourceOf(name: TableName, catalog: Catalog): string {
+  const isBare = name.schema === null || name.schema === catalog.schemas[0]
+  return isBare ? name.name : `${name.schema}.${name.name}`
 }
 
 function qualified(name: TableName, table: Table): TableName {
   return { ...name, schema: table.schema, name: table.name }
 }
 
-function everyColumn(scope: Scope): readonly Field[] {
-  return readableColumns(scope.table).map(column => field(columnReference(scope.alias, column.name), null))
+function withTable(outer: Scope, table: CommonTable, known: readonly RowsetColumn[]): Scope {
+  return { ...outer, commonTables: new Map(outer.commonTables).set(table.name.text, commonTable(table, known)) }
 }
 
-function outputName(item: Extract<Field, { kind: 'field' }>): readonly string[] {
-  if (item.alias !== null) return [item.alias]
-  return item.expression.kind === 'column' ? item.expression.path.slice(-1) : []
+function commonTable({ name, columns }: CommonTable, known: readonly RowsetColumn[]): Rowset {
+  const renamed = known.map((column, index) => ({ ...column, name: columns[index]?.text ?? column.name }))
+  return rowset(`"${name.text}"`, renamed)
+}
+
+function aliasesOf(fields: readonly ExpressionField[]): ReadonlySet<string> {
+  return new Set(fields.flatMap(({ alias }) => alias ?? []))
+}
+
+/** The order of a compound sees the columns of its answer and nothing else. */
+function onlyOutputs(fields: readonly ExpressionField[], outer: Scope): Scope {
+  return {
+    ...NOTHING,
+    commonTables: outer.commonTables,
+    outputs: new Set(fields.flatMap(item => outputName(item) ?? [])),
+  }
+}
+
+function outputsOf(fields: readonly TypedField[]): readonly RowsetColumn[] {
+  return fields.map(({ field, type, typeText }) => ({ name: outputName(field) ?? '', type, typeText }))
+}
+
+function nestName(nest: Nest): string {
+  return nest.name ?? nest.alias ?? nest.table.name
+}
+
+function writtenInOrder(table: Table): readonly Name[] {
+  return table.columns
+    .filter(column => column.generated === null)
+    .map(({ name }) => ({ kind: 'name', text: name, span: { start: 0, end: 0 } }))
+}
+
+function recordColumns(source: RecordSource): ScopeSource {
+  const columns = source.columns.map(({ name, type }) => ({ name, type: null, typeText: typeNameOf(type) }))
+  return sourceOf(source.alias, rowset('the body', columns))
+}
+
+function resultColumns({ result }: DatabaseFunction): readonly RowsetColumn[] {
+  switch (result.kind) {
+    case 'void':
+    case 'record':
+      return []
+    case 'scalar':
+      return [result.column]
+    case 'composite':
+      return result.columns
+    default:
+      return unreachable(result)
+  }
 }
 
 /** Two keys of one name in a JSON object: one of them would be lost to most readers. */
 function refuseNameClash(fields: readonly Field[], nests: readonly Nest[]): void {
-  const names = new Set(fields.flatMap(item => (item.kind === 'field' ? outputName(item) : [])))
+  const names = new Set(fields.flatMap(item => outputName(item) ?? []))
   for (const nest of nests) {
-    const name = nest.name ?? nest.alias ?? nest.table.name
+    const name = nestName(nest)
     if (names.has(name)) {
       throw new GatewayError(
         'PARSE_ERROR',
         `"${name}" is a column and an expanded relation; give the relation another name: alias:${name}`,
+        { span: nest.span },
       )
     }
     names.add(name)
   }
 }
 
-export function unknownTable(catalog: Catalog, name: string): GatewayError {
+export function unknownTable(catalog: Catalog, name: string, span?: TableName['span']): GatewayError {
   const near = nearest(name, catalog.tables.keys())
   const hint = near === null ? 'GET /api/_schema lists the tables' : `did you mean "${near}"?`
-  return new GatewayError('NOT_FOUND', `there is no table "${shorten(name)}"; ${hint}`)
+  const extras = span === undefined ? {} : { span }
+  return new GatewayError('NOT_FOUND', `there is no table "${shorten(name)}"; ${hint}`, extras)
 }
 
-function unknownColumn(name: string, scope: Scope): GatewayError {
-  const near = nearest(
-    name,
-    readableColumns(scope.table).map(column => column.name),
-  )
-  const hint = near === null ? '' : `; did you mean "${near}"?`
-  return new GatewayError('PARSE_ERROR', `table "${scope.table.resource}" has no column "${shorten(name)}"${hint}`)
+export function unknownFunction(catalog: Catalog, name: string): GatewayError {
+  const near = nearest(name, catalog.functions.keys())
+  const hint = near === null ? 'GET /api/_rpc/contracts lists the functions' : `did you mean "${near}"?`
+  return new GatewayError('NOT_FOUND', `there is no function "${shorten(name)}"; ${hint}`)
 }

@@ -51,9 +51,12 @@ export function refuseUnsearchable(typed: Typed): void {
 }
 
 /** PostgreSQL would refuse it too, but would not say which column, nor what to do. */
-function refusedType({ column, type, typeName }: Typed, reason: string): GatewayError {
+function refusedType({ expression, column, type, typeName }: Typed, reason: string): GatewayError {
   const what = type === null ? 'the path into column' : 'column'
-  return new GatewayError('PARSE_ERROR', `${what} "${column ?? ''}" is ${typeName ?? 'of another type'}, ${reason}`)
+  const { span } = expression
+  return new GatewayError('PARSE_ERROR', `${what} "${column ?? ''}" is ${typeName ?? 'of another type'}, ${reason}`, {
+    span,
+  })
 }
 
 function insteadOf(typed: Typed): string {

@@ -14,7 +14,8 @@ export function castTo(expression: Expression, type: DataType): Cast {
   return { kind: 'cast', operand: expression, type: toTypeName(type), span: NOWHERE }
 }
 
-function toTypeName(type: DataType): TypeName {
+/** The type as the tree names it; a domain as what it is made of. */
+export function toTypeName(type: DataType): TypeName {
   if (type.kind === 'domain' && type.of !== null) return toTypeName(type.of)
   if (type.kind !== 'array' || type.of === null) return nameOf(type)
   // An array of a domain is not an array of what the domain is made of: its operators want the domain.
@@ -33,7 +34,35 @@ function nameOf(type: DataType): TypeName {
   }
 }
 
-/** For messages. */
+/** `expression::type` for a type by its name as `typeNameOf` writes it: `public.status`, `int4[]`. */
+export function castToNamed(expression: Expression, typeName: string): Cast {
+  const [, schema = null, name = typeName, brackets = ''] = /^(?:(.*)\.)?([^.]*?)((?:\[\])*)$/s.exec(typeName) ?? []
+  const dimensions = brackets.length / 2
+  const type: TypeName = { kind: 'type', schema, name, modifiers: [], dimensions, span: NOWHERE }
+  return { kind: 'cast', operand: expression, type, span: NOWHERE }
+}
+
+/** PostgreSQL's types whose values are numbers to it and names to whoever reads them: of tables, roles and functions that nobody was shown. */
+const NAMING: ReadonlySet<string> = new Set([
+  'aclitem',
+  'regclass',
+  'regcollation',
+  'regdatabase',
+  'regnamespace',
+  'regoper',
+  'regoperator',
+  'regproc',
+  'regprocedure',
+  'regrole',
+  'regtype',
+])
+
+/** Also as an array, which has a name of its own. */
+export function isNaming({ schema, name }: TypeName): boolean {
+  return (schema === null || schema === 'pg_catalog') && NAMING.has(name.replace(/^_/, ''))
+}
+
+/** For messages and `castToNamed`. */
 export function typeNameOf(type: TypeName): string {
   return `${type.schema === null ? '' : `${type.schema}.`}${type.name}${'[]'.repeat(type.dimensions)}`
 }

@@ -1,0 +1,81 @@
+/** Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide (language reference, `join`, `nest`). */
+import type { Catalog, Relation } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Expression, Join, Nest, Span } from '../language/ast.ts'
+import { and, column, compare } from '../language/build.ts'
+import { childJoin } from './relations.ts'
+import type { ScopeSource } from './scope.ts'
+
+/** The condition by which `joined` belongs to one of the sources to its left; the nearest that has a key to it. */
+export function joinByKey(join: Join, joined: ScopeSource, left: readonly ScopeSource[]): Expression {
+  for (const source of [...left].reverse()) {
+    const relations = relationsBetween(source, joined).filter(({ junction }) => junction === null)
+    const [only] = relations
+    if (only === undefined) continue
+    if (relations.length > 1) throw severalKeys('join', source, joined, relations, join.span)
+    return pairs(only, source.alias, joined.alias)
+  }
+  throw noKey('join', joined, left, join.span)
+}
+
+/** The condition by which rows of `nested` belong to the row around them. */
+export function nestByKey(
+  nest: Nest,
+  nested: ScopeSource,
+  around: readonly ScopeSource[],
+  catalog: Catalog,
+): Expression {
+  const cardinality = nest.many ? 'many' : 'one'
+  for (const source of around) {
+    const relations = relationsBetween(source, nested).filter(relation => relation.cardinality === cardinality)
+    const direct = relations.filter(({ junction }) => junction === null)
+    const fitting = direct.length > 0 ? direct : relations
+    const [only] = fitting
+    if (only === undefined) continue
+    if (fitting.length > 1) throw severalKeys('nest', source, nested, fitting, nest.span)
+    return childJoin(only, source.alias, nested.alias, catalog, unlike([source.alias, nested.alias]))
+  }
+  throw noKey(nest.many ? 'nest many' : 'nest', nested, around, nest.span)
+}
+
+/** What the junction between two sources is called: by neither's name, which it would hide. */
+function unlike(aliases: readonly string[]): string {
+  return ['via', 'via2', 'via3'].find(name => !aliases.includes(name)) ?? 'via'
+}
+
+function relationsBetween(from: ScopeSource, to: ScopeSource): readonly Relation[] {
+  const target = to.rowset.table?.resource
+  return target === undefined ? [] : (from.rowset.table?.relations.filter(({ table }) => table === target) ?? [])
+}
+
+function pairs({ columns, targetColumns }: Relation, left: string, right: string): Expression {
+  return and(
+    ...columns.map((name, index) => compare('=', column(left, name), column(right, targetColumns[index] ?? name))),
+  )
+}
+
+function severalKeys(
+  what: string,
+  from: ScopeSource,
+  to: ScopeSource,
+  relations: readonly Relation[],
+  span: Span,
+): GatewayError {
+  const choices = relations.map(
+    ({ columns, targetColumns }) => `on ${from.alias}.${columns[0]} = ${to.alias}.${targetColumns[0]}`,
+  )
+  return new GatewayError(
+    'PARSE_ERROR',
+    `several keys lead from ${from.rowset.label} to ${to.rowset.label}; say which one the ${what} means: ${choices.join(', or ')}`,
+    { span },
+  )
+}
+
+function noKey(what: string, to: ScopeSource, from: readonly ScopeSource[], span: Span): GatewayError {
+  const labels = from.map(({ rowset }) => rowset.label).join(', ')
+  return new GatewayError(
+    'PARSE_ERROR',
+    `no foreign key says what the ${what} of ${to.rowset.label} with ${labels} is on; write it: on a.b_id = b.id`,
+    { span },
+  )
+}

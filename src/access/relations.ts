@@ -1,0 +1,48 @@
+/** The condition that joins the rows of a relation's two tables. */
+import type { Catalog, Relation, Table } from '../catalog/model.ts'
+import type { Expression } from '../language/ast.ts'
+import { and, column, compare, exists, get } from '../language/build.ts'
+
+/** Relations only name tables of their own catalogue; anything else is a defect of introspection. */
+export function relatedTable(catalog: Catalog, name: string): Table {
+  const table = catalog.tables.get(name)
+  if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalogue`)
+  return table
+}
+
+/**
+ * `child` belongs to `parent`: its key equals the parent's, or a row of the junction joins the two (as `exists`, so that a pair that is joined
+ * twice is still one row, and the junction's own row security applies).
+ */
+export function childJoin(
+  relation: Relation,
+  parent: string,
+  child: string,
+  catalog: Catalog,
+  junctionAlias: string,
+): Expression {
+  const { junction } = relation
+  if (junction === null) return pairs(child, relation.targetColumns, parent, relation.columns)
+  const via = relatedTable(catalog, junction.table)
+  return exists(
+    get({
+      table: { schema: via.schema, name: via.name },
+      alias: junctionAlias,
+      where: and(
+        pairs(junctionAlias, junction.from, parent, relation.columns),
+        pairs(junctionAlias, junction.to, child, relation.targetColumns),
+      ),
+    }),
+  )
+}
+
+function pairs(
+  left: string,
+  leftColumns: readonly string[],
+  right: string,
+  rightColumns: readonly string[],
+): Expression {
+  return and(
+    ...leftColumns.map((name, index) => compare('=', column(left, name), column(right, rightColumns[index] ?? name))),
+  )
+}

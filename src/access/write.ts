@@ -1,0 +1,36 @@
+/** What can be written: columns that PostgreSQL does not fill in itself, and conflict targets that are keys (decisions 4). */
+import type { Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Conflict, Span } from '../language/ast.ts'
+
+export function assertWritable(name: string, table: Table, span: Span): void {
+  const column = table.columnByName.get(name)
+  const reason =
+    column?.generated === 'stored' || column?.generated === 'virtual'
+      ? 'is generated from other columns'
+      : column?.identity === 'always'
+        ? 'is an identity column that PostgreSQL always numbers itself'
+        : null
+  if (reason === null) return
+  throw new GatewayError('PARSE_ERROR', `column "${name}" of table "${table.resource}" ${reason}; leave it out`, {
+    span,
+  })
+}
+
+/** The columns must be exactly those of the primary key or of a unique constraint or index, in any order. */
+export function assertConflictTarget({ target, span }: Conflict, table: Table): void {
+  if (target.length === 0) return
+  // A view has the keys of the table below it, which only PostgreSQL knows.
+  if (table.kind === 'view') return
+  const wanted = new Set(target.map(({ text }) => text))
+  const keys = [table.primaryKey, ...table.unique].filter(key => key.length > 0)
+  if (keys.some(key => key.length === wanted.size && key.every(name => wanted.has(name)))) return
+  const choices = keys.map(key => key.join(',')).join(' or ')
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `the columns ${[...wanted].join(',')} are no unique key of table "${table.resource}"; ${
+      keys.length === 0 ? 'it has none, so there is nothing to be in conflict with' : `expected ${choices}`
+    }`,
+    { span },
+  )
+}
