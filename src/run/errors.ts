@@ -1,68 +1,193 @@
 /** Turns what PostgreSQL and the pool say into what a caller is told (specification 7, decisions 8). */
+import type { ParameterUse } from '../access/check.ts'
 import { baseOf } from '../access/types.ts'
 import { GatewayError } from '../errors.ts'
+import { TOO_MANY_ROWS } from '../language/print-write-rows.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
 import { shorten } from '../shorten.ts'
+import type { Access } from './settings.ts'
 import type { BoundStatement } from './statement.ts'
 
 /** Seconds a client should wait before it tries again. */
 const RETRY_AFTER = { 'Retry-After': '1' }
 
-/** `statements`: what ran, for errors about one of its values. */
-export function toGatewayError(error: unknown, statements: readonly BoundStatement[]): unknown {
-  if (error instanceof DatabaseError) return fromDatabase(error, statements)
-  if (error instanceof UnavailableError)
-    return unavailable('the database is not available at the moment; try again', error)
+export interface Attempt {
+  /** What ran, for errors about one of its values. */
+  readonly statements: readonly BoundStatement[]
+  readonly access: Access
+}
+
+export function toGatewayError(error: unknown, attempt: Attempt): unknown {
+  if (error instanceof DatabaseError) return fromDatabase(error, attempt)
+  if (error instanceof UnavailableError) {
+    return error.sent && attempt.access === 'read write'
+      ? unavailable('the connection to the database was lost before it confirmed the change', error, UNKNOWN_OUTCOME)
+      : unavailable('the database is not available at the moment; try again', error)
+  }
   if (error instanceof CancelledError) return new GatewayError('TIMEOUT', 'the request was cancelled', { cause: error })
   return error
 }
 
-/** Undefined column, table, object; invalid schema (manual, appendix A): every name came from the catalogue, so that is out of date. */
-const STALE: ReadonlySet<string> = new Set(['42703', '42P01', '42704', '3F000'])
+const UNKNOWN_OUTCOME = 'the change may have been made or not; read the data before you send it again'
+
+/** Undefined column, table, function, object; invalid schema (manual, appendix A): every name came from the catalogue, so that is out of date. */
+const STALE: ReadonlySet<string> = new Set(['42703', '42P01', '42883', '42704', '3F000'])
 
 /** A value may name what is not there too, as one for a column of type `regclass` does; that says nothing about the catalogue. */
 export function isStaleSchema(error: unknown): boolean {
   return error instanceof DatabaseError && STALE.has(error.sqlstate) && refusedParameter(error) === null
 }
 
-function unavailable(message: string, cause: unknown): GatewayError {
-  return new GatewayError('UNAVAILABLE', message, { headers: RETRY_AFTER, cause })
+function unavailable(message: string, cause: unknown, hint?: string): GatewayError {
+  return new GatewayError('UNAVAILABLE', message, {
+    headers: RETRY_AFTER,
+    cause,
+    ...(cause instanceof DatabaseError ? { details: detailsOf(cause) } : {}),
+    ...(hint === undefined ? {} : { hint }),
+  })
 }
 
-function fromDatabase(error: DatabaseError, statements: readonly BoundStatement[]): GatewayError {
+function fromDatabase(error: DatabaseError, { statements, access }: Attempt): GatewayError {
+  const written = TOO_MANY.exec(error.message)
+  if (written !== null && error.sqlstate === '22P02') return tooManyRows(written[1] ?? '', error)
+  const { sqlstate } = error
+  const meaning = MEANING[sqlstate] ?? MEANING[sqlstate.slice(0, 2)] ?? 'refusal'
+  if (isOutage(error) || meaning === 'outage') {
+    return unavailable(`the database cannot answer at the moment (${sqlstate}); try again`, error)
+  }
+  if (access === 'read write') {
+    if (meaning === 'doubt')
+      return unavailable('the database cannot tell what became of the change', error, UNKNOWN_OUTCOME)
+    if (sqlstate === READ_ONLY) return unavailable('the database takes no changes at the moment; try again', error)
+    if (isOversize(error))
+      return unavailable('the rows that were changed are too many bytes to answer', error, OVERSIZE)
+  }
+  const message = limited(error.message)
   const hint = hintOf(error)
-  const extras = { details: detailsOf(error), ...(hint === null ? {} : { hint }), cause: error }
-  switch (error.sqlstate) {
-    case '57014':
+  const extras = { details: detailsOf(error), ...(hint === null ? {} : { hint: limited(hint) }), cause: error }
+  switch (meaning) {
+    case 'time':
       return new GatewayError(
         'TIMEOUT',
         'the query took longer than statement_timeout_ms allows and was cancelled',
         extras,
       )
-    case '42501':
-      return new GatewayError('FORBIDDEN', error.message, extras)
-  }
-  switch (error.sqlstate.slice(0, 2)) {
-    // Connection, conflict, resources, operator intervention, system: not the request's fault, and it may pass.
-    case '08':
-    case '40':
-    case '53':
-    case '57':
-    case '58':
-      return unavailable(`the database cannot answer at the moment (${error.sqlstate}); try again`, error)
+    case 'permission':
+      return new GatewayError('FORBIDDEN', message, extras)
+    case 'conflict':
+      return new GatewayError('UNAVAILABLE', `${message}; nothing was changed, try again`, {
+        ...extras,
+        headers: RETRY_AFTER,
+      })
   }
   // Whatever went wrong while a value was read is about the value, under any code: a tsquery that is too deep is XX000.
   const value = refusedValue(error, statements)
   if (value !== null) return new GatewayError('PARSE_ERROR', value, extras)
-  if (error.sqlstate.startsWith('XX'))
-    return new GatewayError('INTERNAL', 'the database reported an internal error', { cause: error })
-  return new GatewayError('QUERY_ERROR', error.message, extras)
+  if (meaning === 'defect') {
+    return new GatewayError('INTERNAL', `the database reported an internal error (${sqlstate})`, { cause: error })
+  }
+  return new GatewayError('QUERY_ERROR', message, extras)
 }
 
-/** PostgreSQL advises whoever wrote the SQL; of a missing operator our caller is told what they can do. */
+/**
+ * What an error says of the request:
+ * - `refusal`: this request, with this data, is refused; by a constraint, a type, or what a function of the database raises.
+ * - `permission`: the caller may not.
+ * - `time`: it took too long.
+ * - `conflict`: another request was in the way, and all of this one is undone; the same again may well succeed.
+ * - `outage`: the server or its machine lacks something, whatever is asked.
+ * - `doubt`: whether the transaction was committed is unknown.
+ * - `defect`: the database's own code, definition or data is broken, which no other request would cure. The log has it.
+ */
+type Meaning = 'refusal' | 'permission' | 'time' | 'conflict' | 'outage' | 'doubt' | 'defect'
+
+/** By SQLSTATE, else by its class (manual, appendix A); what is not here is a refusal. */
+const MEANING: Readonly<Record<string, Meaning>> = {
+  '08': 'outage', // connection exception
+  '08007': 'doubt', // transaction resolution unknown
+  '0B': 'defect', // invalid transaction initiation
+  '0Z': 'defect', // diagnostics exception
+  '24': 'defect', // invalid cursor state
+  '25': 'defect', // invalid transaction state
+  '25006': 'refusal', // read-only transaction: of a read, a function that says it is STABLE and is not
+  '25P03': 'time', // idle in transaction for too long
+  '25P04': 'time', // transaction timeout
+  '26': 'defect', // invalid statement name
+  '27': 'defect', // a trigger changed the row that it was fired for
+  '28': 'permission', // invalid authorization, as a function raises it
+  '2D': 'defect', // invalid transaction termination
+  '2F': 'defect', // SQL routine exception
+  '34': 'defect', // invalid cursor name
+  '39': 'defect', // external routine invocation exception
+  '3B': 'defect', // savepoint exception
+  '3D': 'defect', // invalid catalog name
+  '40': 'conflict', // transaction rollback: serialization, deadlock
+  '40002': 'refusal', // integrity constraint violation
+  '40003': 'doubt', // statement completion unknown
+  '42501': 'permission', // insufficient privilege, row-level security
+  '42P17': 'defect', // invalid definition: a policy that asks itself
+  '53': 'outage', // insufficient resources
+  '55006': 'conflict', // object in use
+  '55P03': 'conflict', // lock not available
+  '57': 'outage', // operator intervention
+  '57014': 'time', // query cancelled
+  '58': 'outage', // system error
+  '72': 'conflict', // snapshot too old
+  F0: 'defect', // configuration file error
+  HV: 'defect', // foreign data wrapper error
+  HV001: 'outage', // out of memory
+  HV00N: 'outage', // unable to establish a connection
+  P0004: 'defect', // assert failure
+  XX: 'defect', // internal error
+}
+
+/** Of a change: a hot standby, or a server that was made read-only. Another server, or this one later, takes it. */
+const READ_ONLY = '25006'
+
+/** A prepared statement that is of no use, twice in a row: the schema is being changed, or a pooler confuses sessions. Not the request's doing. */
+function isOutage(error: DatabaseError): boolean {
+  return (
+    error.where === null &&
+    (error.sqlstate === '26000' || (error.sqlstate === '0A000' && error.routine === 'RevalidateCachedQuery'))
+  )
+}
+
+/** Ours, not the server's (postgres/unit.ts): the answer was too large to be held, and the change may be committed. */
+function isOversize(error: DatabaseError): boolean {
+  return error.sqlstate === '54000' && error.routine === null
+}
+
+const OVERSIZE = `${UNKNOWN_OUTCOME}, and ask for fewer columns with returning, or for none with Prefer: return=minimal`
+
+/** PostgreSQL quotes a value that it could not read whole, and a body may be one value. */
+const TEXT_CHARACTERS_MAX = 1_000
+
+const HALF_A_PAIR = /[\ud800-\udbff]$/
+
+function limited(text: string): string {
+  return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX).replace(HALF_A_PAIR, '')}…`
+}
+
+/** See `printWriteRows`: PostgreSQL quotes the text that it could not read, in whatever language it speaks. */
+const TOO_MANY = new RegExp(`${TOO_MANY_ROWS}(\\d+)`)
+
+function tooManyRows(count: string, cause: DatabaseError): GatewayError {
+  return new GatewayError(
+    'PARSE_ERROR',
+    `the filters match ${count} rows, more than X-Max-Affected allows; nothing was changed`,
+    { cause, hint: 'narrow the filters, or send X-Max-Affected with a larger number' },
+  )
+}
+
+/**
+ * PostgreSQL advises whoever wrote the SQL, and may name columns that the caller cannot see; of a missing operator our caller is told what they
+ * can do. What a function raises has a context.
+ */
 function hintOf(error: DatabaseError): string | null {
-  const isOurs = error.sqlstate === '42883' && error.where === null
-  return isOurs ? "the column's type has no such operator or order; use another operator or column" : error.hint
+  if (error.where !== null || !error.sqlstate.startsWith('42')) return error.hint
+  return error.sqlstate === '42883' && error.routine !== 'ParseFuncOrColumn'
+    ? "the column's type has no such operator or order; use another operator or column"
+    : null
 }
 
 function detailsOf(error: DatabaseError): Record<string, string | null> {
@@ -86,22 +211,27 @@ function refusedParameter(error: DatabaseError): number | null {
   return named === undefined ? null : Number(named[1]) - 1
 }
 
+/** What PostgreSQL took it for, only its message says. */
+const LITERAL: ParameterUse = { typeName: '', type: null, subject: null, list: false }
+
 /** A message about the value that PostgreSQL could not read as its column's type; null when the error is about something else. */
 function refusedValue(error: DatabaseError, statements: readonly BoundStatement[]): string | null {
   const index = refusedParameter(error)
   if (index === null) return null
   const candidates = statements.flatMap(({ statement, values }) => {
-    const use = statement.parameters[index]?.use
+    const parameter = statement.parameters[index]
     const value = values[index]
-    return use === undefined || value === undefined ? [] : [{ use, value }]
+    // A body is told apart from a value by being bytes; PostgreSQL's message says what is wrong in it.
+    if (parameter === undefined || typeof value !== 'string') return []
+    return [{ use: 'literal' in parameter ? LITERAL : parameter.use, value }]
   })
   // It does not say of which statement. Most messages quote the value; else the first statement would have failed first.
   const refused = candidates.find(({ value }) => error.message.includes(`"${value}"`)) ?? candidates[0]
   if (refused === undefined) return null
   const { use, value } = refused
   const what = use.list ? `a list of ${use.typeName}` : use.typeName
-  const where = use.column === null ? 'the value' : `column "${use.column}" is ${what} and`
+  const where = use.subject === null ? 'the value' : `${use.subject} is ${what} and`
   const type = use.type === null ? null : baseOf(use.type)
   const labels = type?.kind === 'enum' ? `; expected one of ${type.labels.join(', ')}` : ''
-  return `${where} cannot hold "${shorten(value)}": ${error.message}${labels}`
+  return `${where} cannot hold "${shorten(value)}": ${limited(error.message)}${labels}`
 }

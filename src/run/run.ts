@@ -1,18 +1,37 @@
 /** Runs statements under the settings of the one who asked: a transaction, a packet, a round trip (design 4). */
 import type { Identity } from '../identity/identity.ts'
-import type { Command, Database, Row, Running } from '../postgres/types.ts'
+import type { Command, Database, Result, ResultFormat, Row, Running } from '../postgres/types.ts'
 import { isStaleSchema, toGatewayError } from './errors.ts'
-import type { SettingsSource } from './settings.ts'
-import type { BoundStatement } from './statement.ts'
+import type { Access, SettingsSource } from './settings.ts'
+import type { BoundStatement, Statement } from './statement.ts'
 
-export type { Row } from '../postgres/types.ts'
+export type { Row, Running } from '../postgres/types.ts'
 
 export interface Runner {
   /** One result for each statement, all of one transaction. Rejects with a `GatewayError`. */
   read(identity: Identity, statements: readonly BoundStatement[]): Running<readonly (readonly Row[])[]>
+  /** As `read`, for statements that change something: all of them, or none. */
+  write(identity: Identity, statements: readonly BoundStatement[]): Running<readonly Written[]>
+  /** Runs a statement that calls a function of the database, and undoes whatever settings the function leaves behind. */
+  call(identity: Identity, statement: BoundStatement, how: CallMode): Running<Called>
+  /** Has PostgreSQL read a statement without running it. */
+  parse(identity: Identity, statement: Statement): Running<void>
   /** Rows as PostgreSQL produces them, batch by batch as they are taken; the connection is held until the end. */
   stream(identity: Identity, statement: BoundStatement): AsyncIterableIterator<readonly Row[]>
 }
+
+export interface Written {
+  readonly rows: readonly Row[]
+  /** How many rows the statement changed, or passed on where it counts them itself. */
+  readonly count: number
+}
+
+export interface CallMode {
+  readonly access: Access
+  readonly format: ResultFormat
+}
+
+export type Called = Pick<Result, 'rows' | 'fields'>
 
 /** Rows asked for at a time in a stream: enough to keep PostgreSQL busy, little enough to hold. */
 const STREAM_BATCH_ROWS = 1_000
@@ -25,26 +44,87 @@ export interface RunnerParts {
 }
 
 export function createRunner({ database, settings, onStaleSchema }: RunnerParts): Runner {
-  const fail = (error: unknown, statements: readonly BoundStatement[]): Promise<never> => {
+  const fail = (error: unknown, statements: readonly BoundStatement[], access: Access): Promise<never> => {
     if (isStaleSchema(error)) onStaleSchema()
-    return Promise.reject(toGatewayError(error, statements))
+    return Promise.reject(toGatewayError(error, { statements, access }))
   }
+
+  /** The settings, the commands, one packet; the results of the statements. */
+  function run<T>(
+    identity: Identity,
+    access: Access,
+    statements: readonly BoundStatement[],
+    commands: readonly Command[],
+    take: (results: readonly Result[]) => T,
+  ): Running<T> {
+    const running = database.run([settings.for(identity, access), ...commands])
+    return {
+      result: running.result.then(
+        ([, ...results]) => take(results),
+        error => fail(error, statements, access),
+      ),
+      cancel: () => running.cancel(),
+    }
+  }
+
+  /**
+   * A function may set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
+   * transaction. What is deferred to its end runs before that, under the caller's own settings and not what the function made of them.
+   */
+  function tidying(identity: Identity, access: Access): readonly Command[] {
+    const deferred = access === 'read only' ? [] : [...RESET, settings.for(identity, access), ...CONSTRAINTS_NOW]
+    return [...deferred, ...RESET, ...RELEASE[access]]
+  }
+
   return {
-    read(identity, statements) {
-      const running = database.run([settings.forReading(identity), ...statements.map(toCommand)])
+    read: (identity, statements) =>
+      run(identity, 'read only', statements, statements.map(toCommand), results => results.map(({ rows }) => rows)),
+    write: (identity, statements) =>
+      run(identity, 'read write', statements, statements.map(toCommand), results =>
+        results.map(({ rows, tag }) => ({ rows, count: countOf(tag) })),
+      ),
+    call(identity, statement, { access, format }) {
+      const whole = [{ ...toCommand(statement), resultFormat: format }, ...tidying(identity, access)]
+      return run(identity, access, [statement], whole, ([called]) => {
+        if (called === undefined) throw new Error('a call has a result')
+        return called
+      })
+    },
+    parse(identity, { text }) {
+      const running = database.describe([settings.for(identity, 'read only')], text)
       return {
         result: running.result.then(
-          ([, ...results]) => results.map(result => result.rows),
-          error => fail(error, statements),
+          () => undefined,
+          error => fail(error, [], 'read only'),
         ),
         cancel: () => running.cancel(),
       }
     },
     stream(identity, statement) {
-      const rows = database.stream([settings.forReading(identity)], toCommand(statement), STREAM_BATCH_ROWS)
-      return translating(rows, error => fail(error, [statement]))
+      const rows = database.stream([settings.for(identity, 'read only')], toCommand(statement), STREAM_BATCH_ROWS)
+      return translating(rows, error => fail(error, [statement], 'read only'))
     },
   }
+}
+
+/** Back to what the session began with (manual, RESET; it leaves the role alone). */
+const RESET = commands('RESET ALL', 'RESET ROLE')
+
+/** What settings do not reach. Only what may write can have made a temporary table or begun to listen, and a standby refuses UNLISTEN. */
+const RELEASE: Readonly<Record<Access, readonly Command[]>> = {
+  'read only': commands('SELECT pg_advisory_unlock_all()'),
+  'read write': commands('SELECT pg_advisory_unlock_all()', 'UNLISTEN *', 'DISCARD TEMP'),
+}
+
+const CONSTRAINTS_NOW = commands('SET CONSTRAINTS ALL IMMEDIATE')
+
+function commands(...texts: readonly string[]): readonly Command[] {
+  return texts.map(text => ({ text, parameters: [] }))
+}
+
+/** `INSERT 0 3`, `UPDATE 3`, `SELECT 3`: the last word. */
+function countOf(tag: string): number {
+  return Number(tag.slice(tag.lastIndexOf(' ') + 1))
 }
 
 /** Not a generator: `return` must reach the database while a batch is still awaited, or nothing could be cancelled. */

@@ -5,35 +5,48 @@
  * cannot be set PostgreSQL skips to the Sync and the query cannot run (manual, 54.2.3): fail-closed by protocol, not by care.
  */
 import type { Identity } from '../identity/identity.ts'
-import { settingsOf } from '../identity/settings.ts'
+import { type SessionSetting, settingsOf } from '../identity/settings.ts'
 import { encodeParameters } from '../postgres/parameters.ts'
 import type { Command, EncodedParameters } from '../postgres/types.ts'
 
+/** What the transaction may do besides reading. */
+export type Access = 'read only' | 'read write'
+
 export interface SettingsSource {
-  /** The command that begins a transaction for `identity` that can only read. */
-  forReading(identity: Identity): Command
+  /** The command that begins a transaction for `identity`. */
+  for(identity: Identity, access: Access): Command
 }
 
 export function createSettings(options: { readonly statementTimeoutMs: number }): SettingsSource {
-  // An identity comes from the cache of verified tokens and is the same object for every request of a token.
-  const reading = new WeakMap<Identity, EncodedParameters>()
+  // A transaction that writes takes the mode that the role or database has by default.
+  const mode: Readonly<Record<Access, readonly SessionSetting[]>> = {
+    'read only': [['transaction_read_only', 'on']],
+    'read write': [],
+  }
+  const source = (access: Access) =>
+    encodedOnce(identity => [
+      ...settingsOf(identity),
+      ...mode[access],
+      ['statement_timeout', String(options.statementTimeoutMs)],
+    ])
+  const sources = { 'read only': source('read only'), 'read write': source('read write') }
+  return { for: (identity, access) => sources[access](identity) }
+}
+
+/** An identity comes from the cache of verified tokens and is the same object for every request of a token. */
+function encodedOnce(settingsFor: (identity: Identity) => readonly SessionSetting[]): (identity: Identity) => Command {
+  const known = new WeakMap<Identity, EncodedParameters>()
   let text = ''
   const encode = (identity: Identity): EncodedParameters => {
-    const settings = [
-      ...settingsOf(identity),
-      ['transaction_read_only', 'on'] as const,
-      ['statement_timeout', String(options.statementTimeoutMs)] as const,
-    ]
+    const settings = settingsFor(identity)
     text = settingsText(settings.map(([name]) => name))
     const encoded = encodeParameters(settings.map(([, value]) => value))
-    reading.set(identity, encoded)
+    known.set(identity, encoded)
     return encoded
   }
-  return {
-    forReading(identity) {
-      const parameters = reading.get(identity) ?? encode(identity)
-      return { text, parameters }
-    },
+  return identity => {
+    const parameters = known.get(identity) ?? encode(identity)
+    return { text, parameters }
   }
 }
 

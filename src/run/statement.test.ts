@@ -17,7 +17,7 @@ test('the text, and what each parameter in it is', () => {
   expect(text).toBe(
     'SELECT row_to_json(r.*) FROM (SELECT orders.id FROM public.orders WHERE orders.id = $1::int8) AS r',
   )
-  expect(parameters).toMatchObject([{ n: 1, use: { column: 'id', typeName: 'int8' } }])
+  expect(parameters).toMatchObject([{ key: 1, use: { subject: 'column "id"', typeName: 'int8' } }])
 })
 
 test('a tree deeper than the printer goes is the caller’s error', () => {

@@ -1,8 +1,13 @@
 /** A checked tree as SQL: the only way from the tree to text that runs. */
-import type { CheckedQuery, ParameterUse } from '../access/check.ts'
+import type { CheckedQuery, CheckedWrite, ParameterKey, ParameterUse } from '../access/check.ts'
 import { GatewayError } from '../errors.ts'
+import type { Expression, Parameter } from '../language/ast.ts'
+import { and, cast, column, compare, exists, get, integer, isNull, not } from '../language/build.ts'
 import { LanguageError } from '../language/error.ts'
-import { printRows, type RowsOptions } from '../language/print-rows.ts'
+import { printSql } from '../language/print.ts'
+import { printRows } from '../language/print-rows.ts'
+import { printWriteRows } from '../language/print-write-rows.ts'
+import type { Sql } from '../language/printer.ts'
 
 declare const printed: unique symbol
 
@@ -13,16 +18,19 @@ export interface Statement {
   readonly parameters: readonly StatementParameter[]
 }
 
-export interface StatementParameter {
-  /** Which of the tree's parameters: `n` of its `$n`, counted from 1. */
-  readonly n: number
-  readonly use: ParameterUse
-}
+export type StatementParameter =
+  /** A value of the caller: which of the tree's parameters, `$n` or `:name`. */
+  | { readonly key: ParameterKey; readonly use: ParameterUse }
+  /** A literal of the query, lifted out of the text so that this depends on the shape only. */
+  | { readonly literal: string }
+
+/** Text as PostgreSQL reads it, or bytes of a body that are JSON text. */
+export type StatementValue = string | Buffer | null
 
 /** A statement with the values of its parameters, in the statement's order and PostgreSQL's text form. */
 export interface BoundStatement {
   readonly statement: Statement
-  readonly values: readonly string[]
+  readonly values: readonly StatementValue[]
 }
 
 /**
@@ -30,24 +38,102 @@ export interface BoundStatement {
  */
 export function printRead(checked: CheckedQuery, keys: 'with keys' | 'without keys'): Statement {
   const { query } = checked
-  const { text, parameters } = print(query, {
-    keys: keys === 'with keys' ? query.orderBy.map(order => order.expression) : [],
+  const orders = keys === 'with keys' ? query.orderBy : []
+  return statement(checked, () => printRows(query, { keys: orders.map(order => order.expression) }))
+}
+
+/** A query-language text: its literals are values too. `rowsMax`: how many rows are answered at most; 0: all. */
+export function printText(checked: CheckedQuery, rowsMax: number): Statement {
+  const limit = rowsMax === 0 ? null : rowsMax
+  return statement(checked, () => printRows(checked.query, { keys: [], parameters: 'all', limit }))
+}
+
+/** As `printText`, for a write. */
+export function printWriteText(checked: CheckedWrite): Statement {
+  return statement(checked, () => printWriteRows(checked.query, { keys: [], rowsMax: null, parameters: 'all' }))
+}
+
+/** As `printRead`, for a read of one field: column 1 is the JSON of its value alone. */
+export function printValues(checked: CheckedQuery): Statement {
+  return statement(checked, () => printRows(checked.query, { keys: [], form: 'value' }))
+}
+
+/** The columns of a read as they are, for results in PostgreSQL's binary format. */
+export function printColumns(checked: CheckedQuery): Statement {
+  return statement(checked, () => printSql(checked.query))
+}
+
+/** What PostgreSQL would do to answer a statement, or with `analyze` did (manual, EXPLAIN). */
+export function explained(statement: Statement, analyze: 'analyze' | 'plan only'): Statement {
+  const options = analyze === 'analyze' ? 'ANALYZE, FORMAT JSON' : 'FORMAT JSON'
+  return { ...statement, text: `EXPLAIN (${options}) ${statement.text}` }
+}
+
+export interface WriteAnswer {
+  /** The values of the primary key, for `Location`. */
+  readonly key: boolean
+  /** Of an upsert: whether the row was created. */
+  readonly created: boolean
+  /** How many rows may be written; more undo all of it. */
+  readonly rowsMax: Parameter | null
+}
+
+/** The columns are: the row as JSON text if the write returns any fields; `t` if it was created, else `f`; the values of the key. */
+export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: WriteAnswer): Statement {
+  const { query, table, parameters } = checked
+  const alias = query.kind === 'add' ? table.name : (query.alias ?? table.name)
+  const keys = key ? table.primaryKey.map(name => column(alias, name)) : []
+  const options = {
+    keys: created ? [createdBy(checked), ...keys] : keys,
+    rowsMax: rowsMax === null ? null : cast(rowsMax, 'int8'),
+  }
+  const used = new Map(parameters)
+  if (rowsMax?.kind === 'position') used.set(rowsMax.n, ROWS_MAX)
+  return statement({ parameters: used }, () => printWriteRows(query, options))
+}
+
+const ROWS_MAX: ParameterUse = { typeName: 'bigint', type: null, subject: 'X-Max-Affected', list: false }
+
+/** PostgreSQL 18 shows the row as it was before (manual, 6.4). */
+const HAS_OLD = 180_000
+
+/**
+ * Whether an upsert created the row. Before 18 a table's rows tell by their system column: an update locks the row first, and the lock stays in
+ * the new version's `xmax`. What is no plain table has no such column; there it counts whether the row was to be seen before.
+ */
+function createdBy({ query, table, serverVersion }: CheckedWrite): Expression {
+  const target = query.kind === 'add' ? (query.conflict?.target ?? []) : []
+  const [first] = target
+  if (first === undefined) throw new Error('an upsert has a conflict target')
+  if (serverVersion >= HAS_OLD && table.name !== 'old') return isNull(column('old', first.text))
+  if (table.kind === 'table') return compare('=', column(table.name, 'xmax'), integer('0'))
+  const before = target.map(({ text }) => compare('=', column(BEFORE, text), column(table.name, text)))
+  return not(exists(get({ table, alias: BEFORE, where: and(...before) })))
+}
+
+const BEFORE = 'svc_before'
+
+function statement({ parameters }: Pick<CheckedQuery, 'parameters'>, print: () => Sql): Statement {
+  const sql = refusing(print)
+  const numbered = sql.parameters.map((parameter): StatementParameter => {
+    if (parameter.kind === 'literal') return { literal: parameter.value }
+    const key = parameter.kind === 'position' ? parameter.n : parameter.name
+    const use = parameters.get(key)
+    if (use === undefined) throw new Error(`parameter ${key} met nothing that gives it a type`)
+    return { key, use }
   })
-  const numbered = parameters.map((parameter): StatementParameter => {
-    if (parameter.kind !== 'position') throw new Error(`a request's tree has no ${parameter.kind} parameters`)
-    const use = checked.parameters.get(parameter.n)
-    if (use === undefined) throw new Error(`parameter $${parameter.n} met nothing that gives it a type`)
-    return { n: parameter.n, use }
-  })
-  return { text, parameters: numbered } as unknown as Statement
+  return { text: sql.text, parameters: numbered } as unknown as Statement
 }
 
 /** What the printer refuses – a tree too deep – has passed every check of names, and still is the request's doing. */
-function print(query: CheckedQuery['query'], options: RowsOptions): ReturnType<typeof printRows> {
+function refusing(print: () => Sql): Sql {
   try {
-    return printRows(query, options)
+    return print()
   } catch (error) {
-    if (error instanceof LanguageError) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
+    if (error instanceof LanguageError) {
+      const span = error.span === null ? {} : { span: error.span }
+      throw new GatewayError('PARSE_ERROR', error.message, { cause: error, ...span })
+    }
     throw error
   }
 }
