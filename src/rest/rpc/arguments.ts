@@ -1,0 +1,63 @@
+/** From a request to what a call was given. */
+import type { DatabaseFunction } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import { bytesOf, type JsonBody } from '../json-body.ts'
+import type { QueryParameter } from '../query-string.ts'
+import type { Given, JsonValue, NamedArguments } from './given.ts'
+
+/** PostgreSQL's FUNC_MAX_ARGS. */
+export const ARGUMENTS_MAX = 100
+
+/** Elements of a variadic argument that a body may list one by one; more can be passed by name, as one array. */
+export const POSITIONAL_MAX = 10_000
+
+/** The body's forms: object, array, one value, nothing (specification 4.6). */
+export function givenByBody(body: JsonBody): Given {
+  switch (body.kind) {
+    case 'empty':
+      return NOTHING
+    case 'object': {
+      if (body.members.length > ARGUMENTS_MAX) throw tooMany(body.members.length, 'no function has that many inputs')
+      const values = new Map<string, JsonValue>()
+      for (const member of body.members) {
+        values.set(member.key, { kind: 'json', type: member.type, bytes: bytesOf(body, member) })
+      }
+      return { kind: 'named', values, whole: body.bytes }
+    }
+    case 'array':
+      return {
+        kind: 'positional',
+        values: body.items.map(item => ({ kind: 'json', type: item.type, bytes: bytesOf(body, item) })),
+      }
+    case 'scalar':
+      return { kind: 'positional', values: [{ kind: 'json', type: body.type, bytes: body.bytes }] }
+  }
+}
+
+/** Names that any of the functions has as an input are arguments; the others are about the result. */
+export function givenByQuery(
+  parameters: readonly QueryParameter[],
+  overloads: readonly DatabaseFunction[],
+): { readonly given: NamedArguments; readonly others: readonly QueryParameter[] } {
+  const inputs = new Set(overloads.flatMap(of => of.inputs.map(({ name }) => name)))
+  const texts = new Map<string, string[]>()
+  const others: QueryParameter[] = []
+  for (const parameter of parameters) {
+    const { name, value } = parameter
+    const known = texts.get(name)
+    if (!inputs.has(name)) others.push(parameter)
+    else if (known === undefined) texts.set(name, [value])
+    else known.push(value)
+  }
+  const values = new Map(Array.from(texts, ([name, list]) => [name, { kind: 'query', texts: list } as const]))
+  return { given: { kind: 'named', values, whole: null }, others }
+}
+
+const NOTHING: NamedArguments = { kind: 'named', values: new Map(), whole: null }
+
+export function tooMany(count: number, advice: string): GatewayError {
+  return new GatewayError(
+    'PARSE_ERROR',
+    `${count} arguments are more than the ${ARGUMENTS_MAX} that PostgreSQL takes one by one; ${advice}`,
+  )
+}

@@ -1,0 +1,177 @@
+/** Answers calls of stored functions: `POST /api/rpc/{function}`, and GET for those that change nothing (specification 4.6; decisions 5, 13). */
+import { checkRead } from '../../access/check.ts'
+import type { Catalog, Column, DatabaseFunction } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Answer, Incoming } from '../../http/types.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { Runner } from '../../run/run.ts'
+import { printColumns, printRead, printValues, type Statement } from '../../run/statement.ts'
+import { shorten } from '../../shorten.ts'
+import { bindValues } from '../bind.ts'
+import { readJsonBody } from '../body.ts'
+import { methodNotAllowed } from '../method.ts'
+import type { Route } from '../path.ts'
+import { createPlans, type Plan } from '../plans.ts'
+import { parseQueryString, type QueryParameter } from '../query-string.ts'
+import { Shape } from '../shape.ts'
+import type { FunctionList } from './allow-list.ts'
+import { givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
+import { bindArguments } from './bind-arguments.ts'
+import type { Given } from './given.ts'
+import { callName, functionsNamed, type NameRules } from './names.ts'
+import { resolve } from './resolve.ts'
+import { respondBinary, respondText } from './respond.ts'
+import {
+  parseResultRequest,
+  type ResultLimits,
+  refuseMisspelt,
+  refuseParameters,
+  WHOLE_RESULT,
+} from './result-request.ts'
+import { printSignatures } from './signature.ts'
+import { buildCall, type CallTree, resultColumns } from './tree.ts'
+import { typeNames } from './type-of.ts'
+
+export interface CallerParts {
+  readonly catalog: () => Catalog
+  readonly runner: Runner
+  readonly limits: ResultLimits
+  readonly searchLanguage: string
+  /** `rpc_require_schema_qualified`. */
+  readonly qualified: boolean
+  /** `rpc_allowlist_path`, as it was read last; null: every function may be called. */
+  readonly allowed: () => FunctionList | null
+  /** `rpc_signature_check`. */
+  readonly signatureCheck: boolean
+}
+
+export type RpcRoute = Extract<Route, { readonly kind: 'rpc' }>
+
+export type Caller = (incoming: Incoming, route: RpcRoute, identity: Identity) => Promise<Answer>
+
+interface CallPlan extends Plan {
+  readonly call: Statement
+  readonly form: CallTree['form']
+}
+
+type Format = 'text' | 'binary'
+
+export function createCaller(parts: CallerParts): Caller {
+  const { runner, limits, searchLanguage, signatureCheck } = parts
+  const plans = createPlans<CallPlan>()
+  /** Those that PostgreSQL has read without complaint. */
+  const parsed = new WeakSet<CallPlan>()
+
+  async function assertParses(
+    incoming: Incoming,
+    plan: CallPlan,
+    identity: Identity,
+    refuse: (message: string) => never,
+  ): Promise<void> {
+    if (!signatureCheck || parsed.has(plan)) return
+    const running = runner.parse(identity, plan.call)
+    incoming.onAbort(() => running.cancel())
+    await running.result.catch((error: unknown) => {
+      if (error instanceof GatewayError && error.code === 'QUERY_ERROR') refuse(error.message)
+      throw error
+    })
+    parsed.add(plan)
+  }
+
+  return async (incoming, route, identity) => {
+    const catalog = parts.catalog()
+    const rules: NameRules = { qualified: parts.qualified, allowed: parts.allowed() }
+    const overloads = functionsNamed(catalog, route.function, rules)
+    const name = nameOf(overloads, rules)
+    assertMethod(incoming, overloads)
+    const format = formatOf(incoming)
+    const { given, others } = readRequest(incoming, overloads)
+    const resolved = resolve(overloads, given, name)
+    const { function: of } = resolved
+    const read = of.volatility !== 'volatile'
+    if (!read && isGet(incoming)) throw methodNotAllowed(incoming, ['POST'])
+
+    const shape = new Shape(`rpc ${of.resource}`)
+    shape.add(of.identityArgs)
+    shape.add(format)
+    const args = bindArguments(resolved, given, shape, name)
+    const hasRows = of.returnsSet && of.result.kind !== 'void'
+    if (!hasRows) refuseParameters(others, of, name)
+    const request = hasRows ? parseResultRequest(others, shape, limits) : WHOLE_RESULT
+    const columns = resultColumns(of)
+    const plan = plans.of(catalog, shape.key, (): CallPlan => {
+      refuseMisspelt(others, of, columns, name)
+      refuseUntyped(of, others, columns)
+      const { get, form } = buildCall(of, args(), request)
+      const call = print(checkRead(get, { catalog, searchLanguage }), form, format)
+      return { call, form, statements: [call] }
+    })
+    await assertParses(incoming, plan, identity, message => {
+      throw new GatewayError('PARSE_ERROR', `${message}; call ${printSignatures(overloads, name)}`)
+    })
+    const running = runner.call(identity, bindValues(plan.call, shape.values), {
+      access: read ? 'read only' : 'read write',
+      format: plan.form === 'nothing' ? 'text' : format,
+    })
+    incoming.onAbort(() => running.cancel())
+    const called = await running.result.catch((error: unknown) => {
+      // The function may be another by now: PostgreSQL is asked again before the next call.
+      parsed.delete(plan)
+      throw error
+    })
+    const outcome = { name, set: of.returnsSet, form: plan.form, called, read }
+    return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
+  }
+}
+
+function nameOf([first]: readonly DatabaseFunction[], rules: NameRules): string {
+  if (first === undefined) throw new Error('a name means at least one function')
+  return callName(first, rules)
+}
+
+function isGet({ method }: Incoming): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** GET where nothing is changed by it; which of the functions is meant may still say that something is. */
+function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[]): void {
+  const reads = overloads.some(({ volatility }) => volatility !== 'volatile')
+  const allowed = reads ? ['GET', 'HEAD', 'POST'] : ['POST']
+  if (!allowed.includes(incoming.method)) throw methodNotAllowed(incoming, allowed)
+}
+
+const FORMAT_HEADER = 'x-svc-result-format'
+
+function formatOf({ headers }: Incoming): Format {
+  const value = headers[FORMAT_HEADER] ?? 'text'
+  if (value === 'text' || value === 'binary') return value
+  throw new GatewayError('PARSE_ERROR', `${FORMAT_HEADER} "${shorten(String(value))}" is neither text nor binary`)
+}
+
+function readRequest(
+  incoming: Incoming,
+  overloads: readonly DatabaseFunction[],
+): { readonly given: Given; readonly others: readonly QueryParameter[] } {
+  const parameters = parseQueryString(incoming.query)
+  if (isGet(incoming)) return givenByQuery(parameters, overloads)
+  return { given: givenByBody(readJsonBody(incoming, POSITIONAL_MAX)), others: parameters }
+}
+
+/** The type of a polymorphic result is known to PostgreSQL alone, so there is nothing to type a filter's value by. */
+function refuseUntyped(of: DatabaseFunction, others: readonly QueryParameter[], columns: readonly Column[]): void {
+  const untyped = columns.find(({ type }) => type.kind === 'pseudo')
+  const filtering = others.find(({ name }) => !UNTYPED_TAKES.has(name))
+  if (untyped === undefined || filtering === undefined) return
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `the result of "${of.resource}" is of type ${untyped.typeText}, which takes select, limit and offset, but no "${shorten(filtering.name)}"`,
+  )
+}
+
+const UNTYPED_TAKES: ReadonlySet<string> = new Set(['select', 'limit', 'offset'])
+
+function print(checked: Parameters<typeof printRead>[0], form: CallTree['form'], format: Format): Statement {
+  if (form === 'nothing') return printValues(checked)
+  if (format === 'binary') return printColumns(checked)
+  return form === 'value' ? printValues(checked) : printRead(checked, 'without keys')
+}

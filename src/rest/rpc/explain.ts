@@ -1,0 +1,80 @@
+/** Why no function of a name fits what a call was given, and what would. */
+import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
+import { nearest } from '../../nearest.ts'
+import { shorten } from '../../shorten.ts'
+import { fitOf } from './fit.ts'
+import { describeGiven, type Given, type GivenValue, type NamedArguments } from './given.ts'
+import { printArgument, printSignatures } from './signature.ts'
+
+export function explainMisfit(overloads: readonly DatabaseFunction[], given: Given, name: string): string {
+  const [only] = overloads
+  const reason = overloads.length === 1 && only !== undefined ? misfitOf(only, given) : unknownName(overloads, given)
+  return `${reason ?? `no function "${name}" takes ${describeGiven(given)}`}; call ${printSignatures(overloads, name)}`
+}
+
+/** A name that none of the functions has. */
+function unknownName(overloads: readonly DatabaseFunction[], given: Given): string | null {
+  if (given.kind === 'positional') return null
+  const known = overloads.flatMap(namesOf)
+  const unknown = [...given.values.keys()].find(name => !known.includes(name))
+  if (unknown === undefined) return null
+  const near = nearest(unknown, known)
+  return `there is no argument "${shorten(unknown)}"${near === null ? '' : ` (did you mean "${near}"?)`}`
+}
+
+function namesOf(of: DatabaseFunction): readonly string[] {
+  return of.inputs.flatMap(({ name }) => (name === null ? [] : [name]))
+}
+
+function misfitOf(of: DatabaseFunction, given: Given): string | null {
+  const { inputs } = of
+  if (given.kind === 'named') {
+    const missing = inputs.find(input => input.required && (input.name === null || !given.values.has(input.name)))
+    return (
+      unknownName([of], given) ??
+      (missing === undefined ? null : missingText(missing)) ??
+      wrongType(inputs.map(input => [input, given.values.get(input.name ?? '')] as const)) ??
+      missingVariadic(of, given)
+    )
+  }
+  const { values } = given
+  const missing = inputs.find((input, index) => input.required && index >= values.length)
+  if (missing !== undefined) return missingText(missing)
+  if (values.length > inputs.length && !of.variadic) {
+    return `it takes ${inputs.length === 0 ? 'no arguments' : `at most ${inputs.length}`} and not ${values.length}`
+  }
+  return wrongType(inputs.map((input, index) => [input, values[index]] as const))
+}
+
+/** Defaults of a variadic function cannot be had but for its last arguments. */
+function missingVariadic(of: DatabaseFunction, { values }: NamedArguments): string | null {
+  const missing = of.variadic ? of.inputs.find(({ name }) => !values.has(name ?? '')) : undefined
+  return missing === undefined
+    ? null
+    : `${missingText(missing)}, which a variadic function needs for those that come after it`
+}
+
+function missingText(input: FunctionInput): string {
+  return input.name === null
+    ? `${printArgument(input)} has no name and no default; pass the arguments by position, as a JSON array`
+    : `${printArgument(input)} is missing`
+}
+
+function wrongType(pairs: readonly (readonly [FunctionInput, GivenValue | undefined])[]): string | null {
+  for (const [input, value] of pairs) {
+    if (value === undefined || input.mode === 'variadic' || fitOf(input.type, value) > 0) continue
+    const what = value.kind === 'json' ? JSON_WORDS[value.type] : 'several values'
+    return `${printArgument(input)} is ${input.typeText} and cannot be ${what}`
+  }
+  return null
+}
+
+const JSON_WORDS = {
+  object: 'a JSON object',
+  array: 'a JSON array',
+  string: 'a JSON string',
+  integer: 'a JSON integer',
+  number: 'a JSON number with fraction or exponent',
+  boolean: 'true or false',
+  null: 'null',
+} as const

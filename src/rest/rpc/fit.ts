@@ -1,0 +1,106 @@
+/**
+ * How well a value fits an argument, by what kind of JSON it is: this decides between overloads (decisions 5).
+ *
+ * It follows how PostgreSQL types a constant (manual, 4.1.2 and 10.3): an integer is an `integer` before it is a `bigint` or `numeric`, a text may be read as
+ * anything. What surely cannot be read is refused here, where the signatures can be named; the rest is left to PostgreSQL.
+ */
+import { baseOf } from '../../access/types.ts'
+import type { DataType } from '../../catalog/model.ts'
+import type { JsonType } from '../json-body.ts'
+import type { GivenValue } from './given.ts'
+import { isPolymorphic, isPolymorphicArray, isPolymorphicScalar } from './polymorphic.ts'
+
+/** 0: cannot be. 1: possible, nothing speaks for it. Up to 5: the better. */
+export type Fit = number
+
+const IMPOSSIBLE: Fit = 0
+const POSSIBLE: Fit = 1
+
+export function fitOf(type: DataType, value: GivenValue): Fit {
+  if (value.kind === 'query') return value.texts.length === 1 || takesArray(type) ? POSSIBLE : IMPOSSIBLE
+  // NULL is of every type.
+  if (value.type === 'null') return POSSIBLE
+  if (type.kind === 'pseudo') return fitOfPseudo(type, value.type)
+  const fit = fitOfJson(baseOf(type), value.type)
+  // What a domain is made of fits a little better than the domain: a value need not be one of its own.
+  return type.kind === 'domain' && fit > POSSIBLE ? fit - 0.5 : fit
+}
+
+/** `type`: of the array that the value is to be an element of. */
+export function fitOfElement(type: DataType, value: GivenValue): Fit {
+  return type.of === null ? POSSIBLE : fitOf(type.of, value)
+}
+
+export function takesArray(type: DataType): boolean {
+  return baseOf(type).kind === 'array' || isPolymorphicArray(type)
+}
+
+function fitOfPseudo(type: DataType, json: JsonType): Fit {
+  if (isPolymorphicArray(type)) return json === 'array' ? POSSIBLE : IMPOSSIBLE
+  if (isPolymorphicScalar(type)) return POSSIBLE
+  return isPolymorphic(type) ? IMPOSSIBLE : POSSIBLE
+}
+
+function fitOfJson(type: DataType, json: JsonType): Fit {
+  if (type.name === 'json' || type.name === 'jsonb') return json === 'object' || json === 'array' ? 5 : POSSIBLE
+  switch (type.kind) {
+    case 'array':
+      // A text may be PostgreSQL's own notation, `{1,2}`.
+      return json === 'array' ? 5 : json === 'string' ? POSSIBLE : IMPOSSIBLE
+    case 'composite':
+      return json === 'object' ? 4 : json === 'string' ? POSSIBLE : IMPOSSIBLE
+    case 'enum':
+    case 'range':
+    case 'multirange':
+      return json === 'string' ? 3 : IMPOSSIBLE
+    default:
+      return fitOfBase(type, json)
+  }
+}
+
+function fitOfBase(type: DataType, json: JsonType): Fit {
+  switch (type.category) {
+    case 'S':
+      return json === 'string' ? 5 : POSSIBLE
+    case 'N':
+      return fitOfNumber(type, json)
+    case 'B':
+      return json === 'boolean' ? 5 : json === 'object' || json === 'array' ? IMPOSSIBLE : POSSIBLE
+    case 'D':
+    case 'T':
+      return json === 'string' ? 3 : json === 'integer' || json === 'number' ? POSSIBLE : IMPOSSIBLE
+    default:
+      return json === 'string' ? 3 : POSSIBLE
+  }
+}
+
+const INTEGER_FIT: ReadonlyMap<string, Fit> = new Map([
+  ['int4', 5],
+  ['int8', 4],
+  ['numeric', 3],
+  ['float8', 2],
+])
+
+const NUMBER_FIT: ReadonlyMap<string, Fit> = new Map([
+  ['numeric', 5],
+  ['float8', 4],
+  ['float4', 3],
+  // PostgreSQL reads no `1.0` and no `1e3` as one of these.
+  ['int2', 0],
+  ['int4', 0],
+  ['int8', 0],
+])
+
+function fitOfNumber({ name }: DataType, json: JsonType): Fit {
+  switch (json) {
+    case 'integer':
+      return INTEGER_FIT.get(name) ?? POSSIBLE
+    case 'number':
+      return NUMBER_FIT.get(name) ?? POSSIBLE
+    // How clients without large integers send them.
+    case 'string':
+      return POSSIBLE
+    default:
+      return IMPOSSIBLE
+  }
+}

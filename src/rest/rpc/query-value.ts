@@ -1,0 +1,28 @@
+/** An argument in a query string as PostgreSQL's text form of its type: arrays and ranges have the notations of filters. */
+import { baseOf } from '../../access/types.ts'
+import type { FunctionInput } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import { shorten } from '../../shorten.ts'
+import { toArrayLiteral, toArrayOperand, toMultirangeOperand, toRangeOperand } from '../list-values.ts'
+import { takesArray } from './fit.ts'
+import type { QueryValue } from './given.ts'
+import { printArgument } from './signature.ts'
+
+/** Several texts are the elements of an array. */
+export function toParameter({ texts }: QueryValue, input: FunctionInput): string {
+  const [text = ''] = texts
+  if (takesArray(input.type)) {
+    if (texts.length > 1) return toArrayLiteral(texts)
+    return toArrayOperand(text, message => {
+      throw new GatewayError('PARSE_ERROR', `the value "${shorten(text)}" for ${printArgument(input)} ${message}`)
+    })
+  }
+  switch (baseOf(input.type).kind) {
+    case 'range':
+      return toRangeOperand(text)
+    case 'multirange':
+      return toMultirangeOperand(text)
+    default:
+      return text
+  }
+}

@@ -1,0 +1,157 @@
+/** Decisions 5: the overload that is chosen here is the one that PostgreSQL calls. Functions and calls are random; the answer names the function. */
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openSession, type Session } from '../../../test/support/catalog.ts'
+import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { checkRead } from '../../access/check.ts'
+import { introspect } from '../../catalog/introspect.ts'
+import type { Catalog } from '../../catalog/model.ts'
+import { printValues } from '../../run/statement.ts'
+import { bindValues } from '../bind.ts'
+import { parseJsonBody } from '../json-body.ts'
+import { Shape } from '../shape.ts'
+import { givenByBody } from './arguments.ts'
+import { bindArguments } from './bind-arguments.ts'
+import { resolve } from './resolve.ts'
+import { WHOLE_RESULT } from './result-request.ts'
+import { buildCall } from './tree.ts'
+
+const SCHEMAS = 60
+
+const TYPES = [
+  ...[
+    'int2',
+    'int4',
+    'int8',
+    'numeric',
+    'float8',
+    'text',
+    'varchar',
+    'bool',
+    'date',
+    'json',
+    'jsonb',
+    'int4[]',
+    'text[]',
+  ],
+  ...['zip', 'quantity', 'mood', 'pair', 'int4range', 'anyelement', 'anyarray', 'anycompatible'],
+]
+
+const VALUES = ['1', '4000000000', '1.5', '"x"', '"1"', '"2026-01-01"', 'true', 'null', '[1]', '["x"]', '{"a": 1}']
+
+const signature = fc
+  .record({
+    types: fc.array(fc.constantFrom(...TYPES), { maxLength: 3 }),
+    defaults: fc.nat({ max: 3 }),
+    variadic: fc.boolean(),
+  })
+  .map(({ types, defaults, variadic }) =>
+    types.map((type, index) => {
+      const last = index === types.length - 1
+      const optional = index >= types.length - defaults && !type.startsWith('any')
+      return `${variadic && last && type.endsWith('[]') ? 'variadic ' : ''}${'abc'[index]} ${type}${optional ? ' default null' : ''}`
+    }),
+  )
+
+let database: TestDatabase
+let admin: Session
+let client: pg.Client
+const catalogs: Catalog[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+  admin = await openSession(database.adminUrl)
+  await admin.run(`
+    create domain zip as text; create domain quantity as int; create type mood as enum ('x', '1'); create type pair as (a int);
+    create function make(definition text) returns void language plpgsql as $$
+      begin execute definition; exception when others then null; end $$`)
+  const overloads = fc.sample(fc.array(signature, { minLength: 2, maxLength: 7 }), { numRuns: SCHEMAS, seed: 5 })
+  for (const [index, signatures] of overloads.entries()) {
+    const schema = `s${index}`
+    await admin.run(`create schema ${schema}`)
+    for (const inputs of signatures) {
+      const definition = `create function ${schema}.f(${inputs.join(', ')}) returns text language sql as $$select '${inputs.join(', ')}'$$`
+      // The same types twice, or a default before what has none, is no function.
+      await admin.query('select make($1)', [definition])
+    }
+    catalogs.push(await introspect(admin.query, { schemas: [schema], exposedViews: [] }))
+  }
+  client = new pg.Client({ connectionString: database.adminUrl })
+  await client.connect()
+})
+afterAll(async () => {
+  await client?.end()
+  await admin?.close()
+  await database?.drop()
+})
+
+/** The parts of what was asked, and PostgreSQL's answer; null when the call is refused here, or its values there. */
+async function called(catalog: Catalog, body: string): Promise<{ chosen: string; answered: string } | null> {
+  const overloads = catalog.functions.get('f')
+  if (overloads === undefined) return null
+  const given = givenByBody(parseJsonBody(Buffer.from(body), 1_000))
+  const shape = new Shape('rpc')
+  let statement: { text: string; values: unknown[] }
+  let chosen: string
+  try {
+    const resolved = resolve(overloads, given, 'f')
+    chosen = resolved.function.inputs.map(({ name, typeText }) => `${name} ${typeText}`).join(', ')
+    const { get } = buildCall(resolved.function, bindArguments(resolved, given, shape, 'f')(), WHOLE_RESULT)
+    const bound = bindValues(printValues(checkRead(get, { catalog, searchLanguage: 'english' })), shape.values)
+    statement = { text: bound.statement.text, values: bound.values.map(String) }
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'PARSE_ERROR' })
+    return null
+  }
+  try {
+    const { rows } = await client.query({ ...statement, rowMode: 'array' })
+    return { chosen, answered: String(rows[0]?.[0]) }
+  } catch (error) {
+    // A value that the type cannot hold.
+    const functions = overloads.map(
+      ({ identityArgs, inputs }) => `f(${identityArgs}) ${inputs.filter(({ required }) => !required).length} defaults`,
+    )
+    expect((error as pg.DatabaseError).code, `${statement.text}: ${String(error)}; ${functions.join(', ')}`).toMatch(
+      /^2[23]/,
+    )
+    return null
+  }
+}
+
+test('by name and by position', async () => {
+  const value = fc.constantFrom(...VALUES)
+  const body = fc.oneof(
+    fc.array(value, { maxLength: 4 }).map(items => `[${items.join(', ')}]`),
+    fc
+      .tuple(fc.subarray(['a', 'b', 'c']), fc.array(value, { minLength: 3, maxLength: 3 }))
+      .map(([names, values]) => `{${names.map((name, n) => `"${name}": ${values[n]}`).join(', ')}}`),
+  )
+  let answers = 0
+  await fc.assert(
+    fc.asyncProperty(fc.nat({ max: SCHEMAS - 1 }), body, async (index, json) => {
+      const outcome = await called(catalogs[index] as Catalog, json)
+      if (outcome === null) return
+      answers += 1
+      const answered = outcome.answered.replaceAll('variadic ', '').replaceAll(' default null', '')
+      expect(withTypeTexts(answered)).toBe(outcome.chosen)
+    }),
+    { numRuns: 2_000, seed: 7 },
+  )
+  // Not everything was refused.
+  expect(answers).toBeGreaterThan(300)
+})
+
+const TYPE_TEXTS: ReadonlyMap<string, string> = new Map([
+  ['int2', 'smallint'],
+  ['int4', 'integer'],
+  ['int8', 'bigint'],
+  ['float8', 'double precision'],
+  ['varchar', 'character varying'],
+  ['bool', 'boolean'],
+])
+
+/** The types as PostgreSQL shows them. */
+function withTypeTexts(signature: string): string {
+  return signature.replace(/\b(int2|int4|int8|float8|varchar|bool)\b(?!range)/g, name => TYPE_TEXTS.get(name) ?? name)
+}

@@ -1,0 +1,76 @@
+/** Decisions 5: `{data, function, result_format}`, `count` with a set; binary cells as base64, with `columns`. */
+import { expect, test } from 'vitest'
+import { columnOf } from '../../../test/support/functions.ts'
+import { domainOver } from '../../../test/support/model.ts'
+import { type CallOutcome, respondBinary, respondText } from './respond.ts'
+import { typeNames } from './type-of.ts'
+
+function outcome(rows: readonly (readonly (string | null)[])[], parts: Partial<CallOutcome> = {}): CallOutcome {
+  const fields = [
+    { name: 'id', typeOid: 23 },
+    { name: 'na"me', typeOid: 99_999 },
+  ]
+  return {
+    ...{ name: 'sales."f', set: false, form: 'object', read: true },
+    called: { rows: rows.map(row => row.map(cell => (cell === null ? null : Buffer.from(cell)))), fields },
+    ...parts,
+  }
+}
+
+const text = (of: CallOutcome) => String(respondText(of).body)
+const binary = (of: CallOutcome) => String(respondBinary(of, oid => `type ${oid}`).body)
+
+test('text: the JSON that PostgreSQL wrote, as it is', () => {
+  expect(text(outcome([['{"n":1.000000000000000000001}']]))).toBe(
+    '{"data":{"n":1.000000000000000000001},"function":"sales.\\"f","result_format":"text"}',
+  )
+  expect(text(outcome([[null]], { form: 'value' }))).toContain('"data":null,')
+  expect(text(outcome([], {}))).toContain('"data":null,')
+})
+
+test('text: a set is an array and has a count', () => {
+  const end = '"function":"sales.\\"f","result_format":"text"'
+  expect(text(outcome([['1'], [null], ['3']], { set: true, form: 'value' }))).toBe(
+    `{"data":[1,null,3],${end},"count":3}`,
+  )
+  expect(text(outcome([], { set: true }))).toBe(`{"data":[],${end},"count":0}`)
+})
+
+test('nothing is null', () => {
+  for (const set of [true, false]) {
+    expect(text(outcome([[null]], { form: 'nothing', set }))).toBe(
+      '{"data":null,"function":"sales.\\"f","result_format":"text"}',
+    )
+  }
+  expect(JSON.parse(binary(outcome([[null]], { form: 'nothing' })))).toEqual({
+    ...{ data: null, function: 'sales."f', result_format: 'binary', columns: [] },
+  })
+})
+
+test('binary: cells are base64 in the structure of text', () => {
+  const columns = [
+    { name: 'id', type: 'type 23', oid: 23 },
+    { name: 'na"me', type: 'type 99999', oid: 99_999 },
+  ]
+  expect(JSON.parse(binary(outcome([['\0\0\0\x01', 'é']])))).toEqual({
+    ...{ data: { id: 'AAAAAQ==', 'na"me': 'w6k=' }, function: 'sales."f', result_format: 'binary', columns },
+  })
+  expect(JSON.parse(binary(outcome([['a', null]], { set: true })))).toMatchObject({
+    data: [{ id: 'YQ==', 'na"me': null }],
+    count: 1,
+  })
+  expect(JSON.parse(binary(outcome([['a'], [null]], { set: true, form: 'value' }))).data).toEqual(['YQ==', null])
+})
+
+test('what changed nothing says that it was read', () => {
+  expect(respondText(outcome([])).headers).toHaveProperty('X-Cache', 'MISS')
+  expect(respondText(outcome([], { read: false })).headers).not.toHaveProperty('X-Cache')
+})
+
+test('types have PostgreSQL’s names, a domain that of what it is made of', () => {
+  const price = columnOf('price', 'money')
+  const typeOf = typeNames([{ ...price, type: domainOver('price', { ...price.type, oid: 790 }) }])
+  expect(typeOf(790)).toBe('money')
+  expect(typeOf(1007)).toBe('_int4')
+  expect(typeOf(123_456)).toBe('123456')
+})

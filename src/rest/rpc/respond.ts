@@ -1,0 +1,63 @@
+/** Answers of calls: `{data, function, result_format}`, and `count` with a set, `columns` with binary cells (decisions 5). */
+import type { Answer } from '../../http/types.ts'
+import type { Called, Row } from '../../run/run.ts'
+import type { CallTree } from './tree.ts'
+
+export interface CallOutcome {
+  readonly name: string
+  readonly set: boolean
+  readonly form: CallTree['form']
+  readonly called: Called
+  /** It may be answered from a cache: nothing was changed. */
+  readonly read: boolean
+}
+
+/** Each row is one JSON text that PostgreSQL wrote. */
+export function respondText(outcome: CallOutcome): Answer {
+  return answer(outcome, 'text', outcome.called.rows.map(textOf), '')
+}
+
+function textOf(row: Row): Buffer {
+  return row[0] ?? NULL
+}
+
+/** `typeOf`: PostgreSQL's name of a type by its OID. */
+export function respondBinary(outcome: CallOutcome, typeOf: (oid: number) => string): Answer {
+  const { called, form } = outcome
+  const fields = form === 'nothing' ? [] : called.fields
+  const columns = fields.map(({ name, typeOid }) => ({ name, type: typeOf(typeOid), oid: typeOid }))
+  const keys = fields.map(({ name }) => JSON.stringify(name))
+  const rows = called.rows.map(row => Buffer.from(form === 'object' ? cells(row, keys) : cell(row[0])))
+  return answer(outcome, 'binary', rows, `,"columns":${JSON.stringify(columns)}`)
+}
+
+function cells(row: Row, keys: readonly string[]): string {
+  return `{${keys.map((key, index) => `${key}:${cell(row[index])}`).join(',')}}`
+}
+
+/** Base64 needs no escapes in JSON. */
+function cell(value: Buffer | null | undefined): string {
+  return value === null || value === undefined ? 'null' : `"${value.toString('base64')}"`
+}
+
+const NULL = Buffer.from('null')
+const START = Buffer.from('{"data":')
+const START_SET = Buffer.from('{"data":[')
+const COMMA = Buffer.from(',')
+
+function answer(outcome: CallOutcome, format: 'text' | 'binary', rows: readonly Buffer[], more: string): Answer {
+  const { name, set, form } = outcome
+  const isSet = set && form !== 'nothing'
+  const about = `,"function":${JSON.stringify(name)},"result_format":"${format}"`
+  const body = isSet
+    ? [START_SET, ...joined(rows), Buffer.from(`]${about},"count":${rows.length}${more}}`)]
+    : [START, form === 'nothing' ? NULL : (rows[0] ?? NULL), Buffer.from(`${about}${more}}`)]
+  return { status: 200, headers: outcome.read ? READ_HEADERS : HEADERS, body: Buffer.concat(body) }
+}
+
+function joined(rows: readonly Buffer[]): readonly Buffer[] {
+  return rows.flatMap((row, index) => (index === 0 ? [row] : [COMMA, row]))
+}
+
+const HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
+const READ_HEADERS = { ...HEADERS, 'X-Cache': 'MISS' }

@@ -1,0 +1,235 @@
+/** From a call to its statement: the text depends on the shape of the call alone, values are parameters, bytes stay what they were. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { catalogWith, columnOf, type FunctionParts, functionOf } from '../../../test/support/functions.ts'
+import { baseType, domainOver } from '../../../test/support/model.ts'
+import { checkRead } from '../../access/check.ts'
+import { printRead, printValues } from '../../run/statement.ts'
+import { bindValues } from '../bind.ts'
+import { parseJsonBody } from '../json-body.ts'
+import { parseQueryString } from '../query-string.ts'
+import { Shape } from '../shape.ts'
+import { givenByBody, givenByQuery } from './arguments.ts'
+import { bindArguments } from './bind-arguments.ts'
+import { resolve } from './resolve.ts'
+import { parseResultRequest, WHOLE_RESULT } from './result-request.ts'
+import { buildCall } from './tree.ts'
+
+const LIMITS = { maxFilters: 10, maxInValues: 10, maxResultRows: 1_000 }
+
+interface Call {
+  /** JSON; undefined: the query has the arguments. */
+  readonly body?: string
+  readonly query?: string
+}
+
+function run(signature: string, { body, query = '' }: Call, parts: FunctionParts = {}) {
+  const of = functionOf(signature, parts)
+  const parameters = parseQueryString(query)
+  const byQuery = givenByQuery(parameters, [of])
+  const given = body === undefined ? byQuery.given : givenByBody(parseJsonBody(Buffer.from(body), 1_000))
+  const shape = new Shape('rpc')
+  const bound = bindArguments(resolve([of], given, of.name), given, shape, of.name)
+  const others = body === undefined ? byQuery.others : parameters
+  const request = of.returnsSet ? parseResultRequest(others, shape, LIMITS) : WHOLE_RESULT
+  const { get, form } = buildCall(of, bound(), request)
+  const checked = checkRead(get, { catalog: catalogWith(of), searchLanguage: 'english' })
+  const statement = form === 'object' ? printRead(checked, 'without keys') : printValues(checked)
+  const { values } = bindValues(statement, shape.values)
+  return { text: statement.text, values: values.map(String), key: shape.key, form }
+}
+
+const ROWS: FunctionParts = {
+  returnsSet: true,
+  result: {
+    ...{ kind: 'composite', table: null, named: false },
+    columns: [columnOf('id', 'int4'), columnOf('a', 'text'), columnOf('doc', 'jsonb')],
+  },
+}
+
+describe('the statement', () => {
+  test.each<[string, Call, string, readonly string[]]>([
+    ['f()', { body: '' }, 'SELECT to_json(r.f) FROM (SELECT f.f FROM public.f() AS f(f)) AS r', []],
+    [
+      'f(x int4, y text default 1)',
+      { body: '{"x": 1}' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x int4) CROSS JOIN public.f(x => a.x) AS f(f)) AS r',
+      ['{"x": 1}'],
+    ],
+    [
+      'f(int4, y text)',
+      { body: '[1, "a\\u0062"]' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 int4, a2 text) CROSS JOIN public.f(a.a1, a.a2) AS f(f)) AS r',
+      ['{"a1":1,"a2":"a\\u0062"}'],
+    ],
+    [
+      'f(x text, variadic y int4[])',
+      { body: '["x", 1, 2, 12345678901234567890]' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 text, a2 int4[]) CROSS JOIN public.f(a.a1, VARIADIC a.a2) AS f(f)) AS r',
+      ['{"a1":"x","a2":[1,2,12345678901234567890]}'],
+    ],
+    [
+      'f(x text, variadic y int4[])',
+      { body: '{"y": [1, 2], "x": "x"}' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x text, y int4[]) CROSS JOIN public.f(x => a.x, VARIADIC y => a.y) AS f(f)) AS r',
+      ['{"y": [1, 2], "x": "x"}'],
+    ],
+    [
+      'f(variadic y jsonb[])',
+      { body: '[[1], {}]' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1_1 jsonb, a1_2 jsonb) CROSS JOIN public.f(a.a1_1, a.a1_2) AS f(f)) AS r',
+      ['{"a1_1":[1],"a1_2":{}}'],
+    ],
+    [
+      'f(x int4, y int4[])',
+      { query: 'x=1&y=1&y=2' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM public.f(x => $1::int4, y => $2::int4[]) AS f(f)) AS r',
+      ['1', '{"1","2"}'],
+    ],
+    [
+      'f(x int4[])',
+      { query: 'x=(1,2)' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM public.f(x => $1::int4[]) AS f(f)) AS r',
+      ['{"1","2"}'],
+    ],
+    [
+      'f(x anyelement, y anyarray)',
+      { query: 'x=1&y=a' },
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM public.f(x => $1::text, y => $2::text[]) AS f(f)) AS r',
+      ['1', '{"a"}'],
+    ],
+  ])('%s with %j', (signature, call, text, values) => {
+    expect(run(signature, call)).toMatchObject({ text, values })
+  })
+  test('a domain stays one, also in a query string', () => {
+    const parts = { types: { zip: domainOver('zip', baseType('text')) } }
+    expect(run('f(x zip)', { body: '["1"]' }, parts).text).toContain('a(a1 public.zip)')
+    expect(run('f(x zip)', { query: 'x=1' }, parts).text).toContain('f(x => $1::public.zip)')
+  })
+  test('names are quoted', () => {
+    const { text, values } = run('"; drop(__proto__ int4, a"b text)', { body: '{"a\\"b": "x", "__proto__": 1}' })
+    expect(text).toContain(
+      'a(__proto__ int4, "a""b" text) CROSS JOIN public."""; drop"(__proto__ => a.__proto__, "a""b" => a."a""b")',
+    )
+    expect(values).toEqual(['{"a\\"b": "x", "__proto__": 1}'])
+  })
+  test('void is called and says nothing', () => {
+    const { text, form } = run('f(x int4)', { body: '[1]' }, { result: { kind: 'void' } })
+    expect(form).toBe('nothing')
+    expect(text).toContain('CROSS JOIN public.f(a.a1) AS f')
+  })
+  test('a named row that is NULL is no row; outputs always are one', () => {
+    const columns = [columnOf('id', 'int4'), columnOf('name', 'text')]
+    const result = { kind: 'composite', columns, table: null, named: true } as const
+    expect(run('f()', { body: '' }, { result }).text).toBe(
+      'SELECT row_to_json(r.*) FROM (SELECT f.id, f.name FROM public.f() AS f WHERE f.id IS NOT NULL OR f.name IS NOT NULL) AS r',
+    )
+    expect(run('f()', { body: '' }, { result: { ...result, named: false } }).text).not.toContain('WHERE')
+  })
+})
+
+describe('rows of a set', () => {
+  test('filters, sort, select, limit and offset are about the result, also where an argument has the name', () => {
+    const { text, values } = run(
+      'f(a int4)',
+      { body: '[1]', query: 'a=gt.x&sort=-a,doc->>k&select=id,n:a,doc->k&limit=5&offset=2' },
+      ROWS,
+    )
+    expect(text).toBe(
+      'SELECT row_to_json(r.*) FROM (SELECT f.id, f.a AS n, f.doc -> $1::text AS k FROM json_to_record($2) AS a(a1 int4) CROSS JOIN public.f(a.a1) AS f WHERE f.a > $3::text ORDER BY f.a DESC, f.doc ->> $4::text LIMIT 5 OFFSET $5) AS r',
+    )
+    expect(values).toEqual(['k', '{"a1":1}', 'x', 'k', '2'])
+  })
+  test('without a limit the cap alone', () => {
+    expect(run('f()', { body: '' }, ROWS).text).toContain('LIMIT 1000')
+    expect(run('f()', { body: '', query: 'limit=99999' }, ROWS).text).toContain('LIMIT 1000')
+    expect(run('f()', { body: '', query: 'limit=101' }, ROWS)).toMatchObject({ values: ['101'] })
+  })
+  test('a column that does not exist is refused with the nearest one', () => {
+    expect(() => run('f(idx int4)', { body: '[1]', query: 'select=idx' }, ROWS)).toThrow(
+      'the result of "f" has no column "idx"; did you mean "id"?',
+    )
+  })
+  test('a set of values has one column; select makes objects of it', () => {
+    const parts = { returnsSet: true, result: { kind: 'scalar', column: columnOf('n', 'int4') } } as const
+    expect(run('f()', { body: '', query: 'n.gt=3&sort=-n' }, parts)).toMatchObject({
+      form: 'value',
+      text: 'SELECT to_json(r.n) FROM (SELECT f.n FROM public.f() AS f(n) WHERE f.n > $1::int4 ORDER BY f.n DESC LIMIT 1000) AS r',
+    })
+    expect(run('f()', { body: '', query: 'select=*' }, parts)).toMatchObject({
+      form: 'object',
+      text: 'SELECT row_to_json(r.*) FROM (SELECT f.n FROM public.f() AS f(n) LIMIT 1000) AS r',
+    })
+  })
+})
+
+describe('polymorphic arguments', () => {
+  const types = (signature: string, body: string) => /AS a\((.*?)\) CROSS/.exec(run(signature, { body }).text)?.[1]
+  test.each([
+    ['f(x anyelement)', '[1]', 'a1 int4'],
+    ['f(x anyelement)', '[-2147483648]', 'a1 int4'],
+    ['f(x anyelement)', '[2147483648]', 'a1 int8'],
+    ['f(x anyelement)', '[-9223372036854775808]', 'a1 int8'],
+    ['f(x anyelement)', '[9223372036854775808]', 'a1 numeric'],
+    [`f(x anyelement)`, `[${'9'.repeat(200)}]`, 'a1 numeric'],
+    ['f(x anyelement)', '[1.5]', 'a1 numeric'],
+    ['f(x anyelement)', '["x"]', 'a1 text'],
+    ['f(x anyelement)', '[true]', 'a1 bool'],
+    ['f(x anyelement)', '[{}]', 'a1 jsonb'],
+    ['f(x anyelement)', '[null]', 'a1 text'],
+    ['f(x anyelement)', '[[1, null, 2.5]]', 'a1 numeric[]'],
+    ['f(x anyelement)', '[[1, "x"]]', 'a1 jsonb'],
+    ['f(x anyelement)', '[[{}]]', 'a1 jsonb'],
+    ['f(x anyelement)', '[[]]', 'a1 text[]'],
+    ['f(x anynonarray)', '[[1]]', 'a1 jsonb'],
+    ['f(x anyarray)', '[[1, 2]]', 'a1 int4[]'],
+    ['f(x anyarray)', '[[[1, 2], [3, 4000000000]]]', 'a1 int8[]'],
+    ['f(x anyarray)', '[[1, "x"]]', 'a1 jsonb[]'],
+    ['f(x anyarray, y anyelement)', '[[1], 2.5]', 'a1 numeric[], a2 numeric'],
+    ['f(x anyelement, y anyelement)', '[1, null]', 'a1 int4, a2 int4'],
+    ['f(x anyelement, y anycompatible)', '[1, "x"]', 'a1 int4, a2 text'],
+    ['f(variadic x anyarray)', '[1, 2, 4000000000]', 'a1 int8[]'],
+    ['f(variadic x anyarray)', '[{}, [{}]]', 'a1_1 jsonb, a1_2 jsonb'],
+    ['f(variadic x anyarray)', '[{}, {}]', 'a1 jsonb[]'],
+  ])('%s with %s: %s', (signature, body, expected) => {
+    expect(types(signature, body)).toBe(expected)
+  })
+  test('what cannot be one type is refused', () => {
+    expect(() => run('f(x anyelement, y anyelement)', { body: '[1, "x"]' })).toThrow('have to be of one type')
+    expect(() => run('f(x anyarray, y anyelement)', { body: '[[1], [2]]' })).toThrow('have to be of one type')
+    expect(() => run('f(x anyarray, y anyelement)', { body: '[null, [2]]' })).toThrow('have to be of one type')
+    expect(() => run('f(variadic x anyarray)', { body: '[[1], [2]]' })).toThrow('have to be of one type')
+  })
+  test('the types are part of the shape', () => {
+    const key = (body: string) => run('f(x anyelement)', { body }).key
+    expect(key('[1]')).toBe(key('[2]'))
+    expect(new Set(['[1]', '["x"]', '[4000000000]', '[[1]]', '[["x"]]'].map(key)).size).toBe(5)
+  })
+})
+
+test('more single arguments than PostgreSQL takes are refused', () => {
+  const members = Array.from({ length: 101 }, (_, n) => `"a${n}": 1`)
+  expect(() => run('f(x int4)', { body: `{${members.join(',')}}` })).toThrow('101 arguments are more than')
+  expect(() => run('f(variadic x jsonb[])', { body: `[${'[],'.repeat(100)}1]` })).toThrow('101 arguments are more than')
+  expect(run('f(variadic x jsonb[])', { body: `[${'{},'.repeat(200)}1]` }).text).toContain('a(a1 jsonb[])')
+})
+
+test('the same shape is the same text, and the values say what the body said', () => {
+  const member = fc.tuple(fc.constantFrom('x', 'y', '__proto__', 'ü"\\'), fc.jsonValue({ maxDepth: 3 }))
+  fc.assert(
+    fc.property(fc.uniqueArray(member, { minLength: 1, selector: ([name]) => name }), members => {
+      const signature = `f(${['x', 'y', '__proto__', 'ü"\\'].map(name => `${name} jsonb default 1`).join(', ')})`
+      const json = (pairs: typeof members) =>
+        `{${pairs.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`
+      const named = run(signature, { body: json(members) })
+      const turned = run(signature, { body: json(members.toReversed()) })
+      expect(turned.key).toBe(named.key)
+      expect(turned.text).toBe(named.text)
+      expect(JSON.parse(named.values[0] ?? '')).toEqual(JSON.parse(json(members)))
+      const positional = run(signature, { body: JSON.stringify(members.map(([, value]) => value)) })
+      expect(Object.values(JSON.parse(positional.values[0] ?? ''))).toEqual(
+        JSON.parse(JSON.stringify(members.map(([, value]) => value))),
+      )
+    }),
+  )
+})

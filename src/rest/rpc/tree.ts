@@ -1,0 +1,108 @@
+/** Builds the tree of a call: a read of the function's rows, beside the row that its arguments come from. */
+import type { Column, DatabaseFunction } from '../../catalog/model.ts'
+import type { Expression, Field, FunctionSource, Get } from '../../language/ast.ts'
+import { NOWHERE } from '../../language/ast.ts'
+import {
+  column,
+  crossJoin,
+  field,
+  getFrom,
+  integer,
+  isNull,
+  literal,
+  or,
+  star,
+  tableName,
+} from '../../language/build.ts'
+import { mapChildren } from '../../language/children.ts'
+import { unreachable } from '../../unreachable.ts'
+import type { ArgumentsTree } from './bind-arguments.ts'
+import type { ResultRequest } from './result-request.ts'
+
+/** The alias of the function's rows. */
+const RESULT = 'f'
+
+/** What an answer is made of. */
+export interface CallTree {
+  readonly get: Get
+  /** `value`: the read has one field, and its bare values are the answer. `nothing`: the value is NULL and of no interest. */
+  readonly form: 'object' | 'value' | 'nothing'
+}
+
+export function buildCall(of: DatabaseFunction, args: ArgumentsTree, request: ResultRequest): CallTree {
+  const source = functionSource(of, args)
+  const get = (fields: readonly Field[], where: Expression | null): Get =>
+    getFrom(args.record ?? source, {
+      joins: args.record === null ? [] : [crossJoin(source)],
+      fields,
+      where,
+      orderBy: request.sort.map(order => ({ ...order, expression: ofResult(order.expression) })),
+      limit: typeof request.limit === 'number' ? integer(String(request.limit)) : request.limit,
+      offset: request.offset,
+    })
+  const filter = request.filter === null ? null : ofResult(request.filter)
+  const { result } = of
+  switch (result.kind) {
+    case 'void':
+      return { get: get([field(literal('null', ''), 'nothing')], null), form: 'nothing' }
+    case 'scalar':
+      return request.fields.length === 0
+        ? { get: get([field(column(RESULT, result.column.name))], filter), form: 'value' }
+        : {
+            get: get(request.fields.map(resultField), filter),
+            form: 'object',
+          }
+    case 'composite': {
+      const fields = request.fields.length === 0 ? result.columns.map(toField) : request.fields
+      const where = of.returnsSet || !result.named ? filter : present(result.columns)
+      return { get: get(fields.map(resultField), where), form: 'object' }
+    }
+    case 'record':
+      throw new Error('records without columns are refused before')
+    default:
+      return unreachable(result)
+  }
+}
+
+/** The columns that the read of a function may name. */
+export function resultColumns({ result }: DatabaseFunction): readonly Column[] {
+  switch (result.kind) {
+    case 'scalar':
+      return [result.column]
+    case 'composite':
+      return result.columns
+    default:
+      return []
+  }
+}
+
+function functionSource(of: DatabaseFunction, args: ArgumentsTree): FunctionSource {
+  return {
+    kind: 'function source',
+    function: tableName(of),
+    identity: of.identityArgs,
+    arguments: args.arguments,
+    alias: RESULT,
+    columns: of.result.kind === 'scalar' ? [of.result.column.name] : [],
+    span: NOWHERE,
+  }
+}
+
+function toField({ name }: Column): Field {
+  return field(column(name))
+}
+
+/** A bare name would be an argument's first. */
+function resultField(item: Field): Field {
+  return item.kind === 'star' ? star(RESULT) : { ...item, expression: ofResult(item.expression) }
+}
+
+function ofResult(expression: Expression): Expression {
+  if (expression.kind === 'column') return { ...expression, path: [RESULT, ...expression.path] }
+  return mapChildren(expression, { expression: ofResult, query: query => query })
+}
+
+/** A value of a named row type that is NULL comes as a row of nothing but NULLs: that is no row. */
+function present(columns: readonly Column[]): Expression | null {
+  return columns.length === 0 ? null : or(...columns.map(({ name }) => isNull(column(RESULT, name), 'negated')))
+}

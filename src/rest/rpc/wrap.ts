@@ -1,0 +1,21 @@
+/** Puts values that came one by one into an object, so that PostgreSQL can take them apart by name: bytes between bytes. */
+import type { Slot } from './bind-arguments.ts'
+
+/** `{"a1":…,"a2":[…]}`. Keys need no escapes. */
+export function wrapArguments(slots: readonly Slot[]): Buffer {
+  const parts: Buffer[] = []
+  for (const [index, { key, values, list }] of slots.entries()) {
+    parts.push(Buffer.from(`${index === 0 ? '{' : ','}"${key}":${list ? '[' : ''}`, 'latin1'))
+    for (const [n, { bytes }] of values.entries()) {
+      if (n > 0) parts.push(COMMA)
+      parts.push(bytes)
+    }
+    if (list) parts.push(CLOSE_LIST)
+  }
+  parts.push(CLOSE)
+  return Buffer.concat(parts)
+}
+
+const COMMA = Buffer.from(',')
+const CLOSE = Buffer.from('}')
+const CLOSE_LIST = Buffer.from(']')
