@@ -1,14 +1,15 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 import { createHmac } from 'node:crypto'
 import { describe } from './catalog/describe.ts'
+import { describeFunctions } from './catalog/describe-functions.ts'
 import { introspect, type Query, readFingerprint } from './catalog/introspect.ts'
-import type { Catalog } from './catalog/model.ts'
 import { queryThrough } from './catalog/query.ts'
 import { type CatalogSource, createCatalogSource } from './catalog/reload.ts'
 import type { Config } from './config/config.ts'
 import type { Emit } from './events.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { createServer, type Server } from './http/server.ts'
+import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
 import { databaseFindings } from './ops/checks.ts'
@@ -20,7 +21,12 @@ import { createListener, type Listener } from './postgres/listener.ts'
 import { createPool, type Pool } from './postgres/pool.ts'
 import { parseUrl } from './postgres/url.ts'
 import { createCursorCodec } from './rest/cursor.ts'
+import { createQuerier } from './rest/query/query.ts'
 import { createReader } from './rest/read.ts'
+import { AllowListError, type FunctionList, loadAllowList } from './rest/rpc/allow-list.ts'
+import { createCaller } from './rest/rpc/call.ts'
+import { callName, isAllowed } from './rest/rpc/names.ts'
+import { createWriter } from './rest/write.ts'
 import { createRunner } from './run/run.ts'
 import { createSettings } from './run/settings.ts'
 import { VERSION } from './version.ts'
@@ -30,7 +36,7 @@ export interface Gateway {
   readonly url: string
   /** Stops accepting, finishes what is in flight until `drain_timeout_ms`, drains the pool (specification 1.10). */
   close(): Promise<void>
-  /** What SIGHUP does: reads the schema again. */
+  /** What SIGHUP does: reads the schema again, and the files that may change while it runs. */
   reload(): Promise<void>
 }
 
@@ -81,7 +87,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => catalog.close())
     const listener = openListener(config, catalog, emit)
     opened.push(() => listener?.close())
-    const server = await openServer(config, pool, catalog, emit)
+    const functions = await openFunctionRules(config, emit)
+    const server = await openServer({ config, pool, catalog, functions, emit })
     opened.push(() => server.close())
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -94,7 +101,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await log.flush()
       },
       async reload() {
-        await catalog.reload('asked to')
+        await Promise.all([catalog.reload('asked to'), functions.reload()])
       },
     }
   } catch (error) {
@@ -185,7 +192,15 @@ function openListener(config: Config, catalog: CatalogSource, emit: Emit): Liste
 /** A view that is broken for good fails at every request; that is no reason to read the schema all the time. */
 const STALE_LOOK_INTERVAL_MS = 5_000
 
-async function openServer(config: Config, pool: Pool, catalog: CatalogSource, emit: Emit): Promise<Server> {
+interface ServerParts {
+  readonly config: Config
+  readonly pool: Pool
+  readonly catalog: CatalogSource
+  readonly functions: FunctionRules
+  readonly emit: Emit
+}
+
+async function openServer({ config, pool, catalog, functions, emit }: ServerParts): Promise<Server> {
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -196,20 +211,38 @@ async function openServer(config: Config, pool: Pool, catalog: CatalogSource, em
     lookedAt = now()
     catalog.notify('a statement named what is not there')
   }
+  const current = () => catalog.current()
+  const runner = createRunner({ database: pool, settings: createSettings(gateway), onStaleSchema: lookAtSchema })
+  const door = { catalog: current, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
   const pipeline = createPipeline({
     authenticate: createAuthenticator(config, clock),
-    read: createReader({
-      catalog: () => catalog.current(),
-      runner: createRunner({
-        database: pool,
-        settings: createSettings(gateway),
-        onStaleSchema: lookAtSchema,
-      }),
-      limits: gateway,
-      cursors: createCursorCodec(cursorKey(config)),
-      searchLanguage: gateway.searchLanguage,
+    read: createReader({ ...door, cursors: createCursorCodec(cursorKey(config)) }),
+    write: createWriter(door),
+    call: createCaller({
+      ...door,
+      qualified: gateway.rpcRequireSchemaQualified,
+      allowed: () => functions.current(),
+      signatureCheck: gateway.rpcSignatureCheck,
     }),
-    schemaDocument: schemaDocuments(() => catalog.current()),
+    query: createQuerier({
+      ...door,
+      isCallable: of => isAllowed(of, { allowed: functions.current() }),
+      explains: gateway.explainEndpoint === 'on',
+    }),
+    schemaDocument: documentOf(
+      () => [current()],
+      () => describe(current()),
+    ),
+    contractsDocument: documentOf(
+      () => [current(), functions.current()],
+      () =>
+        describeFunctions(current(), {
+          canCall: of => isAllowed(of, { allowed: functions.current() }),
+          nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
+        }),
+    ),
+    explainEndpoint: gateway.explainEndpoint,
+    isAdmin: createAdminCheck(config.adminToken),
     health: createHealth({
       version: VERSION,
       ask: () => pool.run([{ text: 'SELECT 1', parameters: [] }]).result,
@@ -221,6 +254,34 @@ async function openServer(config: Config, pool: Pool, catalog: CatalogSource, em
   return server
 }
 
+interface FunctionRules {
+  /** Null: every function may be called. */
+  readonly current: () => FunctionList | null
+  reload(): Promise<void>
+}
+
+/** A list that cannot be used is no reason to allow everything: at the start it ends the start, later the old one stays in force. */
+async function openFunctionRules({ gateway }: Config, emit: Emit): Promise<FunctionRules> {
+  const { rpcAllowlistPath, schemas } = gateway
+  const load = async () => (rpcAllowlistPath === null ? null : loadAllowList(rpcAllowlistPath, schemas[0] ?? 'public'))
+  let list = await load()
+  return {
+    current: () => list,
+    async reload() {
+      try {
+        list = await load()
+      } catch (error) {
+        if (!(error instanceof AllowListError)) throw error
+        emit({
+          kind: 'warning',
+          message: `${error.message}; the list read before stays in force`,
+          fix: 'Mend the file and send SIGHUP again.',
+        })
+      }
+    },
+  }
+}
+
 /** Gateways that share the secret of the tokens can read each other's cursors. */
 function cursorKey(config: Config): string {
   return createHmac('sha256', config.jwtSecret ?? '')
@@ -228,12 +289,14 @@ function cursorKey(config: Config): string {
     .digest('hex')
 }
 
-/** Made once for each catalogue: it is the same for everybody. */
-function schemaDocuments(current: () => Catalog): () => Buffer {
-  let made: { readonly catalog: Catalog; readonly document: Buffer } | null = null
+/** Made once for what it depends on: it is the same for everybody. */
+function documentOf(sources: () => readonly unknown[], make: () => unknown): () => Buffer {
+  let made: { readonly from: readonly unknown[]; readonly document: Buffer } | null = null
   return () => {
-    const catalog = current()
-    if (made?.catalog !== catalog) made = { catalog, document: Buffer.from(JSON.stringify(describe(catalog))) }
+    const from = sources()
+    if (made === null || from.some((source, index) => source !== made?.from[index])) {
+      made = { from, document: Buffer.from(JSON.stringify(make())) }
+    }
     return made.document
   }
 }

@@ -50,9 +50,9 @@ export const FEATURES = {
   identity: { title: 'Identity', built: true },
   http: { title: 'HTTP', built: true },
   reads: { title: 'Reads', built: true },
-  writes: { title: 'Writes', built: false },
-  explain: { title: 'Explain endpoint', built: false },
-  functions: { title: 'Stored functions', built: false },
+  writes: { title: 'Writes', built: true },
+  explain: { title: 'Explain endpoint', built: true },
+  functions: { title: 'Stored functions', built: true },
   limits: { title: 'Limits', built: false },
   cost: { title: 'Cost guard', built: false },
   cache: { title: 'Result cache', built: false },
@@ -106,8 +106,9 @@ export const PROCESS: Table<Pick<Config, 'jwtSecret' | 'devMode' | 'logLevel' | 
     default: null,
     secret: true,
     emptyCounts: true,
-    feature: 'internal',
-    description: 'When set, `/metrics` and `/health/internal` require it as `Authorization: Bearer`.',
+    feature: 'explain',
+    description:
+      'The operator’s token: where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it as `Authorization: Bearer`, and nobody while it is not set.',
   },
 }
 

@@ -12,6 +12,8 @@ import type { Socket } from 'node:net'
 export interface Connections {
   /** No other request of the same connection has come after it, so the connection may end with its answer. */
   isLast(response: ServerResponse): boolean
+  /** Calls back, once for a connection, when every request that came whole on it has its answer; at once if all have. */
+  whenAnswered(socket: Socket, callback: () => void): void
 }
 
 /** Watches every connection of `server`, which must not have any yet. */
@@ -41,8 +43,17 @@ export function watchConnections(server: Server): Connections {
   server.closeIdleConnections = () => {
     for (const socket of lastOf.keys()) endWhenFinished(socket)
   }
+  const asked = new WeakSet<Socket>()
   return {
     isLast: response => lastOf.get(response.req.socket) === response,
+    whenAnswered(socket, callback) {
+      // Every chunk that comes behind bytes which are no request is an error of its own.
+      if (asked.has(socket)) return
+      asked.add(socket)
+      const last = lastOf.get(socket) ?? null
+      if (last === null || last.writableFinished || !last.req.complete) callback()
+      else last.once('close', callback)
+    },
   }
 }
 

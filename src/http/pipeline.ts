@@ -1,17 +1,30 @@
 /** What happens to a request, in the order of specification 4.7. Limits on the bytes of a request and CORS come before, in `server.ts`. */
 import { GatewayError } from '../errors.ts'
+import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Health } from '../ops/health.ts'
-import { parsePath, ROUTE_PATTERN } from '../rest/path.ts'
+import { methodNotAllowed } from '../rest/method.ts'
+import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
+import type { Querier } from '../rest/query/query.ts'
 import type { Reader } from '../rest/read.ts'
+import type { Caller } from '../rest/rpc/call.ts'
+import type { Writer } from '../rest/write.ts'
+import { unreachable } from '../unreachable.ts'
 import type { Answer, Incoming } from './types.ts'
 
 export interface PipelineParts {
   /** 3. Who calls. Synchronous for a token that was verified before. */
   readonly authenticate: (headers: Incoming['headers']) => Identity | Promise<Identity>
-  /** 4 to 9 for reads: check, transaction with the caller's settings, release. */
+  /** 4 to 9: check, transaction with the caller's settings, release. */
   readonly read: Reader
+  readonly write: Writer
+  readonly call: Caller
+  readonly query: Querier
   readonly schemaDocument: () => Buffer
+  readonly contractsDocument: () => Buffer
+  readonly explainEndpoint: 'on' | 'admin' | 'off'
+  /** Whether the request carries the admin token. */
+  readonly isAdmin: (headers: Incoming['headers']) => boolean
   readonly health: Health
 }
 
@@ -23,9 +36,42 @@ export interface Progress {
 
 export type Pipeline = (incoming: Incoming, progress: Progress) => Promise<Answer>
 
-const READING = 'GET, HEAD'
+const READING = ['GET', 'HEAD']
 
 export function createPipeline(parts: PipelineParts): Pipeline {
+  function answer(incoming: Incoming, route: Route, identity: Identity): Answer | Promise<Answer> {
+    switch (route.kind) {
+      case 'schema':
+        assertReading(incoming)
+        return document(parts.schemaDocument())
+      case 'contracts':
+        assertReading(incoming)
+        return document(parts.contractsDocument())
+      case 'query':
+        return parts.query(incoming, identity)
+      case 'rpc':
+        return parts.call(incoming, route, identity)
+      case 'list':
+      case 'one':
+        return isWrite(incoming.method)
+          ? parts.write(incoming, incoming.method, route, identity)
+          : read(incoming, route, identity)
+      case 'explain':
+        assertExplainable(incoming, parts)
+        return read(incoming, route, identity)
+      case 'aggregate':
+      case 'children':
+        return read(incoming, route, identity)
+      default:
+        return unreachable(route)
+    }
+  }
+
+  function read(incoming: Incoming, route: Parameters<Reader>[1], identity: Identity): Promise<Answer> {
+    assertReading(incoming, METHODS[route.kind])
+    return parts.read(incoming, route, identity)
+  }
+
   return async (incoming, progress) => {
     if (incoming.path === '/health') {
       progress.route = '/health'
@@ -33,28 +79,49 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       return parts.health.answer()
     }
     if (!incoming.path.startsWith('/api/')) throw noRoute(incoming)
-    const identity = await parts.authenticate(incoming.headers)
+    // The admin token is no caller's: who explains with it explains as nobody.
+    const asAdmin = parts.explainEndpoint === 'admin' && isExplain(incoming.path) && parts.isAdmin(incoming.headers)
+    const identity = asAdmin ? ANONYMOUS : await parts.authenticate(incoming.headers)
     progress.tenantId = identity.tenantId
     const route = parsePath(incoming.path)
-    if (route === null) throw noRoute(incoming)
+    if (route === null || (asAdmin && route.kind !== 'explain')) throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
-    assertReading(incoming)
-    if (route.kind === 'schema') {
-      return {
-        status: 200,
-        headers: { 'Content-Type': 'application/json; charset=utf-8' },
-        body: parts.schemaDocument(),
-      }
-    }
-    return parts.read(incoming, route, identity)
+    return answer(incoming, route, identity)
   }
 }
 
-function assertReading({ method, path }: Incoming): void {
-  if (method === 'GET' || method === 'HEAD') return
-  throw new GatewayError('METHOD_NOT_ALLOWED', `${method} is not possible on ${path.slice(0, 200)}; use ${READING}`, {
-    headers: { Allow: READING },
+function isExplain(path: string): boolean {
+  return path.endsWith('/_explain')
+}
+
+/** What each kind of resource takes, for `Allow`. */
+const METHODS: Readonly<Record<Parameters<Reader>[1]['kind'], readonly string[]>> = {
+  list: [...READING, 'POST', 'PATCH', 'DELETE'],
+  one: [...READING, 'PATCH', 'DELETE'],
+  children: READING,
+  aggregate: READING,
+  explain: READING,
+}
+
+function isWrite(method: string): method is 'POST' | 'PATCH' | 'DELETE' {
+  return method === 'POST' || method === 'PATCH' || method === 'DELETE'
+}
+
+function assertReading(incoming: Incoming, allowed: readonly string[] = READING): void {
+  if (!READING.includes(incoming.method)) throw methodNotAllowed(incoming, allowed)
+}
+
+/** Decisions 13: off is as if it were not there, and `admin` answers 401 without the token. */
+function assertExplainable(incoming: Incoming, { explainEndpoint, isAdmin }: PipelineParts): void {
+  if (explainEndpoint === 'off') throw noRoute(incoming)
+  if (explainEndpoint === 'on' || isAdmin(incoming.headers)) return
+  throw new GatewayError('UNAUTHORIZED', '_explain needs the admin token: Authorization: Bearer <admin_token>', {
+    headers: { 'WWW-Authenticate': 'Bearer' },
   })
+}
+
+function document(body: Buffer): Answer {
+  return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body }
 }
 
 function noRoute({ method, path }: Incoming): GatewayError {

@@ -21,6 +21,9 @@ const HEADER_BYTES_MAX = 64 * 1024
 /** The whole request, headers and body, must have come by then. */
 const REQUEST_MS_MAX = 30_000
 
+/** How often Node looks for requests whose time is over. */
+const REQUEST_CHECK_MS = 2_000
+
 export interface ServerOptions {
   readonly host: string
   readonly port: number
@@ -48,19 +51,30 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const nextRequestId = createRequestIds()
   let draining = false
 
-  const app = fastify({
+  const app: FastifyInstance = fastify({
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_MS_MAX,
-    http: { maxHeaderSize: HEADER_BYTES_MAX },
+    http: {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      // Node takes the larger of the two for the whole request, and this one is 60 s by default.
+      headersTimeout: REQUEST_MS_MAX,
+      connectionsCheckingInterval: REQUEST_CHECK_MS,
+    },
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     // Ours below: requests that meet a closing server get the envelope too.
     return503OnClosing: false,
     // No route has a JSON schema; what would compile them takes most of Fastify's time to start.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     frameworkErrors: (error, request, reply) => void fail(error, request, reply as FastifyReply),
-    clientErrorHandler: (error, socket) => refuseUnparsable(error, socket as Socket, nextRequestId(undefined)),
+    // Behind the answers to what came before: a change that was made must not look refused.
+    clientErrorHandler: (error, socket) =>
+      connections.whenAnswered(socket as Socket, () =>
+        refuseUnparsable(error, socket as Socket, nextRequestId(undefined)),
+      ),
   })
   const connections = watchConnections(app.server)
+  // What else a client may expect is not refused with an answer that is none of ours (RFC 9110, 10.1.1: "MAY").
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   const hasCors = options.corsAllowedOrigins.length > 0
@@ -188,6 +202,8 @@ function noSchemas(): never {
   throw new Error('no route of this server has a schema')
 }
 
+const NO_BODY = Buffer.alloc(0)
+
 function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string): Incoming {
   const url = request.raw.url ?? '/'
   const mark = url.indexOf('?')
@@ -196,6 +212,7 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
     path: mark < 0 ? url : url.slice(0, mark),
     query: mark < 0 ? '' : url.slice(mark + 1),
     headers: request.headers,
+    body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
     requestId,
     onAbort(listener) {
       onceGone(reply.raw, listener)

@@ -8,6 +8,8 @@ export interface Incoming {
   /** Query as sent, without `?`; empty when there is none. */
   readonly query: string
   readonly headers: IncomingHttpHeaders
+  /** Empty when there is none. */
+  readonly body: Buffer
   readonly requestId: string
   /** Calls back once if the client goes away before the answer is complete. */
   onAbort(listener: () => void): void

@@ -2,29 +2,31 @@
 import type { ParameterUse } from '../access/check.ts'
 import { baseOf } from '../access/types.ts'
 import { GatewayError } from '../errors.ts'
-import type { BoundStatement, Statement } from '../run/statement.ts'
+import type { BoundStatement, Statement, StatementValue } from '../run/statement.ts'
 import { shorten } from '../shorten.ts'
 import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './list-values.ts'
 
-export function bindValues(statement: Statement, values: readonly string[]): BoundStatement {
+export function bindValues(statement: Statement, values: readonly StatementValue[]): BoundStatement {
   return {
     statement,
-    values: statement.parameters.map(({ n, use }) => {
-      const value = values[n - 1]
-      if (value === undefined) throw new Error(`the request has no value for $${n}`)
-      return toText(value, use)
+    values: statement.parameters.map(parameter => {
+      if ('literal' in parameter) return parameter.literal
+      const value = values[Number(parameter.key) - 1]
+      if (value === undefined) throw new Error(`the request has no value for ${parameter.key}`)
+      return toText(value, parameter.use)
     }),
   }
 }
 
-function toText(value: string, use: ParameterUse): string {
-  if (use.type === null || use.list) return value
+function toText(value: StatementValue, use: ParameterUse): StatementValue {
+  // Bytes are JSON: PostgreSQL takes that apart itself.
+  if (typeof value !== 'string' || use.type === null || use.list) return value
   switch (baseOf(use.type).kind) {
     case 'array':
       return toArrayOperand(value, message => {
         throw new GatewayError(
           'PARSE_ERROR',
-          `the value "${shorten(value)}" for column "${use.column ?? ''}" ${message}`,
+          `the value "${shorten(value)}" for ${use.subject ?? 'a parameter'} ${message}`,
         )
       })
     case 'range':

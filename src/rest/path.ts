@@ -4,20 +4,40 @@ import { decodePercent } from './query-string.ts'
 
 export type Route =
   | { readonly kind: 'schema' }
+  | { readonly kind: 'query' }
+  | { readonly kind: 'contracts' }
+  | { readonly kind: 'rpc'; readonly function: string }
   | { readonly kind: 'list'; readonly table: string }
+  | { readonly kind: 'aggregate'; readonly table: string }
+  | { readonly kind: 'explain'; readonly table: string }
   | { readonly kind: 'one'; readonly table: string; readonly id: string }
   | { readonly kind: 'children'; readonly table: string; readonly id: string; readonly child: string }
 
 /** The route with its variable parts named: for logs and metrics, which must not grow with the data. */
 export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
   schema: '/api/_schema',
+  query: '/api/_query',
+  contracts: '/api/_rpc/contracts',
+  rpc: '/api/rpc/{function}',
   list: '/api/{table}',
+  aggregate: '/api/{table}/aggregate',
+  explain: '/api/{table}/_explain',
   one: '/api/{table}/{id}',
   children: '/api/{table}/{id}/{child}',
 }
 
 /** Names directly below `/api/` that are no tables: a table called so would be out of reach. */
-const FIXED: ReadonlyMap<string, Route> = new Map([['_schema', { kind: 'schema' }]])
+const FIXED: ReadonlyMap<string, Route> = new Map([
+  ['_schema', { kind: 'schema' }],
+  ['_query', { kind: 'query' }],
+])
+
+/** Names below a table that are no ids: a row with such a key is read by a filter on it. */
+const BELOW_TABLES: ReadonlyMap<string, 'aggregate' | 'explain'> = new Map([
+  ['aggregate', 'aggregate'],
+  ['_aggregate', 'aggregate'],
+  ['_explain', 'explain'],
+])
 
 /** `path` is percent-encoded, as sent. Null when no route of the API has this form. */
 export function parsePath(path: string): Route | null {
@@ -28,8 +48,11 @@ export function parsePath(path: string): Route | null {
   const [table, id, child] = segments.slice(2).map(segment => decodePercent(segment, 'path'))
   if (table === undefined) return null
   if (id === undefined) return FIXED.get(table) ?? { kind: 'list', table }
-  if (child === undefined) return { kind: 'one', table, id }
-  return { kind: 'children', table, id, child }
+  if (child !== undefined) return { kind: 'children', table, id, child }
+  if (table === 'rpc') return { kind: 'rpc', function: id }
+  if (table === '_rpc' && id === 'contracts') return { kind: 'contracts' }
+  const below = BELOW_TABLES.get(id)
+  return below === undefined ? { kind: 'one', table, id } : { kind: below, table }
 }
 
 /**

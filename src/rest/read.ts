@@ -1,46 +1,43 @@
-/** Answers the reads of the API: list, one row, children (specification 4.1; decisions 3, 4). */
-import { LRUCache } from 'lru-cache'
-import { type CheckContext, type CheckedQuery, checkRead, unknownTable } from '../access/check.ts'
+/** Answers the reads of the API: list, one row, children, aggregates, explain (specification 4.1; decisions 3, 4). */
+import { type CheckContext, type CheckedQuery, checkRead } from '../access/check.ts'
 import type { Catalog, Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../http/types.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Expression, Get, Parameter } from '../language/ast.ts'
 import type { Runner } from '../run/run.ts'
-import { type BoundStatement, printRead, type Statement } from '../run/statement.ts'
-import { shorten } from '../shorten.ts'
+import { type BoundStatement, explained, printRead, type Statement } from '../run/statement.ts'
+import { buildAggregate, parseAggregateRequest } from './aggregate.ts'
 import { bindValues } from './bind.ts'
 import type { CursorCodec } from './cursor.ts'
-import { parseId, type Route } from './path.ts'
+import type { Route } from './path.ts'
+import { createPlans, type Plan } from './plans.ts'
+import { preferencesOf } from './prefer.ts'
 import { parseQueryString } from './query-string.ts'
 import { findRelation } from './relation.ts'
 import { type ListRequest, parseListRequest, parseOneRequest, type ReadLimits, refuseMisspelt } from './request.ts'
-import { respondList, respondRow, respondStream } from './respond.ts'
+import { idParameters, notFound, tableNamed } from './resource.ts'
+import { respondExplained, respondGroups, respondList, respondRow, respondStream } from './respond.ts'
 import { Shape } from './shape.ts'
 import { buildList, buildOne, buildParent, childCondition, type ListTree, unknownChild } from './tree.ts'
 
 export interface ReaderParts {
   readonly catalog: () => Catalog
-  readonly runner: Runner
+  readonly runner: Pick<Runner, 'read' | 'stream'>
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
   readonly searchLanguage: string
 }
 
-export type ReadRoute = Extract<Route, { readonly kind: 'list' | 'one' | 'children' }>
+export type ReadRoute = Extract<Route, { readonly kind: 'list' | 'one' | 'children' | 'aggregate' | 'explain' }>
 
 export type Reader = (incoming: Incoming, route: ReadRoute, identity: Identity) => Promise<Answer>
 
-/** Statements kept by the shape of their request. Shapes are made by callers, so there is an end to them. */
-const PLANS_MAX = 2_000
+interface OnePlan extends Plan {
+  readonly row: Statement
+}
 
-/** All keys and statements together: the statement of a short request that embeds a lot may be a thousand times as long. */
-const PLAN_CHARACTERS_MAX = 32 * 1024 * 1024
-
-/** A plan larger than this is not kept: one caller's giant shapes would push out everybody's ordinary ones. */
-const ONE_PLAN_CHARACTERS_MAX = 128 * 1024
-
-interface ListPlan {
+interface ListPlan extends Plan {
   readonly rows: Statement
   readonly total: Statement | null
   /** Says whether the parent of a child list is there. */
@@ -50,26 +47,8 @@ interface ListPlan {
 
 export function createReader(parts: ReaderParts): Reader {
   const { runner, limits, cursors } = parts
-  // Statements belong to the catalogue they were checked against: a new one begins with none.
-  const plansOf = new WeakMap<Catalog, LRUCache<string, ListPlan | Statement>>()
-
-  function planned<T extends ListPlan | Statement>(catalog: Catalog, key: string, make: () => T): T {
-    let plans = plansOf.get(catalog)
-    if (plans === undefined) {
-      plans = new LRUCache({
-        max: PLANS_MAX,
-        maxSize: PLAN_CHARACTERS_MAX,
-        maxEntrySize: ONE_PLAN_CHARACTERS_MAX,
-        sizeCalculation: sizeOf,
-      })
-      plansOf.set(catalog, plans)
-    }
-    const known = plans.get(key) as T | undefined
-    if (known !== undefined) return known
-    const plan = make()
-    plans.set(key, plan)
-    return plan
-  }
+  const onePlans = createPlans<OnePlan>()
+  const listPlans = createPlans<ListPlan>()
 
   const check = (query: Get, catalog: Catalog): CheckedQuery => {
     const context: CheckContext = { catalog, searchLanguage: parts.searchLanguage }
@@ -89,10 +68,11 @@ export function createReader(parts: ReaderParts): Reader {
     const shape = new Shape(`one ${table.resource}`)
     const parameters = idParameters(table, id, shape)
     const request = parseOneRequest(parseQueryString(incoming.query), shape, limits)
-    const statement = planned(catalog, shape.key, () =>
-      printRead(check(buildOne(request, table, parameters, catalog, limits), catalog), 'without keys'),
-    )
-    const [rows] = await run(incoming, identity, [bindValues(statement, shape.values)])
+    const plan = onePlans.of(catalog, shape.key, () => {
+      const row = printRead(check(buildOne(request, table, parameters, catalog, limits), catalog), 'without keys')
+      return { row, statements: [row] }
+    })
+    const [rows] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
     const row = rows?.[0]?.[0]
     if (row === undefined || row === null) throw notFound(table, id)
     return respondRow(row)
@@ -127,38 +107,40 @@ export function createReader(parts: ReaderParts): Reader {
     readonly within: () => Expression
   }
 
+  interface Planned {
+    readonly request: ListRequest
+    readonly plan: ListPlan
+    readonly shape: Shape
+  }
+
+  function planList(incoming: Incoming, catalog: Catalog, table: Table, shape: Shape, parent: Parent | null): Planned {
+    const parameters = parseQueryString(incoming.query)
+    const request = parseListRequest(parameters, shape, limits, cursors, preferencesOf(incoming.headers))
+    const plan = listPlans.of(catalog, shape.key, (): ListPlan => {
+      refuseMisspelt(parameters, table)
+      const tree = buildList(request, table, catalog, limits, parent === null ? null : parent.within())
+      const keys = tree.paging === 'keys' && !request.stream ? 'with keys' : 'without keys'
+      const print = (query: Get) => printRead(check(query, catalog), 'without keys')
+      const rows = printRead(check(tree.rows, catalog), keys)
+      const total = tree.total === null ? null : print(tree.total)
+      const above = parent === null ? null : print(buildParent(parent.table, parent.id))
+      const statements = [rows, total, above].filter(statement => statement !== null)
+      return { rows, total, parent: above, paging: tree.paging, statements }
+    })
+    const { cursor } = request
+    if (cursor !== null) cursors.verify(scopeOf(table, request, plan), cursor.digest, cursor.values)
+    return { request, plan, shape }
+  }
+
   async function answerList(
     incoming: Incoming,
     identity: Identity,
     catalog: Catalog,
     table: Table,
-    shape: Shape,
+    start: Shape,
     parent: Parent | null,
   ): Promise<Answer> {
-    const prefer = incoming.headers.prefer
-    const parameters = parseQueryString(incoming.query)
-    const request = parseListRequest(
-      parameters,
-      shape,
-      limits,
-      cursors,
-      Array.isArray(prefer) ? prefer.join(',') : prefer,
-    )
-    const plan = planned(catalog, shape.key, (): ListPlan => {
-      refuseMisspelt(parameters, table)
-      const tree = buildList(request, table, catalog, limits, parent === null ? null : parent.within())
-      const keys = tree.paging === 'keys' && !request.stream ? 'with keys' : 'without keys'
-      return {
-        rows: printRead(check(tree.rows, catalog), keys),
-        total: tree.total === null ? null : printRead(check(tree.total, catalog), 'without keys'),
-        parent:
-          parent === null ? null : printRead(check(buildParent(parent.table, parent.id), catalog), 'without keys'),
-        paging: tree.paging,
-      }
-    })
-    const scope = `${table.resource}\n${request.distinct?.column ?? ''}\n${plan.paging}\n${request.sortText}`
-    const { cursor } = request
-    if (cursor !== null) cursors.verify(scope, cursor.digest, cursor.values)
+    const { request, plan, shape } = planList(incoming, catalog, table, start, parent)
     const bind = (statement: Statement) => bindValues(statement, shape.values)
     const rows = bind(plan.rows)
     const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
@@ -181,12 +163,39 @@ export function createReader(parts: ReaderParts): Reader {
       total: total?.[0]?.[0] ?? null,
       nextCursor(last) {
         const keys = last.slice(1).map(key => key?.toString() ?? null)
-        const cursor = cursors.encode(scope, plan.paging === 'offset' ? [String(offset + request.limit)] : keys)
+        const next = plan.paging === 'offset' ? [String(offset + request.limit)] : keys
+        const cursor = cursors.encode(scopeOf(table, request, plan), next)
         // Without one the client would take this page for the last; who pages by offset needs none.
         if (cursor === null && request.offset === null) throw uncursorable()
         return cursor
       },
     })
+  }
+
+  async function aggregate(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
+    const catalog = parts.catalog()
+    const table = tableNamed(catalog, tableName)
+    const shape = new Shape(`aggregate ${table.resource}`)
+    const request = parseAggregateRequest(parseQueryString(incoming.query), shape, limits)
+    const plan = onePlans.of(catalog, shape.key, () => {
+      const row = printRead(check(buildAggregate(request, table), catalog), 'without keys')
+      return { row, statements: [row] }
+    })
+    const [rows = []] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
+    const only = rows[0]?.[0]
+    return request.groups === null && only !== undefined && only !== null ? respondRow(only) : respondGroups(rows)
+  }
+
+  /** The plan of the list with these parameters, run in a transaction that can only read. */
+  async function explain(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
+    const catalog = parts.catalog()
+    const table = tableNamed(catalog, tableName)
+    const { plan, shape } = planList(incoming, catalog, table, new Shape(`list ${table.resource}`), null)
+    const asked = bindValues(plan.rows, shape.values)
+    const [rows] = await run(incoming, identity, [{ ...asked, statement: explained(asked.statement, 'analyze') }])
+    const found = rows?.[0]?.[0]
+    if (found === undefined || found === null) throw new Error('EXPLAIN answers one row')
+    return respondExplained(asked, found)
   }
 
   return (incoming, route, identity) => {
@@ -197,35 +206,23 @@ export function createReader(parts: ReaderParts): Reader {
         return list(incoming, route.table, identity)
       case 'children':
         return children(incoming, route, identity)
+      case 'aggregate':
+        return aggregate(incoming, route.table, identity)
+      case 'explain':
+        return explain(incoming, route.table, identity)
     }
   }
 }
 
-function sizeOf(plan: ListPlan | Statement, key: string): number {
-  const statements = 'text' in plan ? [plan] : [plan.rows, plan.total, plan.parent]
-  return statements.reduce((sum, statement) => sum + (statement?.text.length ?? 0), key.length)
+/** What a cursor belongs to. */
+function scopeOf(table: Table, { distinct, sortText }: ListRequest, { paging }: ListPlan): string {
+  return `${table.resource}\n${distinct?.column ?? ''}\n${paging}\n${sortText}`
 }
 
 /** Where the page begins, as far as that is known as a number. */
 function startOf(request: ListRequest, paging: ListTree['paging']): number {
   if (paging === 'offset' && request.cursor !== null) return Number(request.cursor.values[0] ?? 0)
   return request.offset?.value ?? 0
-}
-
-function tableNamed(catalog: Catalog, name: string): Table {
-  const table = catalog.tables.get(name)
-  if (table === undefined) throw unknownTable(catalog, name)
-  return table
-}
-
-function idParameters(table: Table, id: string, shape: Shape): readonly Parameter[] {
-  if (table.primaryKey.length === 0) {
-    throw new GatewayError(
-      'NOT_FOUND',
-      `"${table.resource}" has no primary key, so its rows have no address; use filters on /api/${table.resource}`,
-    )
-  }
-  return parseId(id, table.primaryKey).map(value => shape.value(value))
 }
 
 /** `child`, or `child!hint`; a name that has an exclamation mark itself is taken whole. */
@@ -243,8 +240,4 @@ function uncursorable(): GatewayError {
     'PARSE_ERROR',
     'the sort values of the last row are too long for a cursor; sort by a shorter column, or page by offset, beginning with offset=0',
   )
-}
-
-function notFound(table: Table, id: string): GatewayError {
-  return new GatewayError('NOT_FOUND', `"${table.resource}" has no row ${shorten(id)} that you may see`)
 }

@@ -1,8 +1,7 @@
-/** Which relation of a table a request means, and the condition that joins its rows (decisions 2, 3). */
+/** Which relation of a table a request means (decisions 2, 3). */
+import { relatedTable } from '../access/relations.ts'
 import type { Catalog, Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Expression } from '../language/ast.ts'
-import { and, column, compare, exists, get } from '../language/build.ts'
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 
@@ -92,49 +91,5 @@ function hintFor(relation: Relation, others: readonly Relation[]): string {
 }
 
 export function otherTable(catalog: Catalog, relation: Relation): Table {
-  return resource(catalog, relation.table)
-}
-
-/** Relations only name tables of their own catalogue; anything else is a defect of introspection. */
-function resource(catalog: Catalog, name: string): Table {
-  const table = catalog.tables.get(name)
-  if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalogue`)
-  return table
-}
-
-/**
- * `child` belongs to `parent`: its key equals the parent's, or a row of the junction joins the two (as `exists`, so that a pair that is joined
- * twice is still one row, and the junction's own row security applies).
- */
-export function childJoin(
-  relation: Relation,
-  parent: string,
-  child: string,
-  catalog: Catalog,
-  junctionAlias: string,
-): Expression {
-  const { junction } = relation
-  if (junction === null) return pairs(child, relation.targetColumns, parent, relation.columns)
-  const via = resource(catalog, junction.table)
-  return exists(
-    get({
-      table: { schema: via.schema, name: via.name },
-      alias: junctionAlias,
-      where: and(
-        pairs(junctionAlias, junction.from, parent, relation.columns),
-        pairs(junctionAlias, junction.to, child, relation.targetColumns),
-      ),
-    }),
-  )
-}
-
-function pairs(
-  left: string,
-  leftColumns: readonly string[],
-  right: string,
-  rightColumns: readonly string[],
-): Expression {
-  return and(
-    ...leftColumns.map((name, index) => compare('=', column(left, name), column(right, rightColumns[index] ?? name))),
-  )
+  return relatedTable(catalog, relation.table)
 }

@@ -14,6 +14,7 @@ import { type Expansion, parseExpand } from './expand.ts'
 import { type FilterLimits, GROUP_PARAMETERS, parseFilters } from './filters.ts'
 import { parseNameList } from './names.ts'
 import { effectiveLimit, isPlannedLimit, parseBoolean, parseCount } from './page.ts'
+import type { Preferences } from './prefer.ts'
 import type { QueryParameter } from './query-string.ts'
 import { parseSelect } from './select.ts'
 import type { Shape } from './shape.ts'
@@ -34,7 +35,7 @@ export interface OneRequest {
 /** `GET /api/{table}` and `GET /api/{table}/{id}/{child}`. */
 export interface ListRequest extends OneRequest {
   readonly filter: Expression | null
-  readonly search: { readonly words: Parameter; readonly columns: readonly string[] | null } | null
+  readonly search: Search | null
   readonly sort: readonly Order[]
   /** What the sort was, word for word: a cursor belongs to it. */
   readonly sortText: string
@@ -48,6 +49,12 @@ export interface ListRequest extends OneRequest {
   readonly stream: boolean
   /** `Prefer: count=exact`. */
   readonly total: boolean
+}
+
+export interface Search {
+  readonly words: Parameter
+  /** Null: every text column. */
+  readonly columns: readonly string[] | null
 }
 
 export interface ReceivedCursor {
@@ -93,7 +100,7 @@ export function parseListRequest(
   shape: Shape,
   limits: ReadLimits,
   codec: CursorCodec,
-  prefer: string | undefined,
+  preferences: Preferences,
 ): ListRequest {
   const { named, others } = sortOut<ListParameter>(parameters, LIST_PARAMETERS)
   const filter = parseFilters(others, shape, limits)
@@ -109,7 +116,7 @@ export function parseListRequest(
     cursor: parseCursor(named.get('cursor'), shape, codec),
     ...parsePage(named, shape, limits, stream),
     stream,
-    total: !stream && prefersTotal(prefer),
+    total: !stream && preferences.total,
   }
   // A page's statement answers sort keys besides the rows, a stream's does not; the total is a statement more.
   shape.add(stream ? 'stream' : request.total ? 'total' : 'page')
@@ -132,7 +139,7 @@ export function refuseMisspelt(parameters: readonly QueryParameter[], table: Tab
 }
 
 /** Parameters that are ours, each at most once, and the rest: filters. */
-function sortOut<T extends string>(
+export function sortOut<T extends string>(
   parameters: readonly QueryParameter[],
   known: readonly T[],
 ): { readonly named: ReadonlyMap<T, string>; readonly others: readonly QueryParameter[] } {
@@ -148,7 +155,10 @@ function sortOut<T extends string>(
   return { named, others }
 }
 
-function parseSearch(named: ReadonlyMap<ListParameter, string>, shape: Shape): ListRequest['search'] {
+export function parseSearch(
+  named: Pick<ReadonlyMap<'search' | 'search_columns', string>, 'get'>,
+  shape: Shape,
+): Search | null {
   const words = named.get('search')
   const columns = named.get('search_columns')
   if (words === undefined) {
@@ -199,11 +209,6 @@ function parsePage(
   if (offset === undefined) return { limit, fetch, offset: null }
   shape.add('offset')
   return { limit, fetch, offset: { value: offset, parameter: shape.value(String(offset)) } }
-}
-
-/** RFC 7240: a comma-separated list of preferences; those not known are ignored. */
-function prefersTotal(prefer = ''): boolean {
-  return prefer.split(',').some(item => /^count\s*=\s*"?exact"?$/i.test(item.trim()))
 }
 
 function refuseCombinations(request: ListRequest): void {

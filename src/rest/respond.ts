@@ -1,9 +1,12 @@
 /** Makes answers of rows. PostgreSQL wrote their JSON; here it is only put together, byte by byte, never parsed (design 4). */
 
+import type { Table } from '../catalog/model.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../http/types.ts'
 import type { Row } from '../run/run.ts'
+import type { BoundStatement } from '../run/statement.ts'
+import { parsePath, printId } from './path.ts'
 
 const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'X-Cache': 'MISS' }
 const NDJSON_HEADERS = { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'X-Cache': 'MISS' }
@@ -13,6 +16,7 @@ const ROW_END = Buffer.from('}')
 const LIST_START = Buffer.from('{"data":[')
 const COMMA = 0x2c
 const NEWLINE = 0x0a
+const SPACE = 0x20
 
 export function respondRow(row: Buffer): Answer {
   return { status: 200, headers: JSON_HEADERS, body: Buffer.concat([ROW_START, row, ROW_END]) }
@@ -53,6 +57,79 @@ function joinRows(rows: readonly Row[], count: number, end: string): Buffer {
   body.write(end, at, 'latin1')
   return body
 }
+
+/** `{"data":[…],"count":n}`: the rows of a query. */
+export function respondFound(rows: readonly Row[]): Answer {
+  return { status: 200, headers: JSON_HEADERS, body: joinRows(rows, rows.length, `],"count":${rows.length}}`) }
+}
+
+/** `{"data":[…]}`: the rows of an aggregate's groups. */
+export function respondGroups(rows: readonly Row[]): Answer {
+  return { status: 200, headers: JSON_HEADERS, body: joinRows(rows, rows.length, ']}') }
+}
+
+/** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it (decisions 4). */
+export function respondExplained({ statement, values }: BoundStatement, plan: Buffer): Answer {
+  const asked = JSON.stringify({ query: statement.text, parameters: values.map(value => value?.toString() ?? null) })
+  const body = Buffer.concat([Buffer.from(`${asked.slice(0, -1)},"plan":`), plan, ROW_END])
+  return { status: 200, headers: JSON_HEADERS, body }
+}
+
+// ---- writes ------------------------------------------------------------------------------------------------
+
+const WRITE_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
+
+/** RFC 7240, 3: tells that the answer has no body because that was asked for. */
+const MINIMAL_HEADERS = { 'Preference-Applied': 'return=minimal' }
+
+export interface CreatedOutcome {
+  readonly table: Table
+  /** Of one row or none: the row unless `minimal`; whether it was created, if an upsert; the values of its key, if known. */
+  readonly rows: readonly Row[]
+  readonly minimal: boolean
+  readonly upsert: boolean
+}
+
+/** 201 for a row that was created, 200 for one that was there; null for one that was left alone (decisions 4, 13). */
+export function respondCreated({ table, rows, minimal, upsert }: CreatedOutcome): Answer {
+  const [row] = rows
+  if (row === undefined && !minimal) return { status: 200, headers: WRITE_HEADERS, body: Buffer.from('{"data":null}') }
+  const beside = minimal ? (row ?? []) : (row ?? []).slice(1)
+  const created = !upsert || beside[0]?.toString() === 't'
+  const key = upsert ? beside.slice(1) : beside
+  const location = created && key.length > 0 ? locationOf(table, key) : null
+  const address = location === null ? {} : { Location: location }
+  const status = created ? 201 : 200
+  if (minimal) return { status, headers: { ...MINIMAL_HEADERS, ...address }, body: null }
+  const json = row?.[0] ?? NULL
+  return { status, headers: { ...WRITE_HEADERS, ...address }, body: Buffer.concat([ROW_START, json, ROW_END]) }
+}
+
+const NULL = Buffer.from('null')
+
+/** Null where nobody could follow it: the path is that of another route, or has a segment that URLs drop. */
+function locationOf(table: Table, key: Row): string | null {
+  const path = `/api/${encodeURIComponent(table.resource)}/${printId(key.map(value => value?.toString() ?? ''))}`
+  return parsePath(path)?.kind === 'one' && !DOTS.test(path) ? path : null
+}
+
+/** Removed by whoever resolves the path, also percent-encoded (RFC 3986, 5.2.4). */
+const DOTS = /\/\.\.?(?:\/|$)/
+
+export function respondMinimal(status: 200 | 201 | 204, returned: string | null = 'minimal'): Answer {
+  return { status, headers: returned === 'minimal' ? MINIMAL_HEADERS : {}, body: null }
+}
+
+export function respondChanged(row: Buffer): Answer {
+  return { ...respondRow(row), headers: WRITE_HEADERS }
+}
+
+/** `{"data":[…],"count":n}`. `count`: of the rows written, which need not be answered. */
+export function respondRows(status: 200 | 201, rows: readonly Row[], count: number = rows.length): Answer {
+  return { status, headers: WRITE_HEADERS, body: joinRows(rows, rows.length, `],"count":${count}}`) }
+}
+
+// ---- streams -----------------------------------------------------------------------------------------------
 
 /**
  * NDJSON, a line a row. The first batch is awaited before the status is sent, so an error up to there is an ordinary error answer; a later one
@@ -96,9 +173,18 @@ function joinLines(rows: readonly Row[]): Buffer {
   for (const row of rows) size += row[0]?.length ?? 0
   const chunk = Buffer.allocUnsafe(size)
   let at = 0
-  for (const row of rows) {
-    at += row[0]?.copy(chunk, at) ?? 0
+  for (const [row] of rows) {
+    if (row !== null && row !== undefined) {
+      row.copy(chunk, at)
+      joinUp(row, chunk, at)
+      at += row.length
+    }
     chunk[at++] = NEWLINE
   }
   return chunk
+}
+
+/** A column of type `json` keeps its line breaks, which in JSON can only be white space. */
+function joinUp(row: Buffer, chunk: Buffer, start: number): void {
+  for (let at = row.indexOf(NEWLINE); at >= 0; at = row.indexOf(NEWLINE, at + 1)) chunk[start + at] = SPACE
 }

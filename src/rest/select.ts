@@ -10,11 +10,14 @@ import type { Shape } from './shape.ts'
 /** PostgreSQL cuts longer names silently (manual, 4.1.1), and two cut names could become one. */
 const ALIAS_BYTES_MAX = 63
 
-/** item = "*" | [ alias ":" ] column { ( "->" | "->>" ) key }; no fields at all for no text: every column. */
-export function parseSelect(text: string | undefined, shape: Shape): readonly Field[] {
+/**
+ * item = "*" | [ alias ":" ] column { ( "->" | "->>" ) key }; no fields at all for no text: every column. `parameter` is where it was written, for
+ * errors.
+ */
+export function parseSelect(text: string | undefined, shape: Shape, parameter = 'select'): readonly Field[] {
   shape.add('select')
   if (text === undefined) return []
-  const reader = new NameReader(text, 'select')
+  const reader = new NameReader(text, parameter)
   const fields: Field[] = []
   const seen = new Set<string>()
   do {

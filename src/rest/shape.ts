@@ -7,10 +7,11 @@
  */
 import type { Parameter } from '../language/ast.ts'
 import { NOWHERE } from '../language/ast.ts'
+import type { StatementValue } from '../run/statement.ts'
 
 export class Shape {
   #key: string
-  readonly #values: string[] = []
+  readonly #values: StatementValue[] = []
 
   constructor(start: string) {
     this.#key = start
@@ -22,7 +23,7 @@ export class Shape {
   }
 
   /** Adds a value and returns its place in the tree. Parsers that add structure for it do so themselves. */
-  value(value: string): Parameter {
+  value(value: StatementValue): Parameter {
     this.#values.push(value)
     return { kind: 'position', n: this.#values.length, span: NOWHERE }
   }
@@ -32,7 +33,7 @@ export class Shape {
   }
 
   /** Element n − 1 belongs to `$n`. */
-  get values(): readonly string[] {
+  get values(): readonly StatementValue[] {
     return this.#values
   }
 }

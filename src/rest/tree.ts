@@ -1,5 +1,6 @@
 /** Builds the tree of a read request: the same tree a query-language text would become. */
 import { readableColumns } from '../access/columns.ts'
+import { childJoin } from '../access/relations.ts'
 import { isSearchable } from '../access/types.ts'
 import type { Catalog, Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -22,11 +23,10 @@ import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'
-import { childJoin } from './relation.ts'
-import type { ListRequest, OneRequest, ReadLimits } from './request.ts'
+import type { ListRequest, OneRequest, ReadLimits, Search } from './request.ts'
 
 /** The alias of the table itself; nests are t1, t2, … and junctions j1, j2, …, so none can meet. */
-const SELF = 't'
+export const SELF = 't'
 
 /** The parent of a child list, and the junction to it. */
 const PARENT = 'p'
@@ -65,7 +65,9 @@ export function buildList(
   limits: ReadLimits,
   within: Expression | null,
 ): ListTree {
-  const conditions = [within, request.filter, searchCondition(request, table)].filter(condition => condition !== null)
+  const conditions = [within, request.filter, searchCondition(request.search, table)].filter(
+    condition => condition !== null,
+  )
   const { keys, paging } = sortKeys(request, table)
   const after = cursorCondition(request, keys, paging, table)
   const source = { table, alias: SELF }
@@ -82,7 +84,7 @@ export function buildList(
   return { rows, total: request.total ? totalOf(request, source, allOf(conditions)) : null, paging }
 }
 
-function allOf(conditions: readonly Expression[]): Expression | null {
+export function allOf(conditions: readonly Expression[]): Expression | null {
   return conditions.length === 0 ? null : and(...conditions)
 }
 
@@ -162,9 +164,9 @@ function offsetOf(request: ListRequest, paging: ListTree['paging']): Parameter |
 }
 
 /** Several columns are one document: the words may lie in different ones (decisions 13). */
-function searchCondition(request: ListRequest, table: Table): Expression | null {
-  if (request.search === null) return null
-  const columns = request.search.columns ?? searchableColumns(table)
+export function searchCondition(search: Search | null, table: Table): Expression | null {
+  if (search === null) return null
+  const columns = search.columns ?? searchableColumns(table)
   const documents = columns.map(name => {
     const known = table.columnByName.get(name)
     if (known !== undefined && !isSearchable(known.type)) {
@@ -175,7 +177,7 @@ function searchCondition(request: ListRequest, table: Table): Expression | null 
   if (documents.length === 0) {
     throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no text columns to search`)
   }
-  return compare('@@', joined(documents), request.search.words)
+  return compare('@@', joined(documents), search.words)
 }
 
 /** `coalesce(a, '') || ' ' || coalesce(b, '') …`, halved again and again: a chain of many columns would be too deep a tree. */

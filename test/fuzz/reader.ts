@@ -93,7 +93,7 @@ export function recordingReader(): RecordingReader {
       const mark = sent.indexOf('?')
       const path = mark < 0 ? sent : sent.slice(0, mark)
       const query = mark < 0 ? '' : sent.slice(mark + 1)
-      const incoming: Incoming = { method: 'GET', path, query, headers: {}, requestId: 'r', onAbort() {} }
+      const incoming: Incoming = { method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r', onAbort() {} }
       ran.length = 0
       let error: unknown = null
       try {
@@ -101,13 +101,13 @@ export function recordingReader(): RecordingReader {
       } catch (reason) {
         error = reason
       }
-      return { error, ran: ran.map(({ statement, values }) => ({ text: statement.text, values })) }
+      return { error, ran: ran.map(({ statement, values }) => ({ text: statement.text, values: values.map(String) })) }
     },
   }
 }
 
 /** Finds nothing. */
-function recorder(ran: BoundStatement[]): Runner {
+function recorder(ran: BoundStatement[]): Pick<Runner, 'read' | 'stream'> {
   const nothing: readonly Row[] = []
   return {
     read(_identity, statements) {

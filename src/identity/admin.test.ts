@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { createAdminCheck } from './admin.ts'
+
+test('only the token itself, as a bearer', () => {
+  const isAdmin = createAdminCheck('s3cret')
+  expect(isAdmin({ authorization: 'Bearer s3cret' })).toBe(true)
+  for (const authorization of ['Bearer s3cre', 'Bearer s3cret ', 'bearer s3cret', 's3cret', 'Basic s3cret', '']) {
+    expect(isAdmin({ authorization }), authorization).toBe(false)
+  }
+  expect(isAdmin({})).toBe(false)
+})
+
+test.each([null, ''])('nobody, when there is none: %j', adminToken => {
+  const isAdmin = createAdminCheck(adminToken)
+  for (const authorization of ['Bearer ', 'Bearer null', 'Bearer', '']) {
+    expect(isAdmin({ authorization }), authorization).toBe(false)
+  }
+})

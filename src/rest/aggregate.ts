@@ -1,0 +1,143 @@
+/** `GET /api/{table}/aggregate` (specification 4.1, 4.4; decisions 4): one number over the rows that the filters leave, or one for each group. */
+import type { Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Expression, Get, Order, Parameter } from '../language/ast.ts'
+import { call, column, field, get, integer, order } from '../language/build.ts'
+import { shorten } from '../shorten.ts'
+import { parseFilters } from './filters.ts'
+import { parseNameList } from './names.ts'
+import { effectiveLimit, isPlannedLimit, parseCount } from './page.ts'
+import type { QueryParameter } from './query-string.ts'
+import { parseSearch, type ReadLimits, type Search, sortOut } from './request.ts'
+import type { Shape } from './shape.ts'
+import { parseSort } from './sort.ts'
+import { allOf, SELF, searchCondition } from './tree.ts'
+
+const FUNCTIONS = ['count', 'sum', 'avg', 'min', 'max'] as const
+
+export type AggregateFunction = (typeof FUNCTIONS)[number]
+
+export interface AggregateRequest {
+  readonly fn: AggregateFunction
+  /** Null: `count` counts rows. */
+  readonly column: string | null
+  /** Null: one value over all rows. */
+  readonly groups: Groups | null
+  readonly filter: Expression | null
+  readonly search: Search | null
+}
+
+interface Groups {
+  readonly columns: readonly string[]
+  readonly sort: readonly Order[]
+  /** Null: as many as there are. */
+  readonly limit: number | Parameter | null
+  readonly offset: Parameter | null
+}
+
+const PARAMETERS = ['fn', 'column', 'group_by', 'search', 'search_columns', 'sort', 'limit', 'offset'] as const
+
+type Named = ReadonlyMap<(typeof PARAMETERS)[number], string>
+
+export function parseAggregateRequest(
+  parameters: readonly QueryParameter[],
+  shape: Shape,
+  limits: ReadLimits,
+): AggregateRequest {
+  const { named, others } = sortOut(parameters, PARAMETERS)
+  const fn = parseFunction(named.get('fn'), named.get('column'), shape)
+  return {
+    ...fn,
+    groups: parseGroups(named, fn.fn, shape, limits),
+    filter: parseFilters(others, shape, limits),
+    search: parseSearch(named, shape),
+  }
+}
+
+function parseFunction(
+  text: string | undefined,
+  column: string | undefined,
+  shape: Shape,
+): Pick<AggregateRequest, 'fn' | 'column'> {
+  const fn = FUNCTIONS.find(known => known === text)
+  if (fn === undefined) {
+    const given = text === undefined ? 'fn is missing' : `fn "${shorten(text)}" is no aggregate`
+    throw new GatewayError('PARSE_ERROR', `${given}; give fn=${FUNCTIONS.join(', fn=')}`)
+  }
+  if (column === undefined && fn !== 'count') {
+    throw new GatewayError('PARSE_ERROR', `fn=${fn} needs a column: fn=${fn}&column=total`)
+  }
+  shape.add(fn)
+  shape.add(column === undefined ? '' : `of ${column}`)
+  return { fn, column: column ?? null }
+}
+
+function parseGroups(named: Named, fn: AggregateFunction, shape: Shape, limits: ReadLimits): Groups | null {
+  const text = named.get('group_by')
+  if (text === undefined) {
+    const pointless = (['sort', 'limit', 'offset'] as const).find(name => named.has(name))
+    if (pointless === undefined) return null
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `without group_by there is one row, so ${pointless} means nothing; leave it out`,
+    )
+  }
+  const columns = parseNameList(text, 'group_by')
+  shape.add(`groups ${columns.length}`)
+  for (const name of columns) shape.add(name)
+  if (columns.includes(fn)) {
+    throw new GatewayError('PARSE_ERROR', `group_by "${fn}" and fn=${fn} would have the same name in the answer`)
+  }
+  const offset = parseCount(named.get('offset'), 'offset')
+  shape.add(offset === undefined ? '' : 'offset')
+  return {
+    columns,
+    sort: parseSort(named.get('sort'), shape),
+    limit: parseLimit(named.get('limit'), shape, limits),
+    offset: offset === undefined ? null : shape.value(String(offset)),
+  }
+}
+
+/** As many groups as a list may have rows; all of them where nothing limits that. */
+function parseLimit(text: string | undefined, shape: Shape, { maxResultRows }: ReadLimits): Groups['limit'] {
+  const wanted = parseCount(text, 'limit')
+  if (wanted === undefined && maxResultRows === 0) {
+    shape.add('no limit')
+    return null
+  }
+  const limit = effectiveLimit(wanted, maxResultRows, maxResultRows)
+  const planned = isPlannedLimit(limit)
+  shape.add(planned ? `limit ${limit}` : 'limit')
+  return planned ? limit : shape.value(String(limit))
+}
+
+export function buildAggregate(request: AggregateRequest, table: Table): Get {
+  const { fn, groups } = request
+  const counted = request.column === null ? [] : [column(SELF, request.column)]
+  const value = field(call(fn, counted, { star: counted.length === 0 }), fn)
+  const conditions = [request.filter, searchCondition(request.search, table)].filter(condition => condition !== null)
+  const rows = { table, alias: SELF, where: allOf(conditions) }
+  if (groups === null) return get({ ...rows, fields: [value] })
+  const grouped = groups.columns.map(name => column(SELF, name))
+  const { limit } = groups
+  return get({
+    ...rows,
+    fields: [...grouped.map(expression => field(expression)), value],
+    groupBy: grouped,
+    orderBy: sortedGroups(groups, fn, value.expression),
+    limit: typeof limit === 'number' ? integer(String(limit)) : limit,
+    offset: groups.offset,
+  })
+}
+
+/** By the groups in the order given unless `sort` says otherwise; that may also name the aggregate. */
+function sortedGroups({ columns, sort }: Groups, fn: AggregateFunction, value: Expression): readonly Order[] {
+  const sorted = sort.map(item => {
+    const name = item.expression.kind === 'column' ? item.expression.path.at(-1) : undefined
+    if (name === fn) return { ...item, expression: value }
+    if (name !== undefined && columns.includes(name)) return item
+    throw new GatewayError('PARSE_ERROR', `groups are sorted by a column of group_by, or by ${fn}`)
+  })
+  const named = new Set(sort.map(({ expression }) => (expression.kind === 'column' ? expression.path.at(-1) : '')))
+  return [...sorted, ...columns.filter(name => !named.has(name)).map(name => order(column(SELF, name)))]
+}

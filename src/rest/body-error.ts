@@ -1,0 +1,153 @@
+/**
+ * Says which column of a body a value did not fit. The body reaches PostgreSQL as one JSON parameter, and its error about a value in there names
+ * neither column nor item, but quotes the value (SQLSTATE class 22, data exception; manual, appendix A).
+ */
+import { baseOf, isJson, isText } from '../access/types.ts'
+import type { Column, DataType, Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import { shorten } from '../shorten.ts'
+import { bytesOf, type JsonArray, type JsonObject, parseJsonBody } from './json-body.ts'
+
+/** `PARSE_ERROR` with column, type and value where `error` is about a value that stands in the body; else `error` as it is. */
+export function nameRefusedValue(error: unknown, table: Table, body: JsonObject | JsonArray): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error.details)) return error
+  // What the caller is shown of PostgreSQL's message may be cut off; what it quotes is to be found whole.
+  const said = error.cause instanceof Error ? error.cause.message : error.message
+  const refused = findValue(body, table, quotesOf(said))
+  if (refused === null) return error
+  const { column, value, item } = refused
+  const place = item === null ? '' : `item ${item}: `
+  const labels = labelsOf(column.type)
+  const expected = labels.length === 0 ? '' : `; expected one of ${labels.join(', ')}`
+  const message = `${place}column "${column.name}" is ${column.typeText} and cannot hold "${shorten(value)}": ${error.message}${expected}`
+  return new GatewayError('PARSE_ERROR', message, {
+    details: error.details,
+    cause: error,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+  })
+}
+
+function isDataException(details: unknown): boolean {
+  const { sqlstate } = (details ?? {}) as { readonly sqlstate?: unknown }
+  return typeof sqlstate === 'string' && sqlstate.startsWith('22')
+}
+
+/** The quotation marks of PostgreSQL's translations. */
+const QUOTES: ReadonlySet<string> = new Set('"“”„«»')
+
+/** Messages have one or two quoted parts; a value may hold any number of marks itself. */
+const MARKS_MAX = 4
+
+/** The type is named at the beginning or the end. */
+const FRAME_CHARACTERS = 300
+
+/** A message, prepared for being compared with every value of a body. */
+interface Quotes {
+  /** Every text that could be the quoted one: between any two of the first marks and the last. */
+  readonly texts: ReadonlySet<string>
+  /** Those of them that could be JSON arrays and objects. */
+  readonly containers: readonly string[]
+  /** Its beginning and its end. */
+  readonly frame: string
+}
+
+function quotesOf(message: string): Quotes {
+  const marks = outerMarks(message)
+  const found = marks.flatMap((start, index) => marks.slice(index + 1).map(end => inside(message, start, end)))
+  const containers = found.filter(text => CONTAINERS.has(`${text.at(0)}${text.at(-1)}`))
+  return {
+    texts: new Set(found),
+    containers,
+    frame: `${message.slice(0, FRAME_CHARACTERS)} ${message.slice(-FRAME_CHARACTERS)}`,
+  }
+}
+
+/** Where the first marks stand and the last, in order. */
+function outerMarks(message: string): readonly number[] {
+  const marks: number[] = []
+  for (let at = 0; at < message.length && marks.length < MARKS_MAX; at += 1) {
+    if (QUOTES.has(message[at] ?? '')) marks.push(at)
+  }
+  const first = marks.at(-1) ?? message.length
+  const last: number[] = []
+  for (let at = message.length - 1; at > first && last.length < MARKS_MAX; at -= 1) {
+    if (QUOTES.has(message[at] ?? '')) last.push(at)
+  }
+  return [...marks, ...last.reverse()]
+}
+
+/** Between two marks; the French ones have spaces on their inner sides. */
+function inside(message: string, start: number, end: number): string {
+  const from = NARROW_SPACES.has(message[start + 1] ?? '') ? start + 2 : start + 1
+  return message.slice(from, NARROW_SPACES.has(message[end - 1] ?? '') ? end - 1 : end)
+}
+
+const NARROW_SPACES: ReadonlySet<string> = new Set(['\u00a0', '\u202f'])
+
+const CONTAINERS: ReadonlySet<string> = new Set(['[]', '{}'])
+
+interface Refused {
+  readonly column: Column
+  readonly value: string
+  /** Counted from 1 in a batch. */
+  readonly item: number | null
+}
+
+/** The first value that is quoted, of a column whose type is the one in the message if there is any. */
+function findValue(body: JsonObject | JsonArray, table: Table, quotes: Quotes): Refused | null {
+  if (quotes.texts.size === 0) return null
+  let first: Refused | null = null
+  for (const { column, text, item } of valuesOf(body, table)) {
+    const value = valueIn(text, quotes)
+    if (value === undefined) continue
+    const refused = { column, value, item }
+    if (isNamed(column, quotes)) return refused
+    first ??= refused
+  }
+  return first
+}
+
+interface Value {
+  readonly column: Column
+  /** Its JSON. */
+  readonly text: string
+  readonly item: number | null
+}
+
+/** Without those of columns that can hold whatever JSON can. */
+function* valuesOf(body: JsonObject | JsonArray, { columnByName }: Table): Generator<Value> {
+  const rows = body.kind === 'object' ? [body] : body.items.map(item => parseJsonBody(bytesOf(body, item), 0))
+  for (const [index, row] of rows.entries()) {
+    if (row.kind !== 'object') continue
+    const item = body.kind === 'object' ? null : index + 1
+    for (const member of row.members) {
+      const column = columnByName.get(member.key)
+      if (column === undefined || isText(column.type) || isJson(column.type)) continue
+      yield { column, text: bytesOf(row, member).toString(), item }
+    }
+  }
+}
+
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false/g
+
+/** What PostgreSQL may have tried to read: the value, or one inside it, as of an array; numbers with all their digits, objects as they were written. */
+function valueIn(json: string, { texts, containers }: Quotes): string | undefined {
+  const whole = containers.find(text => json.includes(text))
+  if (whole !== undefined) return whole
+  for (const token of json.match(TOKENS) ?? []) {
+    const value = token.startsWith('"') ? (JSON.parse(token) as string) : token
+    if (texts.has(value)) return value
+  }
+  return undefined
+}
+
+/** Whether the message speaks of the column's type, or of its elements'. */
+function isNamed({ type, typeText }: Column, { frame }: Quotes): boolean {
+  const name = typeText.replace(/\[\]|\(.*\)/g, '')
+  return frame.includes(`${name}: `) || frame.endsWith(` ${name}`) || frame.includes(` ${baseOf(type).name}: `)
+}
+
+function labelsOf(type: DataType): readonly string[] {
+  const base = baseOf(type)
+  return base.kind === 'array' && base.of !== null ? labelsOf(base.of) : base.labels
+}

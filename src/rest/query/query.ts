@@ -1,0 +1,179 @@
+/** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
+import { type CheckContext, checkRead, checkWrite, type ParameterKey } from '../../access/check.ts'
+import type { IsCallable } from '../../access/functions.ts'
+import type { Catalog } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Answer, Incoming } from '../../http/types.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { Get, Parameter, Statement as Tree } from '../../language/ast.ts'
+import { LanguageError } from '../../language/error.ts'
+import { parse } from '../../language/parse.ts'
+import { placeOf } from '../../language/place.ts'
+import { QuerySyntaxError } from '../../language/syntax-error.ts'
+import { visit } from '../../language/walk.ts'
+import type { Runner } from '../../run/run.ts'
+import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
+import { methodNotAllowed } from '../method.ts'
+import { respondFound, respondRows, respondStream } from '../respond.ts'
+import { type JsonValue, type QueryRequest, readQueryRequest } from './request.ts'
+import { encodeValue, nameOf, typeOfValue } from './values.ts'
+
+export interface QuerierParts {
+  readonly catalog: () => Catalog
+  readonly runner: Pick<Runner, 'read' | 'write' | 'stream'>
+  readonly limits: { readonly maxResultRows: number }
+  readonly searchLanguage: string
+  readonly isCallable: IsCallable
+  /** Whether plans are told to everybody who may read. */
+  readonly explains: boolean
+}
+
+export type Querier = (incoming: Incoming, identity: Identity) => Promise<Answer>
+
+/** What is to run, and how its answer is to be made. */
+interface Planned {
+  readonly statement: Statement
+  readonly answer: 'rows' | 'stream' | 'written' | 'plan'
+  /** It changes data, possibly in a common table. */
+  readonly writes: boolean
+}
+
+export function createQuerier(parts: QuerierParts): Querier {
+  const { runner, limits } = parts
+
+  function plan(tree: Tree, context: CheckContext): Planned {
+    switch (tree.kind) {
+      case 'get':
+        if (tree.purpose === 'export' && hasWrite(tree)) {
+          throw new GatewayError('PARSE_ERROR', 'export streams what it reads and changes nothing; write get', {
+            span: tree.span,
+          })
+        }
+        return {
+          statement: printText(checkRead(tree, context), limits.maxResultRows),
+          answer: tree.purpose === 'export' ? 'stream' : 'rows',
+          writes: hasWrite(tree),
+        }
+      case 'add':
+      case 'set':
+      case 'del':
+        return { statement: printWriteText(checkWrite(tree, context)), answer: 'written', writes: true }
+      case 'explain': {
+        if (tree.statement.kind === 'explain') {
+          throw new GatewayError('PARSE_ERROR', 'a plan has no plan; write explain once', { span: tree.statement.span })
+        }
+        if (!parts.explains) throw new GatewayError('FORBIDDEN', 'explain is switched off (explain_endpoint)')
+        const { statement } = plan(tree.statement, context)
+        return { statement: explained(statement, 'plan only'), answer: 'plan', writes: false }
+      }
+      default:
+        throw new GatewayError(
+          'FORBIDDEN',
+          `${tree.kind} is not possible here; _query takes get, count, export, add, set, del`,
+          {
+            span: tree.span,
+          },
+        )
+    }
+  }
+
+  return async (incoming, identity) => {
+    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, ['POST'])
+    const request = readQueryRequest(incoming)
+    const { statement, answer, writes } = withPlaces(request.text, () => {
+      const tree = parse(request.text)
+      visit(tree, { parameter: parameter => void givenFor(parameter, request) })
+      return plan(tree, {
+        catalog: parts.catalog(),
+        searchLanguage: parts.searchLanguage,
+        isCallable: parts.isCallable,
+        parameterType: parameter => typeOfValue(givenFor(parameter, request)),
+      })
+    })
+    const bound = bind(statement, request)
+    if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
+    const running = writes ? runner.write(identity, [bound]) : runner.read(identity, [bound])
+    incoming.onAbort(() => running.cancel())
+    const [outcome] = await running.result
+    if (outcome === undefined) throw new Error('a statement has a result')
+    const { rows, count } = 'rows' in outcome ? outcome : { rows: outcome, count: outcome.length }
+    return writes
+      ? respondRows(
+          200,
+          rows.filter(row => row.length > 0),
+          count,
+        )
+      : respondFound(rows)
+  }
+}
+
+/** Whether a common table anywhere at the top changes data; elsewhere the printer refuses it. */
+function hasWrite({ with: clause }: Get): boolean {
+  return clause?.tables.some(({ statement }) => statement.kind !== 'get') ?? false
+}
+
+function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
+  const key = parameter.kind === 'position' ? parameter.n : parameter.name
+  const value = values.get(key)
+  if (value !== undefined) return value
+  throw new GatewayError('PARSE_ERROR', `parameter ${nameOf(key)} has no value; give it in "parameters"`, {
+    span: parameter.span,
+  })
+}
+
+function bind(statement: Statement, { values }: QueryRequest): BoundStatement {
+  const used = new Set<ParameterKey>()
+  const bound = statement.parameters.map(parameter => {
+    if ('literal' in parameter) return parameter.literal
+    const { key, use } = parameter
+    used.add(key)
+    const value = values.get(key)
+    if (value === undefined) throw new Error(`parameter ${nameOf(key)} was given before`)
+    return encodeValue(key, value, use)
+  })
+  const unused = [...values.keys()].filter(key => !used.has(key))
+  if (unused.length > 0) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the query has no ${unused.map(nameOf).join(', ')}; leave out what it does not use`,
+    )
+  }
+  return { statement, values: bound }
+}
+
+/** Errors about a part of the text say where it is. */
+function withPlaces<T>(text: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof QuerySyntaxError) throw syntaxError(error)
+    if (error instanceof LanguageError) {
+      if (error.span === null) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
+      throw placed('PARSE_ERROR', error.message, error.span, text, error)
+    }
+    if (error instanceof GatewayError && error.span !== undefined) {
+      throw placed(error.code, error.message, error.span, text, error)
+    }
+    throw error
+  }
+}
+
+function syntaxError(error: QuerySyntaxError): GatewayError {
+  const { problem, line, column, found, expected, hint } = error
+  return new GatewayError('PARSE_ERROR', `${problem} (line ${line}, column ${column})`, {
+    details: { line, column, found, expected, source: error.sourceLine },
+    ...(hint === null ? {} : { hint }),
+    cause: error,
+  })
+}
+
+function placed(
+  code: GatewayError['code'],
+  message: string,
+  span: { readonly start: number },
+  text: string,
+  cause: unknown,
+): GatewayError {
+  const { line, column } = placeOf(text, span.start)
+  return new GatewayError(code, `${message} (line ${line}, column ${column})`, { details: { line, column }, cause })
+}

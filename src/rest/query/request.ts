@@ -1,0 +1,95 @@
+/** The body of `POST /api/_query`: a text of the query language, alone or with its parameters (issue of the query language; decisions 4). */
+import { isUtf8 } from 'node:buffer'
+import type { ParameterKey } from '../../access/check.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Incoming } from '../../http/types.ts'
+import { shorten } from '../../shorten.ts'
+import { readJsonBody } from '../body.ts'
+import { bytesOf, type JsonArray, type JsonMember, type JsonObject, parseJsonBody } from '../json-body.ts'
+import { parseQueryString } from '../query-string.ts'
+
+export interface QueryRequest {
+  readonly text: string
+  /** By `n` of `$n` or the name of `:name`. */
+  readonly values: ReadonlyMap<ParameterKey, JsonValue>
+}
+
+/** A JSON value whose bytes are known and nothing else decoded. */
+export interface JsonValue {
+  readonly type: JsonMember['type']
+  readonly bytes: Buffer
+}
+
+/** PostgreSQL's own limit on parameters is 65 535; nobody writes as many. */
+const PARAMETERS_MAX = 1_000
+
+export function readQueryRequest(incoming: Incoming): QueryRequest {
+  const [given] = parseQueryString(incoming.query)
+  if (given !== undefined) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `_query takes no parameter "${shorten(given.name)}" in the URL; send {"query": …, "parameters": …}`,
+    )
+  }
+  const [type = ''] = (incoming.headers['content-type'] ?? '').split(';')
+  return type.trim().toLowerCase() === 'text/plain' ? readText(incoming) : readObject(incoming)
+}
+
+function readText({ body, headers }: Incoming): QueryRequest {
+  const encoding = headers['content-encoding']
+  const isPlain = encoding === undefined || encoding.trim().toLowerCase() === 'identity'
+  const charset = /;\s*charset="?([^";]*)"?/i.exec(headers['content-type'] ?? '')?.[1]?.trim()
+  if (!isPlain || (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))) {
+    throw new GatewayError('UNSUPPORTED_MEDIA_TYPE', 'the query must be plain UTF-8 text, not encoded otherwise')
+  }
+  if (!isUtf8(body)) throw new GatewayError('PARSE_ERROR', 'the query is not valid UTF-8')
+  return { text: body.toString('utf8'), values: new Map() }
+}
+
+function readObject(incoming: Incoming): QueryRequest {
+  const body = readJsonBody(incoming, 0)
+  if (body.kind !== 'object') {
+    throw new GatewayError('PARSE_ERROR', 'the body must be {"query": "get …", "parameters": …}, or text/plain')
+  }
+  const members = new Map(body.members.map(member => [member.key, member]))
+  const other = body.members.find(({ key }) => key !== 'query' && key !== 'parameters')
+  if (other !== undefined) {
+    throw new GatewayError('PARSE_ERROR', `the body has "${shorten(other.key)}"; it takes query and parameters only`)
+  }
+  const query = members.get('query')
+  if (query?.type !== 'string') {
+    throw new GatewayError('PARSE_ERROR', 'the body has no text called query; send {"query": "get …"}')
+  }
+  const parameters = members.get('parameters')
+  return {
+    text: JSON.parse(bytesOf(body, query).toString()) as string,
+    values: parameters === undefined ? new Map() : readParameters(body, parameters),
+  }
+}
+
+/** An array is `$1, $2, …`; the keys of an object are names, and those that are numbers positions as well. */
+function readParameters(whole: JsonObject, member: JsonMember): ReadonlyMap<ParameterKey, JsonValue> {
+  const parameters = parseJsonBody(bytesOf(whole, member), PARAMETERS_MAX)
+  switch (parameters.kind) {
+    case 'array':
+      return new Map(parameters.items.map((item, index) => [index + 1, partOf(parameters, item)]))
+    case 'object':
+      if (parameters.members.length > PARAMETERS_MAX) {
+        throw new GatewayError('PARSE_ERROR', `the query has more than ${PARAMETERS_MAX} parameters`)
+      }
+      return new Map(parameters.members.map(item => [keyOf(item.key), partOf(parameters, item)]))
+    default:
+      throw new GatewayError(
+        'PARSE_ERROR',
+        'parameters must be an array for $1, $2, … or an object for :name; leave it out where there are none',
+      )
+  }
+}
+
+function keyOf(key: string): ParameterKey {
+  return /^[1-9]\d{0,4}$/.test(key) ? Number(key) : key
+}
+
+function partOf(whole: JsonObject | JsonArray, part: JsonMember | JsonArray['items'][number]): JsonValue {
+  return { type: part.type, bytes: bytesOf(whole, part) }
+}

@@ -1,0 +1,118 @@
+/** Builds the tree of a write: what a query-language text of the same meaning would become, but for its values, which are a body. */
+import { toTypeName } from '../access/types.ts'
+import type { Table } from '../catalog/model.ts'
+import type {
+  Add,
+  Conflict,
+  Del,
+  Expression,
+  Field,
+  Get,
+  Parameter,
+  RecordColumn,
+  Set as SetStatement,
+} from '../language/ast.ts'
+import {
+  add,
+  and,
+  assign,
+  call,
+  column,
+  compare,
+  conflict,
+  del,
+  field,
+  getFrom,
+  integer,
+  isNull,
+  recordColumn,
+  recordSource,
+  set,
+} from '../language/build.ts'
+import { mapChildren } from '../language/children.ts'
+import { SELF } from './tree.ts'
+import type { Upsert } from './write-request.ts'
+
+/** The alias of the body. */
+const BODY = 'x'
+
+/** Rows from an array of objects, or one from an object, that all have exactly these keys. */
+export function buildAdd(
+  table: Table,
+  columns: readonly string[],
+  body: { readonly value: Parameter; readonly rows: 'one' | 'many' },
+  upsert: Upsert | null,
+  returning: readonly Field[],
+): Add {
+  const rows = recordSource(body.value, BODY, recordColumns(table, columns), body.rows)
+  const fields = columns.map(name => field(column(BODY, name)))
+  return add({
+    table,
+    columns,
+    from: columns.length === 0 ? null : getFrom(rows, { fields }),
+    conflict: upsert === null ? null : buildConflict(upsert, columns),
+    returning,
+  })
+}
+
+/** Sets every given column but the target's; where nothing else was given, the target to what it is, so that the row is answered. */
+function buildConflict({ target, existing }: Upsert, columns: readonly string[]): Conflict {
+  if (existing === 'ignore') return conflict(target, null)
+  const others = columns.filter(name => !target.includes(name))
+  const assigned = others.length > 0 ? others : target
+  return conflict(
+    target,
+    assigned.map(name => assign(name, column('excluded', name))),
+  )
+}
+
+/**
+ * Whether two rows of the body have the same key, which one statement would refuse, but a batch of several statements would not notice. A key
+ * with a NULL is equal to none.
+ */
+export function buildRepeated(table: Table, target: readonly string[], body: Parameter): Get {
+  const keys = target.map(name => column(BODY, name))
+  return getFrom(recordSource(body, BODY, recordColumns(table, target), 'many'), {
+    fields: keys.map(key => field(key)),
+    where: and(...keys.map(key => isNull(key, 'negated'))),
+    groupBy: keys,
+    having: compare('>', call('count', [], { star: true }), integer('1')),
+    limit: integer('1'),
+  })
+}
+
+/** The columns in `columns` from the body, in the rows that `where` picks. */
+export function buildSet(
+  table: Table,
+  columns: readonly string[],
+  body: Parameter,
+  where: Expression,
+  returning: readonly Field[],
+): SetStatement {
+  return set({
+    table,
+    alias: SELF,
+    from: recordSource(body, BODY, recordColumns(table, columns), 'one'),
+    assignments: columns.map(name => assign(name, column(BODY, name))),
+    where: ofTarget(where),
+    returning,
+  })
+}
+
+/** A filter names a column of the table, also where the body has one of that name. */
+function ofTarget(expression: Expression): Expression {
+  if (expression.kind !== 'column') return mapChildren(expression, { expression: ofTarget, query: query => query })
+  return expression.path.length === 1 ? column(SELF, ...expression.path) : expression
+}
+
+export function buildDel(table: Table, where: Expression, returning: readonly Field[]): Del {
+  return del({ table, alias: SELF, where, returning })
+}
+
+/** A key that is no column gets a column of no consequence here, and its error in the check. */
+function recordColumns(table: Table, columns: readonly string[]): readonly RecordColumn[] {
+  return columns.flatMap(name => {
+    const known = table.columnByName.get(name)
+    return known === undefined ? [] : [recordColumn(name, toTypeName(known.type))]
+  })
+}
