@@ -1,0 +1,198 @@
+/** Reads in canonical form: sources, joins and nests, and a clause per line. */
+
+import type {
+  Count,
+  Expression,
+  Field,
+  Get,
+  Join,
+  Name,
+  NamedWindow,
+  Nest,
+  Order,
+  Source,
+  TableName,
+  With,
+} from './ast.ts'
+import { type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { LanguageError, unreachable } from './error.ts'
+import { formatOrders, formatWindow } from './format-function.ts'
+import { formatList, some } from './format-list.ts'
+import { formatLiteral, formatParameter } from './format-literal.ts'
+import { formatAnyName, formatDotted, formatName } from './format-name.ts'
+import type { Formatter } from './formatter.ts'
+
+const VERBS = { rows: 'get ', count: 'count ', export: 'export ' } as const
+
+/** The clauses of a read, to be joined by lines. */
+export function formatGet(get: Get, formatter: Formatter): Doc {
+  const clauses: Doc[] = [
+    ...formatWith(get.with, formatter),
+    [
+      VERBS[get.purpose],
+      formatDistinct(get, formatter),
+      formatSource(get.source, formatter),
+      indent(formatJoins(get.joins, formatter), formatNests(get.nests, formatter)),
+    ],
+    ...formatFields('fields', get.fields, formatter),
+    ...formatCondition('where', get.where, formatter),
+    ...formatListed('group by', get.groupBy, formatter),
+    ...formatCondition('having', get.having, formatter),
+    ...get.windows.map(window => formatNamedWindow(window, formatter)),
+    ...get.compounds.flatMap(({ operator, all, query }) => [
+      `${operator}${all ? ' all' : ''}`,
+      endsOpen(query) ? enclosed('(', formatter.query(query), ')') : formatGet(query, formatter),
+    ]),
+    ...formatTail(get, formatter),
+  ]
+  if (get.lock !== null) clauses.push(`for ${get.lock.strength}${get.lock.wait === null ? '' : ` ${get.lock.wait}`}`)
+  return join(clauses, line)
+}
+
+/** Whether what follows the last get of a compound, and belongs to the whole, would be read as its own. */
+function endsOpen(get: Get): boolean {
+  return (
+    get.with !== null ||
+    get.compounds.length > 0 ||
+    get.orderBy.length > 0 ||
+    get.limit !== null ||
+    get.offset !== null ||
+    get.lock !== null
+  )
+}
+
+function formatDistinct({ distinct }: Get, formatter: Formatter): Doc {
+  if (distinct === null) return ''
+  if (distinct.on.length === 0) return 'distinct '
+  return ['distinct on ', enclosed('(', formatList(distinct.on, formatter), ')'), ' ']
+}
+
+function formatNamedWindow({ name, body }: NamedWindow, formatter: Formatter): Doc {
+  return [`window ${formatName(name.text)} as `, formatWindow(body, formatter)]
+}
+
+interface Tail {
+  readonly orderBy: readonly Order[]
+  readonly limit: Count | null
+  readonly offset: Count | null
+}
+
+function formatTail({ orderBy, limit, offset }: Tail, formatter: Formatter): readonly Doc[] {
+  return [
+    ...(orderBy.length > 0 ? [group('order by', indent(line, formatOrders(orderBy, formatter)))] : []),
+    ...(limit === null ? [] : [`limit ${formatCount(limit)}`]),
+    ...(offset === null ? [] : [`offset ${formatCount(offset)}`]),
+  ]
+}
+
+function formatCount(count: Count): string {
+  if (count.kind !== 'literal') return formatParameter(count)
+  if (count.type !== 'integer' || count.value.startsWith('-')) {
+    throw new LanguageError(`a limit or offset of ${count.value} has no text form`, count.span)
+  }
+  return formatLiteral(count)
+}
+
+/** `where a = 1`, its further operands indented below; nothing where there is no condition. */
+export function formatCondition(word: string, condition: Expression | null, formatter: Formatter): readonly Doc[] {
+  if (condition === null) return []
+  const doc = formatter.expression(condition)
+  return [[`${word} `, condition.kind === 'and' || condition.kind === 'or' ? indent(doc) : doc]]
+}
+
+function formatListed(word: string, expressions: readonly Expression[], formatter: Formatter): readonly Doc[] {
+  return expressions.length === 0 ? [] : [group(word, indent(line, formatList(expressions, formatter)))]
+}
+
+/** `fields id, name as n`; nothing where there are no fields. */
+export function formatFields(
+  word: 'fields' | 'returning',
+  fields: readonly Field[],
+  formatter: Formatter,
+): readonly Doc[] {
+  if (fields.length === 0) return []
+  const items = fields.map(field => {
+    if (field.kind === 'star') return field.of === null ? '*' : `${formatName(field.of)}.*`
+    const expression = formatter.expression(field.expression)
+    return field.alias === null ? expression : [expression, ` as ${formatAnyName(field.alias)}`]
+  })
+  return [group(word, indent(line, list(items)))]
+}
+
+/** `with a as (…)`, `with recursive a as (…), b as (…)`; nothing where there is none. */
+export function formatWith(clause: With | null, formatter: Formatter): readonly Doc[] {
+  if (clause === null) return []
+  const tables = some(clause.tables, 'the tables of with').map(({ name, columns, statement }) => [
+    formatName(name.text),
+    columns.length > 0 ? [' ', formatNames(columns)] : '',
+    ' as ',
+    enclosed('(', formatter.statement(statement), ')'),
+  ])
+  const head = `with${clause.recursive ? ' recursive' : ''}`
+  return [tables.length === 1 ? [`${head} `, tables] : group(head, indent(line, list(tables)))]
+}
+
+/** `(a, b)`. */
+export function formatNames(names: readonly Name[]): Doc {
+  return enclosed('(', list(some(names, 'names').map(name => formatName(name.text))), ')')
+}
+
+// ---- sources -----------------------------------------------------------------------------------------------
+
+export function formatTable({ schema, name }: TableName): string {
+  return formatDotted(schema === null ? [name] : [schema, name])
+}
+
+/** `users`, `sales.orders as o`. */
+export function formatTarget(table: TableName, alias: string | null): string {
+  return `${formatTable(table)}${alias === null ? '' : ` as ${formatAnyName(alias)}`}`
+}
+
+export function formatSource(source: Source, formatter: Formatter): Doc {
+  switch (source.kind) {
+    case 'table source': {
+      const target = formatTarget(source.table, source.alias)
+      return source.condition === null ? target : [target, enclosed('[', formatter.expression(source.condition), ']')]
+    }
+    case 'query source':
+      return [enclosed('(', formatter.query(source.query), ')'), ` as ${formatAnyName(source.alias)}`]
+    case 'record source':
+    case 'function source':
+      throw new LanguageError(`a ${source.kind} has no text form`, source.span)
+    default:
+      return unreachable(source)
+  }
+}
+
+/** A line per join, each beginning with its break. */
+export function formatJoins(joins: readonly Join[], formatter: Formatter): Doc {
+  return joins.map(({ type, lateral, source, on }) => [
+    line,
+    `${type} join ${lateral ? 'lateral ' : ''}`,
+    formatSource(source, formatter),
+    formatOn(on, formatter),
+  ])
+}
+
+function formatOn(on: Expression | null, formatter: Formatter): Doc {
+  return formatCondition(' on', on, formatter)
+}
+
+function formatNests(nests: readonly Nest[], formatter: Formatter): Doc {
+  return nests.map(nest => [line, formatNest(nest, formatter)])
+}
+
+function formatNest(nest: Nest, formatter: Formatter): Doc {
+  if (nest.name !== null) throw new LanguageError(`the output name ${nest.name} of a nest has no text form`, nest.span)
+  const clauses = [
+    ...formatFields('fields', nest.fields, formatter),
+    ...nest.nests.map(inner => formatNest(inner, formatter)),
+    ...formatCondition('where', nest.where, formatter),
+    ...formatTail(nest, formatter),
+  ]
+  return [
+    `nest ${nest.many ? 'many ' : ''}${formatTarget(nest.table, nest.alias)}`,
+    formatOn(nest.on, formatter),
+    clauses.length > 0 ? group(' {', indent(line, join(clauses, line)), line, '}') : '',
+  ]
+}

@@ -1,0 +1,32 @@
+/** The canonical text of a tree: language reference, "Canonical form". */
+
+import type { Statement } from './ast.ts'
+import { hardline, join, render } from './document.ts'
+import { renderWithComments } from './format-comments.ts'
+import { documentOf } from './format-statement.ts'
+import { assertNesting } from './nesting.ts'
+import { parseMany } from './parse.ts'
+
+const WIDTH = 80
+
+/** The text of a tree. What has no text form is a `LanguageError`. */
+export function formatStatement(statement: Statement): string {
+  assertNesting(statement)
+  return render(documentOf(statement), WIDTH).text
+}
+
+/**
+ * The text in canonical form, its comments beside what they stood beside. Several statements are parted by `;` and an empty line. A text that is no
+ * query is a `QuerySyntaxError`.
+ */
+export function format(text: string): string {
+  const parsed = parseMany(text)
+  // Nothing, or only comments.
+  if (parsed.length === 0) return text.trim()
+  const doc = join(
+    parsed.map(({ statement }) => documentOf(statement)),
+    [';', hardline, hardline],
+  )
+  const comments = parsed.flatMap(one => one.comments)
+  return comments.length === 0 ? render(doc, WIDTH).text : renderWithComments(doc, WIDTH, text, comments)
+}
