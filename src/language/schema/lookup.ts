@@ -1,0 +1,96 @@
+/** Finds what the names of a document mean: tables, types, the key of a table. */
+
+import type {
+  DomainDefinition,
+  EnumDefinition,
+  SchemaColumn,
+  SchemaDocument,
+  SchemaType,
+  TableDefinition,
+  TableName,
+  ViewDefinition,
+} from './model.ts'
+import { isOwnType } from './type-name.ts'
+
+export type Found = TableDefinition | ViewDefinition | 'outside' | 'missing'
+
+export interface Lookup {
+  /** `outside`: in a schema of which the document has nothing, so that nothing can be said about it. */
+  relation(name: Pick<TableName, 'schema' | 'name'>): Found
+  declared(type: Pick<SchemaType, 'schema' | 'name'>): EnumDefinition | DomainDefinition | null
+  /** Whether somebody who reads the document can know the type: PostgreSQL's own, declared, a row of a table or view, or named with a schema. */
+  isKnown(type: Pick<SchemaType, 'schema' | 'name'>): boolean
+  /** By name; the first of two of one name. */
+  columns(table: TableDefinition): ReadonlyMap<string, SchemaColumn>
+  /** Whether the column can be null: a key, an identity, a serial and a domain that says so cannot. */
+  isNullable(column: SchemaColumn, table: TableDefinition): boolean
+}
+
+export function lookupOf(document: SchemaDocument): Lookup {
+  const relations = new Map([...document.tables, ...document.views].toReversed().map(one => [keyOf(one.name), one]))
+  const types = new Map([...document.enums, ...document.domains].toReversed().map(one => [keyOf(one.name), one]))
+  const schemas = new Set([...document.tables, ...document.views].map(one => one.name.schema))
+  const columns = new Map(document.tables.map(table => [table, columnsByName(table)]))
+  // A second primary key is a mistake, and yet what is in it is meant not to be null.
+  const keyed = new Map(
+    document.tables.map(table => [
+      table,
+      new Set(table.keys.filter(key => key.kind === 'primary key').flatMap(key => key.columns.map(one => one.text))),
+    ]),
+  )
+  const isOwn = (type: Pick<SchemaType, 'schema' | 'name'>): boolean => type.schema === null && isOwnType(type.name)
+  const declared: Lookup['declared'] = type => (isOwn(type) ? null : resolved(types, type))
+  return {
+    declared,
+    columns: table => columns.get(table) ?? columnsByName(table),
+    isNullable: (column, table) =>
+      !(
+        column.notNull ||
+        column.primaryKey ||
+        column.identity !== null ||
+        isSerial(column.type) ||
+        keyed.get(table)?.has(column.name.text) ||
+        isNotNullDomain(column.type, declared(column.type))
+      ),
+    relation: name =>
+      resolved(relations, name) ?? (name.schema === null || schemas.has(name.schema) ? 'missing' : 'outside'),
+    isKnown: type =>
+      isOwn(type) || type.schema !== null || resolved(types, type) !== null || resolved(relations, type) !== null,
+  }
+}
+
+/** Two names are one if their keys are. */
+export function keyOf({ schema, name }: Pick<TableName, 'schema' | 'name'>): string {
+  return JSON.stringify([schema, name])
+}
+
+/** The name as messages show it. */
+export function shownName({ schema, name }: Pick<TableName, 'schema' | 'name'>): string {
+  return schema === null ? name : `${schema}.${name}`
+}
+
+/** A bare name that is not there as it stands may be one of `public`, as in PostgreSQL's default search_path. */
+function resolved<T>(map: ReadonlyMap<string, T>, { schema, name }: Pick<TableName, 'schema' | 'name'>): T | null {
+  const exact = map.get(keyOf({ schema, name }))
+  if (exact !== undefined || schema !== null) return exact ?? null
+  return map.get(keyOf({ schema: 'public', name })) ?? null
+}
+
+/** The columns of the primary key, wherever it is written; empty where there is none. */
+export function primaryKeyOf(table: TableDefinition): readonly string[] {
+  const inline = table.columns.filter(column => column.primaryKey).map(column => column.name.text)
+  const key = table.keys.find(one => one.kind === 'primary key')
+  return inline.length > 0 ? inline : (key?.columns.map(column => column.text) ?? [])
+}
+
+function columnsByName(table: TableDefinition): ReadonlyMap<string, SchemaColumn> {
+  return new Map(table.columns.toReversed().map(column => [column.name.text, column]))
+}
+
+function isSerial({ schema, name }: SchemaType): boolean {
+  return schema === null && /^(?:small|big)?serial$/.test(name)
+}
+
+function isNotNullDomain(type: SchemaType, declared: EnumDefinition | DomainDefinition | null): boolean {
+  return declared?.kind === 'domain' && declared.notNull && type.dimensions === 0
+}
