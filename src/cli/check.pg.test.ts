@@ -37,6 +37,7 @@ async function check(toml: string, url: string): Promise<readonly [code: number,
     workingDirectory: folder,
     out: line => said.push(`out: ${line}`),
     error: line => said.push(line),
+    input: async () => '',
     signals: new EventEmitter() as unknown as SignalSource,
   })
   return [code, said.filter(line => !/^error: PostgreSQL \d/.test(line)).join('\n')]

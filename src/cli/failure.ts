@@ -5,11 +5,13 @@
  * modules need not be loaded.
  */
 const WRITTEN_FOR_USERS = new Set([
+  'AllowListError',
   'BootError',
   'CatalogError',
   'ConfigError',
   'ConnectError',
   'DatabaseError',
+  'DocumentError',
   'EmbeddedError',
   'UnavailableError',
   'UrlError',

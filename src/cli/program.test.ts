@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -23,12 +23,13 @@ interface Said {
   readonly error: string
 }
 
-async function svc(argv: readonly string[], environment: Record<string, string> = {}): Promise<Said> {
+async function svc(argv: readonly string[], environment: Record<string, string> = {}, input = ''): Promise<Said> {
   const out: string[] = []
   const error: string[] = []
   const code = await run(argv, {
     environment,
     workingDirectory: folder,
+    input: async () => input,
     out: line => out.push(line),
     error: line => error.push(line),
     signals: new EventEmitter() as unknown as SignalSource,
@@ -44,13 +45,16 @@ describe('help', () => {
       expect(out).toContain(text)
   })
 
-  test.each(['serve', 'demo', 'token', 'check'])('of %s, with examples', async command => {
-    const { code, out } = await svc([command, '--help'])
-    expect(code).toBe(0)
-    expect(out).toContain(`Usage: svc ${command}`)
-    expect(out).toMatch(new RegExp(`Examples:\\n.*svc ${command}`))
-    expect(await svc(['help', command])).toEqual({ code: 0, out, error: '' })
-  })
+  test.each(['serve', 'demo', 'token', 'check', 'parse', 'transpile', 'format', 'types'])(
+    'of %s, with examples',
+    async command => {
+      const { code, out } = await svc([command, '--help'])
+      expect(code).toBe(0)
+      expect(out).toContain(`Usage: svc ${command}`)
+      expect(out).toMatch(new RegExp(`Examples:\\n.*svc ${command}`))
+      expect(await svc(['help', command])).toEqual({ code: 0, out, error: '' })
+    },
+  )
 
   test('without a command it is an error', async () => {
     const { code, out, error } = await svc([])
@@ -229,5 +233,103 @@ describe('serve refuses to start', () => {
       code: 1,
       error: expect.stringContaining('DATABASE_URL'),
     })
+  })
+})
+
+describe('the language', () => {
+  const TWO = "get users where id=1; -- gone\ncnt users where name = 'x'"
+
+  test('parse prints the tree of each statement', async () => {
+    const { code, out, error } = await svc(['parse'], {}, 'get users where id = $1')
+    expect([code, error]).toEqual([0, ''])
+    expect(JSON.parse(out)).toMatchObject({ kind: 'get', source: { table: { name: 'users' } } })
+  })
+  test('--json is what the tools answer, a line for each of several statements', async () => {
+    const { out } = await svc(['parse', '--json', '--parameterized'], {}, TWO)
+    const [first, second] = out.split('\n').map(line => JSON.parse(line))
+    expect(first).toMatchObject({
+      ok: true,
+      ast: { kind: 'get' },
+      formatted: 'get users\nwhere id = 1',
+      sql: 'SELECT * FROM users WHERE id = $1',
+      parameters: [{ kind: 'literal', value: '1', type: 'integer' }],
+    })
+    expect(second).toMatchObject({ sql: 'SELECT COUNT(*) FROM users WHERE name = $1' })
+  })
+  test('transpile prints SQL that psql takes', async () => {
+    expect(await svc(['transpile', '-'], {}, TWO)).toEqual({
+      code: 0,
+      out: "SELECT * FROM users WHERE id = 1;\nSELECT COUNT(*) FROM users WHERE name = 'x';",
+      error: '',
+    })
+    const { out } = await svc(['transpile', '--json'], {}, 'get users where id = :id')
+    expect(JSON.parse(out)).toEqual({
+      ok: true,
+      sql: 'SELECT * FROM users WHERE id = $1',
+      parameters: [{ kind: 'name', name: 'id' }],
+    })
+  })
+  test('a syntax error is told on standard error, with its place', async () => {
+    for (const command of ['parse', 'transpile', 'format']) {
+      const { code, out, error } = await svc([command], {}, 'get users\nwhere )')
+      expect([code, out], command).toEqual([1, ''])
+      expect(error).toMatch(/^<stdin>:2:7: /)
+      expect(error).toContain('where )\n')
+    }
+  })
+  test('what cannot become SQL is told too', async () => {
+    expect(await svc(['transpile'], {}, 'add users values 1 conflict update a = 1')).toMatchObject({ code: 1, out: '' })
+  })
+  test('format prints, checks and writes', async () => {
+    const [good, bad] = ['good.svc', 'bad.svc']
+    writeFileSync(join(folder, good), 'get users\nwhere id = 1\n')
+    writeFileSync(join(folder, bad), 'get users where id=1 -- one')
+    expect(await svc(['format', good, bad])).toMatchObject({
+      code: 0,
+      out: 'get users\nwhere id = 1\nget users\nwhere id = 1 -- one',
+    })
+    expect(await svc(['format', '--check', good])).toEqual({ code: 0, out: '', error: '' })
+    expect(await svc(['format', '--check', good, bad])).toMatchObject({
+      code: 1,
+      error: 'bad.svc is not formatted; svc format --write puts it right',
+    })
+    expect(await svc(['format', '--write', good, bad])).toEqual({ code: 0, out: '', error: '' })
+    expect(readFileSync(join(folder, bad), 'utf8')).toBe('get users\nwhere id = 1 -- one\n')
+    expect(await svc(['format', '--check', good, bad])).toEqual({ code: 0, out: '', error: '' })
+    expect(await svc(['format', '--check', '--write', good])).toMatchObject({ code: 2 })
+  })
+  test('a file that is not there', async () => {
+    expect(await svc(['parse', 'nope.svc'])).toEqual({
+      code: 2,
+      out: '',
+      error: 'nope.svc cannot be read: there is no such file',
+    })
+  })
+})
+
+describe('schema documents', () => {
+  const DOCUMENT = 'table users { id int8 primary_key, name text not_null, tenant_id uuid not_null }'
+
+  test('summary tells what is in one, and what looks wrong', async () => {
+    const { code, out, error } = await svc(['schema', 'summary', '-'], {}, DOCUMENT)
+    expect([code, error]).toEqual([0, ''])
+    const summary = JSON.parse(out)
+    expect(summary.tables).toMatchObject([{ name: 'users' }])
+    expect(JSON.stringify(summary.warnings)).toContain('tenant_id')
+  })
+  test('types are a module', async () => {
+    writeFileSync(join(folder, 'shop.schema'), DOCUMENT)
+    const { code, out } = await svc(['types', 'shop.schema', '--out', 'schema.ts'])
+    expect([code, out]).toEqual([0, ''])
+    expect(readFileSync(join(folder, 'schema.ts'), 'utf8')).toContain('export interface Schema')
+  })
+  test('an error has its place', async () => {
+    const { code, error } = await svc(['schema', 'summary', '-'], {}, 'table users {\n  id int8 primry_key\n}')
+    expect(code).toBe(1)
+    expect(error).toMatch(/^<stdin>: /)
+    expect(error).toContain('line 2')
+  })
+  test('without a document or a database there is nothing to pull', async () => {
+    expect(await svc(['schema', 'pull'])).toMatchObject({ code: 2, out: '' })
   })
 })

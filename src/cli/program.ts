@@ -6,6 +6,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { VERSION } from '../version.ts'
 import { parseDuration } from './duration.ts'
 import { printFailure, UsageError } from './failure.ts'
+import { CONFIG, examples } from './help.ts'
+import { addLanguageCommands } from './language-commands.ts'
 import { EXIT, type World } from './world.ts'
 
 /** Runs one command line (without `node` and the program's name) and answers the exit code. Never rejects. */
@@ -24,8 +26,6 @@ export async function run(argv: readonly string[], world: World): Promise<number
     return error instanceof UsageError ? EXIT.usage : EXIT.failed
   }
 }
-
-const CONFIG = ['-c, --config <file>', 'configuration file (else SVC_CONFIG, else ./svc.toml where it exists)'] as const
 
 function createProgram(world: World, finish: (code: number) => void): Command {
   const program = new Command('svc')
@@ -137,6 +137,7 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       finish(await check({ file: options.config, print: options.print === true }, world))
     })
 
+  addLanguageCommands(program, world, finish)
   return program
 }
 
@@ -153,10 +154,6 @@ interface TokenOptions {
 const EXIT_CODES = `
 Exit codes: 0 done, or stopped by a signal as asked; 1 something is wrong, as told on standard error; 2 the command
 line was not understood; 130 or 143 stopped at once by a second signal.`
-
-function examples(...lines: readonly (readonly [command: string, meaning: string])[]): string {
-  return `\nExamples:\n${lines.map(([command, meaning]) => `  ${command}\n      ${meaning}`).join('\n')}\n`
-}
 
 function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0

@@ -5,6 +5,8 @@ import type { SignalSource } from './signals.ts'
 export interface World {
   readonly environment: Environment
   readonly workingDirectory: string
+  /** All of standard input. */
+  input(): Promise<string>
   /** What was asked for: standard output. */
   out(line: string): void
   /** What went wrong, and remarks: standard error. */

@@ -1,0 +1,44 @@
+/** `svc schema pull`, `summary` and `types` on a real database. */
+import { EventEmitter } from 'node:events'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type SampleDatabase, sampleDatabase } from '../../test/support/sample.ts'
+import { parseSchema } from '../language/schema/parse.ts'
+import { run } from './program.ts'
+import type { SignalSource } from './signals.ts'
+
+let database: SampleDatabase
+
+beforeAll(async () => {
+  database = await sampleDatabase()
+})
+afterAll(() => database.drop())
+
+async function svc(...argv: readonly string[]): Promise<string> {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await run(argv, {
+    environment: { DATABASE_URL: database.url },
+    workingDirectory: tmpdir(),
+    input: async () => '',
+    out: line => out.push(line),
+    error: line => error.push(line),
+    signals: new EventEmitter() as unknown as SignalSource,
+  })
+  expect([code, error]).toEqual([0, []])
+  return out.join('\n')
+}
+
+test('pull prints a document that can be read again', async () => {
+  const document = parseSchema(await svc('schema', 'pull'))
+  expect(document.tables.map(table => table.name.name)).toEqual(expect.arrayContaining(['customers', 'orders']))
+})
+
+test('summary and types take the database itself', async () => {
+  const summary = JSON.parse(await svc('schema', 'summary'))
+  expect(summary.tables.length).toBeGreaterThan(10)
+  expect(summary.warnings).toEqual([])
+  const types = await svc('types')
+  expect(types).toMatch(/customers: \{/)
+  expect(types).toContain("'draft' | 'pending'")
+})

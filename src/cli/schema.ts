@@ -1,0 +1,74 @@
+/** `svc schema pull | summary` and `svc types`: a database's schema as a document, and what is made of one (language reference). */
+import { pullSchema } from '../catalog/pull.ts'
+import { loadConfig } from '../config/load.ts'
+import type { SchemaDocument } from '../language/schema/model.ts'
+import { parseSchema } from '../language/schema/parse.ts'
+import { printSchema } from '../language/schema/print.ts'
+import { summarize } from '../language/schema/summary.ts'
+import { printTypes } from '../language/schema/types.ts'
+import { openDatabase } from './database.ts'
+import { UsageError } from './failure.ts'
+import { readText, writeText } from './text-file.ts'
+import { EXIT, type World } from './world.ts'
+
+export interface PullCommand {
+  readonly config: string | undefined
+  /** Null: standard output. */
+  readonly out: string | null
+}
+
+export interface DocumentCommand extends PullCommand {
+  /** A document; undefined: that of the configured database. */
+  readonly file: string | undefined
+}
+
+export async function pull(command: PullCommand, world: World): Promise<number> {
+  return put(printSchema(await pulled(command.config, world)), command.out, world)
+}
+
+/** Warnings are part of the summary, and no failure: the database is as it is. */
+export async function summary(command: DocumentCommand, world: World): Promise<number> {
+  const { gateway } = loadConfig({ ...world, file: command.config }).config
+  const document = await documentOf(command, world)
+  const summarized = summarize(document, { tenantColumn: gateway.tenantColumn })
+  return put(`${JSON.stringify(summarized, null, 2)}\n`, command.out, world)
+}
+
+export async function types(command: DocumentCommand, world: World): Promise<number> {
+  return put(printTypes(await documentOf(command, world)), command.out, world)
+}
+
+async function documentOf({ file, config }: DocumentCommand, world: World): Promise<SchemaDocument> {
+  if (file === undefined) return pulled(config, world)
+  const { name, text } = await readText(file, world)
+  try {
+    return parseSchema(text)
+  } catch (error) {
+    if (!(error instanceof Error) || !('line' in error)) throw error
+    throw new DocumentError(`${name}: ${error.message}`)
+  }
+}
+
+/** A schema document that cannot be understood. */
+class DocumentError extends Error {
+  override readonly name = 'DocumentError'
+}
+
+async function pulled(file: string | undefined, world: World): Promise<SchemaDocument> {
+  const { gateway } = loadConfig({ ...world, file }).config
+  if (gateway.databaseUrl === null) {
+    throw new UsageError('no database is configured: set DATABASE_URL, or name a file with a schema document')
+  }
+  const database = openDatabase(gateway.databaseUrl, gateway)
+  try {
+    return await pullSchema(database.query, { schemas: gateway.schemas })
+  } finally {
+    await database.close()
+  }
+}
+
+async function put(text: string, out: string | null, world: World): Promise<number> {
+  if (out === null) world.out(text.trimEnd())
+  else await writeText(out, text, world)
+  return EXIT.ok
+}

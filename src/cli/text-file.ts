@@ -1,0 +1,32 @@
+/** Texts that commands work on: a file, or standard input. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { UsageError } from './failure.ts'
+import type { World } from './world.ts'
+
+export interface SourceText {
+  /** As it was given, for messages; `<stdin>` for standard input. */
+  readonly name: string
+  readonly text: string
+}
+
+/** Larger files are none that people write; the language itself takes 64 KiB a text, a schema document more. */
+const BYTES_MAX = 16 * 1024 * 1024
+
+/** No file, or `-`, is standard input. */
+export async function readText(file: string | undefined, world: World): Promise<SourceText> {
+  if (file === undefined || file === '-') return { name: '<stdin>', text: await world.input() }
+  const bytes = await readFile(resolve(world.workingDirectory, file)).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`)
+  })
+  if (bytes.length > BYTES_MAX) {
+    throw new UsageError(`${file} has ${bytes.length} bytes; at most ${BYTES_MAX} are read`)
+  }
+  return { name: file, text: bytes.toString('utf8') }
+}
+
+export async function writeText(file: string, text: string, world: World): Promise<void> {
+  await writeFile(resolve(world.workingDirectory, file), text).catch((error: Error) => {
+    throw new UsageError(`${file} cannot be written: ${error.message}`)
+  })
+}
