@@ -25,6 +25,9 @@ const examples = PAGES.flatMap(page =>
   ),
 )
 
+/** As the README has the reader define them. */
+const FUNCTIONS = [...read('README.md').matchAll(/^\$ (\w+\(\) .*)$/gm)].map(([, definition]) => definition).join('\n')
+
 const hasShell = ['bash', 'curl'].every(program => spawnSync(program, ['--version']).status === 0)
 if (!hasShell) process.stderr.write('documents.pg.test.ts: skipped, for want of bash or curl\n')
 
@@ -50,7 +53,7 @@ describe.runIf(hasShell)('pasted into a shell', () => {
   })
 
   test.each(examples)('$page: $command', async ({ command, answer }) => {
-    const script = `set -euo pipefail\nget() { curl -sS -g -H "Authorization: Bearer $TOKEN" "$URL$1"; }\n${command}`
+    const script = `set -euo pipefail\n${FUNCTIONS}\n${command}`
     const output = await shell(script, environment)
     if (answer !== undefined) expect(JSON.parse(output)).toEqual(pattern(answer))
     else if (command.includes('stream=true'))
