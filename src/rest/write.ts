@@ -125,9 +125,7 @@ export function createWriter(parts: WriterParts): Writer {
   }
 
   async function createMany(request: Request, body: JsonArray, upsert: Upsert | null): Promise<Answer> {
-    const statements = batches(body).flatMap(batch =>
-      insertions(request, batch, upsert, { ...answerOf(upsert), key: false }),
-    )
+    const statements = await insertions(request, batches(body), upsert)
     const minimal = request.wanted.returned === 'minimal' && request.wanted.returning === undefined
     if (upsert !== null && statements.length > 1) await refuseRepeated(request, body, upsert)
     const written = statements.length === 0 ? [] : await run(request, runner.write(request.identity, statements))
@@ -136,16 +134,30 @@ export function createWriter(parts: WriterParts): Writer {
     return minimal ? respondMinimal(created ? 201 : 200) : respondRows(created ? 201 : 200, rows)
   }
 
-  /** One statement for all rows of the batch; rows of defaults alone need one each. */
-  function insertions(
+  /** One statement for all rows of a batch; rows of defaults alone need one each. */
+  async function insertions(
     request: Request,
-    { columns, bytes, count }: Batch,
+    found: readonly Batch[],
     upsert: Upsert | null,
-    answer: WriteAnswer,
-  ): readonly BoundStatement[] {
-    if (columns.length > 0) return [insertion(request, columns, { bytes, rows: 'many' }, upsert, answer)]
-    const statement = insertion(request, columns, { bytes, rows: 'one' }, upsert, answer)
-    return Array.from({ length: count }, () => statement)
+  ): Promise<readonly BoundStatement[]> {
+    const known = new Map<string, BoundStatement>()
+    const statements: BoundStatement[] = []
+    for (const { columns, bytes, count } of found) {
+      const rows = columns.length === 0 ? 'one' : 'many'
+      const key = columns.join('\0')
+      const before = known.get(key)
+      const statement =
+        before ?? insertion(request, columns, { bytes, rows }, upsert, { ...answerOf(upsert), key: false })
+      if (before === undefined) {
+        known.set(key, statement)
+        // Each was planned from nothing: a batch of thousands of forms must not keep everybody else waiting.
+        if (known.size % PLANNED_AT_ONCE === 0) await nextTurn()
+      }
+      const bound = before === undefined ? statement : withBody(statement, bytes)
+      if (columns.length > 0) statements.push(bound)
+      else for (let row = 0; row < count; row++) statements.push(bound)
+    }
+    return statements
   }
 
   function insertion(
@@ -255,6 +267,22 @@ function naming(table: Table, body: JsonObject | JsonArray): (error: unknown) =>
   return error => {
     throw nameRefusedValue(error, table, body)
   }
+}
+
+/** Statements planned before other requests get a turn. */
+const PLANNED_AT_ONCE = 50
+
+function nextTurn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+/** The same statement for other rows: the body is `$1` of the tree. */
+function withBody({ statement, values }: BoundStatement, bytes: Buffer): BoundStatement {
+  const isBody = (index: number): boolean => {
+    const parameter = statement.parameters[index]
+    return parameter !== undefined && 'key' in parameter && parameter.key === 1
+  }
+  return { statement, values: values.map((value, index) => (isBody(index) ? bytes : value)) }
 }
 
 const NOTHING_BESIDE: WriteAnswer = { key: false, created: false, rowsMax: null }

@@ -2,7 +2,7 @@
 import type { CheckedQuery, CheckedWrite, ParameterKey, ParameterUse } from '../access/check.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Parameter } from '../language/ast.ts'
-import { and, cast, column, compare, exists, get, integer, isNull, not } from '../language/build.ts'
+import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/build.ts'
 import { LanguageError } from '../language/error.ts'
 import { printSql } from '../language/print.ts'
 import { printRows } from '../language/print-rows.ts'
@@ -102,12 +102,14 @@ const HAS_OLD = 180_000
  * the new version's `xmax`. What is no plain table has no such column; there it counts whether the row was to be seen before.
  */
 function createdBy({ query, table, serverVersion }: CheckedWrite): Expression {
-  const target = query.kind === 'add' ? (query.conflict?.target ?? []) : []
-  const [first] = target
-  if (first === undefined) throw new Error('an upsert has a conflict target')
-  if (serverVersion >= HAS_OLD && table.name !== 'old') return isNull(column('old', first.text))
+  const target = query.kind === 'add' ? (query.conflict?.target ?? []).map(({ text }) => text) : []
+  // A column of the target may be NULL in a row that was there (NULLS NOT DISTINCT).
+  const never = [...table.primaryKey, ...target].find(name => table.columnByName.get(name)?.nullable === false)
+  const telling = never ?? target[0]
+  if (telling === undefined) throw new Error('an upsert has a conflict target')
+  if (serverVersion >= HAS_OLD && table.name !== 'old') return isNull(column('old', telling))
   if (table.kind === 'table') return compare('=', column(table.name, 'xmax'), integer('0'))
-  const before = target.map(({ text }) => compare('=', column(BEFORE, text), column(table.name, text)))
+  const before = target.map(name => not(isDistinct(column(BEFORE, name), column(table.name, name))))
   return not(exists(get({ table, alias: BEFORE, where: and(...before) })))
 }
 

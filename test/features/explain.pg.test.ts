@@ -1,0 +1,169 @@
+/** Specification 4.1, decisions 4 and 13: `GET /api/{table}/_explain`. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase } from '../support/postgres.ts'
+import { shopDatabase } from './shop.ts'
+
+const ADMIN = 'the-admin-token-of-the-tests'
+
+let database: TestDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await shopDatabase()
+  await execute(
+    database.adminUrl,
+    `create table marks (id serial primary key);
+     create function mark() returns int language plpgsql security definer as $$ begin insert into marks default values; return 1; end $$;
+     create view marking with (security_invoker = true) as select id, mark() as marked from users;
+     grant select on marking to app`,
+  )
+  gateway = await testGateway(database.url)
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows'?: number
+  readonly Plans?: readonly Plan[]
+}
+
+/** A plan and all below it. */
+const nodes = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)]
+
+describe('the answer', () => {
+  test('is {query, parameters, plan}, the plan as PostgreSQL writes it, run', async () => {
+    const reply = await gateway.get('/api/orders/_explain?status=paid&total.gt=50&limit=7')
+    expect(reply.status, reply.text).toBe(200)
+    expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(Object.keys(reply.json)).toEqual(['query', 'parameters', 'plan'])
+    const { query, parameters, plan } = reply.json
+    expect(query).toMatch(/^SELECT .* FROM public\.orders AS t WHERE .*\$1.* LIMIT 8\)/)
+    expect(query).toContain('$2')
+    expect(parameters).toEqual(['paid', '50'])
+    expect(plan).toEqual([
+      expect.objectContaining({
+        Plan: expect.objectContaining({ 'Actual Rows': 2 }),
+        'Execution Time': expect.any(Number),
+      }),
+    ])
+    expect(nodes(plan[0].Plan).map(node => node['Relation Name'])).toContain('orders')
+  })
+  test('the query can be run with its parameters', async () => {
+    const { query, parameters } = (await gateway.get('/api/users/_explain?id.lte=2&sort=-id')).json
+    const literal = parameters.reduce(
+      (text: string, value: string, index: number) => text.replace(`$${index + 1}`, `'${value}'`),
+      query,
+    )
+    expect(await execute(database.adminUrl, `explain ${literal}`)).not.toHaveLength(0)
+  })
+  test.each([
+    ['orders/_explain?expand=customer', ['orders', 'customers']],
+    ['orders/_explain?expand=nested:order_items.product', ['orders', 'order_items', 'products']],
+    ['orders/_explain?select=id&sort=-total&offset=1', ['orders']],
+    ['products/_explain?search=bicycle', ['products']],
+    ['orders/_explain?distinct=status', ['orders']],
+  ])('%s', async (path, tables) => {
+    const reply = await gateway.get(`/api/${path}`)
+    expect(reply.status, reply.text).toBe(200)
+    const found = nodes(reply.json.plan[0].Plan).flatMap(node => node['Relation Name'] ?? [])
+    expect([...new Set(found)].sort()).toEqual([...tables].sort())
+  })
+  test('values of parameters are text, whatever is in them', async () => {
+    const value = `"\\\u0007é😀`
+    const reply = await gateway.get(`/api/orders/_explain?note.eq=${encodeURIComponent(value)}&id.in=1,2`)
+    expect(reply.json.parameters).toEqual([value, '{"1","2"}'])
+  })
+  test('the rows are the caller’s own', async () => {
+    const { query, plan } = (await gateway.get('/api/users/_explain', { as: { tenantId: 't2' } })).json
+    expect(plan[0].Plan['Actual Rows']).toBe(1)
+    expect(query).not.toContain('t2')
+  })
+})
+
+test('nothing can be written by it', async () => {
+  const reply = await gateway.get('/api/marking/_explain')
+  expect(reply.status).toBe(400)
+  expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', details: { sqlstate: '25006' } })
+  expect(await execute(database.adminUrl, 'select from marks')).toHaveLength(0)
+})
+
+test.each([
+  ['/api/orders/_explain?nope=1', 400, 'has no column "nope"'],
+  ['/api/orders/_explain?id=x', 400, 'cannot hold "x"'],
+  ['/api/orders/_explain?limit=x', 400, 'limit "x"'],
+  ['/api/orders/_explain?expand=nope', 400, 'nope'],
+  ['/api/orders/_explain?cursor=x', 400, 'cursor'],
+  ['/api/nope/_explain', 404, 'there is no table "nope"'],
+])('%s → %i', async (path, status, message) => {
+  const reply = await gateway.get(path)
+  expect(reply.status).toBe(status)
+  expect(reply.json.error.message).toContain(message)
+})
+
+test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('%s → 405', async method => {
+  const reply = await gateway.get('/api/orders/_explain', { method })
+  expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
+
+describe('explain_endpoint', () => {
+  async function withGateway(toml: string, run: (other: TestGateway) => Promise<void>): Promise<void> {
+    const other = await testGateway(database.url, { toml, environment: { SVC_ADMIN_TOKEN: ADMIN } })
+    try {
+      await run(other)
+    } finally {
+      await other.close()
+    }
+  }
+  const bearer = (token: string) => ({ as: null, headers: { Authorization: `Bearer ${token}` } })
+
+  test('on: whoever may read the table', async () => {
+    await withGateway('explain_endpoint = "on"', async other => {
+      expect((await other.get('/api/users/_explain')).status).toBe(200)
+      expect((await other.get('/api/users/_explain', { as: null })).status).toBe(401)
+    })
+  })
+  test('off: 404 for everybody, with any method', async () => {
+    await withGateway('explain_endpoint = "off"', async other => {
+      for (const method of ['GET', 'POST']) {
+        const reply = await other.get('/api/users/_explain', { method })
+        expect([reply.status, reply.json.error.code]).toEqual([404, 'NOT_FOUND'])
+      }
+      // Where the admin token means nothing it is a token like others, and a bad one.
+      expect((await other.get('/api/users/_explain', bearer(ADMIN))).status).toBe(401)
+      expect((await other.get('/api/users/1')).status).toBe(200)
+    })
+  })
+  test('admin: the admin token, and nothing else', async () => {
+    await withGateway('explain_endpoint = "admin"', async other => {
+      const reply = await other.get('/api/users/_explain?id=1', bearer(ADMIN))
+      expect(reply.status, reply.text).toBe(200)
+      expect(reply.json.parameters).toEqual(['1'])
+      // It explains as nobody: no tenant, no rows.
+      expect(reply.json.plan[0].Plan['Actual Rows']).toBe(0)
+      for (const options of [{}, { as: null }, bearer(`${ADMIN}x`), bearer('')]) {
+        const refused = await other.get('/api/users/_explain', options)
+        expect(refused.status).toBe(401)
+        expect(refused.json.error.code).toBe('UNAUTHORIZED')
+        expect(refused.headers.get('www-authenticate')).toContain('Bearer')
+      }
+    })
+  })
+  test('admin: the token opens nothing else', async () => {
+    await withGateway('explain_endpoint = "admin"', async other => {
+      for (const path of [
+        '/api/users',
+        '/api/users/1',
+        '/api/users/1/_explain',
+        '/api/_schema',
+        '/api/a/b/c/_explain',
+      ]) {
+        expect((await other.get(path, bearer(ADMIN))).status, path).not.toBe(200)
+      }
+      expect((await other.get('/api/users/_explain', { ...bearer(ADMIN), method: 'DELETE' })).status).toBe(405)
+    })
+  })
+})
