@@ -1,6 +1,6 @@
 /**
  * What Node does not tell of connections: which have something to finish, so that a server that closes cuts none of them short
- * (specification 1.10), and that a client has gone whose answer had not come to its turn.
+ * (specification 1.10), that a client has gone whose answer had not come to its turn, and which requests must not overtake each other.
  *
  * Node's `closeIdleConnections` takes a connection for idle as soon as its answer was handed over, although a slow reader has only a part of it yet
  * (https://nodejs.org/docs/latest-v20.x/api/http.html#serverclosecallback), and one whose answer ends later stays open until its keep-alive
@@ -12,6 +12,11 @@ import type { Socket } from 'node:net'
 export interface Connections {
   /** No other request of the same connection has come after it, so the connection may end with its answer. */
   isLast(response: ServerResponse): boolean
+  /**
+   * Several requests that were sent without waiting may be worked on at once only if all of them just read (RFC 9112, 9.3.2). Resolves when those have
+   * been answered that the request of `response` has to wait for, or their connection has closed; null if there are none.
+   */
+  turnOf(response: ServerResponse): Promise<void> | null
   /** Calls back, once for a connection, when every request that came whole on it has its answer; at once if all have. */
   whenAnswered(socket: Socket, callback: () => void): void
 }
@@ -20,6 +25,8 @@ export interface Connections {
 export function watchConnections(server: Server): Connections {
   // Answers leave a connection in the order of its requests: when the last is finished, all are.
   const lastOf = new Map<Socket, ServerResponse | null>()
+  /** Answers, and what they wait for. */
+  const behind = new WeakMap<ServerResponse, ServerResponse>()
 
   server.on('connection', (socket: Socket) => {
     lastOf.set(socket, null)
@@ -29,6 +36,14 @@ export function watchConnections(server: Server): Connections {
   })
   // Before the one who answers, and may ask.
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    const before = lastOf.get(request.socket) ?? null
+    if (
+      before !== null &&
+      !before.writableFinished &&
+      (!isSafe(request) || !isSafe(before.req) || behind.has(before))
+    ) {
+      behind.set(response, before)
+    }
     lastOf.set(request.socket, response)
   })
 
@@ -46,6 +61,21 @@ export function watchConnections(server: Server): Connections {
   const asked = new WeakSet<Socket>()
   return {
     isLast: response => lastOf.get(response.req.socket) === response,
+    turnOf(response) {
+      const before = behind.get(response)
+      const { socket } = response.req
+      if (before === undefined || before.writableFinished || socket.destroyed) return null
+      return new Promise(resolve => {
+        const done = () => {
+          before.off('close', done)
+          socket.off('close', done)
+          resolve()
+        }
+        // Node tells only the one being answered that its connection has closed.
+        before.once('close', done)
+        socket.once('close', done)
+      })
+    },
     whenAnswered(socket, callback) {
       // Every chunk that comes behind bytes which are no request is an error of its own.
       if (asked.has(socket)) return
@@ -55,6 +85,10 @@ export function watchConnections(server: Server): Connections {
       else last.once('close', callback)
     },
   }
+}
+
+function isSafe({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }
 
 /**

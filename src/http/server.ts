@@ -107,6 +107,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     let answer: Answer
     try {
       assertSmallBody(request)
+      const turn = connections.turnOf(reply.raw)
+      if (turn !== null) {
+        await turn
+        if (request.raw.socket.destroyed) throw new GatewayError('TIMEOUT', 'the client went away before its turn')
+      }
       // Health says itself that it is over.
       if (draining && incoming.path !== '/health')
         throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again', {

@@ -1,0 +1,199 @@
+/**
+ * Invariant 1 for writes: two tenants write at random through one connection, by id, in bulk, in batches and upserts, at each other's keys too; some
+ * fail, some time out, some are abandoned, the backend is killed now and then. A trigger keeps, of every row that changes, whose request did it.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const TENANTS = ['t1', 't2'] as const
+const KEYS = 40
+const REQUESTS = 1_500
+const WORKERS = 24
+const SEED = 20_261_121
+
+let database: TestDatabase
+let gateway: TestGateway
+let tokens: ReadonlyMap<string, string>
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, tenant_id text not null default current_setting('app.current_tenant_id', true), body text not null, n int);
+     alter table notes enable row level security;
+     alter table notes force row level security;
+     create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
+     create table changes (op text, by_tenant text, old_tenant text, new_tenant text, body text);
+     create function keep() returns trigger language plpgsql security definer as $$ begin
+       insert into changes values (tg_op, current_setting('app.current_tenant_id', true),
+         case when tg_op <> 'INSERT' then old.tenant_id end, case when tg_op <> 'DELETE' then new.tenant_id end, case when tg_op <> 'DELETE' then new.body end);
+       return null;
+     end $$;
+     create trigger keep after insert or update or delete on notes for each row execute function keep();
+     create function slow() returns trigger language plpgsql as $$ begin if new.body like '%slow' then perform pg_sleep(0.3); end if; return new; end $$;
+     create trigger slow before insert or update on notes for each row execute function slow();
+     grant select, insert, update, delete on notes to app`,
+  )
+  gateway = await testGateway(database.url, {
+    toml: 'max_connections = 1\nstatement_timeout_ms = 150\nacquire_timeout_ms = 20000',
+  })
+  tokens = new Map(
+    await Promise.all(TENANTS.map(async tenantId => [tenantId, await gateway.token({ tenantId })] as const)),
+  )
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+/** Numbers that look random and are the same at every run (mulberry32). */
+function numbers(seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly abandon?: boolean
+}
+
+/** Keys are everybody's: about half of them belong to the other one at any moment. */
+function anything(tenant: string, random: (below: number) => number): Asked {
+  const id = 1 + random(KEYS)
+  const body = `by ${tenant}`
+  const upsert = { 'x-upsert': random(2) === 0 ? 'true' : 'ignore' }
+  // Each costs everybody the time that it waits.
+  if (random(60) === 0)
+    return { method: 'POST', path: '/api/notes', body: { id, body: `${body} slow` }, abandon: random(3) === 0 }
+  switch (random(15)) {
+    case 0:
+    case 1:
+      return { method: 'POST', path: '/api/notes', body: { id, body } }
+    case 2:
+      return { method: 'POST', path: '/api/notes', body: { id, body, tenant_id: TENANTS[random(2)] } }
+    case 3:
+      return {
+        method: 'POST',
+        path: '/api/notes',
+        body: [
+          { id, body },
+          { id: 1 + random(KEYS), body, n: 1 },
+        ],
+      }
+    case 4:
+    case 5:
+      return { method: 'POST', path: '/api/notes', body: { id, body, n: 2 }, headers: upsert }
+    case 6:
+      return {
+        method: 'POST',
+        path: '/api/notes',
+        body: [
+          { id, body },
+          { id: id + 1, body, n: 3 },
+          { id: id + 2, body },
+        ],
+        headers: upsert,
+      }
+    case 7:
+      return { method: 'PATCH', path: `/api/notes/${id}`, body: { body } }
+    case 8:
+      return { method: 'PATCH', path: `/api/notes/${id}`, body: { tenant_id: TENANTS[random(2)], body } }
+    case 9:
+      return { method: 'PATCH', path: '/api/notes?id.gt=0', body: { body } }
+    case 10:
+      return {
+        method: 'PATCH',
+        path: '/api/notes?tenant_id.in=t1,t2',
+        body: { n: random(9) },
+        headers: { prefer: 'return=minimal' },
+      }
+    case 11:
+      return { method: 'DELETE', path: `/api/notes/${id}?returning=*` }
+    case 12:
+      return { method: 'DELETE', path: `/api/notes?id.lt=${random(KEYS)}&returning=*` }
+    case 13:
+      return { method: 'PATCH', path: `/api/notes/${id}`, body: { n: 'no number' } }
+    default:
+      return { method: 'PATCH', path: '/api/notes?id.gt=0', body: { body }, abandon: true }
+  }
+}
+
+test('each tenant changes its own rows and no other', { timeout: 90_000 }, async () => {
+  const killer = new pg.Client({ connectionString: database.adminUrl })
+  await killer.connect()
+  const statuses = new Map<string, number>()
+  const random = numbers(SEED)
+  let next = 0
+  async function ask(n: number): Promise<void> {
+    const tenant = TENANTS[n % 2] as string
+    const { method, path, body, headers, abandon } = anything(tenant, random)
+    const abort = new AbortController()
+    if (abandon === true) setTimeout(() => abort.abort(), 3)
+    let outcome = 'abandoned'
+    try {
+      const response = await fetch(gateway.url + path, {
+        method,
+        headers: { authorization: `Bearer ${tokens.get(tenant)}`, 'content-type': 'application/json', ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: abort.signal,
+      })
+      const text = await response.text()
+      outcome = String(response.status)
+      if (response.status < 300) {
+        for (const [, seen] of text.matchAll(/"tenant_id":"(t\d)"/g)) {
+          if (seen !== tenant) throw new Error(`${tenant} asked ${method} ${path} and saw a row of ${seen}: ${text}`)
+        }
+      }
+      if (!/^(2\d\d|400|403|404|408|503)$/.test(outcome)) throw new Error(`${method} ${path}: ${outcome} ${text}`)
+    } catch (error) {
+      if (!abort.signal.aborted) throw error
+    }
+    statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1)
+  }
+  const worker = async () => {
+    while (next < REQUESTS) {
+      const n = next++
+      if (n % 400 === 399) {
+        await killer.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = current_database()`,
+        )
+      }
+      await ask(n)
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: WORKERS }, worker))
+  } finally {
+    await killer.end()
+  }
+
+  const strange = await execute(
+    database.adminUrl,
+    `select * from changes where by_tenant is null or by_tenant not in ('t1', 't2') or coalesce(old_tenant, by_tenant) <> by_tenant
+       or coalesce(new_tenant, by_tenant) <> by_tenant or coalesce(body, 'by ' || by_tenant) not like 'by ' || by_tenant || '%'`,
+  )
+  expect(strange).toEqual([])
+  // Enough happened, of everything and by both.
+  const made = await execute(
+    database.adminUrl,
+    'select by_tenant, op, count(*)::int as n from changes group by 1, 2 order by 1, 2',
+  )
+  expect(made.map(({ by_tenant, op }) => `${by_tenant} ${op}`)).toEqual(
+    TENANTS.flatMap(tenant => ['DELETE', 'INSERT', 'UPDATE'].map(op => `${tenant} ${op}`)),
+  )
+  for (const { n } of made) expect(n).toBeGreaterThan(20)
+  for (const status of ['200', '201', '400', '403', '404', 'abandoned'])
+    expect(statuses.get(status), status).toBeGreaterThan(5)
+  expect(statuses.get('408'), 'timeouts').toBeGreaterThan(0)
+  expect(statuses.get('503') ?? 0).toBeLessThan(REQUESTS / 10)
+})

@@ -1,0 +1,615 @@
+/**
+ * Specification 7, decisions 8: what the database refuses is told in its own words, with `details` {sqlstate, table, column, constraint}, and nothing of
+ * rows that the caller cannot see; what is not the request's doing is `UNAVAILABLE` with `Retry-After`, and never tried again by the gateway.
+ */
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ANONYMOUS } from '../../src/identity/authenticate.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { parseUrl } from '../../src/postgres/url.ts'
+import { createRunner } from '../../src/run/run.ts'
+import { createSettings } from '../../src/run/settings.ts'
+import { type Activity, watchActivity } from '../support/activity.ts'
+import { error, fakePostgres, READY } from '../support/fake-postgres.ts'
+import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+/** The key of the advisory lock that holds triggers back. */
+const GATE = 4712
+
+const SCHEMA = `
+create type mood as enum ('sad', 'glad');
+create domain percent as int check (value between 0 and 100);
+create extension if not exists btree_gist;
+create table owners (id int primary key, tenant_id text not null, email text constraint one_email unique);
+create table things (
+  id int primary key, tenant_id text not null, owner_id int constraint its_owner references owners,
+  price numeric(6, 2) constraint not_negative check (price >= 0), amount int, code varchar(3), name text not null default 'x', mood mood, share percent,
+  day date, during int4range, big text, double int generated always as (amount * 2) stored, position int,
+  constraint no_overlap exclude using gist (tenant_id with =, during with &&),
+  constraint one_position unique (position) deferrable initially deferred
+);
+create index on things (big);
+insert into owners values (1, 't1', 'ann@own.example'), (9, 't2', 'zoe@hidden.example');
+insert into things (id, tenant_id, owner_id, during, position) values (1, 't1', 1, '[1,5)', 1), (9, 't2', 9, '[1,5)', 9);
+insert into things (id, tenant_id, owner_id) values (8, 't2', 1);
+create table seals (code text primary key, how text);
+create view cheap with (security_invoker = true) as select id, tenant_id, price from things where price < 10 with check option;
+create view joined with (security_invoker = true) as select t.id, o.email from things t join owners o on o.id = t.owner_id;
+
+-- Fails with whatever it is told to.
+create table raises (id int primary key, code text not null, note text);
+create function raise_it() returns trigger language plpgsql as $$ begin
+  raise exception 'the message' using errcode = new.code, hint = 'the hint', detail = 'the detail', column = 'the_column', constraint = 'the_constraint',
+    table = 'the_table';
+end $$;
+create trigger raise_it before insert on raises for each row execute function raise_it();
+
+-- Its triggers wait for the gate; an update of one row then needs the other. Tries are counted outside of transactions.
+create table pairs (id int primary key, other int not null, n int not null default 0);
+insert into pairs values (1, 2), (2, 1), (3, 3);
+create sequence tries;
+create function count_tries() returns trigger language plpgsql as $$ begin perform nextval('tries'); return null; end $$;
+create function hold() returns trigger language plpgsql as $$ begin
+  perform pg_advisory_xact_lock_shared(${GATE});
+  if new.other <> new.id then update pairs set n = n + 10 where id = new.other; end if;
+  return null;
+end $$;
+create trigger count_tries before update on pairs for each statement when (pg_trigger_depth() = 0) execute function count_tries();
+create trigger hold after update on pairs for each row when (pg_trigger_depth() = 0) execute function hold();
+
+create table deep (id int primary key);
+create function dig() returns trigger language plpgsql as $$ begin insert into deep values (new.id + 1); return new; end $$;
+create trigger dig before insert on deep for each row execute function dig();
+create table recursive (id int primary key);
+alter table recursive enable row level security;
+create policy itself on recursive using (exists (select from recursive));
+create table naps (id int primary key);
+create function nap() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return new; end $$;
+create trigger nap before insert on naps for each row execute function nap();
+create table locked (id int primary key, n int);
+insert into locked values (1, 0);
+create table giants (id int primary key, body text not null default repeat('x', 100000));
+
+do $$ declare name text; begin
+  foreach name in array array['owners', 'things'] loop
+    execute format('alter table %I enable row level security', name);
+    execute format('alter table %I force row level security', name);
+    execute format('create policy own on %I using (tenant_id = (select current_setting(''app.current_tenant_id'', true)))', name);
+  end loop;
+end $$;
+grant select, insert, update, delete on all tables in schema public to app;
+revoke insert on seals from app;
+grant usage on sequence tries to app;
+`
+
+let database: TestDatabase
+let gateway: TestGateway
+let activity: Activity
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(database.adminUrl, SCHEMA)
+  await execute(
+    database.adminUrl,
+    `alter role app in database ${database.database} set deadlock_timeout = '20ms';
+     alter role app in database ${database.database} set default_transaction_isolation = 'serializable'`,
+  )
+  gateway = await testGateway(database.url, { toml: 'statement_timeout_ms = 15000' })
+  activity = watchActivity(database.adminUrl)
+})
+afterAll(async () => {
+  await gateway.close()
+  await activity.close()
+  await database.drop()
+})
+
+function send(method: string, path: string, body?: unknown, options: AskOptions = {}, to = gateway): Promise<Reply> {
+  return to.get(path, {
+    ...options,
+    method,
+    headers: { 'content-type': 'application/json', ...options.headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+interface Details {
+  readonly table?: string
+  readonly column?: string
+  readonly constraint?: string
+}
+
+/** The whole body of an error, so that nothing else can be in it. */
+function envelope(
+  reply: Reply,
+  code: string,
+  sqlstate: string,
+  message: unknown,
+  details: Details = {},
+  hint?: string,
+) {
+  return {
+    error: {
+      code,
+      message,
+      status: reply.status,
+      request_id: reply.headers.get('x-request-id'),
+      details: { sqlstate, table: null, column: null, constraint: null, ...details },
+      ...(hint === undefined ? {} : { hint }),
+    },
+  }
+}
+
+describe('a constraint is named, and the row that it is about is not', () => {
+  test.each<[string, string, string, unknown, string, string, Details]>([
+    [
+      ...([
+        'unique, and the other row is one’s own',
+        'POST',
+        '/api/owners',
+        { id: 2, tenant_id: 't1', email: 'ann@own.example' },
+      ] as const),
+      ...([
+        '23505',
+        'duplicate key value violates unique constraint "one_email"',
+        { table: 'owners', constraint: 'one_email' },
+      ] as const),
+    ],
+    [
+      ...([
+        'unique, and the other row is another tenant’s',
+        'POST',
+        '/api/owners',
+        { id: 2, tenant_id: 't1', email: 'zoe@hidden.example' },
+      ] as const),
+      ...([
+        '23505',
+        'duplicate key value violates unique constraint "one_email"',
+        { table: 'owners', constraint: 'one_email' },
+      ] as const),
+    ],
+    [
+      ...(['unique, in a change', 'PATCH', '/api/things/1', { id: 9 }] as const),
+      ...([
+        '23505',
+        'duplicate key value violates unique constraint "things_pkey"',
+        { table: 'things', constraint: 'things_pkey' },
+      ] as const),
+    ],
+    [
+      ...(['unique, found at the commit', 'POST', '/api/things', { id: 2, tenant_id: 't1', position: 9 }] as const),
+      ...([
+        '23505',
+        'duplicate key value violates unique constraint "one_position"',
+        { table: 'things', constraint: 'one_position' },
+      ] as const),
+    ],
+    [
+      ...(['a foreign key without its row', 'POST', '/api/things', { id: 2, tenant_id: 't1', owner_id: 77 }] as const),
+      ...([
+        '23503',
+        'insert or update on table "things" violates foreign key constraint "its_owner"',
+        { table: 'things', constraint: 'its_owner' },
+      ] as const),
+    ],
+    [
+      ...(['a row that others need', 'DELETE', '/api/owners/1', undefined] as const),
+      ...([
+        '23503',
+        'update or delete on table "owners" violates foreign key constraint "its_owner" on table "things"',
+        { table: 'things', constraint: 'its_owner' },
+      ] as const),
+    ],
+    [
+      ...(['check', 'POST', '/api/things', { id: 2, tenant_id: 't1', price: -1 }] as const),
+      ...([
+        '23514',
+        'new row for relation "things" violates check constraint "not_negative"',
+        { table: 'things', constraint: 'not_negative' },
+      ] as const),
+    ],
+    [
+      ...(['not null', 'POST', '/api/things', { id: 2, tenant_id: 't1', name: null }] as const),
+      ...([
+        '23502',
+        'null value in column "name" of relation "things" violates not-null constraint',
+        { table: 'things', column: 'name' },
+      ] as const),
+    ],
+    [
+      ...(['exclusion', 'POST', '/api/things', { id: 2, tenant_id: 't1', during: '[4,6)' }] as const),
+      ...([
+        '23P01',
+        'conflicting key value violates exclusion constraint "no_overlap"',
+        { table: 'things', constraint: 'no_overlap' },
+      ] as const),
+    ],
+    [
+      ...(['a domain’s check', 'POST', '/api/things', { id: 2, tenant_id: 't1', share: 101 }] as const),
+      ...([
+        '23514',
+        'value for domain percent violates check constraint "percent_check"',
+        { constraint: 'percent_check' },
+      ] as const),
+    ],
+    [
+      ...(['a view’s check option', 'POST', '/api/cheap', { id: 2, tenant_id: 't1', price: 11 }] as const),
+      ...(['44000', 'new row violates check option for view "cheap"', {}] as const),
+    ],
+  ])('%s', async (_, method, path, body, sqlstate, message, details) => {
+    const before = await execute(database.adminUrl, 'select count(*)::int as rows from things')
+    const reply = await send(method, path, body)
+    expect(reply.status).toBe(400)
+    expect(reply.json).toEqual(envelope(reply, 'QUERY_ERROR', sqlstate, message, details))
+    expect(reply.text).not.toContain('example')
+    expect(reply.headers.get('retry-after')).toBeNull()
+    expect(await execute(database.adminUrl, 'select count(*)::int as rows from things')).toEqual(before)
+  })
+})
+
+describe('row-level security and privileges', () => {
+  test.each([
+    ['a row for somebody else', 'POST', '/api/things', { id: 2, tenant_id: 't2' }],
+    ['a row given to somebody else', 'PATCH', '/api/things/1', { tenant_id: 't2' }],
+  ])('%s is FORBIDDEN', async (_, method, path, body) => {
+    const reply = await send(method, path, body)
+    expect(reply.status).toBe(403)
+    const message = 'new row violates row-level security policy for table "things"'
+    expect(reply.json).toEqual(envelope(reply, 'FORBIDDEN', '42501', message))
+  })
+  test('an upsert onto another tenant’s row is FORBIDDEN and changes nothing', async () => {
+    const reply = await send(
+      'POST',
+      '/api/owners',
+      { id: 9, tenant_id: 't1', email: 'x' },
+      { headers: { 'x-upsert': 'true' } },
+    )
+    expect(reply.status).toBe(403)
+    expect(reply.json.error.details.sqlstate).toBe('42501')
+    expect(reply.text).not.toMatch(/zoe|t2/)
+    const rows = await execute(database.adminUrl, 'select tenant_id, email from owners where id = 9')
+    expect(rows).toEqual([{ tenant_id: 't2', email: 'zoe@hidden.example' }])
+  })
+  test('an upsert that leaves rows alone leaves a hidden one alone, and says no more of it than of one’s own', async () => {
+    const ignore = (id: number) =>
+      send('POST', '/api/owners', { id, tenant_id: 't1', email: 'x' }, { headers: { 'x-upsert': 'ignore' } })
+    const [own, hidden] = [await ignore(1), await ignore(9)]
+    expect([hidden.status, hidden.text]).toEqual([200, '{"data":null}'])
+    expect(own.text).toBe(hidden.text)
+  })
+  test.each([
+    ['PATCH', '/api/things/9', { name: 'y' }],
+    ['DELETE', '/api/things/9', undefined],
+  ])('%s %s: a hidden row is not there', async (method, path, body) => {
+    const [hidden, missing] = [await send(method, path, body), await send(method, path.replace('9', '7'), body)]
+    expect([hidden.status, missing.status]).toEqual([404, 404])
+    expect(hidden.json.error.message).toBe(missing.json.error.message.replace('7', '9'))
+  })
+  test('a table that may not be written is FORBIDDEN', async () => {
+    const reply = await send('POST', '/api/seals', { code: 'x' })
+    expect(reply.status).toBe(403)
+    expect(reply.json).toEqual(envelope(reply, 'FORBIDDEN', '42501', 'permission denied for table seals'))
+  })
+})
+
+describe('values that a type cannot hold', () => {
+  test.each<[string, unknown, string, string]>([
+    ['price', '1e400', '22003', 'numeric field overflow'],
+    ['price', 10_000, '22003', 'numeric field overflow'],
+    ['amount', 2_000_000_000, '22003', 'integer out of range'],
+    ['code', 'four', '22001', 'value too long for type character varying(3)'],
+    ['during', '[5,1)', '22000', 'range lower bound must be less than or equal to range upper bound'],
+  ])('%s: %j is refused in the database’s words', async (column, value, sqlstate, message) => {
+    const reply = await send('POST', '/api/things', { id: 2, tenant_id: 't1', [column]: value })
+    expect(reply.status).toBe(400)
+    expect(reply.json.error).toMatchObject({ code: 'QUERY_ERROR', message, details: { sqlstate } })
+  })
+  test.each<[string, unknown, string, string]>([
+    ['amount', 2_147_483_648, '22003', 'value "2147483648" is out of range for type integer'],
+    ['amount', 'x', '22P02', 'invalid input syntax for type integer: "x"'],
+    ['amount', 1.5, '22P02', 'invalid input syntax for type integer: "1.5"'],
+    ['amount', { a: 1 }, '22P02', 'invalid input syntax for type integer'],
+    ['mood', 'furious', '22P02', 'invalid input value for enum mood: "furious"'],
+    ['day', '2026-02-30', '22008', 'date/time field value out of range: "2026-02-30"'],
+    ['day', 'soon', '22007', 'invalid input syntax for type date: "soon"'],
+  ])('%s: %j, which the database quotes, is refused with its column too', async (column, value, sqlstate, message) => {
+    const reply = await send('POST', '/api/things', { id: 2, tenant_id: 't1', [column]: value })
+    expect(reply.status).toBe(400)
+    expect(reply.json.error).toMatchObject({
+      code: 'PARSE_ERROR',
+      message: expect.stringContaining(message),
+      details: { sqlstate },
+    })
+    expect(reply.json.error.message).toMatch(new RegExp(`^column "${column}" is .* and cannot hold "`))
+  })
+  test('a value too long for an index', async () => {
+    // Compressed it would fit.
+    const big = randomBytes(10_000).toString('hex')
+    const reply = await send('POST', '/api/things', { id: 2, tenant_id: 't1', big })
+    expect(reply.status).toBe(400)
+    expect(reply.json.error).toMatchObject({
+      code: 'QUERY_ERROR',
+      message: expect.stringMatching(/^index row (?:requires|size)/),
+      details: { sqlstate: '54000' },
+    })
+  })
+  test('a generated column is refused before the database is asked', async () => {
+    expect((await send('PATCH', '/api/things/1', { double: 4 })).json.error).toMatchObject({
+      code: 'PARSE_ERROR',
+      status: 400,
+    })
+  })
+  test('a view that takes no writes is 405, whatever the database would say', async () => {
+    expect((await send('POST', '/api/joined', { id: 5 })).status).toBe(405)
+  })
+})
+
+describe('what a function of the database raises', () => {
+  const told = { table: 'the_table', column: 'the_column', constraint: 'the_constraint' }
+  const raise = (code: string) => send('POST', '/api/raises', { id: 1, code })
+
+  test.each([
+    ['P0001', 400, 'QUERY_ERROR'],
+    ['ABC12', 400, 'QUERY_ERROR'],
+    ['22023', 400, 'QUERY_ERROR'],
+    ['02000', 400, 'QUERY_ERROR'],
+    ['42501', 403, 'FORBIDDEN'],
+    ['28000', 403, 'FORBIDDEN'],
+  ])('%s arrives in its words: %i', async (code, status, as) => {
+    const reply = await raise(code)
+    expect(reply.status).toBe(status)
+    expect(reply.json).toEqual(envelope(reply, as, code, 'the message', told, 'the hint'))
+  })
+
+  test.each(['53100', '53200', '53300', '57P01', '57P03', '58030', '08001', '25006'])(
+    '%s is UNAVAILABLE',
+    async code => {
+      const reply = await raise(code)
+      expect(reply.status).toBe(503)
+      expect(reply.headers.get('retry-after')).toBe('1')
+      expect(reply.json).toEqual(envelope(reply, 'UNAVAILABLE', code, expect.not.stringContaining('the message'), told))
+    },
+  )
+
+  test.each(['40001', '40P01', '55P03', '55006'])('%s is a conflict: UNAVAILABLE, in its words', async code => {
+    const reply = await raise(code)
+    expect(reply.status).toBe(503)
+    expect(reply.headers.get('retry-after')).toBe('1')
+    const message = 'the message; nothing was changed, try again'
+    expect(reply.json).toEqual(envelope(reply, 'UNAVAILABLE', code, message, told, 'the hint'))
+  })
+
+  test.each(['08007', '40003'])('%s claims neither success nor failure', async code => {
+    const reply = await raise(code)
+    expect(reply.status).toBe(503)
+    expect(reply.json.error.hint).toMatch(/may have been made or not/)
+  })
+
+  test.each(['XX000', 'XX001', 'P0004', '39P01'])('%s is INTERNAL, and its words are for the log', async code => {
+    const reply = await raise(code)
+    expect(reply.status).toBe(500)
+    expect(reply.json.error).toEqual({
+      ...{ code: 'INTERNAL', status: 500, request_id: reply.headers.get('x-request-id') },
+      message: `the database reported an internal error (${code})`,
+    })
+  })
+
+  test('57014, however it comes about, is TIMEOUT', async () => {
+    const reply = await raise('57014')
+    expect([reply.status, reply.json.error.code]).toEqual([408, 'TIMEOUT'])
+  })
+})
+
+describe('limits of the server', () => {
+  test('a trigger without end is a statement too complex: 400', async () => {
+    const reply = await send('POST', '/api/deep', { id: 1 })
+    expect(reply.status).toBe(400)
+    expect(reply.json.error).toMatchObject({
+      code: 'QUERY_ERROR',
+      message: 'stack depth limit exceeded',
+      details: { sqlstate: '54001' },
+    })
+    // PL/pgSQL lists every level in the context.
+    expect(reply.text.length).toBeLessThan(1_000)
+  })
+  test('a policy that asks itself is the database’s defect: 500 without its words', async () => {
+    const reply = await send('PATCH', '/api/recursive/1', { id: 2 })
+    expect(reply.json.error).toMatchObject({ code: 'INTERNAL', message: expect.stringContaining('42P17') })
+    expect(reply.text).not.toContain('recursion')
+  })
+  test('a full disk is UNAVAILABLE, and says nothing of the machine', async () => {
+    let units = 0
+    const server = await fakePostgres(async session => {
+      if (!(await session.welcome())) return
+      for (;;) {
+        await session.until('sync')
+        units++
+        session.send(
+          error('53100', 'could not extend file "base/16384/24601": No space left on device', {
+            R: 'mdextend',
+            H: 'Check free disk space.',
+          }),
+          READY,
+        )
+      }
+    })
+    const pool = createPool({ target: parseUrl(`${server.url}?sslmode=disable`) })
+    try {
+      const runner = createRunner({
+        database: pool,
+        settings: createSettings({ statementTimeoutMs: 1_000 }),
+        onStaleSchema: () => {},
+      })
+      const failure = await runner.write(ANONYMOUS, []).result.catch(reason => reason)
+      expect(failure).toMatchObject({
+        code: 'UNAVAILABLE',
+        status: 503,
+        headers: { 'Retry-After': '1' },
+        details: { sqlstate: '53100' },
+      })
+      expect(JSON.stringify([failure.message, failure.details, failure.hint])).not.toMatch(/base\/|disk/)
+      expect(units).toBe(1)
+    } finally {
+      await pool.close({ deadlineMs: 0 })
+      await server.close()
+    }
+  })
+  test('rows changed that are too many bytes to answer: changed, and not called a failure', async () => {
+    const rows = Array.from({ length: 700 }, (_, id) => ({ id }))
+    const reply = await send('POST', '/api/giants', rows)
+    expect(reply.status).toBe(503)
+    expect(reply.json.error).toMatchObject({
+      code: 'UNAVAILABLE',
+      hint: expect.stringMatching(/may have been made or not.*return=minimal/),
+    })
+    expect(await activity.value('select count(*)::int from giants')).toBe(700)
+    expect(
+      (await send('PATCH', '/api/giants?id.gte=0', { body: 'y' }, { headers: { prefer: 'return=minimal' } })).status,
+    ).toBe(204)
+  })
+})
+
+describe('time', () => {
+  test('a write beyond statement_timeout_ms is 408, and undone', async () => {
+    const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 100' })
+    try {
+      const reply = await send('POST', '/api/naps', { id: 1 }, {}, hasty)
+      expect(reply.status).toBe(408)
+      const message = 'the query took longer than statement_timeout_ms allows and was cancelled'
+      expect(reply.json).toEqual(envelope(reply, 'TIMEOUT', '57014', message))
+      expect(await activity.value('select count(*)::int from naps')).toBe(0)
+    } finally {
+      await hasty.close()
+    }
+  })
+  test('one that an administrator cancels is 408 as well', async () => {
+    const asking = send('POST', '/api/naps', { id: 1 })
+    await activity.started(/\bnaps\b/)
+    await activity.value(
+      `select pg_cancel_backend(pid) from pg_stat_activity where query ~ '\\mnaps\\M' and usename = 'app' and datname = current_database()`,
+    )
+    const reply = await asking
+    expect([reply.status, reply.json.error.code, reply.json.error.details.sqlstate]).toEqual([408, 'TIMEOUT', '57014'])
+  })
+})
+
+describe('others in the way', () => {
+  /** The statements of the gateway that wait for a lock. */
+  const WAITING = `select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  const waiting = (many: number) => activity.until(WAITING, count => count === many)
+
+  /** Holds the triggers of `pairs` back until the work has arranged everything. */
+  async function behindGate<T>(work: () => Promise<T>): Promise<T> {
+    const client = new pg.Client({ connectionString: database.adminUrl })
+    await client.connect()
+    try {
+      await client.query('select pg_advisory_lock($1)', [GATE])
+      return await work()
+    } finally {
+      await client.end()
+    }
+  }
+  const tries = () =>
+    activity.value(`select case when is_called then last_value else 0 end::int from tries`) as Promise<number>
+
+  test('a deadlock: one of two is told to try again, the other one is not disturbed', async () => {
+    const before = await tries()
+    const asked = await behindGate(async () => {
+      const first = send('PATCH', '/api/pairs/1', { n: 1 })
+      await waiting(1)
+      const second = send('PATCH', '/api/pairs/2', { n: 1 })
+      await waiting(2)
+      return [first, second]
+    })
+    const replies = await Promise.all(asked)
+    const [good, bad] = replies.toSorted((a, b) => a.status - b.status) as [Reply, Reply]
+    expect([good.status, bad.status]).toEqual([200, 503])
+    expect(bad.headers.get('retry-after')).toBe('1')
+    const message = 'deadlock detected; nothing was changed, try again'
+    expect(bad.json).toEqual(envelope(bad, 'UNAVAILABLE', '40P01', message, {}, 'See server log for query details.'))
+    expect(bad.text).not.toMatch(/process|transaction \d/i)
+    const rows = await execute(database.adminUrl, 'select sum(n)::int as sum from pairs where id < 3')
+    expect(rows).toEqual([{ sum: 11 }])
+    expect(await tries()).toBe(before + 2)
+  })
+
+  test('a serialization failure is told to try again, and was tried once', async () => {
+    const before = await tries()
+    const [first, second] = await behindGate(async () => {
+      const one = send('PATCH', '/api/pairs/3', { n: 1 })
+      await waiting(1)
+      const two = send('PATCH', '/api/pairs/3', { n: 2 })
+      await waiting(2)
+      return [one, two] as const
+    })
+    expect((await first).status).toBe(200)
+    const reply = await second
+    expect(reply.status).toBe(503)
+    expect(reply.headers.get('retry-after')).toBe('1')
+    const message = 'could not serialize access due to concurrent update; nothing was changed, try again'
+    expect(reply.json).toEqual(envelope(reply, 'UNAVAILABLE', '40001', message))
+    expect(await tries()).toBe(before + 2)
+    expect((await send('GET', '/api/pairs/3')).json.data.n).toBe(1)
+  })
+
+  test('a lock that is not to be had in time: UNAVAILABLE', async () => {
+    const url = `${database.url}?options=-c%20lock_timeout%3D50ms`
+    const impatient = await testGateway(url)
+    const client = new pg.Client({ connectionString: database.adminUrl })
+    await client.connect()
+    try {
+      await client.query('begin; select from locked for update')
+      const reply = await send('PATCH', '/api/locked/1', { n: 1 }, {}, impatient)
+      expect(reply.status).toBe(503)
+      const message = 'canceling statement due to lock timeout; nothing was changed, try again'
+      expect(reply.json).toEqual(envelope(reply, 'UNAVAILABLE', '55P03', message))
+    } finally {
+      await client.end()
+      await impatient.close()
+    }
+  })
+})
+
+test('a server that takes no writes, as a hot standby: reads go on, writes are UNAVAILABLE, a fault of nobody who asks', async () => {
+  const standby = await testGateway(`${database.url}?options=-c%20default_transaction_read_only%3Don`)
+  try {
+    expect((await send('GET', '/api/owners', undefined, {}, standby)).status).toBe(200)
+    const reply = await send('POST', '/api/owners', { id: 3, tenant_id: 't1' }, {}, standby)
+    expect(reply.status).toBe(503)
+    expect(reply.headers.get('retry-after')).toBe('1')
+    expect(reply.json).toEqual(
+      envelope(reply, 'UNAVAILABLE', '25006', 'the database takes no changes at the moment; try again'),
+    )
+  } finally {
+    await standby.close()
+  }
+})
+
+test('no connection left for the role: UNAVAILABLE, without the role’s name', async () => {
+  // Limits on roles hold for the whole server; this one is on the database.
+  const crowded = await testDatabase()
+  await execute(crowded.adminUrl, 'create table t (id int primary key); grant select, insert on t to app')
+  const other = await testGateway(crowded.url, { toml: 'acquire_timeout_ms = 200' })
+  try {
+    await execute(
+      crowded.adminUrl,
+      `alter database ${crowded.database} connection limit 0;
+       select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and usename = 'app'`,
+    )
+    let reply = await send('POST', '/api/t', { id: 1 }, {}, other)
+    // The first may still have been sent to a backend that was about to end.
+    if (reply.json.error.hint !== undefined) reply = await send('POST', '/api/t', { id: 1 }, {}, other)
+    expect(reply.json.error).toMatchObject({ code: 'UNAVAILABLE', status: 503 })
+    expect(reply.headers.get('retry-after')).toBe('1')
+    expect(reply.text).not.toMatch(/app|database ".*"|53300/)
+    await execute(
+      crowded.adminUrl.replace(crowded.database, 'postgres'),
+      `alter database ${crowded.database} connection limit -1`,
+    )
+    await expect.poll(async () => (await send('POST', '/api/t', { id: 2 }, {}, other)).status).toBe(201)
+  } finally {
+    await other.close()
+    await crowded.drop()
+  }
+})
