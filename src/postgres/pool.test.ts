@@ -167,22 +167,24 @@ function kindsOf(events: readonly PoolEvent[]): string[] {
 test('nobody relies on a Parse that is still under way: what precedes it may fail, and then it was skipped', async () => {
   const prepared = ['parse', 'describe', 'bind', 'execute']
   const { pool, events } = await bench(async session => {
-    await session.until('sync')
-    session.send(...firstAnswer('warm'), READY)
+    for (const _ of ['first', 'known']) {
+      await session.until('sync')
+      session.send(...firstAnswer('warm'), READY)
+    }
     const [failing, behind] = [await session.until('sync'), await session.until('sync')]
     expect(kinds(failing)).toEqual(['bind', 'execute', ...prepared, 'bind', 'execute', 'sync'])
     expect(kinds(behind)).toEqual([...prepared, 'bind', 'execute', 'sync'])
-    expect(failing[2]).toMatchObject({ kind: 'parse', statement: 's2', text: 'other' })
+    expect(failing[2]).toMatchObject({ kind: 'parse', statement: 's3', text: 'other' })
     expect(behind[0]).toMatchObject({ kind: 'parse', statement: '', text: 'other' })
     session.send({ kind: 'bindComplete' }, error('22012', 'division by zero'), READY)
     session.send(...firstAnswer('answered'), ...nextAnswer('x'), READY)
-    expect((await session.until('sync'))[0]).toMatchObject({ kind: 'parse', statement: 's3', text: 'other' })
+    expect((await session.until('sync'))[0]).toMatchObject({ kind: 'parse', statement: 's4', text: 'other' })
     session.send(...firstAnswer('kept'), READY)
   })
-  await ask(pool, 'known').result
-  const [known, other] = ['known', 'other'].map(text => ({ text, parameters: [] }))
-  // The cost of a unit is that of its last command, which is known to be small: so one is put behind the other.
-  const failing = pool.run([known, other, known] as Command[])
+  const [first, known, other] = ['first', 'a known one', 'other'].map(text => ({ text, parameters: [] }))
+  for (const command of [first, known]) await pool.run([command] as Command[]).result
+  // The cost of a unit is that of the longest text behind its first, which is known to be small: so one is put behind the other.
+  const failing = pool.run([first, other, known] as Command[])
   const behind = pool.run([other, known] as Command[])
   await expect(failing.result).rejects.toThrow('division by zero')
   expect(String((await behind.result)[0]?.rows[0]?.[0])).toBe('answered')

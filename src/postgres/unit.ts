@@ -34,8 +34,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   constructor(commands: readonly Command[], drop: (unit: Exchange) => void) {
     this.#commands = commands
     this.#drop = drop
-    // The last command is the one that the others prepare for.
-    this.costKey = commands[commands.length - 1]?.text ?? ''
+    this.costKey = costKeyOf(commands)
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -160,4 +159,22 @@ export class Unit implements Exchange, Running<readonly Result[]> {
       'Ask for fewer rows or columns, or stream them.',
     )
   }
+}
+
+/** Of so many commands the first few tell what kind of unit it is. */
+const LOOKED_AT = 5
+
+/**
+ * What a unit is expected to cost is remembered by this. The first command prepares for the others, and what follows the one that matters tidies up behind
+ * it, in few words; a unit of very many commands costs more than one of a few.
+ */
+function costKeyOf(commands: readonly Command[]): string {
+  const [first] = commands
+  let longest = ''
+  for (let index = 1; index < commands.length && index < LOOKED_AT; index++) {
+    const text = commands[index]?.text ?? ''
+    if (text.length > longest.length && text !== first?.text) longest = text
+  }
+  const key = longest === '' ? (first?.text ?? '') : longest
+  return commands.length <= 16 ? key : `${Math.ceil(Math.log2(commands.length))} ${key}`
 }

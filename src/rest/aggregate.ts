@@ -135,7 +135,7 @@ function sortedGroups({ columns, sort }: Groups, fn: AggregateFunction, value: E
   const sorted = sort.map(item => {
     const name = item.expression.kind === 'column' ? item.expression.path.at(-1) : undefined
     if (name === fn) return { ...item, expression: value }
-    if (name !== undefined && columns.includes(name)) return item
+    if (name !== undefined && columns.includes(name)) return { ...item, expression: column(SELF, name) }
     throw new GatewayError('PARSE_ERROR', `groups are sorted by a column of group_by, or by ${fn}`)
   })
   const named = new Set(sort.map(({ expression }) => (expression.kind === 'column' ? expression.path.at(-1) : '')))

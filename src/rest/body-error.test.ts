@@ -8,6 +8,7 @@ const INTEGER = { name: 'int4', kind: 'base', category: 'N', of: null, labels: [
 const DATE: DataType = { ...INTEGER, name: 'date', category: 'D' }
 const TEXT: DataType = { ...INTEGER, name: 'text', category: 'S' }
 const STATUS: DataType = { ...INTEGER, name: 'status', kind: 'enum', category: 'E', labels: ['draft', 'paid'] }
+const LIST: DataType = { ...INTEGER, name: 'ints', kind: 'domain', of: { ...INTEGER, kind: 'array', of: INTEGER } }
 
 const COLUMNS = (
   [
@@ -15,6 +16,8 @@ const COLUMNS = (
     ['day', DATE, 'date'],
     ['note', TEXT, 'text'],
     ['ids', { ...INTEGER, kind: 'array', of: INTEGER }, 'integer[]'],
+    ['docs', { ...INTEGER, kind: 'array', of: { ...INTEGER, name: 'jsonb' } }, 'jsonb[]'],
+    ['lists', { ...INTEGER, kind: 'array', of: LIST }, 'ints[]'],
     ['status', STATUS, '"Odd: ""status"""'],
   ] as const
 ).map(([name, type, typeText]) => ({ name, type, typeText }) as unknown as Column)
@@ -41,6 +44,16 @@ describe('the column is found', () => {
     ['{"id":"a\\"b\\"\\u00e9"}', 'invalid input syntax for type integer: "a"b"é"', 'cannot hold "a"b"é"'],
     ['{"id":""}', 'invalid input syntax for type integer: ""', 'column "id" is integer and cannot hold ""'],
     ['{"status":"x"}', 'invalid input value for enum "Odd: ""status""": "x"', '; expected one of draft, paid'],
+    // What was sent in the text form of an array.
+    [
+      '{"lists":[[1],["x"]]}',
+      'invalid input syntax for type integer: "x"',
+      'column "lists" is ints[] and cannot hold "x"',
+    ],
+    ['{"lists":[[1],2]}', 'malformed array literal: "2"', 'column "lists" is ints[] and cannot hold "2"'],
+    ['{"lists":[[3],[[1,2], 4]]}', 'malformed array literal: "{{1,2},4}"', 'cannot hold "[[3],[[1,2], 4]]"'],
+    ['{"lists":[[["a"],"b"]]}', 'malformed array literal: "{{"a"},"b"}"', 'column "lists" is ints[] and cannot hold'],
+    ['{"docs":"{[}"}', 'malformed array literal: "{[}"', 'column "docs" is jsonb[] and cannot hold "{[}"'],
     ['[{"id":1},{"id":"x"}]', 'invalid input syntax for type integer: "x"', 'item 2: column "id" is integer'],
   ])('%s %s', (body, message, expected) => {
     expect(named(body, message)).toContain(expected)
@@ -52,6 +65,7 @@ describe('the error stays as it is', () => {
     ['for a value that no column was given', '{"id":"y"}', 'invalid input syntax for type integer: "x"', '22P02'],
     ['for a text, which holds anything', '{"note":"x"}', 'invalid hexadecimal digit: "x"', '22023'],
     ['without a value in it', '{"id":"x"}', 'numeric field overflow', '22003'],
+    ['for an array that no column was given', '{"lists":[[1]]}', 'malformed array literal: "{2}"', '22P02'],
     ['with one quote', '{"id":"x"}', 'odd " message', '22000'],
     ['of another class', '{"id":"x"}', 'invalid "x"', '23514'],
   ])('%s', (_, body, message, sqlstate) => {
@@ -73,8 +87,14 @@ test.each([
   ['quotes', '"'.repeat(500_000), '[{'],
   ['brackets', `[${'"]'.repeat(300_000)}`, '[{'],
   ['nothing', '"'.repeat(500_000), ''],
+  ['braces', `{${'"}'.repeat(300_000)}`, '[{'],
 ])('a hostile message and body cost no more than reading them: %s', (_, value, filling) => {
-  const rows = Array.from({ length: 400 }, (_, id) => ({ id, day: '', ids: Array(200).fill(filling) }))
+  const rows = Array.from({ length: 400 }, (_, id) => ({
+    id,
+    day: '',
+    ids: Array(200).fill(filling),
+    lists: [Array(200).fill(filling)],
+  }))
   const body = JSON.stringify([...rows, { id: value }])
   const started = performance.now()
   expect(named(body, `invalid input syntax for type integer: "${value}"`)).toMatch(/column "ids?" is integer/)

@@ -6,6 +6,7 @@ import { baseOf, isJson, isText } from '../access/types.ts'
 import type { Column, DataType, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../shorten.ts'
+import { arrayFormOf, printArray } from './array-values.ts'
 import { bytesOf, type JsonArray, type JsonObject, parseJsonBody } from './json-body.ts'
 
 /** `PARSE_ERROR` with column, type and value where `error` is about a value that stands in the body; else `error` as it is. */
@@ -47,6 +48,8 @@ interface Quotes {
   readonly texts: ReadonlySet<string>
   /** Those of them that could be JSON arrays and objects. */
   readonly containers: readonly string[]
+  /** The longest of them that could be PostgreSQL's text form of an array, without escapes. */
+  readonly array: string | null
   /** Its beginning and its end. */
   readonly frame: string
 }
@@ -55,9 +58,11 @@ function quotesOf(message: string): Quotes {
   const marks = outerMarks(message)
   const found = marks.flatMap((start, index) => marks.slice(index + 1).map(end => inside(message, start, end)))
   const containers = found.filter(text => CONTAINERS.has(`${text.at(0)}${text.at(-1)}`))
+  const arrays = containers.filter(text => text.startsWith('{'))
   return {
     texts: new Set(found),
     containers,
+    array: arrays.length === 0 ? null : withoutEscapes(arrays.reduce((a, b) => (b.length > a.length ? b : a))),
     frame: `${message.slice(0, FRAME_CHARACTERS)} ${message.slice(-FRAME_CHARACTERS)}`,
   }
 }
@@ -98,7 +103,7 @@ function findValue(body: JsonObject | JsonArray, table: Table, quotes: Quotes): 
   if (quotes.texts.size === 0) return null
   let first: Refused | null = null
   for (const { column, text, item } of valuesOf(body, table)) {
-    const value = valueIn(text, quotes)
+    const value = valueIn(text, quotes) ?? arrayIn(column, text, quotes)
     if (value === undefined) continue
     const refused = { column, value, item }
     if (isNamed(column, quotes)) return refused
@@ -139,6 +144,18 @@ function valueIn(json: string, { texts, containers }: Quotes): string | undefine
     if (texts.has(value)) return value
   }
   return undefined
+}
+
+/** An array that was sent in PostgreSQL's text form (array-values.ts), and is quoted in that or a part of it; shown as it came. */
+function arrayIn({ type }: Column, json: string, { array }: Quotes): string | undefined {
+  const form = array === null || !json.startsWith('[') ? null : arrayFormOf(type)
+  const text = form === null ? null : printArray(Buffer.from(json), form)
+  return array !== null && text !== null && withoutEscapes(text).includes(array) ? json : undefined
+}
+
+/** An array in an array has more of them than it has alone. */
+function withoutEscapes(text: string): string {
+  return text.replace(/["\\]/g, '')
 }
 
 /** Whether the message speaks of the column's type, or of its elements'. */

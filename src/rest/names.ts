@@ -57,6 +57,8 @@ export class NameReader {
       name += this.#text.slice(at, quote)
       if (this.#text[quote + 1] !== '"') {
         this.#at = quote + 1
+        // As around a bare name.
+        while (this.next === ' ') this.#at += 1
         return name
       }
       name += '"'

@@ -86,16 +86,18 @@ export interface CreatedOutcome {
   readonly table: Table
   /** Of one row or none: the row unless `minimal`; whether it was created, if an upsert; the values of its key, if known. */
   readonly rows: readonly Row[]
+  /** None where a trigger kept the row from being written, or it was left alone. */
+  readonly count: number
   readonly minimal: boolean
   readonly upsert: boolean
 }
 
 /** 201 for a row that was created, 200 for one that was there; null for one that was left alone (decisions 4, 13). */
-export function respondCreated({ table, rows, minimal, upsert }: CreatedOutcome): Answer {
+export function respondCreated({ table, rows, count, minimal, upsert }: CreatedOutcome): Answer {
   const [row] = rows
   if (row === undefined && !minimal) return { status: 200, headers: WRITE_HEADERS, body: Buffer.from('{"data":null}') }
   const beside = minimal ? (row ?? []) : (row ?? []).slice(1)
-  const created = !upsert || beside[0]?.toString() === 't'
+  const created = count > 0 && (!upsert || beside[0]?.toString() === 't')
   const key = upsert ? beside.slice(1) : beside
   const location = created && key.length > 0 ? locationOf(table, key) : null
   const address = location === null ? {} : { Location: location }

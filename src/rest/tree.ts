@@ -23,6 +23,7 @@ import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'
+import { ofSource } from './of-source.ts'
 import type { ListRequest, OneRequest, ReadLimits, Search } from './request.ts'
 
 /** The alias of the table itself; nests are t1, t2, … and junctions j1, j2, …, so none can meet. */
@@ -120,11 +121,14 @@ function sortKeys(
         `with distinct=${distinct.column} only sort=${distinct.column} or sort=-${distinct.column} is possible`,
       )
     }
-    return { keys: sort.length > 0 ? sort.slice(0, 1) : [order(column(SELF, distinct.column))], paging: 'keys' }
+    const [first] = sort
+    const by = column(SELF, distinct.column)
+    return { keys: [first === undefined ? order(by) : { ...first, expression: by }], paging: 'keys' }
   }
   const sorted = new Set(sort.map(plainColumn))
+  const own = sort.map(item => ({ ...item, expression: ofSource(SELF, item.expression) }))
   const appended = table.primaryKey.filter(name => !sorted.has(name)).map(name => order(column(SELF, name)))
-  return { keys: [...sort, ...appended], paging: table.primaryKey.length > 0 ? 'keys' : 'offset' }
+  return { keys: [...own, ...appended], paging: table.primaryKey.length > 0 ? 'keys' : 'offset' }
 }
 
 /** The name of a column that is sorted by as it is; null for a path into JSON. */

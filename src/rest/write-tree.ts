@@ -29,7 +29,7 @@ import {
   recordSource,
   set,
 } from '../language/build.ts'
-import { mapChildren } from '../language/children.ts'
+import { ofSource } from './of-source.ts'
 import { SELF } from './tree.ts'
 import type { Upsert } from './write-request.ts'
 
@@ -94,15 +94,9 @@ export function buildSet(
     alias: SELF,
     from: recordSource(body, BODY, recordColumns(table, columns), 'one'),
     assignments: columns.map(name => assign(name, column(BODY, name))),
-    where: ofTarget(where),
+    where: ofSource(SELF, where),
     returning,
   })
-}
-
-/** A filter names a column of the table, also where the body has one of that name. */
-function ofTarget(expression: Expression): Expression {
-  if (expression.kind !== 'column') return mapChildren(expression, { expression: ofTarget, query: query => query })
-  return expression.path.length === 1 ? column(SELF, ...expression.path) : expression
 }
 
 export function buildDel(table: Table, where: Expression, returning: readonly Field[]): Del {

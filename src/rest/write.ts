@@ -113,7 +113,7 @@ export function createWriter(parts: WriterParts): Writer {
     const hasKey = table.primaryKey.length > 0
     const { returned, returning } = request.wanted
     const minimal = returned === 'minimal' && returning === undefined
-    const { rows } = await runOne(request, statement(hasKey)).catch((error: unknown) => {
+    const { rows, count } = await runOne(request, statement(hasKey)).catch((error: unknown) => {
       // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
       const isForMore = hasKey && (minimal || returning !== undefined)
       if (isForMore && error instanceof GatewayError && error.code === 'FORBIDDEN') {
@@ -121,7 +121,7 @@ export function createWriter(parts: WriterParts): Writer {
       }
       throw error
     })
-    return respondCreated({ table, rows, minimal, upsert: upsert !== null })
+    return respondCreated({ table, rows, count, minimal, upsert: upsert !== null })
   }
 
   async function createMany(request: Request, body: JsonArray, upsert: Upsert | null): Promise<Answer> {

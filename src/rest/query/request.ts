@@ -47,7 +47,7 @@ function readText({ body, headers }: Incoming): QueryRequest {
 }
 
 function readObject(incoming: Incoming): QueryRequest {
-  const body = readJsonBody(incoming, 0)
+  const body = readJsonBody(incoming, Number.POSITIVE_INFINITY)
   if (body.kind !== 'object') {
     throw new GatewayError('PARSE_ERROR', 'the body must be {"query": "get …", "parameters": …}, or text/plain')
   }

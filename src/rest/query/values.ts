@@ -53,7 +53,7 @@ export function encodeValue(key: ParameterKey, value: JsonValue, use: ParameterU
       if (isArray(use)) return arrayText(key, value, holdsJson(use) ? JSON_ELEMENTS : ARRAY_DIMENSIONS_MAX)
       throw refused(key, value, `a value of type ${use.typeName}`, use)
     case 'object':
-      throw refused(key, value, `a value of type ${use.typeName}; write composite values as text`, use)
+      throw refused(key, value, `a value of type ${use.typeName}`, use)
     default:
       return value.bytes.toString('latin1')
   }

@@ -6,9 +6,9 @@ import type { QueryParameter } from '../query-string.ts'
 import type { Given, JsonValue, NamedArguments } from './given.ts'
 
 /** PostgreSQL's FUNC_MAX_ARGS. */
-export const ARGUMENTS_MAX = 100
+const ARGUMENTS_MAX = 100
 
-/** Elements of a variadic argument that a body may list one by one; more can be passed by name, as one array. */
+/** Elements of a variadic argument that a body may list; more can be passed by name, as one array. */
 export const POSITIONAL_MAX = 10_000
 
 /** The body's forms: object, array, one value, nothing (specification 4.6). */
@@ -17,7 +17,7 @@ export function givenByBody(body: JsonBody): Given {
     case 'empty':
       return NOTHING
     case 'object': {
-      if (body.members.length > ARGUMENTS_MAX) throw tooMany(body.members.length, 'no function has that many inputs')
+      if (body.members.length > ARGUMENTS_MAX) throw tooMany(body.members.length)
       const values = new Map<string, JsonValue>()
       for (const member of body.members) {
         values.set(member.key, { kind: 'json', type: member.type, bytes: bytesOf(body, member) })
@@ -55,9 +55,9 @@ export function givenByQuery(
 
 const NOTHING: NamedArguments = { kind: 'named', values: new Map(), whole: null }
 
-export function tooMany(count: number, advice: string): GatewayError {
+function tooMany(count: number): GatewayError {
   return new GatewayError(
     'PARSE_ERROR',
-    `${count} arguments are more than the ${ARGUMENTS_MAX} that PostgreSQL takes one by one; ${advice}`,
+    `${count} arguments are more than the ${ARGUMENTS_MAX} that PostgreSQL takes; no function has that many inputs`,
   )
 }

@@ -1,16 +1,16 @@
 /**
  * How the arguments of a call get into its statement.
  *
- * A JSON body is one parameter, which PostgreSQL takes apart into a record of the arguments' types; its bytes are never decoded here. Each argument of a
- * query string is a parameter of its own. What is done for every call is to add the values; the tree is only built for a shape not seen before.
+ * A JSON body is one parameter, which PostgreSQL takes apart into a record of the arguments' types; its bytes are never decoded here, but for arrays
+ * whose elements are arrays (array-values.ts). Each argument of a query string is a parameter of its own. What is done for every call is to add the values; the tree is only built for a shape not seen before.
  */
 import { typeNameOf } from '../../access/types.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Argument, Expression, Parameter, RecordSource, TypeName } from '../../language/ast.ts'
 import { NOWHERE } from '../../language/ast.ts'
 import { column, recordColumn, recordSource } from '../../language/build.ts'
+import { type ArrayForm, arrayFormOf, JSON_ARRAY, withArrayTexts } from '../array-values.ts'
 import type { Shape } from '../shape.ts'
-import { ARGUMENTS_MAX, tooMany } from './arguments.ts'
 import type { Given, JsonValue } from './given.ts'
 import { choosePolymorphic, isPolymorphic } from './polymorphic.ts'
 import { toParameter } from './query-value.ts'
@@ -38,8 +38,7 @@ export function bindArguments(resolved: Resolved, given: Given, shape: Shape, na
   const byName = given.kind === 'named' && !leavesVariadic(resolved.function, args)
   if (given.kind === 'named' && given.whole === null) return bindQuery(args, types, byName, shape)
   const slots = slotsOf(args, given, types)
-  const value = shape.value(given.kind === 'named' && given.whole !== null ? given.whole : wrapArguments(slots))
-  shape.add(String(slots.length))
+  const value = shape.value(bodyOf(slots, given))
   return () => bodyTree(slots, types, byName, value)
 }
 
@@ -76,42 +75,37 @@ export interface Slot {
   readonly values: readonly JsonValue[]
   /** The values are the elements of a list, which is the argument. */
   readonly list: boolean
-  /** The argument is one element of the array that its input takes. */
-  readonly single: boolean
+  /** Of an argument whose arrays PostgreSQL is not to take apart as JSON. */
+  readonly form: ArrayForm | null
 }
 
 function slotsOf(args: readonly ResolvedArgument[], given: Given, types: ChosenTypes): readonly Slot[] {
-  const slots: Slot[] = []
-  for (const argument of args) {
+  return args.map(argument => {
     const { input, elements } = argument
     const values = argument.values as readonly JsonValue[]
     // By position inputs need no name, and one may be called like the place of another.
     const key = given.kind === 'named' ? (input.name ?? '') : `a${input.position}`
-    // PostgreSQL reads arrays in an array of JSON as its dimensions: elements that are arrays themselves go one by one.
-    const single = elements && isJson(typeOf(argument, types)) && values.some(({ type }) => type === 'array')
-    if (!single) slots.push({ key, argument, values, list: elements, single })
-    else
-      slots.push(
-        ...values.map((value, n) => ({ key: `${key}_${n + 1}`, argument, values: [value], list: false, single })),
-      )
-  }
-  if (slots.length > ARGUMENTS_MAX) throw tooMany(slots.length, 'pass the last ones by name, as one array')
-  return slots
+    const chosen = types?.get(argument)
+    const form = chosen === undefined ? arrayFormOf(input.type) : isJsonArray(chosen) ? JSON_ARRAY : null
+    return { key, argument, values, list: elements, form }
+  })
 }
 
-function isJson({ name }: TypeName): boolean {
-  return name === 'json' || name === 'jsonb'
+function isJsonArray({ name, dimensions }: TypeName): boolean {
+  return name === 'jsonb' && dimensions === 1
+}
+
+function bodyOf(slots: readonly Slot[], given: Given): Buffer {
+  const bytes = given.kind === 'named' && given.whole !== null ? given.whole : wrapArguments(slots)
+  return withArrayTexts(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))
 }
 
 function bodyTree(slots: readonly Slot[], types: ChosenTypes, byName: boolean, value: Parameter): ArgumentsTree {
-  const columns = slots.map(({ key, argument, single }) => {
-    const type = typeOf(argument, types)
-    return recordColumn(key, single ? { ...type, dimensions: 0 } : type)
-  })
+  const columns = slots.map(({ key, argument }) => recordColumn(key, typeOf(argument, types)))
   return {
     record: recordSource(value, BODY, columns, 'one'),
-    arguments: slots.map(({ key, argument: { input }, single }) =>
-      toArgument(byName ? key : null, column(BODY, key), input.mode === 'variadic' && !single),
+    arguments: slots.map(({ key, argument: { input } }) =>
+      toArgument(byName ? key : null, column(BODY, key), input.mode === 'variadic'),
     ),
   }
 }

@@ -14,8 +14,8 @@ import {
   star,
   tableName,
 } from '../../language/build.ts'
-import { mapChildren } from '../../language/children.ts'
 import { unreachable } from '../../unreachable.ts'
+import { ofSource } from '../of-source.ts'
 import type { ArgumentsTree } from './bind-arguments.ts'
 import type { ResultRequest } from './result-request.ts'
 
@@ -36,11 +36,11 @@ export function buildCall(of: DatabaseFunction, args: ArgumentsTree, request: Re
       joins: args.record === null ? [] : [crossJoin(source)],
       fields,
       where,
-      orderBy: request.sort.map(order => ({ ...order, expression: ofResult(order.expression) })),
+      orderBy: request.sort.map(order => ({ ...order, expression: ofSource(RESULT, order.expression) })),
       limit: typeof request.limit === 'number' ? integer(String(request.limit)) : request.limit,
       offset: request.offset,
     })
-  const filter = request.filter === null ? null : ofResult(request.filter)
+  const filter = request.filter === null ? null : ofSource(RESULT, request.filter)
   const { result } = of
   switch (result.kind) {
     case 'void':
@@ -94,12 +94,7 @@ function toField({ name }: Column): Field {
 
 /** A bare name would be an argument's first. */
 function resultField(item: Field): Field {
-  return item.kind === 'star' ? star(RESULT) : { ...item, expression: ofResult(item.expression) }
-}
-
-function ofResult(expression: Expression): Expression {
-  if (expression.kind === 'column') return { ...expression, path: [RESULT, ...expression.path] }
-  return mapChildren(expression, { expression: ofResult, query: query => query })
+  return item.kind === 'star' ? star(RESULT) : { ...item, expression: ofSource(RESULT, item.expression) }
 }
 
 /** A value of a named row type that is NULL comes as a row of nothing but NULLs: that is no row. */

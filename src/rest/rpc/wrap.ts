@@ -1,11 +1,18 @@
 /** Puts values that came one by one into an object, so that PostgreSQL can take them apart by name: bytes between bytes. */
+import { printListed } from '../array-values.ts'
 import type { Slot } from './bind-arguments.ts'
 
 /** `{"a1":…,"a2":[…]}`. Keys need no escapes. */
 export function wrapArguments(slots: readonly Slot[]): Buffer {
   const parts: Buffer[] = []
-  for (const [index, { key, values, list }] of slots.entries()) {
-    parts.push(Buffer.from(`${index === 0 ? '{' : ','}"${key}":${list ? '[' : ''}`, 'latin1'))
+  for (const [index, { key, values, list, form }] of slots.entries()) {
+    parts.push(Buffer.from(`${index === 0 ? '{' : ','}"${key}":`, 'latin1'))
+    const listed = list && form !== null ? printListed(values, form) : null
+    if (listed !== null) {
+      parts.push(listed)
+      continue
+    }
+    if (list) parts.push(OPEN_LIST)
     for (const [n, { bytes }] of values.entries()) {
       if (n > 0) parts.push(COMMA)
       parts.push(bytes)
@@ -18,4 +25,5 @@ export function wrapArguments(slots: readonly Slot[]): Buffer {
 
 const COMMA = Buffer.from(',')
 const CLOSE = Buffer.from('}')
+const OPEN_LIST = Buffer.from('[')
 const CLOSE_LIST = Buffer.from(']')
