@@ -7,6 +7,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Expression, Field } from '../language/ast.ts'
 import type { Runner, Running, Written } from '../run/run.ts'
 import { type BoundStatement, printRead, printWrite, type Statement, type WriteAnswer } from '../run/statement.ts'
+import { withArrayColumns } from './array-values.ts'
 import { bindValues } from './bind.ts'
 import { readJsonBody } from './body.ts'
 import { nameRefusedValue } from './body-error.ts'
@@ -108,8 +109,9 @@ export function createWriter(parts: WriterParts): Writer {
   async function createOne(request: Request, body: JsonObject, upsert: Upsert | null): Promise<Answer> {
     const { table } = request
     const columns = body.members.map(({ key }) => key).sort()
+    const bytes = withArrayColumns(body.bytes, table, columns)
     const statement = (key: boolean): BoundStatement =>
-      insertion(request, columns, { bytes: body.bytes, rows: 'one' }, upsert, { ...answerOf(upsert), key })
+      insertion(request, columns, { bytes, rows: 'one' }, upsert, { ...answerOf(upsert), key })
     const hasKey = table.primaryKey.length > 0
     const { returned, returning } = request.wanted
     const minimal = returned === 'minimal' && returning === undefined
@@ -142,7 +144,8 @@ export function createWriter(parts: WriterParts): Writer {
   ): Promise<readonly BoundStatement[]> {
     const known = new Map<string, BoundStatement>()
     const statements: BoundStatement[] = []
-    for (const { columns, bytes, count } of found) {
+    for (const { columns, bytes: sent, count } of found) {
+      const bytes = withArrayColumns(sent, request.table, columns)
       const rows = columns.length === 0 ? 'one' : 'many'
       const key = columns.join('\0')
       const before = known.get(key)
@@ -185,7 +188,7 @@ export function createWriter(parts: WriterParts): Writer {
     const { catalog, table } = request
     const shape = new Shape(`repeated ${table.resource}`)
     for (const name of target) shape.add(name)
-    const value = shape.value(body.bytes)
+    const value = shape.value(withArrayColumns(body.bytes, table, target))
     const statement = planned(catalog, shape, context =>
       printRead(checkRead(buildRepeated(table, target, value), context), 'without keys'),
     )
@@ -238,7 +241,7 @@ export function createWriter(parts: WriterParts): Writer {
     const columns = body.members.map(({ key }) => key).sort()
     shape.add(`set ${columns.length}`)
     for (const name of columns) shape.add(name)
-    const value = shape.value(body.bytes)
+    const value = shape.value(withArrayColumns(body.bytes, table, columns))
     const fields = parseReturning(wanted, 'rows', shape)
     const statement = planned(catalog, shape, context =>
       printWrite(checkWrite(buildSet(table, columns, value, where, fields), context), answer),
