@@ -66,7 +66,14 @@ export function createWriter(parts: WriterParts): Writer {
   const plans = createPlans<WritePlan>()
   const itemsMax = limits.maxBatchRows === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchRows
 
-  function planned(catalog: Catalog, shape: Shape, make: (context: CheckContext) => Statement): BoundStatement {
+  /** `once`: a plan of which there are too many in one request to keep them; they would push out everybody else's. */
+  function planned(
+    catalog: Catalog,
+    shape: Shape,
+    make: (context: CheckContext) => Statement,
+    use: 'kept' | 'once' = 'kept',
+  ): BoundStatement {
+    if (use === 'once') return bindValues(make({ catalog, searchLanguage }), shape.values)
     const plan = plans.of(catalog, shape.key, () => {
       const write = make({ catalog, searchLanguage })
       return { write, statements: [write] }
@@ -149,8 +156,9 @@ export function createWriter(parts: WriterParts): Writer {
       const rows = columns.length === 0 ? 'one' : 'many'
       const key = columns.join('\0')
       const before = known.get(key)
-      const statement =
-        before ?? insertion(request, columns, { bytes, rows }, upsert, { ...answerOf(upsert), key: false })
+      const use = known.size < KEPT_AT_ONCE ? 'kept' : 'once'
+      const answer = { ...answerOf(upsert), key: false }
+      const statement = before ?? insertion(request, columns, { bytes, rows }, upsert, answer, use)
       if (before === undefined) {
         known.set(key, statement)
         // Each was planned from nothing: a batch of thousands of forms must not keep everybody else waiting.
@@ -169,6 +177,7 @@ export function createWriter(parts: WriterParts): Writer {
     body: { readonly bytes: Buffer; readonly rows: 'one' | 'many' },
     upsert: Upsert | null,
     answer: WriteAnswer,
+    use: 'kept' | 'once' = 'kept',
   ): BoundStatement {
     const shape = new Shape(`insert ${table.resource}`)
     shape.add(
@@ -177,9 +186,9 @@ export function createWriter(parts: WriterParts): Writer {
     for (const name of [...columns, ...(upsert?.target ?? [])]) shape.add(name)
     const value = shape.value(body.bytes)
     const returning = parseReturning(wanted, 'rows', shape)
-    return planned(catalog, shape, context =>
-      printWrite(checkWrite(buildAdd(table, columns, { value, rows: body.rows }, upsert, returning), context), answer),
-    )
+    const make = (context: CheckContext): Statement =>
+      printWrite(checkWrite(buildAdd(table, columns, { value, rows: body.rows }, upsert, returning), context), answer)
+    return planned(catalog, shape, make, use)
   }
 
   async function refuseRepeated(request: Request, body: JsonArray, { target, existing }: Upsert): Promise<void> {
@@ -271,6 +280,9 @@ function naming(table: Table, body: JsonObject | JsonArray): (error: unknown) =>
     throw nameRefusedValue(error, table, body)
   }
 }
+
+/** Plans of one batch that are kept for later ones. */
+const KEPT_AT_ONCE = 100
 
 /** Statements planned before other requests get a turn. */
 const PLANNED_AT_ONCE = 50
