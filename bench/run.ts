@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { aggregate } from './aggregate.ts'
+import { batch } from './batch.ts'
 import { expand } from './expand.ts'
 import { getById } from './get-by-id.ts'
 import type { Benchmark } from './harness/benchmark.ts'
@@ -15,14 +17,21 @@ import { runRounds } from './harness/rounds.ts'
 import { printSelfTimes } from './harness/self-time.ts'
 import { missing } from './harness/tools.ts'
 import { createWorld } from './harness/world.ts'
+import { insertOne } from './insert-one.ts'
 import { largeCatalog } from './large-catalog.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
 import { ndjson } from './ndjson.ts'
 import { nestedExpand } from './nested-expand.ts'
+import { rpc } from './rpc.ts'
 import { start } from './start.ts'
+import { updateById } from './update-by-id.ts'
 
-const BENCHMARKS: readonly Benchmark[] = [getById, latency, list, expand, nestedExpand, ndjson, start, largeCatalog]
+const BENCHMARKS: readonly Benchmark[] = [
+  ...[getById, latency, list, expand, nestedExpand, aggregate],
+  ...[insertOne, updateById, batch, rpc],
+  ...[ndjson, start, largeCatalog],
+]
 const ROUNDS = 5
 const SECONDS = 3
 const RESULTS = fileURLToPath(new URL('RESULTS.md', import.meta.url))

@@ -26,6 +26,13 @@ export interface Lane {
 /** Numbers by unit, e.g. `{'/s': 31200, ms: 1.02}`. */
 export type Figures = Readonly<Record<string, number>>
 
+/** What a load generator has done. */
+export interface Loaded {
+  readonly figures: Figures
+  /** How many requests were answered. */
+  readonly requests: number
+}
+
 export type Check = Ratio | Limit
 
 /** A figure of one lane against the best of others, measured in the same round. */

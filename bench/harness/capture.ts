@@ -35,22 +35,27 @@ interface Logged extends Sent {
   readonly transaction: string
 }
 
-/** The gateway talks to PostgreSQL by itself too (LISTEN, the catalogue); a request's transaction begins with its settings. */
+/**
+ * The gateway talks to PostgreSQL by itself too (LISTEN, the catalogue); a request's transaction begins with its settings. The last is the
+ * request's own: what a first request of its kind asks PostgreSQL besides – whether a call would fit, say – comes before.
+ */
 function requestIn(logged: readonly Logged[]): readonly Sent[] {
-  const settings = logged.find(({ text }) => text.includes('set_config('))
+  const settings = logged.findLast(({ text }) => text.includes('set_config('))
   return logged.filter(({ transaction }) => transaction === settings?.transaction)
 }
 
-/** `… 3/17 LOG:  execute s1: SELECT …`, further lines indented by a tab, then `… 3/17 DETAIL:  Parameters: $1 = 'a', $2 = NULL`. */
+/** `… 3/17 LOG:  execute s1: SELECT …`, further lines indented by a tab, then `… 3/17 DETAIL:  Parameters: $1 = 'a', $2 = NULL`. Statements without parameters have no detail. */
 function parseLog(log: string): readonly Logged[] {
   const logged: { transaction: string; text: string; parameters: (string | null)[] }[] = []
   for (const entry of log.split(/\n(?!\t)/)) {
     const [, transaction = '', kind, rest = ''] = /(\d+\/\d+) (LOG|DETAIL): {2}([\s\S]*)/.exec(entry) ?? []
-    const text = kind === 'LOG' ? /^execute [^:]+: ([\s\S]+)/.exec(rest)?.[1] : undefined
-    if (text !== undefined) logged.push({ transaction, text: text.replaceAll('\n\t', '\n'), parameters: [] })
-    if (kind !== 'DETAIL' || !/^parameters: /i.test(rest)) continue
+    const said = rest.replaceAll('\n\t', '\n')
+    const text = kind === 'LOG' ? /^execute [^:]+: ([\s\S]+)/.exec(said)?.[1] : undefined
+    if (text !== undefined) logged.push({ transaction, text, parameters: [] })
+    if (kind !== 'DETAIL' || !/^parameters: /i.test(said)) continue
     const parameters = logged.findLast(earlier => earlier.transaction === transaction)?.parameters
-    for (const [, value = ''] of rest.matchAll(/\$\d+ = ('(?:[^']|'')*'|NULL)/g)) {
+    // A body is a parameter too, of a hundred thousand characters and more: no step back for each of them.
+    for (const [, value = ''] of said.matchAll(/\$\d+ = ('[^']*(?:''[^']*)*'|NULL)/g)) {
       parameters?.push(value === 'NULL' ? null : value.slice(1, -1).replaceAll("''", "'"))
     }
   }

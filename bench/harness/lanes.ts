@@ -1,6 +1,7 @@
 /** The lanes of benchmarks over HTTP: the gateway under wrk, and pgbench with the statements of the same request. */
 import type { Benchmark, Lane, Ratio } from './benchmark.ts'
 import { pgbench, type Random, writeScript } from './pgbench.ts'
+import type { Sending } from './sending.ts'
 import { fetchOk, type World } from './world.ts'
 import { type Load, wrk } from './wrk.ts'
 
@@ -43,15 +44,36 @@ export function throughput(lane: string, references: readonly string[], target: 
   return { kind: 'ratio', unit: '/s', lane, references, better: 'higher', target }
 }
 
+/** Of lanes that write; the clock runs in neither. */
+export interface Around {
+  /** Tidies up what the lane before has left. */
+  before?(): Promise<void>
+  /** Throws if the lane has not done what its figure says. */
+  after?(requests: number): Promise<void>
+}
+
 /** A lane under wrk, warmed up. */
-export async function httpLane(world: World, name: string, url: string, more: Partial<Load> = {}): Promise<Lane> {
+export async function httpLane(
+  world: World,
+  name: string,
+  url: string,
+  { before, after, ...more }: Partial<Load> & Around = {},
+): Promise<Lane> {
   const load = { url, headers: await world.headers(), connections: CONNECTIONS, ...more }
   const run = (seconds: number) =>
     wrk({ ...load, seconds }).catch(cause => {
       throw new Error(`${name}: ${(cause as Error).message}`, { cause })
     })
   await run(WARM_UP_SECONDS)
-  return { name, measure: () => run(world.seconds) }
+  return {
+    name,
+    async measure() {
+      await before?.()
+      const { figures, requests } = await run(world.seconds)
+      await after?.(requests)
+      return figures
+    },
+  }
 }
 
 /** `random`: which value of the request becomes a random one. */
@@ -60,12 +82,18 @@ export async function pgbenchLanes(
   name: string,
   path: string,
   random: Random | null,
+  { before, after, sending }: { readonly sending?: Sending } & Around = {},
 ): Promise<readonly Lane[]> {
   const { url } = await world.database()
-  const script = await writeScript(world.folder, name, await world.sent(path), random)
+  const script = await writeScript(world.folder, name, await world.sent(path, sending), random)
   return PGBENCH_CLIENTS.map(clients => ({
     name: pgbenchName(clients),
-    measure: () => pgbench(url, script, clients, world.seconds),
+    async measure() {
+      await before?.()
+      const { figures, requests } = await pgbench(url, script, clients, world.seconds)
+      await after?.(requests)
+      return figures
+    },
   }))
 }
 

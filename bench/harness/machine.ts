@@ -16,7 +16,9 @@ export async function describeMachine(postgres: string | null, tools: readonly T
     Memory: `${Math.round(totalmem() / 2 ** 30)} GiB`,
     System: `${type()} ${release()}`,
     Node: process.version,
-    ...(postgres === null ? {} : { PostgreSQL: `${postgres}, default settings, durable` }),
+    ...(postgres === null
+      ? {}
+      : { PostgreSQL: `${postgres}, default settings but max_wal_size = 96MB, synchronous_commit = off` }),
     ...(versions.length === 0 ? {} : { Clients: versions.join(', ') }),
     'Load before': `${loadavg()[0]?.toFixed(2)} (one-minute average of the system)`,
     Date: new Date().toISOString().slice(0, 10),

@@ -1,7 +1,7 @@
 /** The limit that a gateway is measured against: pgbench, sending the same prepared statements in one packet per transaction. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Figures } from './benchmark.ts'
+import type { Loaded } from './benchmark.ts'
 import type { Sent } from './capture.ts'
 import { runProgram } from './processes.ts'
 import { requireTool } from './tools.ts'
@@ -35,7 +35,8 @@ export async function writeScript(
       const value = parameters[Number(number) - 1]
       // An empty value cannot be given by -D, NULL not at all.
       if (value === undefined || value === null || value === '') throw new Error(`$${number} of ${text} has no value`)
-      if (random !== null && index === sent.length - 1 && value === random.value) return ':id'
+      // The settings come first, and a call is followed by what undoes its settings.
+      if (random !== null && index > 0 && value === random.value) return ':id'
       const variable = `s${index}p${number}`
       variables[variable] = value
       return `:${variable}`
@@ -57,7 +58,7 @@ export async function writeScript(
 }
 
 /** Transactions per second and the mean time of one. */
-export async function pgbench(databaseUrl: string, script: Script, clients: number, seconds: number): Promise<Figures> {
+export async function pgbench(databaseUrl: string, script: Script, clients: number, seconds: number): Promise<Loaded> {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl)
   const variables = Object.entries(script.variables).flatMap(([name, value]) => ['-D', `${name}=${value}`])
   const { stdout } = await runProgram(
@@ -71,7 +72,8 @@ export async function pgbench(databaseUrl: string, script: Script, clients: numb
     { PGPASSWORD: password },
   )
   const tps = Number(/tps = ([\d.]+) \(without initial/.exec(stdout)?.[1])
+  const requests = Number(/transactions actually processed: (\d+)/.exec(stdout)?.[1])
   const failed = Number(/number of failed transactions: (\d+)/.exec(stdout)?.[1] ?? 0)
-  if (!(tps > 0) || failed > 0) throw new Error(`pgbench failed:\n${stdout}`)
-  return { '/s': tps, ms: (clients * 1e3) / tps }
+  if (!(tps > 0) || !(requests > 0) || failed > 0) throw new Error(`pgbench failed:\n${stdout}`)
+  return { figures: { '/s': tps, ms: (clients * 1e3) / tps }, requests }
 }

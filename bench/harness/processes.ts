@@ -32,6 +32,8 @@ const STOP_TIMEOUT_MS = 15_000
 /** Often enough to time a start with, seldom enough not to slow it down. */
 const POLL_MS = 4
 const LOG_QUOTED_MAX = 2_000
+/** Among its arguments may be a body. */
+const COMMAND_QUOTED_MAX = 500
 
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
@@ -119,7 +121,7 @@ export async function runProgram(
   return ran.catch(({ stdout, stderr, message, code }) => {
     if (expected.includes(code)) return { stdout, stderr }
     throw new Error(
-      `${program} failed: ${[message.split('\n')[0], stderr, stdout].join('\n').slice(0, LOG_QUOTED_MAX)}`,
+      `${program} failed: ${[message.split('\n')[0].slice(0, COMMAND_QUOTED_MAX), stderr, stdout].join('\n').slice(0, LOG_QUOTED_MAX)}`,
     )
   })
 }

@@ -1,12 +1,14 @@
 /** What benchmarks share: one database, one caller, gateways and other servers as processes of their own. */
 import { writeFile } from 'node:fs/promises'
-import { get } from 'node:http'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { mintToken } from '../../src/identity/mint.ts'
 import { capture, type Sent } from './capture.ts'
 import { assertIsolated, type Database, ensureStreamTable, startDatabase, TENANT } from './database.ts'
 import { freePort, type Service, startService } from './processes.ts'
+import { JSON_TYPE, type Sending } from './sending.ts'
+import { makeWriteTables } from './write-tables.ts'
 
 export interface World {
   /** How long one measurement under load takes. */
@@ -22,7 +24,7 @@ export interface World {
   /** A server of `references/`. */
   startReference(name: string): Promise<Service>
   /** The statements of one request, settings first. */
-  sent(path: string): Promise<readonly Sent[]>
+  sent(path: string, sending?: Sending): Promise<readonly Sent[]>
   close(): Promise<void>
 }
 
@@ -56,6 +58,7 @@ export function createWorld(options: WorldOptions): World {
   const database = once(async () => {
     opened = await startDatabase(options.print)
     await ensureStreamTable(opened, options.print)
+    await makeWriteTables(opened)
     await assertIsolated(opened)
     return opened
   })
@@ -129,11 +132,11 @@ export function createWorld(options: WorldOptions): World {
       const script = fileURLToPath(new URL(`../references/${name}.js`, import.meta.url))
       return start(name, [script], { port, environment })
     },
-    async sent(path) {
+    async sent(path, sending) {
       const ask = await headers()
       const sent = await capture(await database(), async () => {
         const gateway = await startGateway()
-        return { request: async () => void (await fetchOk(gateway.url + path, ask)), stop: gateway.stop }
+        return { request: async () => void (await fetchOk(gateway.url + path, ask, sending)), stop: gateway.stop }
       })
       if (sent.length < 2)
         throw new Error(`${path} made PostgreSQL log ${sent.length} statements; expected the settings and a query`)
@@ -146,22 +149,32 @@ export function createWorld(options: WorldOptions): World {
   }
 }
 
-/** The body of an answer, which must be 200. */
-export function fetchOk(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+/** The body of an answer, which must be a success. */
+export function fetchOk(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  { method, body }: { readonly method: string; readonly body: string | null } = GET,
+): Promise<string> {
+  const type = body === null ? {} : JSON_TYPE
   return new Promise((resolve, reject) => {
-    get(url, { agent: false, headers }, response => {
-      let body = ''
+    const asking = request(url, { method, agent: false, headers: { ...headers, ...type } }, response => {
+      let answer = ''
       response.setEncoding('utf8').on('data', (chunk: string) => {
-        body += chunk
+        answer += chunk
       })
       response.once('error', reject)
       response.once('end', () => {
-        if (response.statusCode === 200) resolve(body)
-        else reject(new Error(`${url} answered ${response.statusCode}: ${body.slice(0, 500)}`))
+        const { statusCode = 0 } = response
+        if (statusCode >= 200 && statusCode < 300) resolve(answer)
+        else reject(new Error(`${method} ${url} answered ${statusCode}: ${answer.slice(0, 500)}`))
       })
-    }).once('error', reject)
+    })
+    asking.once('error', reject)
+    asking.end(body)
   })
 }
+
+const GET = { method: 'GET', body: null }
 
 /** Every claim has a value: pgbench cannot be given empty ones. */
 function token(): Promise<string> {

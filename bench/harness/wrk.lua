@@ -1,5 +1,5 @@
 -- Requests for random rows, and a summary that a program can read.
--- Arguments: first id, last id. With none, the URL's own path is requested.
+-- Arguments: first=<id> last=<id>, else the URL's own path is requested; method=<method> body=<text>, else it is a GET.
 
 local PREPARED = 4096
 local threads = 0
@@ -12,18 +12,23 @@ function setup(thread)
 end
 
 function init(args)
-  local first, last = tonumber(args[1]), tonumber(args[2])
+  local given = {}
+  for _, argument in ipairs(args) do
+    local name, value = argument:match('^(%w+)=(.*)$')
+    given[name] = value
+  end
+  local first, last = tonumber(given.first), tonumber(given.last)
   math.randomseed(os.time() * 64 + number)
   -- Written once, so that the generator's own work stays small.
-  for i = 1, PREPARED do
+  for i = 1, first and PREPARED or 1 do
     local path = wrk.path
     if first then path = path .. math.random(first, last) end
-    requests[i] = wrk.format(nil, path)
+    requests[i] = wrk.format(given.method, path, nil, given.body)
   end
 end
 
 function request()
-  at = at % PREPARED + 1
+  at = at % #requests + 1
   return requests[at]
 end
 

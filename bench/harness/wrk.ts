@@ -1,7 +1,8 @@
 /** HTTP load by wrk. */
 import { fileURLToPath } from 'node:url'
-import type { Figures } from './benchmark.ts'
+import type { Loaded } from './benchmark.ts'
 import { runProgram } from './processes.ts'
+import { JSON_TYPE, type Sending } from './sending.ts'
 import { requireTool } from './tools.ts'
 
 export interface Load {
@@ -11,6 +12,8 @@ export interface Load {
   readonly seconds: number
   /** Appended to the URL: a random number of this range, both ends included. */
   readonly ids?: { readonly first: number; readonly last: number } | undefined
+  /** Instead of a GET. */
+  readonly sending?: Sending | undefined
 }
 
 const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url))
@@ -19,15 +22,17 @@ const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url))
 const THREADS = 1
 
 /** Requests per second, and the mean and 99th percentile of the time to answer. A failed request fails the measurement. */
-export async function wrk(load: Load): Promise<Figures> {
-  const headers = Object.entries(load.headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
-  const ids = load.ids === undefined ? [] : [String(load.ids.first), String(load.ids.last)]
+export async function wrk(load: Load): Promise<Loaded> {
+  const { ids, sending } = load
+  const allHeaders = { ...load.headers, ...(sending === undefined ? {} : JSON_TYPE) }
+  const headers = Object.entries(allHeaders).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
   const { stdout } = await runProgram(requireTool('wrk'), [
     ...['-t', String(THREADS), '-c', String(load.connections), '-d', `${load.seconds}s`, '-s', SCRIPT],
     ...headers,
     load.url,
     '--',
-    ...ids,
+    ...(ids === undefined ? [] : [`first=${ids.first}`, `last=${ids.last}`]),
+    ...(sending === undefined ? [] : [`method=${sending.method}`, `body=${sending.body}`]),
   ])
   const [, requests, micros, p99] = (/RESULT (\d+) (\d+) (\d+)/.exec(stdout) ?? []).map(Number)
   const failed = /FAILED (.+)/.exec(stdout)?.[1]
@@ -36,5 +41,6 @@ export async function wrk(load: Load): Promise<Figures> {
   }
   if (requests === 0 || /[1-9]/.test(failed))
     throw new Error(`of ${requests} requests to ${load.url} some failed: ${failed}`)
-  return { '/s': requests / (micros / 1e6), ms: (load.connections * micros) / 1e3 / requests, 'p99 ms': p99 / 1e3 }
+  const ms = (load.connections * micros) / 1e3 / requests
+  return { figures: { '/s': requests / (micros / 1e6), ms, 'p99 ms': p99 / 1e3 }, requests }
 }

@@ -12,25 +12,40 @@ const SETTINGS = {
 }
 const ORDER = { name: 'order', text: 'select * from orders where id = $1' }
 
+const READING = {
+  name: 'reading',
+  text: 'insert into bench_readings (sensor, value, taken_at, unit, note) values ($1, $2, $3, $4, $5) returning *',
+}
+
 const app = fastify()
 app.get('/health', async () => ({ ok: true }))
 app.get('/api/orders/:id', async (request, reply) => {
+  const row = await answer(request, 'BEGIN READ ONLY', { ...ORDER, values: [request.params.id] })
+  if (row === undefined) return reply.code(404).send({ error: 'not found' })
+  return { data: row }
+})
+app.post('/api/bench_readings', async (request, reply) => {
+  const { sensor, value, taken_at, unit, note } = request.body
+  const row = await answer(request, 'BEGIN', { ...READING, values: [sensor, value, taken_at, unit, note] })
+  return reply.code(201).send({ data: row })
+})
+
+async function answer(request, begin, query) {
   const claims = await identify(request.headers.authorization)
   const client = await pool.connect()
-  let row
   try {
-    await client.query('BEGIN READ ONLY')
+    await client.query(begin)
     await client.query({ ...SETTINGS, values: [claims.tenant_id, claims.user_id, claims.agent_id, 'false'] })
-    row = (await client.query({ ...ORDER, values: [request.params.id] })).rows[0]
+    const { rows } = await client.query(query)
     await client.query('COMMIT')
+    return rows[0]
   } catch (error) {
     await client.query('ROLLBACK')
     throw error
   } finally {
     client.release()
   }
-  if (row === undefined) return reply.code(404).send({ error: 'not found' })
-  return { data: row }
-})
+}
+
 await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT) })
 process.once('SIGTERM', () => process.exit(0))
