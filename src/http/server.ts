@@ -1,6 +1,6 @@
 /** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
 import { lookup } from 'node:dns/promises'
-import { type OutgoingHttpHeader, type ServerResponse, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type OutgoingHttpHeader, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -76,7 +76,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   // What else a client may expect is not refused with an answer that is none of ours (RFC 9110, 10.1.1: "MAY").
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  // The second is for everything; the first is found sooner.
+  for (const type of ['application/json', '*']) app.addContentTypeParser(type, readBody)
   const hasCors = options.corsAllowedOrigins.length > 0
   if (hasCors) {
     // Preflights are answered by the plugin, and every answer has these (specification 4.8).
@@ -195,6 +196,28 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 /** Methods that carry no body are not read by Fastify; an announced giant is refused all the same. */
 function assertSmallBody(request: FastifyRequest): void {
   if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
+}
+
+/** As Fastify's own reader does, in a quarter of its time: bodies are small, and mostly one chunk. */
+function readBody(
+  _request: FastifyRequest,
+  payload: IncomingMessage,
+  done: (error: Error | null, body?: Buffer) => void,
+): void {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  payload.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    // What follows is read and forgotten, until the connection ends with the answer.
+    if (bytes <= BODY_BYTES_MAX) chunks.push(chunk)
+    else if (bytes - chunk.length <= BODY_BYTES_MAX) done(bodyTooLarge())
+  })
+  payload.on('end', () => {
+    const [only] = chunks
+    if (bytes <= BODY_BYTES_MAX) done(null, chunks.length === 1 ? only : Buffer.concat(chunks))
+  })
+  // Nobody will read this: the client went away half-way.
+  payload.on('error', () => done(new GatewayError('PARSE_ERROR', 'the body did not come whole')))
 }
 
 function bodyTooLarge(): GatewayError {
