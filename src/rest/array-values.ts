@@ -33,7 +33,7 @@ function elementFormOf(type: DataType): ElementForm {
 }
 
 /** By member. */
-export type ArrayForms = ReadonlyMap<string, ArrayForm>
+type ArrayForms = ReadonlyMap<string, ArrayForm>
 
 /** Rows of a table, an object or an array of objects that are known to be JSON; the same bytes where none of the columns asks for more. */
 export function withArrayColumns(bytes: Buffer, table: Table, columns: readonly string[]): Buffer {

@@ -32,7 +32,9 @@ const BODY = 'a'
 export function bindArguments(resolved: Resolved, given: Given, shape: Shape, name: string): () => ArgumentsTree {
   const { arguments: args } = resolved
   const types = chosenTypes(resolved, name)
-  shape.add(`${given.kind} ${args.map(({ input }) => input.position).join(' ')}`)
+  // Named arguments of a body are one parameter, those of a query string one each.
+  const source = given.kind === 'named' && given.whole === null ? 'query' : given.kind
+  shape.add(`${source} ${args.map(({ input }) => input.position).join(' ')}`)
   for (const type of types?.values() ?? []) shape.add(typeNameOf(type))
   if (args.length === 0) return () => NO_ARGUMENTS
   const byName = given.kind === 'named' && !leavesVariadic(resolved.function, args)

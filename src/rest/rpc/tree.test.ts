@@ -219,6 +219,14 @@ describe('polymorphic arguments', () => {
   })
 })
 
+test('the same names by a body and by a query string are two shapes', () => {
+  const signature = 'f(x int4, y jsonb[])'
+  const keys = [{ body: '{"x":1,"y":[]}' }, { body: '[1,[]]' }, { query: 'x=1&y=1' }].map(
+    call => run(signature, call).key,
+  )
+  expect(new Set(keys).size).toBe(3)
+})
+
 test('more arguments than PostgreSQL takes are refused, elements of one are not counted', () => {
   const members = Array.from({ length: 101 }, (_, n) => `"a${n}": 1`)
   expect(() => run('f(x int4)', { body: `{${members.join(',')}}` })).toThrow('101 arguments are more than')
