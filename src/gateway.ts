@@ -1,5 +1,5 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { describe } from './catalog/describe.ts'
 import { describeFunctions } from './catalog/describe-functions.ts'
 import { introspect, type Query, readFingerprint } from './catalog/introspect.ts'
@@ -226,7 +226,8 @@ async function openServer({ config, pool, catalog, functions, emit }: ServerPart
     }),
     query: createQuerier({
       ...door,
-      isCallable: of => isAllowed(of, { allowed: functions.current() }),
+      isCallable: (of, call) =>
+        isAllowed(of, { allowed: functions.current() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null),
       explains: gateway.explainEndpoint === 'on',
     }),
     schemaDocument: documentOf(
@@ -282,9 +283,9 @@ async function openFunctionRules({ gateway }: Config, emit: Emit): Promise<Funct
   }
 }
 
-/** Gateways that share the secret of the tokens can read each other's cursors. */
+/** Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its own. */
 function cursorKey(config: Config): string {
-  return createHmac('sha256', config.jwtSecret ?? '')
+  return createHmac('sha256', config.jwtSecret ?? randomBytes(32))
     .update('svc cursor')
     .digest('hex')
 }

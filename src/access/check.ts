@@ -111,6 +111,12 @@ function brand<T extends Get | Write>(query: T, { parameters }: Checker): Checke
 /** As many as a text may have tokens; without a limit a short text of stars over joins of wide tables becomes millions of columns. */
 const WRITTEN_OUT_MAX = 16_384
 
+/**
+ * In all of a statement. PostgreSQL's planner takes time by their square and more, and looks at no timeout meanwhile: a chain of a thousand common
+ * tables, 20 KB of text, held a connection for 53 s.
+ */
+const SOURCES_MAX = 256
+
 interface Projection {
   readonly fields: readonly ExpressionField[]
   readonly nests: readonly Nest[]
@@ -123,6 +129,8 @@ class Checker {
   readonly #expressions: ExpressionChecker
   /** Columns that a star stood for so far. */
   #written = 0
+  /** Tables and queries that were mentioned so far. */
+  #sources = 0
 
   constructor({ catalog, searchLanguage, isCallable = () => false, parameterType = () => null }: CheckContext) {
     this.#catalog = catalog
@@ -200,6 +208,7 @@ class Checker {
   }
 
   #nest(nest: Nest, outer: Scope): Nest {
+    this.#countSource(nest)
     const table = this.table(nest.table)
     const source: ScopeSource = { ...sourceOf(nest.alias ?? table.name, tableRowset(table)), name: null }
     const scope = within(outer, [source])
@@ -240,6 +249,12 @@ class Checker {
       // A column that is also listed by itself appears there, once.
       return this.#everyColumn(scope, item.of).filter(({ field }) => !written.has(outputName(field) ?? ''))
     })
+  }
+
+  #countSource({ span }: Source | Nest): void {
+    this.#sources++
+    if (this.#sources <= SOURCES_MAX) return
+    throw new GatewayError('PARSE_ERROR', `the query reads from more than ${SOURCES_MAX} tables and queries`, { span })
   }
 
   #everyColumn(scope: Scope, alias: string | null): readonly TypedField[] {
@@ -303,6 +318,7 @@ class Checker {
 
   /** The source with its names resolved; what it brings is added to `sources`, and must not be called like one that is there. */
   #source(source: Source, outer: Scope, sources: ScopeSource[]): Source {
+    this.#countSource(source)
     const { checkedSource, found } = this.#found(source, outer, sources)
     if (sources.some(({ alias }) => alias === found.alias)) {
       throw new GatewayError(

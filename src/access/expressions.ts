@@ -3,6 +3,7 @@ import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type {
   Cast,
+  ColumnReference,
   Comparison,
   Count,
   Exists,
@@ -57,6 +58,9 @@ export interface ExpressionCheckerParts {
   readonly parameterType: (parameter: Parameter) => string | null
 }
 
+/** A text of 64 KiB could become a statement a thousand times as long. */
+const REPETITIONS_MAX = 64
+
 /** `n` of `$n`, or the name of `:name`. */
 export type ParameterKey = number | string
 
@@ -69,6 +73,7 @@ export class ExpressionChecker {
   readonly #parts: ExpressionCheckerParts
   /** Parameters that were only asked whether they are null so far: what else they meet says what they are. */
   readonly #supposed = new Set<ParameterKey>()
+  #repetitions = 0
 
   constructor(parts: ExpressionCheckerParts) {
     this.#parts = parts
@@ -86,8 +91,9 @@ export class ExpressionChecker {
     const inner = (operand: Expression) => this.expression(operand, scope)
     switch (expression.kind) {
       case 'column':
-        // Only in `having`, where the printer repeats what the name stands for (language reference, notes).
-        return isOutput(expression, scope) ? untyped(expression) : resolve(expression, scope)
+        if (!isOutput(expression, scope)) return resolve(expression, scope)
+        this.#countRepetition(expression)
+        return untyped(expression)
       case 'and':
       case 'or':
         return untyped({ ...expression, operands: expression.operands.map(inner) })
@@ -162,6 +168,17 @@ export class ExpressionChecker {
       filter: this.optional(call.filter, scope),
       over: over === null || typeof over === 'string' ? over : this.window(over, scope),
     }
+  }
+
+  /** An alias in `having`: the printer repeats what it stands for, however long that is (language reference, notes). */
+  #countRepetition({ span }: ColumnReference): void {
+    this.#repetitions++
+    if (this.#repetitions <= REPETITIONS_MAX) return
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the "having" of this query mention aliases more than ${REPETITIONS_MAX} times; read from (get …) as name instead`,
+      { span },
+    )
   }
 
   /** A parameter that stands alone. */
@@ -242,12 +259,14 @@ export class ExpressionChecker {
       const items = right.items.map((item, index) => this.meet(item, lefts[index] ?? UNKNOWN, scope))
       return { ...expression, left: { ...left, items: lefts.map(item => item.expression) }, right: { ...right, items } }
     }
+    if (isParameter(left) && !isParameter(right)) {
+      const other = comparable(this.typed(right, scope))
+      refuse(other)
+      return { ...expression, left: this.meet(left, other, scope), right: other.expression }
+    }
     const typed = comparable(this.typed(left, scope))
     refuse(typed)
-    if (!isParameter(left)) return { ...expression, left: typed.expression, right: this.meet(right, typed, scope) }
-    const other = comparable(this.typed(right, scope))
-    refuse(other)
-    return { ...expression, left: this.meet(left, other, scope), right: other.expression }
+    return { ...expression, left: typed.expression, right: this.meet(right, typed, scope) }
   }
 
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */

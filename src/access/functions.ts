@@ -45,8 +45,8 @@ const COMPUTING: ReadonlySet<string> = words(`
   generate_series generate_subscripts
 `)
 
-/** Whether a function of the database may be called from an expression; decided where its rules are known. */
-export type IsCallable = (called: DatabaseFunction) => boolean
+/** Whether a function of the database may be called in this way; decided where its rules are known. */
+export type IsCallable = (called: DatabaseFunction, call: FunctionCall) => boolean
 
 /** The name that the call is to have, by which it can mean nothing else; or `FORBIDDEN`. */
 export function callableName(
@@ -62,13 +62,16 @@ export function callableName(
   const [known] = overloads
   if (known === undefined) throw notCallable(call)
   const shown = shorten(known.resource)
-  // Which of several PostgreSQL takes is decided later, so all of them have to be harmless.
-  if (overloads.some(overload => overload.volatility === 'volatile')) {
-    throw new GatewayError('FORBIDDEN', `function "${shown}" may change data; call it by POST /api/rpc/${shown}`, {
-      span: call.span,
-    })
+  // Which of several PostgreSQL takes is decided later, so all of them have to be harmless. One that is merely STABLE can still set what row-level
+  // security asks for, in the middle of the statement that it protects.
+  if (overloads.some(overload => overload.volatility !== 'immutable')) {
+    throw new GatewayError(
+      'FORBIDDEN',
+      `function "${shown}" is not IMMUTABLE, and only such can be called here; call it by POST /api/rpc/${shown}`,
+      { span: call.span },
+    )
   }
-  if (!overloads.every(isCallable)) {
+  if (!overloads.every(overload => isCallable(overload, call))) {
     throw new GatewayError('FORBIDDEN', `function "${shown}" may not be called`, { span: call.span })
   }
   return { schema: known.schema, name: known.name }

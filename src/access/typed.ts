@@ -52,15 +52,15 @@ export function refuseUnsearchable(typed: Typed): void {
 
 /** PostgreSQL would refuse it too, but would not say which column, nor what to do. */
 function refusedType({ expression, column, type, typeName }: Typed, reason: string): GatewayError {
-  const what = type === null ? 'the path into column' : 'column'
+  const what = column === null ? 'the value' : `${type === null ? 'the path into column' : 'column'} "${column}"`
   const { span } = expression
-  return new GatewayError('PARSE_ERROR', `${what} "${column ?? ''}" is ${typeName ?? 'of another type'}, ${reason}`, {
+  return new GatewayError('PARSE_ERROR', `${what} is ${typeName ?? 'of another type'}, ${reason}`, {
     span,
   })
 }
 
 function insteadOf(typed: Typed): string {
-  return isJsonValue(typed) ? `use a text in it: ${typed.column ?? ''}->>key` : 'use another column'
+  return isJsonValue(typed) ? `use a text in it: ${typed.column ?? '…'}->>key` : 'use another column'
 }
 
 /** JSON as it is; a text taken out of it is none. */

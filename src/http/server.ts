@@ -44,7 +44,16 @@ export interface Server {
 
 const SECURITY_HEADERS = ['X-Content-Type-Options', 'nosniff', 'X-Frame-Options', 'DENY']
 
-const EXPOSED_HEADERS = ['X-Request-Id', 'X-Response-Time', 'X-Cache', 'Location', 'Retry-After']
+const EXPOSED_HEADERS = [
+  'X-Request-Id',
+  'X-Response-Time',
+  'X-Cache',
+  'Location',
+  'Retry-After',
+  'Allow',
+  'Preference-Applied',
+  'WWW-Authenticate',
+]
 
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { pipeline, emit, now } = options
@@ -176,7 +185,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         .finally(done)
       return
     }
-    if (answer.body !== null) headers.push('Content-Length', answer.body.length)
+    // Without it Node would send an empty body in chunks.
+    const hasLength = answer.body !== null || (answer.status !== 204 && incoming.method !== 'HEAD')
+    if (hasLength) headers.push('Content-Length', answer.body?.length ?? 0)
     response.writeHead(answer.status, headers)
     if (answer.body === null || incoming.method === 'HEAD') response.end()
     else endWith(response, answer.body)

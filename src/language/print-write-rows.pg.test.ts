@@ -22,7 +22,7 @@ import {
   set,
   star,
 } from './build.ts'
-import { printWriteRows, TOO_MANY_ROWS, type WriteRowsOptions } from './print-write-rows.ts'
+import { printWriteRows, type WriteRowsOptions } from './print-write-rows.ts'
 
 let database: TestDatabase
 let client: pg.Client
@@ -149,7 +149,7 @@ test.each([
 ])('up to the limit a write that returns %s is as without one', async (_, write, values) => {
   const free = await rowsOf(write, NOTHING_ELSE, values)
   await client.query('rollback; begin')
-  const bounded = await rowsOf(write, { keys: [], rowsMax: integer('2') }, values)
+  const bounded = await rowsOf(write, { keys: [], rowsMax: { limit: integer('2'), marker: "it's " } }, values)
   expect(bounded.rowCount).toBe(2)
   if (free.rows.length > 0) expect(bounded.rows).toEqual(free.rows)
 })
@@ -159,7 +159,9 @@ test.each([
   ['no rows', deletion(), []],
 ])('one row more, and a write that returns %s fails and tells how many', async (_, write, values) => {
   await client.query('savepoint before')
-  await expect(rowsOf(write, { keys: [], rowsMax: integer('1') }, values)).rejects.toThrow(`"${TOO_MANY_ROWS}2"`)
+  await expect(rowsOf(write, { keys: [], rowsMax: { limit: integer('1'), marker: "it's " } }, values)).rejects.toThrow(
+    `"it's 2"`,
+  )
   await client.query('rollback to before')
   expect((await client.query("select count(*)::int from r where name = 'b'")).rows).toEqual([{ count: 2 }])
 })

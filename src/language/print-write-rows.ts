@@ -10,18 +10,16 @@ import { printFields, printWith } from './print-query.ts'
 import { unusedName } from './print-rows.ts'
 import { printAdd, printDel, printSet } from './print-write.ts'
 import type { ParameterMode, Printer, Sql } from './printer.ts'
+import { quoteLiteral } from './quote.ts'
 import { joinSources, OUTERMOST, type Relation, type Scope, withCommonTables, writeScope } from './scope.ts'
 
 export interface WriteRowsOptions {
   /** Columns of the answer beside the row; `old` and `new` are in scope for PostgreSQL 18. */
   readonly keys: readonly Expression[]
-  /** How many rows may be written: one more, and the statement fails with `TOO_MANY_ROWS` in its message. */
-  readonly rowsMax: Expression | null
+  /** How many rows may be written: one more, and the statement fails with `marker` and their number in its message. */
+  readonly rowsMax: { readonly limit: Expression; readonly marker: string } | null
   readonly parameters?: ParameterMode
 }
-
-/** What the error of a write begins with that would have changed more rows than `rowsMax`; their number follows. */
-export const TOO_MANY_ROWS = 'svc_max_affected '
 
 /**
  * Its rows are the rows written, in the order of the write: column 1 is the row as a JSON object of exactly the fields of `returning`, left out
@@ -42,7 +40,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const text =
     options.rowsMax === null
       ? `${head}${statement}${returning(columns)}`
-      : printBounded(head, `${statement}`, columns, options.rowsMax, unusedName(write), printer)
+      : printBounded(head, statement, columns, options.rowsMax, unusedName(write), printer)
   return { text, parameters: printer.parameters }
 }
 
@@ -90,7 +88,7 @@ function printBounded(
   head: string,
   statement: string,
   columns: readonly string[],
-  rowsMax: Expression,
+  { limit, marker }: NonNullable<WriteRowsOptions['rowsMax']>,
   name: string,
   printer: Printer,
 ): string {
@@ -99,12 +97,11 @@ function printBounded(
   const names = inner.map((_, index) => `c${index + 1}`)
   const named = inner.map((column, index) => `${column} AS ${names[index]}`)
   const selected = columns.length === 0 ? '' : ` ${names.join(', ')}`
-  const limit = printer.expression(rowsMax, OUTERMOST, LEVEL.any)
-  const count = `COUNT(*)`
-  const tooMany = `('${TOO_MANY_ROWS}' || ${count})::int4 = 0`
+  const count = 'COUNT(*)'
+  const tooMany = `(${quoteLiteral(marker)} || ${count})::int4 = 0`
   const table = `${name} AS (${statement}${returning(named)})`
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
-  return `${opening}${table} SELECT${selected} FROM ${name} WHERE (SELECT CASE WHEN ${count} > ${limit} THEN ${tooMany} ELSE true END FROM ${name})`
+  return `${opening}${table} SELECT${selected} FROM ${name} WHERE (SELECT CASE WHEN ${count} > ${printer.expression(limit, OUTERMOST, LEVEL.any)} THEN ${tooMany} ELSE true END FROM ${name})`
 }
 
 /** The scope of `returning`: the target alone, and its versions before and after (manual, 6.4). */

@@ -1,4 +1,5 @@
 /** `GET /api/{table}/aggregate` (specification 4.1, 4.4; decisions 4): one number over the rows that the filters leave, or one for each group. */
+import { baseOf, isOrdered } from '../access/types.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Order, Parameter } from '../language/ast.ts'
@@ -113,6 +114,7 @@ function parseLimit(text: string | undefined, shape: Shape, { maxResultRows }: R
 
 export function buildAggregate(request: AggregateRequest, table: Table): Get {
   const { fn, groups } = request
+  assertFitting(request, table)
   const counted = request.column === null ? [] : [column(SELF, request.column)]
   const value = field(call(fn, counted, { star: counted.length === 0 }), fn)
   const conditions = [request.filter, searchCondition(request.search, table)].filter(condition => condition !== null)
@@ -129,6 +131,36 @@ export function buildAggregate(request: AggregateRequest, table: Table): Get {
     offset: groups.offset,
   })
 }
+
+/** Numbers and spans of time add up; what has no order has no least and no greatest. PostgreSQL would speak of a function of its own. */
+function assertFitting({ fn, column: name }: AggregateRequest, table: Table): void {
+  const known = name === null ? undefined : table.columnByName.get(name)
+  if (known === undefined || fn === 'count') return
+  const base = baseOf(known.type)
+  const adds = base.category === 'N' && !REFERENCES.test(base.name)
+  const fits =
+    fn === 'sum' || fn === 'avg' ? adds || base.name === 'interval' : isOrdered(base) && !UNRANKED.has(base.name)
+  if (fits) return
+  const needed =
+    fn === 'sum' || fn === 'avg' ? 'a number or an interval' : 'a column whose values have a least and a greatest'
+  throw new GatewayError('PARSE_ERROR', `column "${name}" is ${known.typeText}; fn=${fn} needs ${needed}`)
+}
+
+/** Object identifiers count as numbers to PostgreSQL's categories, and have no sum. */
+const REFERENCES = /^(oid|reg)/
+
+/** Ordered, and all the same without `min` and `max` in every version (manual, 9.21). */
+const UNRANKED: ReadonlySet<string> = new Set([
+  'bool',
+  'uuid',
+  'jsonb',
+  'bit',
+  'varbit',
+  'macaddr',
+  'macaddr8',
+  'tsvector',
+  'tsquery',
+])
 
 /** By the groups in the order given unless `sort` says otherwise; that may also name the aggregate. */
 function sortedGroups({ columns, sort }: Groups, fn: AggregateFunction, value: Expression): readonly Order[] {

@@ -13,23 +13,23 @@ const NONE: Preferences = { total: false, returned: null }
 export function preferencesOf({ prefer }: Incoming['headers']): Preferences {
   if (prefer === undefined) return NONE
   const items = (Array.isArray(prefer) ? prefer.join(',') : prefer).split(',')
-  const has = (name: string, value: string): boolean => items.some(item => isPreference(item, name, value))
+  // Given twice, the first counts (RFC 7240, 2).
+  const first = (name: string, values: readonly string[]) =>
+    items.map(item => valueOfPreference(item, name)).find(value => value !== null && values.includes(value)) ?? null
   return {
-    total: has('count', 'exact'),
-    returned: has('return', 'minimal') ? 'minimal' : has('return', 'representation') ? 'representation' : null,
+    total: first('count', ['exact']) !== null,
+    returned: first('return', ['minimal', 'representation']) as Preferences['returned'],
   }
 }
 
-/** `name=value`, the value possibly quoted, parameters after a semicolon left aside. */
-function isPreference(item: string, name: string, value: string): boolean {
+/** Of `name=value`, the value possibly quoted, parameters after a semicolon left aside; null for another name. */
+function valueOfPreference(item: string, name: string): string | null {
   const [written = ''] = item.split(';')
   const equals = written.indexOf('=')
-  if (equals < 0 || written.slice(0, equals).trim().toLowerCase() !== name) return false
-  return (
-    written
-      .slice(equals + 1)
-      .trim()
-      .replace(/^"(.*)"$/, '$1')
-      .toLowerCase() === value
-  )
+  if (equals < 0 || written.slice(0, equals).trim().toLowerCase() !== name) return null
+  return written
+    .slice(equals + 1)
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .toLowerCase()
 }

@@ -124,8 +124,12 @@ export function parseBulk(
       `a write to all rows of "${table.resource}" is not possible; give at least one filter, or the id of a row in the path`,
     )
   }
-  const rowsMax = parseCount(one(headers, 'x-max-affected'), 'X-Max-Affected') ?? MAX_AFFECTED
-  return { filter, rowsMax: shape.value(String(rowsMax)) }
+  return { filter, rowsMax: shape.value(String(parseRowsMax(headers))) }
+}
+
+/** How many rows a write may change that picks them by a condition. */
+export function parseRowsMax(headers: Incoming['headers']): number {
+  return parseCount(one(headers, 'x-max-affected'), 'X-Max-Affected') ?? MAX_AFFECTED
 }
 
 /** Node reads header bytes as latin1; names that are sent in UTF-8 are names all the same. */

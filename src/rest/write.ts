@@ -12,7 +12,7 @@ import { bindValues } from './bind.ts'
 import { readJsonBody } from './body.ts'
 import { nameRefusedValue } from './body-error.ts'
 import type { FilterLimits } from './filters.ts'
-import { bytesOf, type JsonArray, type JsonObject } from './json-body.ts'
+import { bytesOf, type JsonArray, type JsonObject, type JsonType } from './json-body.ts'
 import { methodNotAllowed } from './method.ts'
 import type { Route } from './path.ts'
 import { createPlans, type Plan } from './plans.ts'
@@ -108,7 +108,7 @@ export function createWriter(parts: WriterParts): Writer {
       default:
         throw new GatewayError(
           'PARSE_ERROR',
-          `the body is ${body.kind === 'empty' ? 'empty' : `a ${body.type}`}; send an object with the columns of a row, or an array of such objects`,
+          `the body is ${body.kind === 'empty' ? 'empty' : named(body.type)}; send an object with the columns of a row, or an array of such objects`,
         )
     }
   }
@@ -134,9 +134,12 @@ export function createWriter(parts: WriterParts): Writer {
   }
 
   async function createMany(request: Request, body: JsonArray, upsert: Upsert | null): Promise<Answer> {
-    const statements = await insertions(request, batches(body), upsert)
+    const found = batches(body)
+    const statements = await insertions(request, found, upsert)
     const minimal = request.wanted.returned === 'minimal' && request.wanted.returning === undefined
-    if (upsert !== null && statements.length > 1) await refuseRepeated(request, body, upsert)
+    // What is left alone is left alone twice as well.
+    if (upsert?.existing === 'update' && statements.length > 1)
+      await refuseRepeated(request, body, found, upsert.target)
     const written = statements.length === 0 ? [] : await run(request, runner.write(request.identity, statements))
     const rows = written.flatMap(result => result.rows)
     const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
@@ -191,15 +194,21 @@ export function createWriter(parts: WriterParts): Writer {
     return planned(catalog, shape, make, use)
   }
 
-  async function refuseRepeated(request: Request, body: JsonArray, { target, existing }: Upsert): Promise<void> {
-    // What is left alone is left alone twice as well.
-    if (existing === 'ignore') return
+  /** Rows that leave the whole key to its defaults are new ones, whatever they are. */
+  async function refuseRepeated(
+    request: Request,
+    body: JsonArray,
+    found: readonly Batch[],
+    target: readonly string[],
+  ): Promise<void> {
     const { catalog, table } = request
+    const given = givenOf(target, found)
+    if (given.length === 0) return
     const shape = new Shape(`repeated ${table.resource}`)
-    for (const name of target) shape.add(name)
-    const value = shape.value(withArrayColumns(body.bytes, table, target))
+    for (const name of given) shape.add(name)
+    const value = shape.value(withArrayColumns(body.bytes, table, given))
     const statement = planned(catalog, shape, context =>
-      printRead(checkRead(buildRepeated(table, target, value), context), 'without keys'),
+      printRead(checkRead(buildRepeated(table, given, value), context), 'without keys'),
     )
     const [repeated] = await run(request, runner.read(request.identity, [statement]))
     if (repeated?.length === 0) return
@@ -284,6 +293,21 @@ function naming(table: Table, body: JsonObject | JsonArray): (error: unknown) =>
 /** Plans of one batch that are kept for later ones. */
 const KEPT_AT_ONCE = 100
 
+/**
+ * The columns of the target that the rows give. What they leave out is the same default for all; where only some of them leave it out, nobody can tell from
+ * the body which rows have the same key.
+ */
+function givenOf(target: readonly string[], found: readonly Batch[]): readonly string[] {
+  const givenBy = ({ columns }: Batch) => target.filter(name => columns.includes(name))
+  const sets = found.map(givenBy).filter(given => given.length > 0)
+  const [first = []] = sets
+  if (sets.every(given => isSame(given, first))) return first
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `the rows give different columns of the key ${target.join(',')}; in one upsert give the same of them in every row`,
+  )
+}
+
 /** Statements planned before other requests get a turn. */
 const PLANNED_AT_ONCE = 50
 
@@ -311,7 +335,11 @@ function changesIn(incoming: Incoming): JsonObject {
   const body = readJsonBody(incoming, Number.POSITIVE_INFINITY)
   if (body.kind === 'object' && body.members.length > 0) return body
   const what =
-    body.kind === 'object' ? 'an object without columns' : body.kind === 'scalar' ? `a ${body.type}` : body.kind
+    body.kind === 'object'
+      ? 'an object without columns'
+      : body.kind === 'empty'
+        ? 'empty'
+        : named(body.kind === 'array' ? 'array' : body.type)
   throw new GatewayError('PARSE_ERROR', `the body is ${what}; send an object with the columns to change`)
 }
 
@@ -345,7 +373,7 @@ function batches(body: JsonArray): readonly Batch[] {
     if (item.type !== 'object') {
       throw new GatewayError(
         'PARSE_ERROR',
-        `item ${index + 1} of the array is a ${item.type}; every item must be an object with the columns of a row`,
+        `item ${index + 1} of the array is ${named(item.type)}; every item must be an object with the columns of a row`,
       )
     }
     if (index > 0 && item.keys === items[index - 1]?.keys) return
@@ -357,6 +385,12 @@ function batches(body: JsonArray): readonly Batch[] {
   })
   end(items.length)
   return found
+}
+
+/** `an array`, `a string`, `null`. */
+function named(type: JsonType): string {
+  if (type === 'null') return type
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
 }
 
 const OPEN = Buffer.from('[')

@@ -2,11 +2,10 @@
 import type { ParameterUse } from '../access/check.ts'
 import { baseOf } from '../access/types.ts'
 import { GatewayError } from '../errors.ts'
-import { TOO_MANY_ROWS } from '../language/print-write-rows.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
 import { shorten } from '../shorten.ts'
 import type { Access } from './settings.ts'
-import type { BoundStatement } from './statement.ts'
+import { type BoundStatement, TOO_MANY_ROWS } from './statement.ts'
 
 /** Seconds a client should wait before it tries again. */
 const RETRY_AFTER = { 'Retry-After': '1' }
@@ -168,7 +167,7 @@ function limited(text: string): string {
   return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX).replace(HALF_A_PAIR, '')}…`
 }
 
-/** See `printWriteRows`: PostgreSQL quotes the text that it could not read, in whatever language it speaks. */
+/** See `printWrite`: PostgreSQL quotes the text that it could not read, in whatever language it speaks. */
 const TOO_MANY = new RegExp(`${TOO_MANY_ROWS}(\\d+)`)
 
 function tooManyRows(count: string, cause: DatabaseError): GatewayError {

@@ -71,7 +71,7 @@ export function createRunner({ database, settings, onStaleSchema }: RunnerParts)
    * A function may set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
    * transaction. What is deferred to its end runs before that, under the caller's own settings and not what the function made of them.
    */
-  function tidying(identity: Identity, access: Access): readonly Command[] {
+  function tidyingCall(identity: Identity, access: Access): readonly Command[] {
     const deferred = access === 'read only' ? [] : [...RESET, settings.for(identity, access), ...CONSTRAINTS_NOW]
     return [...deferred, ...RESET, ...RELEASE[access]]
   }
@@ -79,12 +79,14 @@ export function createRunner({ database, settings, onStaleSchema }: RunnerParts)
   return {
     read: (identity, statements) =>
       run(identity, 'read only', statements, statements.map(toCommand), results => results.map(({ rows }) => rows)),
-    write: (identity, statements) =>
-      run(identity, 'read write', statements, statements.map(toCommand), results =>
-        results.map(({ rows, tag }) => ({ rows, count: countOf(tag) })),
-      ),
+    write(identity, statements) {
+      const whole = [...statements.map(toCommand), ...TIDYING_WRITE]
+      return run(identity, 'read write', statements, whole, results =>
+        results.slice(0, statements.length).map(({ rows, tag }) => ({ rows, count: countOf(tag) })),
+      )
+    },
     call(identity, statement, { access, format }) {
-      const whole = [{ ...toCommand(statement), resultFormat: format }, ...tidying(identity, access)]
+      const whole = [{ ...toCommand(statement), resultFormat: format }, ...tidyingCall(identity, access)]
       return run(identity, access, [statement], whole, ([called]) => {
         if (called === undefined) throw new Error('a call has a result')
         return called
@@ -117,6 +119,9 @@ const RELEASE: Readonly<Record<Access, readonly Command[]>> = {
 }
 
 const CONSTRAINTS_NOW = commands('SET CONSTRAINTS ALL IMMEDIATE')
+
+/** Triggers and defaults are functions too. What a write defers runs before, under the settings that it was made with. */
+const TIDYING_WRITE = [...CONSTRAINTS_NOW, ...RESET]
 
 function commands(...texts: readonly string[]): readonly Command[] {
   return texts.map(text => ({ text, parameters: [] }))

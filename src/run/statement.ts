@@ -1,12 +1,14 @@
 /** A checked tree as SQL: the only way from the tree to text that runs. */
+import { randomUUID } from 'node:crypto'
 import type { CheckedQuery, CheckedWrite, ParameterKey, ParameterUse } from '../access/check.ts'
+import { keyOf } from '../access/expressions.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Parameter } from '../language/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/build.ts'
 import { LanguageError } from '../language/error.ts'
 import { printSql } from '../language/print.ts'
 import { printRows } from '../language/print-rows.ts'
-import { printWriteRows } from '../language/print-write-rows.ts'
+import { printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
 import type { Sql } from '../language/printer.ts'
 
 declare const printed: unique symbol
@@ -49,8 +51,9 @@ export function printText(checked: CheckedQuery, rowsMax: number): Statement {
 }
 
 /** As `printText`, for a write. */
-export function printWriteText(checked: CheckedWrite): Statement {
-  return statement(checked, () => printWriteRows(checked.query, { keys: [], rowsMax: null, parameters: 'all' }))
+export function printWriteText({ query, parameters }: CheckedWrite, rowsMax: Parameter | null): Statement {
+  const options = { keys: [], rowsMax: bounded(rowsMax), parameters: 'all' } as const
+  return statement({ parameters: withRowsMax(parameters, rowsMax) }, () => printWriteRows(query, options))
 }
 
 /** As `printRead`, for a read of one field: column 1 is the JSON of its value alone. */
@@ -85,11 +88,20 @@ export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: Wri
   const keys = key ? table.primaryKey.map(name => column(alias, name)) : []
   const options = {
     keys: created ? [createdBy(checked), ...keys] : keys,
-    rowsMax: rowsMax === null ? null : cast(rowsMax, 'int8'),
+    rowsMax: bounded(rowsMax),
   }
-  const used = new Map(parameters)
-  if (rowsMax?.kind === 'position') used.set(rowsMax.n, ROWS_MAX)
-  return statement({ parameters: used }, () => printWriteRows(query, options))
+  return statement({ parameters: withRowsMax(parameters, rowsMax) }, () => printWriteRows(query, options))
+}
+
+/** Nobody can send a value that reads like it. */
+export const TOO_MANY_ROWS: string = `${randomUUID()} `
+
+function bounded(rowsMax: Parameter | null): WriteRowsOptions['rowsMax'] {
+  return rowsMax === null ? null : { limit: cast(rowsMax, 'int8'), marker: TOO_MANY_ROWS }
+}
+
+function withRowsMax(parameters: CheckedQuery['parameters'], rowsMax: Parameter | null): CheckedQuery['parameters'] {
+  return rowsMax === null ? parameters : new Map([...parameters, [keyOf(rowsMax), ROWS_MAX]])
 }
 
 const ROWS_MAX: ParameterUse = { typeName: 'bigint', type: null, subject: 'X-Max-Affected', list: false }

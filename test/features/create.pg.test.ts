@@ -358,7 +358,7 @@ describe('a batch', () => {
     ['[1]', 'item 1 of the array is a'],
     ['[{"title":"a"},"x"]', 'item 2 of the array is a string'],
     ['[[{"title":"a"}]]', 'item 1 of the array is a'],
-    ['[{"title":"a"},null]', 'item 2 of the array is a'],
+    ['[{"title":"a"},null]', 'item 2 of the array is null'],
   ])('%s → 400', async (body, message) => {
     const reply = await post('/api/notes', body)
     expect(reply.status).toBe(400)

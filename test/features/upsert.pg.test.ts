@@ -346,10 +346,25 @@ describe('a batch', () => {
     const slots = [
       { day: null, room: 'r' },
       { day: null, room: 'r', who: 'x' },
-      { room: 'r', note: 'z' },
+      { day: null, room: 'r', note: 'z' },
     ]
     const reply = await upsert('/api/slots', slots, 'room,day')
     expect([reply.status, reply.json.count]).toEqual([201, 3])
+  })
+  test('of a key that only some rows give whole, nobody can tell which are the same', async () => {
+    const slots = [{ day: '2026-01-01', room: 'r' }, { room: 'r', who: 'x' }]
+    const reply = await upsert('/api/slots', slots, 'room,day')
+    expect(reply.status).toBe(400)
+    expect(reply.json.error.message).toContain('give the same of them in every row')
+    expect(await sql('select from slots')).toHaveLength(0)
+  })
+  test('what all rows leave to a default is the same in all of them', async () => {
+    const pairs = [{ name: 'b', mail: 'm@x' }, { name: 'b', mail: 'm@x', visits: 1 }]
+    const rows = pairs.map((row, index) => ({ id: index + 1, ...row }))
+    expect((await upsert('/api/users', rows, 'mail')).status).toBe(400)
+    const serials = [{ n: 1 }, { n: 1, k: 1 }]
+    expect((await upsert('/api/loose', serials, 'id')).status).toBe(201)
+    expect(await sql('select from loose')).toHaveLength(2)
   })
   test('a wrong value is named with its item', async () => {
     const reply = await upsert('/api/users', [{ id: 1 }, { id: 'x', name: 'y' }])

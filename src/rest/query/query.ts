@@ -6,6 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Get, Parameter, Statement as Tree } from '../../language/ast.ts'
+import { NOWHERE } from '../../language/ast.ts'
 import { LanguageError } from '../../language/error.ts'
 import { parse } from '../../language/parse.ts'
 import { placeOf } from '../../language/place.ts'
@@ -15,6 +16,7 @@ import type { Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
 import { methodNotAllowed } from '../method.ts'
 import { respondFound, respondRows, respondStream } from '../respond.ts'
+import { parseRowsMax } from '../write-request.ts'
 import { type JsonValue, type QueryRequest, readQueryRequest } from './request.ts'
 import { encodeValue, nameOf, typeOfValue } from './values.ts'
 
@@ -29,6 +31,9 @@ export interface QuerierParts {
 }
 
 export type Querier = (incoming: Incoming, identity: Identity) => Promise<Answer>
+
+/** As in filtered writes of REST; no name of the language has a hyphen. */
+const ROWS_MAX = { kind: 'named', name: 'X-Max-Affected', span: NOWHERE } as const
 
 /** What is to run, and how its answer is to be made. */
 interface Planned {
@@ -57,7 +62,11 @@ export function createQuerier(parts: QuerierParts): Querier {
       case 'add':
       case 'set':
       case 'del':
-        return { statement: printWriteText(checkWrite(tree, context)), answer: 'written', writes: true }
+        return {
+          statement: printWriteText(checkWrite(tree, context), tree.kind === 'add' ? null : ROWS_MAX),
+          answer: 'written',
+          writes: true,
+        }
       case 'explain': {
         if (tree.statement.kind === 'explain') {
           throw new GatewayError('PARSE_ERROR', 'a plan has no plan; write explain once', { span: tree.statement.span })
@@ -90,7 +99,7 @@ export function createQuerier(parts: QuerierParts): Querier {
         parameterType: parameter => typeOfValue(givenFor(parameter, request)),
       })
     })
-    const bound = bind(statement, request)
+    const bound = bind(statement, request, parseRowsMax(incoming.headers))
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
     const running = writes ? runner.write(identity, [bound]) : runner.read(identity, [bound])
     incoming.onAbort(() => running.cancel())
@@ -121,11 +130,12 @@ function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
   })
 }
 
-function bind(statement: Statement, { values }: QueryRequest): BoundStatement {
+function bind(statement: Statement, { values }: QueryRequest, rowsMax: number): BoundStatement {
   const used = new Set<ParameterKey>()
   const bound = statement.parameters.map(parameter => {
     if ('literal' in parameter) return parameter.literal
     const { key, use } = parameter
+    if (key === ROWS_MAX.name) return String(rowsMax)
     used.add(key)
     const value = values.get(key)
     if (value === undefined) throw new Error(`parameter ${nameOf(key)} was given before`)

@@ -1,0 +1,394 @@
+/** Texts of the query language through the check: what they become, and what they are not allowed to become. */
+import { describe, expect, test } from 'vitest'
+import { arrayOf, baseType, catalogOf, tableOf } from '../../test/support/model.ts'
+import type { Catalog, DatabaseFunction, Relation } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Get, Parameter } from '../language/ast.ts'
+import { parse } from '../language/parse.ts'
+import { printSql } from '../language/print.ts'
+import { type CheckedQuery, checkRead, checkWrite, type Write } from './check.ts'
+
+const status = { ...baseType('status'), schema: 'public', kind: 'enum' as const }
+
+function relation(parts: Pick<Relation, 'table' | 'cardinality' | 'columns' | 'targetColumns'>): Relation {
+  return { name: parts.table, shortName: null, junction: null, constraints: [], ...parts }
+}
+
+const tables = catalogOf(
+  tableOf(
+    'users',
+    { id: 'int4', name: 'text', meta: 'jsonb', tags: arrayOf(baseType('text')) },
+    {
+      primaryKey: ['id'],
+      relations: [relation({ table: 'orders', cardinality: 'many', columns: ['id'], targetColumns: ['user_id'] })],
+    },
+  ),
+  tableOf(
+    'orders',
+    { id: 'int8', user_id: 'int4', total: 'numeric', status },
+    {
+      primaryKey: ['id'],
+      relations: [relation({ table: 'users', cardinality: 'one', columns: ['user_id'], targetColumns: ['id'] })],
+    },
+  ),
+  tableOf('targets', { id: 'int4' }, { schema: 'sales' }),
+)
+
+function called(name: string, volatility: DatabaseFunction['volatility'], schema = 'public'): DatabaseFunction {
+  const resource = schema === 'public' ? name : `${schema}.${name}`
+  return {
+    ...{ oid: 1, schema, name, resource, comment: null, volatility, returnsSet: false, strict: false, variadic: false },
+    ...{ identityArgs: '', resultText: 'text', inputs: [], outputs: [], result: { kind: 'void' } },
+  }
+}
+
+const catalog: Catalog = {
+  ...tables,
+  functions: new Map([
+    ['rate', [called('rate', 'immutable')]],
+    ['sales.rate', [called('rate', 'immutable', 'sales')]],
+    ['secret', [called('secret', 'immutable')]],
+    ['bump', [called('bump', 'immutable'), called('bump', 'stable')]],
+    ['lower', [called('lower', 'volatile')]],
+  ]),
+}
+
+/** Parameters that meet nothing: numbers are integers, names are texts. */
+const parameterType = (parameter: Parameter) => (parameter.kind === 'position' ? 'int4' : 'text')
+const context = {
+  catalog,
+  searchLanguage: 'english',
+  parameterType,
+  isCallable: ({ name }: DatabaseFunction) => name !== 'secret',
+}
+
+function check(text: string): CheckedQuery<Get | Write> {
+  const tree = parse(text)
+  return tree.kind === 'get' ? checkRead(tree, context) : checkWrite(tree as Write, context)
+}
+
+function sql(text: string): string {
+  return printSql(check(text).query).text
+}
+
+describe('a text becomes a statement in which nothing is left open', () => {
+  test.each<[string, string]>([
+    ['get targets', 'there is no table "targets"'],
+    ['get sales.targets', 'SELECT targets.id FROM sales.targets'],
+    ['get public.users fields public.users.id', 'SELECT users.id FROM public.users'],
+    ['get users u fields u.id', 'SELECT u.id FROM public.users AS u'],
+    [
+      'get users fields users.*, 1 as one',
+      'SELECT users.id, users.name, users.meta, users.tags, 1 AS one FROM public.users',
+    ],
+    [
+      'get orders o join users u fields o.id, name',
+      'SELECT o.id, u.name FROM public.orders AS o LEFT JOIN public.users AS u ON o.user_id = u.id',
+    ],
+    [
+      'get users u inner join orders o fields o.id',
+      'SELECT o.id FROM public.users AS u INNER JOIN public.orders AS o ON u.id = o.user_id',
+    ],
+    [
+      'get users u inner join orders o[total > u.id] on true fields o.id',
+      'SELECT o.id FROM public.users AS u INNER JOIN public.orders AS o ON true WHERE o.total > u.id',
+    ],
+    [
+      'get users nest many orders { fields id } fields name',
+      "SELECT users.name, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT orders.id FROM public.orders WHERE orders.user_id = users.id) AS n) AS orders FROM public.users",
+    ],
+    ['get users fields meta.theme', "SELECT users.meta->>'theme' AS theme FROM public.users"],
+    [
+      'with users as (get orders fields id as x) get users',
+      'WITH users AS (SELECT orders.id AS x FROM public.orders) SELECT users.x FROM users',
+    ],
+    [
+      'with users as (get orders fields id as x) get public.users fields id',
+      'WITH users AS (SELECT orders.id AS x FROM public.orders) SELECT users.id FROM public.users',
+    ],
+    [
+      'with a (x) as (get users fields 1, id) get a fields x, id',
+      'WITH a (x) AS (SELECT 1, users.id FROM public.users) SELECT a.x, a.id FROM a',
+    ],
+    [
+      'with recursive t as (get orders fields id union get t fields id + 1) get t',
+      'WITH RECURSIVE t AS (SELECT orders.id FROM public.orders UNION SELECT t.id + 1 FROM t) SELECT t.id FROM t',
+    ],
+    // Without `recursive` a table does not see itself.
+    [
+      'with orders as (get orders fields id) get orders',
+      'WITH orders AS (SELECT orders.id FROM public.orders) SELECT orders.id FROM orders',
+    ],
+    [
+      'get (get users fields count(*) as n) d fields d.n where n > 1',
+      'SELECT d.n FROM (SELECT pg_catalog.count(*) AS n FROM public.users) AS d WHERE d.n > 1',
+    ],
+    [
+      'get orders fields status, sum(total) as total having total > 5 and min(total) > 1',
+      'SELECT orders.status, pg_catalog.sum(orders.total) AS total FROM public.orders GROUP BY orders.status HAVING pg_catalog.sum(orders.total) > 5 AND pg_catalog.min(orders.total) > 1',
+    ],
+    [
+      'get users fields coalesce(name, $1), trim(name), rank() over (order by id), extract(day from now())',
+      'SELECT COALESCE(users.name, $1::int4), pg_catalog.btrim(users.name), pg_catalog.rank() OVER (ORDER BY users.id), EXTRACT(DAY FROM pg_catalog.now()) FROM public.users',
+    ],
+    ['get users fields rate(), sales.rate()', 'SELECT public.rate(), sales.rate() FROM public.users'],
+    ['get users fields LOWER(name) as l', 'SELECT pg_catalog.lower(users.name) AS l FROM public.users'],
+    [
+      "add users fields id, name values 1, 'x' conflict (id) update name = excluded.name || name returning id",
+      "INSERT INTO public.users (id, name) VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = excluded.name || users.name RETURNING users.id",
+    ],
+    [
+      'set orders values total = :t where id = $1',
+      'UPDATE public.orders SET total = $1::numeric WHERE orders.id = $2::int8',
+    ],
+    [
+      'del orders o inner join users u where u.name = :n',
+      'DELETE FROM public.orders AS o USING public.users AS u WHERE o.user_id = u.id AND u.name = $1::text',
+    ],
+  ])('%s', (text, expected) => {
+    if (expected.startsWith('there is')) expect(() => sql(text)).toThrow(expected)
+    else expect(sql(text)).toBe(expected)
+  })
+})
+
+describe('a parameter takes the type of what it meets', () => {
+  test.each<[string, string]>([
+    ['status = :s', 'orders.status = $1::public.status'],
+    [':s = status', '$1::public.status = orders.status'],
+    ['status::public.status = :s', 'orders.status::public.status = $1::public.status'],
+    ['[total]::numeric[] = :s', 'ARRAY[orders.total]::numeric[] = $1::numeric[]'],
+    ['id in :s', 'orders.id = ANY($1::int8[])'],
+    ['id in :s::int[]', 'orders.id = ANY($1::int[])'],
+    ['id + 1 in :s', 'orders.id + 1 = ANY($1)'],
+    [':s is null or id = :s', '$1::text IS NULL OR orders.id = $1::int8'],
+    ['concat(:s, total) = :t', 'pg_catalog.concat($1::text, orders.total) = $2'],
+    ['total > $1 + 1', 'orders.total > $1::int4 + 1'],
+  ])('%s', (condition, expected) => {
+    expect(sql(`get orders fields id where ${condition}`)).toBe(`SELECT orders.id FROM public.orders WHERE ${expected}`)
+  })
+  test('and is one value in one form', () => {
+    expect(() => check('get users where meta = :x or name = :x')).toThrow(
+      'JSON in one place and a plain value in another',
+    )
+    expect(() => check('get users where id in :x or id = :x')).toThrow(
+      'a list in one place and a plain value in another',
+    )
+    expect(() => check('get users where :x is null or meta = :x')).not.toThrow()
+  })
+})
+
+describe('what the check and the printer could take for different things is refused', () => {
+  test.each<[string, string]>([
+    // The printed name would mean the inner source.
+    ['get orders a where exists (get users a where total > 1)', 'another source called "a" hides here'],
+    [
+      'get orders where exists (get users orders where public.orders.total > 1)',
+      'another source called "orders" hides here',
+    ],
+    [
+      'get (get users fields id as ctid) a where exists (get orders a where ctid = 1)',
+      'another source called "a" hides here',
+    ],
+    // Inside an aggregate an alias is never what it stands for: PostgreSQL would look for a column, a system column or a whole row.
+    ['get users fields count(*) as users having count(users) > 0', 'has no column "users"'],
+    ['get users fields count(*) as ctid having min(ctid) is null', 'has no column "ctid"'],
+    ['get users fields count(*) as n having count(*) filter (where n > 1) > 0', 'has no column "n"'],
+    // `*` would lose a column without a name, or let PostgreSQL decide what it means.
+    ['get (get users fields id, 1) d', '"d" has a field without a name'],
+    ['get (get users fields 1) d', '"d" has a field without a name'],
+    ['with c as (get users fields id || 1) get c', '"c" has a field without a name'],
+    ['get users fields users', 'has no column "users"'],
+    ['get users fields users.xmax', 'has no column "xmax"'],
+    ['get users u fields public.users.id', '"public.users.id" begins with "public"'],
+    ['get pg_catalog.pg_class', 'there is no table "pg_catalog.pg_class"'],
+    ['get information_schema.tables', 'there is no table "information_schema.tables"'],
+    ['with a as (get users) get b.a', 'there is no table "b.a"'],
+    ['with a as (get users) add a fields id values 1', 'there is no table "a"'],
+    ['with a as (get users) del a where all', 'there is no table "a"'],
+    ['with a as (get users) get users nest many a', 'there is no table "a"'],
+    // Forward references exist in PostgreSQL when the clause is recursive; here a name means what stands before it.
+    ['with recursive a as (get b), b as (get users) get a', 'there is no table "b"'],
+  ])('%s', (text, message) => {
+    expect(() => check(text)).toThrow(GatewayError)
+    expect(() => check(text)).toThrow(message)
+  })
+})
+
+describe('functions that are no computation are refused by every name', () => {
+  const runsSql = [
+    'ts_rewrite',
+    'ts_stat',
+    'query_to_xml',
+    'database_to_xml',
+    'table_to_xml',
+    'cursor_to_xml',
+    'schema_to_xml',
+  ]
+  const settings = ['set_config', 'current_setting', 'pg_reload_conf']
+  const sessions = [
+    'pg_sleep',
+    'pg_terminate_backend',
+    'pg_cancel_backend',
+    'pg_stat_get_activity',
+    'pg_notify',
+    'pg_advisory_lock',
+  ]
+  const files = ['pg_read_file', 'pg_ls_dir', 'lo_import', 'lo_export', 'lo_get', 'pg_stat_file']
+  const catalogues = [
+    'pg_typeof',
+    'to_regclass',
+    'format_type',
+    'pg_get_functiondef',
+    'pg_get_viewdef',
+    'obj_description',
+    'has_table_privilege',
+  ]
+  const others = [
+    'nextval',
+    'setval',
+    'currval',
+    'dblink',
+    'current_user',
+    'session_user',
+    'version',
+    'inet_server_addr',
+    'any',
+    'txid_current',
+  ]
+  test.each([...runsSql, ...settings, ...sessions, ...files, ...catalogues, ...others])('%s', name => {
+    const spellings = [
+      name,
+      name.toUpperCase(),
+      `\`${name}\``,
+      `pg_catalog.${name}`,
+      `\`pg_catalog\`.\`${name}\``,
+      `public.${name}`,
+    ]
+    for (const spelling of spellings) {
+      for (const place of [
+        `get users fields ${spelling}('x')`,
+        `get users where ${spelling}('x') = 'y'`,
+        `get users order by ${spelling}(id)`,
+      ]) {
+        expect(() => check(place)).toThrow(expect.objectContaining({ code: 'FORBIDDEN' }))
+      }
+    }
+  })
+  test('so are those of the database that write or are not allowed, in every place of a tree', () => {
+    for (const call of ['bump()', 'public.bump()', 'secret()', '`Rate`()', 'public.lower(name)', 'sales.secret()']) {
+      const places = [
+        `get users fields ${call}`,
+        `get users[${call} = 1]`,
+        `get users where id = 1 group by ${call}`,
+        `get users fields count(*) having ${call} = 1`,
+        `get users order by ${call}`,
+        `get users fields max(id) filter (where ${call} = 1)`,
+        `get users fields max(id) over (partition by ${call})`,
+        `get users fields max(id) over w window w as (order by ${call})`,
+        `get distinct on (${call}) users`,
+        `get users u join orders o on ${call} = 1`,
+        `get users nest many orders on ${call} = 1`,
+        `get users nest many orders { where ${call} = 1 }`,
+        `get users where id in (get orders fields ${call})`,
+        `with a as (get users fields ${call} as x) get a`,
+        `add users fields id values ${call}`,
+        `add users fields id values 1 conflict (id) update name = ${call}`,
+        `set users values name = ${call} where all`,
+        `set users values name = 'x' where all returning ${call}`,
+        `del users where ${call} = 1`,
+      ]
+      for (const place of places) expect(() => check(place)).toThrow(expect.objectContaining({ code: 'FORBIDDEN' }))
+    }
+  })
+})
+
+test('nothing is cast to a type that turns numbers into names', () => {
+  for (const type of [
+    'regclass',
+    'regrole',
+    'regproc',
+    'regprocedure',
+    'regtype',
+    'regnamespace',
+    'regoper',
+    'regoperator',
+  ]) {
+    for (const spelling of [
+      type,
+      `\`${type}\``,
+      `pg_catalog.${type}`,
+      `${type}[]`,
+      `pg_catalog.\`_${type}\``,
+      `\`_${type}\``,
+    ]) {
+      for (const text of [
+        `get users fields 1::${spelling}`,
+        `get users where id = cast($1 as ${spelling})`,
+        `get users where id in $1::${spelling}`,
+      ]) {
+        expect(() => check(text)).toThrow(expect.objectContaining({ code: 'FORBIDDEN' }))
+      }
+    }
+  }
+  expect(() => check("get users where name @@ 'x' and 'english'::regconfig is not null")).not.toThrow()
+})
+
+describe('the check takes no longer than the text', () => {
+  const wrapped = (times: number, wrap: (inner: string, level: number) => string, first = 'get users fields id') =>
+    Array.from({ length: times }).reduce<string>((inner, _, level) => wrap(inner, level), first)
+  const many = (times: number, one: (index: number) => string, separator = ' ') =>
+    Array.from({ length: times }, (_, index) => one(index)).join(separator)
+  // Each of these would take until the end of the world if a source was checked twice on every level.
+  test.each<[string, string]>([
+    ['derived tables', wrapped(100, (inner, level) => `get (${inner}) d${level} fields id`)],
+    [
+      'common tables inside each other',
+      wrapped(60, (inner, level) => `with c${level} as (${inner}) get c${level} fields id`),
+    ],
+    [
+      'recursive ones',
+      wrapped(
+        60,
+        (inner, level) =>
+          `with recursive c${level} as (${inner} union get c${level} fields id) get c${level} fields id`,
+      ),
+    ],
+    [
+      'a chain of common tables',
+      `with c0 as (get users), ${many(200, index => `c${index + 1} as (get c${index})`, ', ')} get c200 fields id`,
+    ],
+    [
+      'nests',
+      `get users ${wrapped(60, (inner, level) => `nest many orders o${level} on true { fields id ${inner} }`, '')}`,
+    ],
+  ])('%s', (_, text) => {
+    const started = performance.now()
+    check(text)
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+  test('and what an alias stands for is repeated so many times only', () => {
+    const having = (times: number) => `get users fields max(id) as m having ${many(times, () => 'm > 1', ' or ')}`
+    expect(() => check(having(64))).not.toThrow()
+    expect(() => check(having(65))).toThrow('mention aliases more than 64 times')
+  })
+  test('and reads from so many sources only, wherever they stand', () => {
+    const refused = 'reads from more than 256 tables and queries'
+    expect(() => check(`get users ${many(255, index => `join users u${index} on true`)} fields users.id`)).not.toThrow()
+    for (const text of [
+      `get users ${many(256, index => `join users u${index} on true`)} fields users.id`,
+      `get users ${many(256, index => `nest many orders o${index}`)}`,
+      `with c0 as (get users), ${many(256, index => `c${index + 1} as (get c${index})`, ', ')} get c256`,
+      `get users where ${many(256, () => 'exists (get orders)', ' or ')}`,
+      many(257, () => 'get users', ' union '),
+      `del users where ${many(257, () => 'exists (get orders)', ' or ')}`,
+    ]) {
+      expect(() => check(text)).toThrow(refused)
+    }
+  })
+  test('and stars stand for so many columns only', () => {
+    const joins = many(120, index => `join users u${index} on true`)
+    expect(() => check(`get users ${joins} fields ${many(1000, () => '*', ', ')}`)).toThrow('more than 16384 columns')
+    const wide = `with w as (get users ${joins}) get w ${many(60, index => `join (get w) w${index} on true`)} fields 1`
+    expect(() => check(wide)).toThrow('more than 16384 columns')
+  })
+})
