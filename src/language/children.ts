@@ -88,8 +88,12 @@ export function mapChildren(expression: Expression, parts: Parts): Expression {
   }
 }
 
+const NONE: readonly Expression[] = []
+
 /** The direct parts, without those inside queries. */
 export function childrenOf(expression: Expression): readonly Expression[] {
+  // Most of what is asked is a column.
+  if (expression.kind === 'column' || expression.kind === 'literal') return NONE
   const children: Expression[] = []
   mapChildren(expression, {
     expression(child) {

@@ -113,6 +113,11 @@ export function render(doc: Doc, width: number, forced: readonly number[] = []):
   return { text: out.join(''), gaps }
 }
 
+/** The text in one line; only what texts and names hold can break it. */
+export function renderFlat(doc: Doc): string {
+  return render(group(doc), Number.MAX_SAFE_INTEGER).text
+}
+
 /** Whether the document goes on one line, and what follows it up to the next possible break. `free`: how much of it before a forced break. */
 function fits(doc: Doc, space: number, free: number, after: readonly Piece[]): boolean {
   const waiting: Doc[] = [doc]

@@ -67,7 +67,8 @@ function formatDistinct({ distinct }: Get, formatter: Formatter): Doc {
   return ['distinct on ', enclosed('(', formatList(distinct.on, formatter), ')'), ' ']
 }
 
-function formatNamedWindow({ name, body }: NamedWindow, formatter: Formatter): Doc {
+/** `window w as (…)`. */
+export function formatNamedWindow({ name, body }: NamedWindow, formatter: Formatter): Doc {
   return [`window ${formatName(name.text)} as `, formatWindow(body, formatter)]
 }
 
@@ -111,12 +112,14 @@ export function formatFields(
   formatter: Formatter,
 ): readonly Doc[] {
   if (fields.length === 0) return []
-  const items = fields.map(field => {
-    if (field.kind === 'star') return field.of === null ? '*' : `${formatName(field.of)}.*`
-    const expression = formatter.expression(field.expression)
-    return field.alias === null ? expression : [expression, ` as ${formatAnyName(field.alias)}`]
-  })
-  return [group(word, indent(line, list(items)))]
+  return [group(word, indent(line, list(fields.map(field => formatField(field, formatter)))))]
+}
+
+/** `users.*`, `count(*) as n`. */
+export function formatField(field: Field, formatter: Formatter): Doc {
+  if (field.kind === 'star') return field.of === null ? '*' : `${formatName(field.of)}.*`
+  const expression = formatter.expression(field.expression)
+  return field.alias === null ? expression : [expression, ` as ${formatAnyName(field.alias)}`]
 }
 
 /** `with a as (…)`, `with recursive a as (…), b as (…)`; nothing where there is none. */
@@ -182,7 +185,8 @@ function formatNests(nests: readonly Nest[], formatter: Formatter): Doc {
   return nests.map(nest => [line, formatNest(nest, formatter)])
 }
 
-function formatNest(nest: Nest, formatter: Formatter): Doc {
+/** `nest many posts {…}`. */
+export function formatNest(nest: Nest, formatter: Formatter): Doc {
   if (nest.name !== null) throw new LanguageError(`the output name ${nest.name} of a nest has no text form`, nest.span)
   const clauses = [
     ...formatFields('fields', nest.fields, formatter),

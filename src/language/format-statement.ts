@@ -41,7 +41,7 @@ export function documentOf(statement: Statement): Doc {
   return FORMATTER.statement(statement)
 }
 
-const FORMATTER: Formatter = {
+export const FORMATTER: Formatter = {
   expression(expression, floor = BINDING.any) {
     return formatExpression(expression, floor, this)
   },
@@ -183,7 +183,8 @@ function formatMerge(merge: Merge, formatter: Formatter): Doc {
   )
 }
 
-function formatWhen({ match, and, action }: MergeWhen, formatter: Formatter): Doc {
+/** `when matched and n > 1 then delete`. */
+export function formatWhen({ match, and, action }: MergeWhen, formatter: Formatter): Doc {
   return [`when ${match}`, formatCondition(' and', and, formatter), ' then ', formatAction(action, formatter)]
 }
 
@@ -218,7 +219,8 @@ function formatMake(make: Make, formatter: Formatter): Doc {
   ]
 }
 
-function formatColumn(column: ColumnDefinition, formatter: Formatter): Doc {
+/** `id:int8:pk`. */
+export function formatColumn(column: ColumnDefinition, formatter: Formatter): Doc {
   const parts: Doc[] = [formatName(column.name.text), formatType(column.type)]
   if (column.primaryKey) parts.push('pk')
   if (column.unique) parts.push('unique')

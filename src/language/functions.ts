@@ -79,16 +79,22 @@ export function containsAggregate(expression: Expression): boolean {
  * aggregate and depend on the row. `a + count(*)` groups by `a`, `lower(a)` by `lower(a)`, a constant by nothing.
  */
 export function impliedGroups(fields: readonly ExpressionField[]): readonly Expression[] {
-  return fields.flatMap(field => groupsOf(field.expression))
+  const groups: Expression[] = []
+  for (const field of fields) collectGroups(field.expression, groups)
+  return groups
 }
 
-function groupsOf(expression: Expression): readonly Expression[] {
-  if (expression.kind === 'function' && isAggregate(expression)) return []
-  if (containsAggregate(expression) || containsWindow(expression)) return childrenOf(expression).flatMap(groupsOf)
-  return dependsOnRow(expression) ? [expression] : []
+function collectGroups(expression: Expression, groups: Expression[]): void {
+  if (expression.kind === 'function' && isAggregate(expression)) return
+  if (containsAggregate(expression) || containsWindow(expression)) {
+    for (const child of childrenOf(expression)) collectGroups(child, groups)
+  } else if (dependsOnRow(expression)) {
+    groups.push(expression)
+  }
 }
 
-function containsWindow(expression: Expression): boolean {
+/** Whether a window function of this query is inside; those of subqueries are theirs. */
+export function containsWindow(expression: Expression): boolean {
   return (expression.kind === 'function' && expression.over !== null) || childrenOf(expression).some(containsWindow)
 }
 

@@ -31,6 +31,7 @@ import {
 import { createPrinter } from './print.ts'
 import { printExpression } from './print-expression.ts'
 import type { Printer } from './printer.ts'
+import { OUTERMOST } from './scope.ts'
 
 let database: TestDatabase
 let client: pg.Client
@@ -144,8 +145,6 @@ const { boolean, number, string, json } = fc.letrec<Record<'boolean' | 'number' 
   },
 )
 
-const SCOPE = { parent: null, relations: [], commonTables: new Map(), fields: [] }
-
 /** As the printer writes it, and with parentheses around each and every part. */
 function written(expression: Expression): { readonly fewest: string; readonly every: string } {
   const careful: Printer = {
@@ -155,8 +154,8 @@ function written(expression: Expression): { readonly fewest: string; readonly ev
     },
   }
   return {
-    fewest: printExpression(expression, SCOPE, 0, createPrinter('keep')),
-    every: careful.expression(expression, SCOPE, 0),
+    fewest: printExpression(expression, OUTERMOST, 0, createPrinter('keep')),
+    every: careful.expression(expression, OUTERMOST, 0),
   }
 }
 

@@ -23,22 +23,65 @@ export function printExpression(
 
 /** What makes two expressions the same to PostgreSQL: everything but where they stand in the source. */
 export function structureOf(expression: Expression): string {
-  // Most are columns, and this is asked of every expression of a grouped read. JSON never begins so.
-  if (expression.kind === 'column') return `column ${expression.path.join('\0')}`
-  return JSON.stringify(expression, (name, value: unknown) => (name === 'span' ? undefined : value))
+  // Most are columns. Nothing else begins so.
+  return expression.kind === 'column' ? `column ${expression.path.join('\0')}` : structure(expression)
+}
+
+function structure(value: unknown): string {
+  // With its length no text can be taken for what surrounds it.
+  if (typeof value === 'string') return `${value.length}:${value}`
+  if (typeof value !== 'object' || value === null) return String(value)
+  if (Array.isArray(value)) return `[${value.map(structure).join()}]`
+  let text = '{'
+  for (const name in value) {
+    if (name !== 'span') text += `${name} ${structure((value as Readonly<Record<string, unknown>>)[name])},`
+  }
+  return `${text}}`
 }
 
 function printShared(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
-  if (printer.shared.size === 0 || expression.kind === 'literal') return print(expression, scope, printer, inference)
-  const structure = structureOf(expression)
-  const before = printer.shared.get(structure)
+  const alike = printer.shared?.get(expression.kind)
+  if (alike === undefined || expression.kind === 'literal') return print(expression, scope, printer, inference)
+  const key = structureOf(expression)
+  const before = alike.get(key)
   if (before === undefined) return print(expression, scope, printer, inference)
   const printed = before ?? print(expression, scope, printer, inference)
-  printer.shared.set(structure, printed)
+  alike.set(key, printed)
   return printed
 }
 
 function print(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
+  switch (expression.kind) {
+    case 'literal':
+      return printLiteral(expression, printer, inference)
+    case 'position':
+    case 'named':
+      if (printer.definition !== null) {
+        throw new LanguageError(`${printer.definition} takes no parameters; write the value`, expression.span)
+      }
+      return primary(placeholder(expression, printer))
+    case 'column':
+      return printColumn(expression, scope)
+    case 'function':
+      return primary(printFunction(expression, scope, printer))
+    case 'subquery':
+      return primary(`(${printer.query(expression.query, scope)})`)
+    case 'exists': {
+      const text = `EXISTS (${printer.query(expression.query, scope)})`
+      return expression.negated ? { text: `NOT ${text}`, level: LEVEL.not } : primary(text)
+    }
+    default:
+      return printOperation(expression, scope, printer, inference)
+  }
+}
+
+type Operation = Exclude<
+  Expression,
+  { readonly kind: 'literal' | 'position' | 'named' | 'column' | 'function' | 'subquery' | 'exists' }
+>
+
+/** What has operands. */
+function printOperation(expression: Operation, scope: Scope, printer: Printer, inference: Inference): Printed {
   const at = (part: Expression, floor: number, partInference?: Inference): string =>
     printer.expression(part, scope, floor, partInference)
   switch (expression.kind) {
@@ -87,10 +130,6 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
     }
     case 'in':
       return printIn(expression, at, scope, printer)
-    case 'exists': {
-      const text = `EXISTS (${printer.query(expression.query, scope)})`
-      return expression.negated ? { text: `NOT ${text}`, level: LEVEL.not } : primary(text)
-    }
     case 'json test':
       return printJsonTest(expression, at, printer)
     case 'arithmetic': {
@@ -107,18 +146,6 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
       return infix(expression.operand, expression.operator, expression.step, at)
     case 'cast':
       return { text: `${at(expression.operand, LEVEL.cast)}::${printer.type(expression.type)}`, level: LEVEL.cast }
-    case 'literal':
-      return printLiteral(expression, printer, inference)
-    case 'position':
-    case 'named':
-      if (printer.definition !== null) {
-        throw new LanguageError(`${printer.definition} takes no parameters; write the value`, expression.span)
-      }
-      return primary(placeholder(expression, printer))
-    case 'column':
-      return printColumn(expression, scope)
-    case 'function':
-      return primary(printFunction(expression, scope, printer))
     case 'case': {
       const operand = expression.operand === null ? '' : ` ${at(expression.operand, LEVEL.any)}`
       const condition: Inference = expression.operand === null ? 'open' : beside(expression.operand)
@@ -129,8 +156,6 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
       const otherwise = expression.else === null ? '' : ` ELSE ${at(expression.else, LEVEL.any)}`
       return primary(`CASE${operand}${branches.join('')}${otherwise} END`)
     }
-    case 'subquery':
-      return primary(`(${printer.query(expression.query, scope)})`)
     case 'array':
       // PostgreSQL has no `ARRAY[]` without a type; the empty array's text takes its type from where it stands.
       if (expression.items.length === 0) return primary(`'{}'`)
@@ -268,7 +293,9 @@ function printJsonTest(expression: JsonTest, at: At, printer: Printer): Printed 
 function printColumn(reference: ColumnReference, scope: Scope): Printed {
   if (reference.path.length === 0) throw new LanguageError('a column has no name', reference.span)
   const { qualifier, column, steps } = resolveColumn(reference.path, scope)
-  const name = [...qualifier, column].map(quoteIdentifier).join('.')
+  let name = ''
+  for (const part of qualifier) name += `${quoteIdentifier(part)}.`
+  name += quoteIdentifier(column)
   if (steps.length === 0) return primary(name)
   const arrows = steps.map((step, index) => `${index === steps.length - 1 ? '->>' : '->'}${quoteLiteral(step)}`)
   return { text: `${name}${arrows.join('')}`, level: LEVEL.operator }

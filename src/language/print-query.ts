@@ -10,9 +10,9 @@ import { printOrder, printWindow } from './print-function.ts'
 import { constant, printCount } from './print-literal.ts'
 import { printNest } from './print-nest.ts'
 import { printConditions, printJoin, printSource, sourceConditions } from './print-source.ts'
-import type { Printer } from './printer.ts'
+import type { Printer, Shared } from './printer.ts'
 import { inDoubleQuotes, quoteIdentifier } from './quote.ts'
-import { commonTableScope, getScope, joinSources, type Scope, withCommonTables } from './scope.ts'
+import { commonTableScopes, getScope, joinSources, type Scope, withCommonTables } from './scope.ts'
 
 /** A read as it stands anywhere: at the top, in a common table, in parentheses. */
 export function printQuery(get: Get, outer: Scope, printer: Printer): string {
@@ -23,40 +23,43 @@ export function printQuery(get: Get, outer: Scope, printer: Printer): string {
   const sharedBefore = printer.shared
   printer.shared = sharedOf(get, groupBy, printer)
   const scope = getScope(get, around)
-  const clauses = [
-    `${commonTables}SELECT ${printDistinct(get, scope, printer)}${printProjection(get, scope, printer)}`,
-    `FROM ${printSource(get.source, scope, printer)}`,
-    ...get.joins.map((join, index) => printJoin(join, index, get, scope, printer)),
-    ...printConditions(
-      'WHERE',
-      [...sourceConditions([get.source, ...joinSources(get.joins)]), get.where],
-      scope,
-      printer,
-    ),
-    ...printGroups(groupBy, scope, printer),
-    ...printConditions('HAVING', [get.having && withoutAliases(get.having, get.fields)], scope, printer),
-    ...printWindows(get, scope, printer),
-    ...get.compounds.map(compound => printCompound(compound, around, printer)),
-  ]
-  if (get.orderBy.length > 0)
-    clauses.push(`ORDER BY ${printOrder(get.orderBy, item => printPositional(item, scope, printer))}`)
-  if (get.limit !== null) clauses.push(`LIMIT ${printCount(get.limit, 'limit', printer)}`)
-  if (get.offset !== null) clauses.push(`OFFSET ${printCount(get.offset, 'offset', printer)}`)
+  let text = `${commonTables}SELECT ${printDistinct(get, scope, printer)}${printProjection(get, scope, printer)}`
+  text += ` FROM ${printSource(get.source, scope, printer)}`
+  for (const [index, join] of get.joins.entries()) text += ` ${printJoin(join, index, get, scope, printer)}`
+  text += printConditions('WHERE', conditionsOf(get), scope, printer)
+  text += printGroups(groupBy, scope, printer)
+  if (get.having !== null) {
+    text += printConditions('HAVING', [withoutAliases(get.having, get.fields)], scope, printer)
+  }
+  text += printWindows(get, scope, printer)
+  for (const compound of get.compounds) text += ` ${printCompound(compound, around, printer)}`
+  if (get.orderBy.length > 0) {
+    text += ` ORDER BY ${printOrder(get.orderBy, item => printPositional(item, scope, printer))}`
+  }
+  if (get.limit !== null) text += ` LIMIT ${printCount(get.limit, 'limit', printer)}`
+  if (get.offset !== null) text += ` OFFSET ${printCount(get.offset, 'offset', printer)}`
   if (get.lock !== null) {
     const wait = get.lock.wait === null ? '' : ` ${get.lock.wait.toUpperCase()}`
-    clauses.push(`FOR ${get.lock.strength.toUpperCase()}${wait}`)
+    text += ` FOR ${get.lock.strength.toUpperCase()}${wait}`
   }
   printer.shared = sharedBefore
-  return clauses.join(' ')
+  return text
+}
+
+/** The conditions of the sources, and the read's own. */
+function conditionsOf(get: Get): readonly Expression[] {
+  const conditions = sourceConditions([get.source, ...joinSources(get.joins)])
+  return get.where === null ? conditions : [...conditions, get.where]
 }
 
 /** `WITH a AS (…), b AS (…) `, or nothing; to be printed before the statement it belongs to. */
 export function printWith(clause: With | null, outer: Scope, printer: Printer): string {
   if (clause === null) return ''
+  const scopes = commonTableScopes(outer, clause)
   const tables = clause.tables.map((table, index) => {
     const columns =
       table.columns.length > 0 ? ` (${table.columns.map(name => quoteIdentifier(name.text)).join(', ')})` : ''
-    const statement = printer.commonTable(table.statement, commonTableScope(outer, clause, index))
+    const statement = printer.commonTable(table.statement, scopes[index] ?? outer)
     // `WITH recursive AS` would be read as the key word.
     const name = table.name.text === 'recursive' ? inDoubleQuotes(table.name.text) : quoteIdentifier(table.name.text)
     return `${name}${columns} AS (${statement})`
@@ -77,9 +80,9 @@ function printProjection(get: Get, scope: Scope, printer: Printer): string {
 
 /** The select list: the fields, then the nests; no fields are all columns. */
 export function printFields(fields: readonly Field[], nests: readonly Nest[], scope: Scope, printer: Printer): string {
-  const columns = fields.map(field => printField(field, scope, printer))
-  const objects = nests.map(nest => printNest(nest, scope, printer))
-  return [...(columns.length > 0 ? columns : ['*']), ...objects].join(', ')
+  let text = fields.length === 0 ? '*' : fields.map(field => printField(field, scope, printer)).join(', ')
+  for (const nest of nests) text += `, ${printNest(nest, scope, printer)}`
+  return text
 }
 
 /** One column of a select list or of `RETURNING`. */
@@ -89,21 +92,23 @@ export function printField(field: Field, scope: Scope, printer: Printer): string
   return field.alias === null ? expression : `${expression} AS ${quoteIdentifier(field.alias)}`
 }
 
-function printGroups(groups: readonly Expression[], scope: Scope, printer: Printer): readonly string[] {
-  if (groups.length === 0) return []
+/** ` GROUP BY a, b`, or nothing. */
+function printGroups(groups: readonly Expression[], scope: Scope, printer: Printer): string {
+  if (groups.length === 0) return ''
   // A bare `(a, b)` would be a grouping set, not a row.
   const items = groups.map(
     item => `${item.kind === 'row' && item.items.length > 1 ? 'ROW' : ''}${printPositional(item, scope, printer)}`,
   )
-  return [`GROUP BY ${items.join(', ')}`]
+  return ` GROUP BY ${items.join(', ')}`
 }
 
-function printWindows(get: Get, scope: Scope, printer: Printer): readonly string[] {
-  if (get.windows.length === 0) return []
+/** ` WINDOW w AS (…)`, or nothing. */
+function printWindows(get: Get, scope: Scope, printer: Printer): string {
+  if (get.windows.length === 0) return ''
   const windows = get.windows.map(
     window => `${quoteIdentifier(window.name.text)} AS (${printWindow(window.body, scope, printer)})`,
   )
-  return [`WINDOW ${windows.join(', ')}`]
+  return ` WINDOW ${windows.join(', ')}`
 }
 
 /** PostgreSQL's own precedence holds between the parts: `intersect` before `union` and `except`, these from left to right. */
@@ -147,13 +152,19 @@ export function groupsOf(get: Get): readonly Expression[] {
 }
 
 /** See `Printer.shared`. */
-function sharedOf(get: Get, groupBy: readonly Expression[], printer: Printer): Printer['shared'] {
-  if (printer.mode === 'keep') return new Map()
+function sharedOf(get: Get, groupBy: readonly Expression[], printer: Printer): Shared | null {
+  const isComparing = groupBy.length > 0 || get.distinct !== null || get.having !== null
+  if (printer.mode === 'keep' || !isComparing) return null
   const fields = get.fields.filter((field): field is ExpressionField => field.kind === 'field')
   const distinct =
     get.distinct === null ? [] : get.distinct.on.length > 0 ? get.distinct.on : fields.map(field => field.expression)
   const aliased = get.having === null ? [] : fields.filter(field => field.alias !== null).map(field => field.expression)
-  return new Map([...groupBy, ...distinct, ...aliased].map(expression => [structureOf(expression), null]))
+  const shared = new Map<Expression['kind'], Map<string, null>>()
+  for (const expression of [...groupBy, ...distinct, ...aliased]) {
+    const alike = shared.get(expression.kind) ?? new Map<string, null>()
+    shared.set(expression.kind, alike.set(structureOf(expression), null))
+  }
+  return shared
 }
 
 /**
@@ -170,19 +181,23 @@ export function withoutAliases(having: Expression, fields: readonly Field[]): Ex
 }
 
 function refuseContradictions(get: Get): void {
-  const refuse = (reason: string): never => {
-    throw new LanguageError(reason, get.span)
-  }
   if (get.purpose === 'count') refuseClausesOfCount(get)
   if (get.nests.length > 0) {
     if (get.distinct !== null && get.distinct.on.length === 0)
-      refuse('distinct cannot compare nested rows; use "distinct on (…)"')
+      throw new LanguageError('distinct cannot compare nested rows; use "distinct on (…)"', get.span)
     const compared = get.compounds.find(({ operator, all }) => operator !== 'union' || !all)
-    if (compared !== undefined) refuse(`${compared.operator} cannot compare nested rows; only "union all" takes nests`)
+    if (compared !== undefined) {
+      throw new LanguageError(`${compared.operator} cannot compare nested rows; only "union all" takes nests`, get.span)
+    }
   }
   if (get.lock !== null) {
     const clause = clauseThatMixesRows(get)
-    if (clause !== null) refuse(`"for ${get.lock.strength}" locks the rows of a table; it cannot follow ${clause}`)
+    if (clause !== null) {
+      throw new LanguageError(
+        `"for ${get.lock.strength}" locks the rows of a table; it cannot follow ${clause}`,
+        get.span,
+      )
+    }
   }
 }
 

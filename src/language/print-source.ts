@@ -110,21 +110,24 @@ function printOn(condition: Expression, scope: Scope, printer: Printer): string 
 }
 
 /** `users[active = true]`: the conditions of the sources, which are part of the statement's `where`. */
-export function sourceConditions(sources: readonly Source[]): readonly (Expression | null)[] {
-  return sources.map(source => (source.kind === 'table source' ? source.condition : null))
+export function sourceConditions(sources: readonly Source[]): readonly Expression[] {
+  const conditions: Expression[] = []
+  for (const source of sources) {
+    if (source.kind === 'table source' && source.condition !== null) conditions.push(source.condition)
+  }
+  return conditions
 }
 
-/** `WHERE a AND b`, or nothing where there are no conditions. */
+/** ` WHERE a AND b`, or nothing where there are no conditions. */
 export function printConditions(
   word: 'WHERE' | 'HAVING',
-  conditions: readonly (Expression | null)[],
+  conditions: readonly Expression[],
   scope: Scope,
   printer: Printer,
-): readonly string[] {
-  const present = conditions.filter(condition => condition !== null)
-  if (present.length === 0) return []
-  const floor = present.length > 1 ? LEVEL.and : LEVEL.any
-  return [`${word} ${present.map(condition => printer.expression(condition, scope, floor)).join(' AND ')}`]
+): string {
+  if (conditions.length === 0) return ''
+  const floor = conditions.length > 1 ? LEVEL.and : LEVEL.any
+  return ` ${word} ${conditions.map(condition => printer.expression(condition, scope, floor)).join(' AND ')}`
 }
 
 function sideOf(source: Source): Side {

@@ -104,9 +104,10 @@ function printBounded(
   return `${opening}${table} SELECT${selected} FROM ${name} WHERE (SELECT CASE WHEN ${count} > ${printer.expression(limit, OUTERMOST, LEVEL.any)} THEN ${tooMany} ELSE true END FROM ${name})`
 }
 
-/** The scope of `returning`: the target alone, and its versions before and after (manual, 6.4). */
+/** The scope of `returning`: the target, what it is joined with, and the target's versions before and after (manual, 6.4). */
 function returningScope(write: Add | SetStatement | Del, around: Scope): Scope {
   const target = { table: write.table, alias: write.kind === 'add' ? null : write.alias }
   const version = (name: string): Relation => ({ name, table: write.table, aliased: true, query: null })
-  return writeScope(around, target, [], [version('old'), version('new')])
+  const joined = write.kind === 'add' ? [] : joinSources(write.joins)
+  return writeScope(around, target, joined, [version('old'), version('new')])
 }

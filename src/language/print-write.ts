@@ -36,9 +36,10 @@ export function printAdd(add: Add, outer: Scope, printer: Printer): string {
   const around = withCommonTables(outer, add.with)
   const scope = writeScope(around, { table: add.table, alias: null })
   const columns = add.columns.length > 0 ? ` (${printNames(add.columns)})` : ''
-  const clauses = [`${head}INSERT INTO ${printTable(add.table)}${columns}`, printRowsToAdd(add, around, printer)]
-  if (add.conflict !== null) clauses.push(printConflict(add.conflict, add, around, printer))
-  return [...clauses, ...printReturning(add.returning ?? EVERYTHING, scope, printer)].join(' ')
+  const rows = printRowsToAdd(add, around, printer)
+  const conflict = add.conflict === null ? '' : ` ${printConflict(add.conflict, add, around, printer)}`
+  const returning = printReturning(add.returning ?? EVERYTHING, scope, printer)
+  return `${head}INSERT INTO ${printTable(add.table)}${columns} ${rows}${conflict}${returning}`
 }
 
 function printRowsToAdd(add: Add, scope: Scope, printer: Printer): string {
@@ -77,44 +78,36 @@ function printConflict(conflict: Conflict, add: Add, around: Scope, printer: Pri
   }
   const scope = writeScope(around, { table: add.table, alias: null }, [], [excludedRelation(add.table)])
   const update = printAssignments(conflict.update.assignments, 'conflict update', scope, printer)
-  const where = printConditions('WHERE', [conflict.update.where], scope, printer)
-  return [`ON CONFLICT${target} DO UPDATE SET ${update}`, ...where].join(' ')
+  const { where } = conflict.update
+  const condition = where === null ? '' : printConditions('WHERE', [where], scope, printer)
+  return `ON CONFLICT${target} DO UPDATE SET ${update}${condition}`
 }
 
 export function printSet(set: SetStatement, outer: Scope, printer: Printer): string {
   const head = printWith(set.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, set.with), set, joinSources(set.joins))
-  return [
-    `${head}UPDATE ${printTarget(set.table, set.alias)}`,
-    `SET ${printAssignments(set.assignments, 'set', scope, printer)}`,
-    ...printWriteJoins('FROM', set, scope, printer),
-    ...printWriteWhere(set, scope, printer),
-    ...printReturning(set.returning, scope, printer),
-  ].join(' ')
+  let text = `${head}UPDATE ${printTarget(set.table, set.alias)}`
+  text += ` SET ${printAssignments(set.assignments, 'set', scope, printer)}`
+  text += printWriteJoins('FROM', set, scope, printer)
+  text += printWriteWhere(set, scope, printer)
+  return text + printReturning(set.returning, scope, printer)
 }
 
 export function printDel(del: Del, outer: Scope, printer: Printer): string {
   const head = printWith(del.with, outer, printer)
   const scope = writeScope(withCommonTables(outer, del.with), del, joinSources(del.joins))
-  return [
-    `${head}DELETE FROM ${printTarget(del.table, del.alias)}`,
-    ...printWriteJoins('USING', del, scope, printer),
-    ...printWriteWhere(del, scope, printer),
-    ...printReturning(del.returning, scope, printer),
-  ].join(' ')
+  let text = `${head}DELETE FROM ${printTarget(del.table, del.alias)}`
+  text += printWriteJoins('USING', del, scope, printer)
+  text += printWriteWhere(del, scope, printer)
+  return text + printReturning(del.returning, scope, printer)
 }
 
 /**
  * PostgreSQL joins a target to its `FROM` list by conditions in `WHERE`, which is an inner join. Between the joined tables an outer join is possible,
  * from the target it is not, and is refused rather than turned into something narrower.
  */
-function printWriteJoins(
-  word: 'FROM' | 'USING',
-  write: SetStatement | Del,
-  scope: Scope,
-  printer: Printer,
-): readonly string[] {
-  if (write.joins.length === 0) return []
+function printWriteJoins(word: 'FROM' | 'USING', write: SetStatement | Del, scope: Scope, printer: Printer): string {
+  if (write.joins.length === 0) return ''
   const sources = write.joins.map((join, index) => {
     refuseJoin(join, index, write.kind)
     const source = printJoined(join, index, scope, printer)
@@ -122,7 +115,7 @@ function printWriteJoins(
     if (join.type !== 'left') return `CROSS JOIN ${source}`
     return `LEFT JOIN ${source} ON ${printer.expression(conditionOf(join, write), scope, LEVEL.any)}`
   })
-  return [`${word} ${sources.join(' ')}`]
+  return ` ${word} ${sources.join(' ')}`
 }
 
 function refuseJoin(join: Join, index: number, statement: 'set' | 'del'): void {
@@ -137,12 +130,12 @@ function refuseJoin(join: Join, index: number, statement: 'set' | 'del'): void {
 }
 
 /** The conditions of the inner joins, of the sources, and the statement's own. */
-function printWriteWhere(write: SetStatement | Del, scope: Scope, printer: Printer): readonly string[] {
-  const joined = write.joins.map(join =>
-    join.type === 'inner' && !(join.lateral && join.on === null) ? conditionOf(join, write) : null,
-  )
-  const own = write.where === 'all' ? null : write.where
-  return printConditions('WHERE', [...joined, ...sourceConditions(joinSources(write.joins)), own], scope, printer)
+function printWriteWhere(write: SetStatement | Del, scope: Scope, printer: Printer): string {
+  const joined = write.joins
+    .filter(join => join.type === 'inner' && !(join.lateral && join.on === null))
+    .map(join => conditionOf(join, write))
+  const own = write.where === 'all' ? [] : [write.where]
+  return printConditions('WHERE', [...joined, ...sourceConditions(joinSources(write.joins)), ...own], scope, printer)
 }
 
 function conditionOf(join: Join, write: SetStatement | Del): Expression {
@@ -167,9 +160,10 @@ function printAssignments(assignments: readonly Assignment[], clause: string, sc
 
 const EVERYTHING: readonly Field[] = [{ kind: 'star', of: null, span: { start: 0, end: 0 } }]
 
-function printReturning(fields: readonly Field[] | null, scope: Scope, printer: Printer): readonly string[] {
-  if (fields === null || fields.length === 0) return []
-  return [`RETURNING ${fields.map(field => printField(field, scope, printer)).join(', ')}`]
+/** ` RETURNING id, name`, or nothing. */
+function printReturning(fields: readonly Field[] | null, scope: Scope, printer: Printer): string {
+  if (fields === null || fields.length === 0) return ''
+  return ` RETURNING ${fields.map(field => printField(field, scope, printer)).join(', ')}`
 }
 
 export function printMerge(merge: Merge, outer: Scope, printer: Printer): string {

@@ -34,7 +34,7 @@ export function createPrinter(mode: ParameterMode): Printer {
     mode,
     parameters: [],
     numbers: new Map(),
-    shared: new Map(),
+    shared: null,
     definition: null,
     expression(expression, scope, floor, inference) {
       return printExpression(expression, scope, floor, this, inference)

@@ -32,16 +32,19 @@ export interface Printed {
   readonly level: number
 }
 
+/** By kind, which most expressions are told apart by, and structure; null until first printed. */
+export type Shared = ReadonlyMap<Expression['kind'], Map<string, Printed | null>>
+
 export interface Printer {
   readonly mode: ParameterMode
   readonly parameters: SqlParameter[]
   /** Numbers of the parameters that the author named or numbered: the same one is the same `$n` wherever it stands. */
   readonly numbers: Map<string, number>
   /**
-   * Expressions that PostgreSQL compares with each other, such as those of `group by` and the projection, by their structure. They must
-   * come out with the same parameters; null until first printed. Empty when literals are kept, which are equal by themselves.
+   * Expressions that PostgreSQL compares with each other, such as those of `group by` and the projection. They must come out with the same
+   * parameters. Null when there are none, and when literals are kept, which are equal by themselves.
    */
-  shared: Map<string, Printed | null>
+  shared: Shared | null
   /** Set inside definitions, which cannot have parameters: what to call them in the refusal. */
   readonly definition: string | null
   expression(expression: Expression, scope: Scope, floor: number, inference?: Inference): string

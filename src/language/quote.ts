@@ -9,11 +9,12 @@ export const IDENTIFIER_BYTES_MAX = 63
 /** Letters outside ASCII and `$` are read unchanged too, but not under every encoding and not by every tool. */
 const PLAIN = /^[a-z_][a-z0-9_]*$/
 
+/** Key words that are no bare name of a table or column. */
+const TAKEN: ReadonlySet<string> = new Set([...RESERVED, ...TYPE_OR_FUNCTION])
+
 /** The name of a table, column, alias or schema: bare when PostgreSQL reads it unchanged, else in double quotes. */
 export function quoteIdentifier(name: string): string {
-  return PLAIN.test(name) && !RESERVED.has(name) && !TYPE_OR_FUNCTION.has(name) && name.length <= IDENTIFIER_BYTES_MAX
-    ? name
-    : inDoubleQuotes(name)
+  return PLAIN.test(name) && !TAKEN.has(name) && name.length <= IDENTIFIER_BYTES_MAX ? name : inDoubleQuotes(name)
 }
 
 /** Unreserved words that, before a parenthesis, open a syntax of their own: a qualified operator, grouping sets. */

@@ -16,17 +16,23 @@ export interface Relation {
   readonly query: Get | CommonTable | null
 }
 
+/** A chain, the latest first: a clause may have thousands, and the statement of each sees those before it. */
+interface CommonTables {
+  readonly latest: CommonTable
+  readonly before: CommonTables | null
+}
+
 export interface Scope {
   readonly parent: Scope | null
   readonly relations: readonly Relation[]
   /** Common tables that a table name of this query would mean, those of outer queries included. */
-  readonly commonTables: ReadonlyMap<string, CommonTable>
+  readonly commonTables: CommonTables | null
   /** The select list, whose aliases `order by` and `having` may use; empty where there is none. */
   readonly fields: readonly Field[]
 }
 
 /** Where a statement begins. */
-export const OUTERMOST: Scope = { parent: null, relations: [], commonTables: new Map(), fields: [] }
+export const OUTERMOST: Scope = { parent: null, relations: [], commonTables: null, fields: [] }
 
 /** What a dotted name means. */
 export interface Resolved {
@@ -59,8 +65,9 @@ export function resolveColumn(path: readonly string[], scope: Scope): Resolved {
 /** The innermost relation of that name. */
 export function findRelation(name: string, scope: Scope): Relation | null {
   for (let at: Scope | null = scope; at !== null; at = at.parent) {
-    const found = at.relations.find(relation => relation.name === name)
-    if (found !== undefined) return found
+    for (const relation of at.relations) {
+      if (relation.name === name) return relation
+    }
   }
   return null
 }
@@ -75,31 +82,46 @@ function findTable(schema: string, name: string, scope: Scope): Relation | null 
 
 /** The common table that this mention means, if it means one. */
 export function commonTable(table: TableName, scope: Scope): CommonTable | null {
-  return table.schema === null ? (scope.commonTables.get(table.name) ?? null) : null
+  if (table.schema !== null) return null
+  for (let at = scope.commonTables; at !== null; at = at.before) {
+    if (at.latest.name.text === table.name) return at.latest
+  }
+  return null
 }
 
 /** `scope` as a statement sees it that opens with `with`. */
 export function withCommonTables(scope: Scope, clause: With | null): Scope {
-  if (clause === null) return scope
+  return clause === null ? scope : clause.tables.reduce(withCommonTable, scope)
+}
+
+function withCommonTable(scope: Scope, table: CommonTable): Scope {
   return {
-    ...scope,
-    commonTables: new Map([...scope.commonTables, ...clause.tables.map(table => [table.name.text, table] as const)]),
+    parent: scope.parent,
+    relations: scope.relations,
+    commonTables: { latest: table, before: scope.commonTables },
+    fields: scope.fields,
   }
 }
 
-/** What the statement of the common table at `index` sees: those before it; all of them when the clause is recursive. */
-export function commonTableScope(scope: Scope, clause: With, index: number): Scope {
-  return withCommonTables(scope, clause.recursive ? clause : { ...clause, tables: clause.tables.slice(0, index) })
+/** What the statement of each common table sees: those before it; all of them when the clause is recursive. */
+export function commonTableScopes(scope: Scope, clause: With): readonly Scope[] {
+  if (clause.recursive) {
+    const all = withCommonTables(scope, clause)
+    return clause.tables.map(() => all)
+  }
+  let before = scope
+  return clause.tables.map(table => {
+    const inside = before
+    before = withCommonTable(before, table)
+    return inside
+  })
 }
 
 /** The scope of a read's clauses; `outer` already knows its common tables. */
 export function getScope(get: Get, outer: Scope): Scope {
-  return {
-    parent: outer,
-    relations: [get.source, ...get.joins.map(join => join.source)].map(source => sourceRelation(source, outer)),
-    commonTables: outer.commonTables,
-    fields: get.fields,
-  }
+  const relations = [sourceRelation(get.source, outer)]
+  for (const join of get.joins) relations.push(sourceRelation(join.source, outer))
+  return { parent: outer, relations, commonTables: outer.commonTables, fields: get.fields }
 }
 
 /** What the query of a `lateral` join sees: everything to its left. */

@@ -31,7 +31,7 @@ import { unreachable } from './error.ts'
 import { assertNesting } from './nesting.ts'
 import {
   commonTable,
-  commonTableScope,
+  commonTableScopes,
   excludedRelation,
   getScope,
   joinSources,
@@ -311,9 +311,10 @@ class Walk {
 
   #with(clause: With | null, outer: Scope): With | null {
     if (clause === null) return null
+    const scopes = commonTableScopes(outer, clause)
     return changed(clause, {
       tables: mapList(clause.tables, (table, index) =>
-        changed(table, { statement: this.statement(table.statement, commonTableScope(outer, clause, index)) }),
+        changed(table, { statement: this.statement(table.statement, scopes[index] ?? outer) }),
       ),
     })
   }

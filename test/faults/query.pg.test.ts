@@ -157,7 +157,7 @@ describe('nothing of others is read', () => {
   })
 
   // The printer's scope of `returning` has the target alone, so `meta.name`, a column of the joined table, is printed as a path into customers.meta.
-  test.fails('what is joined to a change is what its alias says in returning', async () => {
+  test('what is joined to a change is what its alias says in returning', async () => {
     const change =
       "set customers inner join users meta on meta.id = customers.id values zip = '1' where customers.id = 1"
     expect((await ask(`${change} returning meta.name`)).json.data).toEqual([{ name: 'Ann' }])
