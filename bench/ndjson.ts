@@ -5,7 +5,7 @@ import { watchMemory } from './harness/memory.ts'
 import { runProgram } from './harness/processes.ts'
 import { copyRows } from './harness/psql.ts'
 import { requireTool } from './harness/tools.ts'
-import type { World } from './harness/world.ts'
+import { COST_GUARD_OFF, type World } from './harness/world.ts'
 
 const GATEWAY = 'gateway'
 const COPY = 'psql, COPY (select row_to_json …) TO STDOUT'
@@ -40,7 +40,7 @@ export const ndjson: Benchmark = {
 
 /** A new process every time: one that has streamed before has its memory already. */
 async function stream(world: World, bytesExpected: number): Promise<Figures> {
-  const gateway = await world.startGateway({ settings: ['max_result_rows = 0'] })
+  const gateway = await world.startGateway({ settings: ['max_result_rows = 0', ...COST_GUARD_OFF] })
   const memory = watchMemory(gateway.pid)
   try {
     const { bytes, seconds } = await download(`${gateway.url}/api/${STREAM_TABLE}?stream=true`, await world.headers())

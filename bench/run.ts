@@ -18,6 +18,7 @@ import { printSelfTimes } from './harness/self-time.ts'
 import { missing } from './harness/tools.ts'
 import { createWorld } from './harness/world.ts'
 import { insertOne } from './insert-one.ts'
+import { language } from './language.ts'
 import { largeCatalog } from './large-catalog.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
@@ -28,7 +29,7 @@ import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
-  ...[getById, latency, list, expand, nestedExpand, aggregate],
+  ...[getById, latency, list, expand, nestedExpand, aggregate, language],
   ...[insertOne, updateById, batch, rpc],
   ...[ndjson, start, largeCatalog],
 ]

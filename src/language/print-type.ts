@@ -4,27 +4,18 @@ import type { TypeName } from './ast.ts'
 import { LanguageError } from './error.ts'
 import { quoteFunctionOrType, quoteIdentifier, quoteQualifier } from './quote.ts'
 
-/** Type names of SQL that are key words: written bare, where the quoted name would be another type (`"char"`) or none (`"int"`). */
-const SQL_TYPES: ReadonlySet<string> = new Set([
-  'bigint',
-  'bit',
-  'boolean',
-  'char',
-  'character',
-  'dec',
-  'decimal',
-  'float',
-  'int',
-  'integer',
-  'interval',
-  'json',
-  'nchar',
-  'numeric',
-  'real',
-  'smallint',
-  'time',
-  'timestamp',
-  'varchar',
+const ANY = Number.POSITIVE_INFINITY
+
+/**
+ * Type names of SQL that are key words: written bare, where the quoted name would be another type (`"char"`) or none (`"int"`). How many modifiers
+ * PostgreSQL can read behind each (`SimpleTypename` in its grammar); behind every other name it reads any, and judges them.
+ */
+const SQL_TYPES: ReadonlyMap<string, number> = new Map([
+  ...['bigint', 'boolean', 'int', 'integer', 'json', 'real', 'smallint'].map(name => [name, 0] as const),
+  ...['char', 'character', 'float', 'interval', 'nchar', 'time', 'timestamp', 'varchar'].map(
+    name => [name, 1] as const,
+  ),
+  ...['bit', 'dec', 'decimal', 'numeric'].map(name => [name, ANY] as const),
 ])
 
 /** SQL's names of several words, by the name PostgreSQL has for the same type. */
@@ -57,8 +48,21 @@ export function printType(type: TypeName): string {
       )
     }
   }
+  refuseModifiers(type)
   const modifiers = type.modifiers.length > 0 ? `(${type.modifiers.join(', ')})` : ''
   return `${name(type)}${modifiers}${'[]'.repeat(type.dimensions)}`
+}
+
+function refuseModifiers({ schema, name, modifiers, span }: TypeName): void {
+  const most = schema === null ? (SQL_TYPES.get(name) ?? ANY) : ANY
+  if (modifiers.length > most) {
+    const takes = most === 0 ? 'no size' : 'one number'
+    throw new LanguageError(`the type ${name} takes ${takes}; it got (${modifiers.join(', ')})`, span)
+  }
+  const [size] = modifiers
+  if (most === 1 && size !== undefined && size < 0) {
+    throw new LanguageError(`the type ${name} takes a size that is not negative; it got ${size}`, span)
+  }
 }
 
 function name(type: TypeName): string {
