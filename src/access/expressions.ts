@@ -1,12 +1,9 @@
 /** Expressions: every name in them resolved, every parameter typed by what it meets. */
-import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type {
   Cast,
   ColumnReference,
-  Comparison,
   Count,
-  Exists,
   Expression,
   FrameBound,
   FunctionCall,
@@ -15,37 +12,24 @@ import type {
   Is,
   Order,
   Parameter,
-  PatternMatch,
   SubQuery,
   WindowBody,
 } from '../language/ast.ts'
-import { call, cast, compare, literal, text } from '../language/build.ts'
+import { cast, literal } from '../language/build.ts'
 import { isAggregate, UNTYPED_ARGUMENTS } from '../language/functions.ts'
 import { unreachable } from '../unreachable.ts'
-import { NOTHING, resolve, type Scope } from './scope.ts'
+import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'
 import {
-  comparable,
-  isJsonValue,
-  refuseIncomparable,
-  refuseScalar,
-  refuseUnordered,
-  refuseUnsearchable,
-  type Typed,
-  UNKNOWN,
-  untyped,
-} from './typed.ts'
-import { baseOf, castTo, castToNamed, isJson, isNaming, isText, typeNameOf } from './types.ts'
-
-export interface ParameterUse {
-  /** The type it was cast to, as PostgreSQL names it. */
-  readonly typeName: string
-  /** Null where it met nothing whose type is known, as in a step into JSON. */
-  readonly type: DataType | null
-  /** What it met, for messages: `column "status"`, `argument "since"`. */
-  readonly subject: string | null
-  /** It stands for many values: one array. */
-  readonly list: boolean
-}
+  isParameter,
+  type ParameterKey,
+  type ParameterUse,
+  ParameterUses,
+  subjectOf,
+  type TypeOfParameter,
+} from './parameters.ts'
+import { NOTHING, resolve, type Scope } from './scope.ts'
+import { comparable, refuseIncomparable, refuseUnordered, type Typed, UNKNOWN, untyped } from './typed.ts'
+import { baseOf, isJson, isNaming, typeNameOf } from './types.ts'
 
 export interface ExpressionCheckerParts {
   /** PostgreSQL's name of a text search configuration, for `@@`. */
@@ -54,29 +38,29 @@ export interface ExpressionCheckerParts {
   readonly query: (query: Get, outer: Scope) => Get
   /** Refuses functions that a statement may not call; names the others so that they can mean nothing else. */
   readonly function: (call: FunctionCall) => Pick<FunctionCall, 'schema' | 'name'>
-  /** The type of a parameter where it meets nothing that has one; null leaves it to PostgreSQL. */
-  readonly parameterType: (parameter: Parameter) => string | null
+  readonly parameterType: TypeOfParameter
 }
 
 /** A text of 64 KiB could become a statement a thousand times as long. */
 const REPETITIONS_MAX = 64
 
-/** `n` of `$n`, or the name of `:name`. */
-export type ParameterKey = number | string
-
-export function keyOf(parameter: Parameter): ParameterKey {
-  return parameter.kind === 'position' ? parameter.n : parameter.name
-}
-
-export class ExpressionChecker {
-  readonly parameters: Map<ParameterKey, ParameterUse> = new Map()
+export class ExpressionChecker implements OperandCheck {
   readonly #parts: ExpressionCheckerParts
-  /** Parameters that were only asked whether they are null so far: what else they meet says what they are. */
-  readonly #supposed = new Set<ParameterKey>()
+  readonly #uses: ParameterUses
   #repetitions = 0
 
   constructor(parts: ExpressionCheckerParts) {
     this.#parts = parts
+    this.#uses = new ParameterUses(parts.parameterType)
+  }
+
+  /** What each parameter met so far. */
+  get parameters(): ReadonlyMap<ParameterKey, ParameterUse> {
+    return this.#uses.byKey
+  }
+
+  get searchLanguage(): string {
+    return this.#parts.searchLanguage
   }
 
   optional(expression: Expression | null, scope: Scope): Expression | null {
@@ -101,11 +85,11 @@ export class ExpressionChecker {
       case 'negate':
         return untyped({ ...expression, operand: inner(expression.operand) })
       case 'comparison':
-        return untyped(this.#comparison(expression, scope))
+        return untyped(comparisonIn(this, expression, scope))
       case 'distinct from':
-        return untyped(this.#pair(expression, scope, refuseIncomparable))
+        return untyped(pairIn(this, expression, scope, refuseIncomparable))
       case 'pattern':
-        return untyped(this.#pattern(expression, scope))
+        return untyped({ ...expression, ...patternIn(this, expression.operand, expression.pattern, scope) })
       case 'is':
         return untyped(this.#is(expression, scope))
       case 'between': {
@@ -117,7 +101,7 @@ export class ExpressionChecker {
       case 'in':
         return untyped(this.#in(expression, scope))
       case 'exists':
-        return untyped(this.#exists(expression, scope))
+        return untyped({ ...expression, query: this.#parts.query(expression.query, scope) })
       case 'subquery':
         return untyped(this.#subquery(expression, scope))
       case 'json test':
@@ -132,7 +116,7 @@ export class ExpressionChecker {
         return untyped(expression)
       case 'position':
       case 'named':
-        return this.#free(expression)
+        return this.#uses.alone(expression)
       case 'function':
         return untyped(this.#call(expression, scope))
       case 'case':
@@ -181,16 +165,6 @@ export class ExpressionChecker {
     )
   }
 
-  /** A parameter that stands alone. */
-  #free(parameter: Parameter): Typed {
-    const typeName = this.#parts.parameterType(parameter)
-    if (typeName === null) return untyped(parameter)
-    this.use(parameter, { typeName, type: null, subject: null, list: false })
-    // A text is what PostgreSQL takes for whatever is wanted in its place; a number would not be.
-    if (typeName === 'text') return { ...UNKNOWN, typeName, expression: parameter }
-    return { ...UNKNOWN, typeName, expression: cast(parameter, typeName) }
-  }
-
   window(body: WindowBody, scope: Scope): WindowBody {
     const bound = (end: FrameBound): FrameBound =>
       'offset' in end ? { ...end, offset: this.expression(end.offset, scope) } : end
@@ -203,31 +177,12 @@ export class ExpressionChecker {
     }
   }
 
-  #comparison(expression: Comparison, scope: Scope): Expression {
-    const { operator, left, right } = expression
-    switch (operator) {
-      case '@@':
-        return this.#textSearch(left, right, scope)
-      case 'regex':
-      case '~*': {
-        const { operand, pattern } = this.#textual(left, right, scope)
-        return { ...expression, left: operand, right: pattern }
-      }
-      case '@>':
-      case '<@':
-      case '&&':
-        return this.#pair(expression, scope, refuseScalar)
-      default:
-        return this.#pair(expression, scope, refuseIncomparable)
-    }
-  }
-
   /**
    * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (manual, 9.2, `IS NULL`): JSON shows the
    * difference, and a cursor that did not make it would stand still.
    */
   #is(expression: Is, scope: Scope): Expression {
-    if (isParameter(expression.operand)) return { ...expression, operand: this.#suppose(expression.operand) }
+    if (isParameter(expression.operand)) return { ...expression, operand: this.#uses.suppose(expression.operand) }
     const operand = this.typed(expression.operand, scope)
     const isRow = operand.type !== null && baseOf(operand.type).kind === 'composite'
     if (expression.what !== 'null' || !isRow) return { ...expression, operand: operand.expression }
@@ -235,71 +190,10 @@ export class ExpressionChecker {
     return { kind: 'distinct from', negated: !negated, left: operand.expression, right: literal('null', ''), span }
   }
 
-  /** `:since is null or …`: PostgreSQL wants a type at once, and any does. */
-  #suppose(parameter: Parameter): Expression {
-    const typeName = this.#parts.parameterType(parameter)
-    const key = keyOf(parameter)
-    if (typeName === null) return parameter
-    if (!this.parameters.has(key)) {
-      this.use(parameter, { typeName, type: null, subject: null, list: false })
-      this.#supposed.add(key)
-    }
-    return cast(parameter, typeName === 'bool' ? 'bool' : 'text')
-  }
-
-  /** A comparison: whichever side is a parameter takes the other's type, row by row. */
-  #pair<T extends { readonly left: Expression; readonly right: Expression }>(
-    expression: T,
-    scope: Scope,
-    refuse: (operand: Typed) => void,
-  ): T {
-    const { left, right } = expression
-    if (left.kind === 'row' && right.kind === 'row') {
-      const lefts = left.items.map(item => comparable(this.typed(item, scope)))
-      const items = right.items.map((item, index) => this.meet(item, lefts[index] ?? UNKNOWN, scope))
-      return { ...expression, left: { ...left, items: lefts.map(item => item.expression) }, right: { ...right, items } }
-    }
-    if (isParameter(left) && !isParameter(right)) {
-      const other = comparable(this.typed(right, scope))
-      refuse(other)
-      return { ...expression, left: this.meet(left, other, scope), right: other.expression }
-    }
-    const typed = comparable(this.typed(left, scope))
-    refuse(typed)
-    return { ...expression, left: typed.expression, right: this.meet(right, typed, scope) }
-  }
-
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
   meet(expression: Expression, other: Typed, scope: Scope, subject: string | null = subjectOf(other)): Expression {
-    if (!isParameter(expression)) return comparable(this.typed(expression, scope)).expression
-    if (other.type !== null) {
-      this.use(expression, {
-        typeName: other.typeName ?? other.type.name,
-        type: other.type,
-        subject,
-        list: false,
-      })
-      return castTo(expression, other.type)
-    }
-    if (other.typeName !== null) {
-      this.use(expression, { typeName: other.typeName, type: null, subject, list: false })
-      return castToNamed(expression, other.typeName)
-    }
-    return this.#free(expression).expression
-  }
-
-  #pattern(expression: PatternMatch, scope: Scope): Expression {
-    return { ...expression, ...this.#textual(expression.operand, expression.pattern, scope) }
-  }
-
-  /** Patterns are text whatever they are compared with; what is no text is compared by its text form. */
-  #textual(left: Expression, right: Expression, scope: Scope): Pick<PatternMatch, 'operand' | 'pattern'> {
-    const typed = this.typed(left, scope)
-    const plain = typed.type === null ? !isJsonValue(typed) : isText(typed.type)
-    return {
-      operand: plain ? typed.expression : cast(typed.expression, 'text'),
-      pattern: this.meet(right, { ...typed, type: null, typeName: 'text' }, scope),
-    }
+    if (isParameter(expression)) return this.#uses.meet(expression, other, subject)
+    return comparable(this.typed(expression, scope)).expression
   }
 
   #in(expression: In, scope: Scope): Expression {
@@ -311,21 +205,8 @@ export class ExpressionChecker {
       const values = set.values.map(value => this.meet(value, operand, scope))
       return { ...expression, operand: operand.expression, set: { ...set, values } }
     }
-    return { ...expression, operand: operand.expression, set: this.#list(set, operand, scope) }
-  }
-
-  /** One array in place of a list: of the operand's type, where that is known. */
-  #list(set: Parameter | Cast, operand: Typed, scope: Scope): Parameter | Cast {
-    if (!isParameter(set)) return this.#castItself(set, scope)
-    const typeName = operand.typeName ?? operand.type?.name ?? null
-    this.use(set, { typeName: typeName ?? 'any type', type: operand.type, subject: subjectOf(operand), list: true })
-    if (typeName === null) return set
-    const element = operand.type === null ? castToNamed(set, typeName) : castTo(set, operand.type)
-    return { ...element, type: { ...element.type, dimensions: element.type.dimensions + 1 } }
-  }
-
-  #exists(expression: Exists, scope: Scope): Expression {
-    return { ...expression, query: this.#parts.query(expression.query, scope) }
+    const list = isParameter(set) ? this.#uses.list(set, operand) : this.#castItself(set, scope)
+    return { ...expression, operand: operand.expression, set: list }
   }
 
   #subquery(expression: SubQuery, scope: Scope): SubQuery {
@@ -368,22 +249,6 @@ export class ExpressionChecker {
     return expression
   }
 
-  /** `column @@ words`: the column as it is when it holds a tsvector, else made into one (language reference, notes). */
-  #textSearch(left: Expression, right: Expression, scope: Scope): Expression {
-    const document = this.typed(left, scope)
-    const language = cast(text(this.#parts.searchLanguage), 'regconfig')
-    const words = this.meet(right, { ...UNKNOWN, typeName: 'text', column: document.column }, scope)
-    refuseUnsearchable(document)
-    const isVector = document.type !== null && baseOf(document.type).name === 'tsvector'
-    const filled =
-      isVector || isJsonValue(document) ? document.expression : call('coalesce', [document.expression, text('')])
-    return compare(
-      'matches',
-      isVector ? filled : call('to_tsvector', [language, filled]),
-      call('websearch_to_tsquery', [language, words]),
-    )
-  }
-
   orders(orders: readonly Order[], scope: Scope): readonly Order[] {
     return orders.map(item => {
       // A bare name is one of the answer's own first (manual, 7.5).
@@ -401,36 +266,14 @@ export class ExpressionChecker {
     return count
   }
 
-  /** What a parameter stands for. Wherever it stands it is one value in one form: the JSON of a text is not the text. */
+  /** What a parameter stands for where it is no operand. */
   use(parameter: Parameter, use: ParameterUse): void {
-    const key = keyOf(parameter)
-    const before = this.parameters.get(key)
-    if (before !== undefined && !this.#supposed.delete(key) && formOf(before) !== formOf(use)) {
-      throw new GatewayError(
-        'PARSE_ERROR',
-        `the same parameter is ${formOf(before)} in one place and ${formOf(use)} in another; use two parameters`,
-        { span: parameter.span },
-      )
-    }
-    this.parameters.set(key, use)
+    this.#uses.use(parameter, use)
   }
-}
-
-function formOf({ list, type, typeName }: ParameterUse): 'a list' | 'JSON' | 'a plain value' {
-  if (list) return 'a list'
-  return (type === null ? typeName === 'json' || typeName === 'jsonb' : isJson(type)) ? 'JSON' : 'a plain value'
 }
 
 /** A bare name that is what one of the statement's own fields is called. */
 export function isOutput(expression: Expression, scope: Scope): boolean {
   const [name = ''] = expression.kind === 'column' && expression.path.length === 1 ? expression.path : []
   return name !== '' && scope.outputs.has(name)
-}
-
-function subjectOf({ column }: Typed): string | null {
-  return column === null ? null : `column "${column}"`
-}
-
-export function isParameter(expression: Expression): expression is Parameter {
-  return expression.kind === 'position' || expression.kind === 'named'
 }

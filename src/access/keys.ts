@@ -2,8 +2,7 @@
 import type { Catalog, Relation } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Join, Nest, Span } from '../language/ast.ts'
-import { and, column, compare } from '../language/build.ts'
-import { childJoin } from './relations.ts'
+import { childJoin, pairs } from './relations.ts'
 import type { ScopeSource } from './scope.ts'
 
 /** The condition by which `joined` belongs to one of the sources to its left; the nearest that has a key to it. */
@@ -13,7 +12,7 @@ export function joinByKey(join: Join, joined: ScopeSource, left: readonly ScopeS
     const [only] = relations
     if (only === undefined) continue
     if (relations.length > 1) throw severalKeys('join', source, joined, relations, join.span)
-    return pairs(only, source.alias, joined.alias)
+    return pairs(source.alias, only.columns, joined.alias, only.targetColumns)
   }
   throw noKey('join', joined, left, join.span)
 }
@@ -46,12 +45,6 @@ function unlike(aliases: readonly string[]): string {
 function relationsBetween(from: ScopeSource, to: ScopeSource): readonly Relation[] {
   const target = to.rowset.table?.resource
   return target === undefined ? [] : (from.rowset.table?.relations.filter(({ table }) => table === target) ?? [])
-}
-
-function pairs({ columns, targetColumns }: Relation, left: string, right: string): Expression {
-  return and(
-    ...columns.map((name, index) => compare('=', column(left, name), column(right, targetColumns[index] ?? name))),
-  )
 }
 
 function severalKeys(

@@ -36,7 +36,8 @@ export function childJoin(
   )
 }
 
-function pairs(
+/** `left.a = right.x and left.b = right.y`: column by column. */
+export function pairs(
   left: string,
   leftColumns: readonly string[],
   right: string,

@@ -64,6 +64,6 @@ function insteadOf(typed: Typed): string {
 }
 
 /** JSON as it is; a text taken out of it is none. */
-export function isJsonValue({ type, typeName }: Typed): boolean {
+export function isJsonValue({ type, typeName }: Pick<Typed, 'type' | 'typeName'>): boolean {
   return type === null ? typeName === 'json' || typeName === 'jsonb' : isJson(type)
 }

@@ -5,7 +5,8 @@
  */
 import { baseOf, isJson } from '../access/types.ts'
 import type { DataType, Table } from '../catalog/model.ts'
-import { bytesOf, type JsonObject, type JsonPart, type JsonType, parseJsonBody } from './json-body.ts'
+import { printElements, quoteElement } from './array-text.ts'
+import { bytesOf, type JsonObject, type JsonPart, type JsonValue, parseJsonBody, partOf } from './json-body.ts'
 import { unescapeString } from './json-scanner.ts'
 
 export interface ArrayForm {
@@ -16,6 +17,9 @@ export interface ArrayForm {
 type ElementForm = 'json' | ArrayForm | 'composite' | 'plain'
 
 export const JSON_ARRAY: ArrayForm = { of: 'json' }
+
+/** Also documents in it go as they are. */
+export const PLAIN_ARRAY: ArrayForm = { of: 'plain' }
 
 /** Null: PostgreSQL reads the JSON of this type by itself. */
 export function arrayFormOf(type: DataType): ArrayForm | null {
@@ -87,63 +91,57 @@ function textOfMember(row: JsonObject, member: JsonPart, form: ArrayForm | undef
   return inString(printArray(bytesOf(row, member), form))
 }
 
-interface Value {
-  readonly type: JsonType
-  readonly bytes: Buffer
-}
-
 /** The JSON string for an array of these elements; null where it has no text form. */
-export function printListed(elements: readonly Value[], form: ArrayForm): Buffer | null {
-  return inString(printElements(elements, form, 1))
+export function printListed(elements: readonly JsonValue[], form: ArrayForm): Buffer | null {
+  return inString(printValues(elements, form, DIMENSIONS_MAX))
 }
 
 function inString(text: string | null): Buffer | null {
   return text === null ? null : Buffer.from(JSON.stringify(text))
 }
 
-/** PostgreSQL's text form for a JSON array: `{"[1]","2",NULL}`. Null where it has none. */
-export function printArray(bytes: Buffer, form: ArrayForm, dimension = 1): string | null {
-  const array = parseJsonBody(bytes, Number.POSITIVE_INFINITY)
-  if (array.kind !== 'array') return null
-  const elements = array.items.map(item => ({ type: item.type, bytes: bytesOf(array, item) }))
-  return printElements(elements, form, dimension)
-}
-
-function printElements(elements: readonly Value[], { of }: ArrayForm, dimension: number): string | null {
-  const texts: string[] = []
-  for (const element of elements) {
-    const text = printElement(element, of, dimension)
-    if (text === null) return null
-    texts.push(text)
-  }
-  return `{${texts.join(',')}}`
-}
-
 /** PostgreSQL's MAXDIM. What has more is refused by it, and is not worth walking through. */
 const DIMENSIONS_MAX = 6
 
-function printElement({ type, bytes }: Value, form: ElementForm, dimension: number): string | null {
+/** PostgreSQL's text form for a JSON array: `{"[1]","2",NULL}`. Null where it has none, as with more than `dimensions`. */
+export function printArray(bytes: Buffer, form: ArrayForm, dimensions: number = DIMENSIONS_MAX): string | null {
+  const array = parseJsonBody(bytes, Number.POSITIVE_INFINITY)
+  if (array.kind !== 'array') return null
+  return printValues(
+    array.items.map(item => partOf(array, item)),
+    form,
+    dimensions,
+  )
+}
+
+function printValues(elements: readonly JsonValue[], { of }: ArrayForm, dimensions: number): string | null {
+  const texts: string[] = []
+  for (const element of elements) {
+    const text = printElement(element, of, dimensions)
+    if (text === null) return null
+    texts.push(text)
+  }
+  return printElements(texts)
+}
+
+function printElement({ type, bytes }: JsonValue, form: ElementForm, dimensions: number): string | null {
   // Also for documents: JSON has one null, as for a column of them.
   if (type === 'null') return 'NULL'
-  if (form === 'json') return quote(bytes.toString())
+  if (form === 'json') return quoteElement(bytes.toString())
   switch (type) {
     case 'string':
-      return quote(unescapeString(bytes.toString('utf8', 1, bytes.length - 1)))
+      return quoteElement(unescapeString(bytes.toString('utf8', 1, bytes.length - 1)))
     case 'array': {
       if (typeof form === 'string') {
-        return dimension < DIMENSIONS_MAX ? printArray(bytes, { of: form }, dimension + 1) : null
+        return dimensions > 1 ? printArray(bytes, { of: form }, dimensions - 1) : null
       }
       const text = printArray(bytes, form)
-      return text === null ? null : quote(text)
+      return text === null ? null : quoteElement(text)
     }
     case 'object':
       // Which columns it has, and in which order, the catalogue does not say.
-      return form === 'composite' ? null : quote(bytes.toString())
+      return form === 'composite' ? null : quoteElement(bytes.toString())
     default:
       return bytes.toString()
   }
-}
-
-function quote(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,4 +1,5 @@
-/** The body of a request, which has to be JSON and has to say so (decisions 4). */
+/** The body of a request, which has to say what it is (decisions 4): JSON, or the text of a query. */
+import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'
 import { shorten } from '../shorten.ts'
@@ -7,29 +8,51 @@ import { type JsonBody, parseJsonBody } from './json-body.ts'
 /** `itemsMax`: of an array. An empty body needs no type: nothing was sent that could be of one. */
 export function readJsonBody({ body, headers }: Incoming, itemsMax: number): JsonBody {
   if (body.length > 0) {
-    assertJson(headers['content-type'])
-    assertPlain(headers['content-encoding'])
+    assertJson(headers)
+    assertPlain(headers)
   }
   return parseJsonBody(body, itemsMax)
 }
 
-/** RFC 8259 gives `application/json` no parameters; a charset is tolerated where it says what JSON is anyway. */
-function assertJson(contentType = ''): void {
-  const [type = '', ...parameters] = contentType.split(';').map(part => part.trim().toLowerCase())
+/** Of a body that is known to be `text/plain`. */
+export function readTextBody({ body, headers }: Incoming): string {
+  const { charset } = mediaTypeOf(headers)
+  if (charset !== null && !isUtf8Name(charset) && charset !== 'us-ascii') {
+    throw unsupported(`a text in ${shorten(charset)} is not accepted; send it in UTF-8`)
+  }
+  assertPlain(headers)
+  if (!isUtf8(body)) throw new GatewayError('PARSE_ERROR', 'the body is not valid UTF-8')
+  return body.toString()
+}
+
+/** In lower case; empty where there is none. */
+export function mediaTypeOf(headers: Incoming['headers']): { readonly type: string; readonly charset: string | null } {
+  const parts = (headers['content-type'] ?? '').split(';').map(part => part.trim().toLowerCase())
+  const [type = '', ...parameters] = parts
   const charset = parameters.find(parameter => parameter.startsWith('charset='))
-  if (type === 'application/json' && (charset === undefined || /^charset="?utf-?8"?$/.test(charset))) return
-  throw new GatewayError(
-    'UNSUPPORTED_MEDIA_TYPE',
-    contentType === ''
+  return { type, charset: charset?.slice('charset='.length).replace(/^"|"$/g, '').trim() ?? null }
+}
+
+/** RFC 8259 gives `application/json` no parameters; a charset is tolerated where it says what JSON is anyway. */
+function assertJson(headers: Incoming['headers']): void {
+  const { type, charset } = mediaTypeOf(headers)
+  if (type === 'application/json' && (charset === null || isUtf8Name(charset))) return
+  throw unsupported(
+    type === ''
       ? 'the body has no Content-Type; send JSON with Content-Type: application/json'
-      : `a body of type "${shorten(contentType)}" is not accepted; send JSON in UTF-8 with Content-Type: application/json`,
+      : `a body of type "${shorten(headers['content-type'] ?? '')}" is not accepted; send JSON in UTF-8 with Content-Type: application/json`,
   )
 }
 
-function assertPlain(encoding: string | undefined): void {
+function isUtf8Name(charset: string): boolean {
+  return charset === 'utf-8' || charset === 'utf8'
+}
+
+function assertPlain({ 'content-encoding': encoding }: Incoming['headers']): void {
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return
-  throw new GatewayError(
-    'UNSUPPORTED_MEDIA_TYPE',
-    `a body with Content-Encoding "${shorten(encoding)}" is not accepted; send it as it is`,
-  )
+  throw unsupported(`a body with Content-Encoding "${shorten(encoding)}" is not accepted; send it as it is`)
+}
+
+function unsupported(message: string): GatewayError {
+  return new GatewayError('UNSUPPORTED_MEDIA_TYPE', message)
 }

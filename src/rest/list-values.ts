@@ -1,4 +1,5 @@
 /** Lists of values in a query string, and the array and range literals PostgreSQL takes them as. */
+import { printElements, quoteElement } from './array-text.ts'
 
 /**
  * Elements of `(a,"b,c",d)`, the parentheses optional (decisions 3). An element in double quotes may contain anything, with `\"` and
@@ -34,9 +35,9 @@ export function parseListItems(text: string, fail: (message: string) => never): 
   }
 }
 
-/** PostgreSQL's text form of a one-dimensional array (manual, 8.15.6): every element quoted, so `NULL` stays a text. */
+/** PostgreSQL's text form of a one-dimensional array. */
 export function toArrayLiteral(items: readonly string[]): string {
-  return `{${items.map(item => `"${item.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+  return printElements(items.map(quoteElement))
 }
 
 /** What PostgreSQL writes as an array: `{a,b}`, or `[0:1]={a,b}` where its elements do not count from 1 (manual, 8.15.6). */
@@ -52,7 +53,7 @@ export function toArrayOperand(text: string, fail: (message: string) => never): 
 /** The same on a range column: a range as it is, a single value as the range that holds just it. */
 export function toRangeOperand(text: string): string {
   if (/^(\[|\().*(\]|\))$/s.test(text) || text === 'empty') return text
-  const bound = `"${text.replace(/["\\]/g, '\\$&')}"`
+  const bound = quoteElement(text)
   return `[${bound},${bound}]`
 }
 

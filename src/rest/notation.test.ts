@@ -1,10 +1,10 @@
 /** The notations of `select`, `sort`, `expand`, names and pages, each against a few lines of its grammar. */
 import { describe, expect, test } from 'vitest'
 import { cast, column, field, jsonStep, order, position, star } from '../language/build.ts'
-import { parseExpand } from './expand.ts'
 import { parseNameList } from './names.ts'
-import { effectiveLimit, isPlannedLimit, parseBoolean, parseCount } from './page.ts'
+import { effectiveLimit, limitOf, parseBoolean, parseCount, parseSlice } from './page.ts'
 import { parseQueryString } from './query-string.ts'
+import { parseExpand } from './read/expand.ts'
 import { parseSelect } from './select.ts'
 import { Shape } from './shape.ts'
 import { parseSort } from './sort.ts'
@@ -154,8 +154,26 @@ describe('pages', () => {
     ]).toEqual([50, 10_000, 20_000])
   })
   test('few limits make statements of their own', () => {
-    const planned = Array.from({ length: 20_001 }, (_, limit) => limit).filter(isPlannedLimit)
-    expect(planned).toHaveLength(200)
+    const shape = new Shape('')
+    const limits = Array.from({ length: 20_001 }, (_, limit) => limitOf(limit, limit + 1, shape))
+    expect(limits.filter(limit => typeof limit === 'number')).toHaveLength(200)
+    expect([limits[100], limits[101]]).toEqual([101, position(1)])
+    expect(shape.values[0]).toBe('102')
+  })
+  test('rows without pages are all of them, up to the cap', () => {
+    const slice = (query: Record<string, string>, cap: number) => {
+      const shape = new Shape('')
+      return { ...parseSlice(new Map(Object.entries(query)), shape, cap), values: shape.values }
+    }
+    expect(slice({}, 0)).toEqual({ limit: null, offset: null, values: [] })
+    expect(slice({}, 1000)).toEqual({ limit: 1000, offset: null, values: [] })
+    expect(slice({ limit: '5000', offset: '7' }, 1000)).toEqual({ limit: 1000, offset: position(1), values: ['7'] })
+    expect(slice({ limit: '123', offset: '7' }, 0)).toEqual({
+      limit: position(1),
+      offset: position(2),
+      values: ['123', '7'],
+    })
+    expect(slice({ limit: '0' }, 0)).toEqual({ limit: 0, offset: null, values: [] })
   })
   test('flags', () => {
     expect([parseBoolean(undefined, 'stream'), parseBoolean('true', 'stream')]).toEqual([false, true])

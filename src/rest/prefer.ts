@@ -1,5 +1,6 @@
 /** The `Prefer` header (RFC 7240): a comma-separated list of preferences; what is not known is ignored, as the RFC wants it. */
 import type { Incoming } from '../http/types.ts'
+import { headerOf } from './header.ts'
 
 export interface Preferences {
   /** `count=exact`: a list tells how many rows there are on all pages. */
@@ -10,9 +11,10 @@ export interface Preferences {
 
 const NONE: Preferences = { total: false, returned: null }
 
-export function preferencesOf({ prefer }: Incoming['headers']): Preferences {
+export function preferencesOf(headers: Incoming['headers']): Preferences {
+  const prefer = headerOf(headers, 'prefer')
   if (prefer === undefined) return NONE
-  const items = (Array.isArray(prefer) ? prefer.join(',') : prefer).split(',')
+  const items = prefer.split(',')
   // Given twice, the first counts (RFC 7240, 2).
   const first = (name: string, values: readonly string[]) =>
     items.map(item => valueOfPreference(item, name)).find(value => value !== null && values.includes(value)) ?? null

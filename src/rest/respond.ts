@@ -1,5 +1,4 @@
 /** Makes answers of rows. PostgreSQL wrote their JSON; here it is only put together, byte by byte, never parsed (design 4). */
-
 import type { Table } from '../catalog/model.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
@@ -7,6 +6,7 @@ import type { Answer, Incoming } from '../http/types.ts'
 import type { Row } from '../run/run.ts'
 import type { BoundStatement } from '../run/statement.ts'
 import { parsePath, printId } from './path.ts'
+import type { Preferences } from './prefer.ts'
 
 const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'X-Cache': 'MISS' }
 const NDJSON_HEADERS = { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'X-Cache': 'MISS' }
@@ -18,7 +18,8 @@ const COMMA = 0x2c
 const NEWLINE = 0x0a
 const SPACE = 0x20
 
-export function respondRow(row: Buffer): Answer {
+/** `{"data":{…}}`: a row that was read. */
+export function respondReadRow(row: Buffer): Answer {
   return { status: 200, headers: JSON_HEADERS, body: Buffer.concat([ROW_START, row, ROW_END]) }
 }
 
@@ -58,8 +59,8 @@ function joinRows(rows: readonly Row[], count: number, end: string): Buffer {
   return body
 }
 
-/** `{"data":[…],"count":n}`: the rows of a query. */
-export function respondFound(rows: readonly Row[]): Answer {
+/** `{"data":[…],"count":n}`: all the rows that a query found. */
+export function respondReadRows(rows: readonly Row[]): Answer {
   return { status: 200, headers: JSON_HEADERS, body: joinRows(rows, rows.length, `],"count":${rows.length}}`) }
 }
 
@@ -93,7 +94,7 @@ export interface CreatedOutcome {
 }
 
 /** 201 for a row that was created, 200 for one that was there; null for one that was left alone (decisions 4, 13). */
-export function respondCreated({ table, rows, count, minimal, upsert }: CreatedOutcome): Answer {
+export function respondCreatedRow({ table, rows, count, minimal, upsert }: CreatedOutcome): Answer {
   const [row] = rows
   if (row === undefined && !minimal) return { status: 200, headers: WRITE_HEADERS, body: Buffer.from('{"data":null}') }
   const beside = minimal ? (row ?? []) : (row ?? []).slice(1)
@@ -118,16 +119,18 @@ function locationOf(table: Table, key: Row): string | null {
 /** Removed by whoever resolves the path, also percent-encoded (RFC 3986, 5.2.4). */
 const DOTS = /\/\.\.?(?:\/|$)/
 
-export function respondMinimal(status: 200 | 201 | 204, returned: string | null = 'minimal'): Answer {
+/** `returned`: what was asked for, if anything was. */
+export function respondNothing(status: 200 | 201 | 204, returned: Preferences['returned']): Answer {
   return { status, headers: returned === 'minimal' ? MINIMAL_HEADERS : {}, body: null }
 }
 
-export function respondChanged(row: Buffer): Answer {
-  return { ...respondRow(row), headers: WRITE_HEADERS }
+/** `{"data":{…}}`: the row as it is now, or was when it was deleted. */
+export function respondWrittenRow(row: Buffer): Answer {
+  return { ...respondReadRow(row), headers: WRITE_HEADERS }
 }
 
-/** `{"data":[…],"count":n}`. `count`: of the rows written, which need not be answered. */
-export function respondRows(status: 200 | 201, rows: readonly Row[], count: number = rows.length): Answer {
+/** `{"data":[…],"count":n}`: the rows that a write answers. `count`: of those it wrote, which need not be answered. */
+export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], count: number = rows.length): Answer {
   return { status, headers: WRITE_HEADERS, body: joinRows(rows, rows.length, `],"count":${count}}`) }
 }
 

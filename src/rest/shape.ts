@@ -1,5 +1,5 @@
 /**
- * A read request taken apart into what it is (the shape) and what fills it (the values).
+ * A request taken apart into what it is (the shape) and what fills it (the values).
  *
  * The tree that the parsers of this folder build holds parameters `$1 …` in place of every value, so it depends on the shape
  * alone. The key names the shape: two requests with equal keys have equal trees, and the printed statement of the first serves the

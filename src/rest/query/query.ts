@@ -12,12 +12,14 @@ import { parse } from '../../language/parse.ts'
 import { placeOf } from '../../language/place.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
 import { visit } from '../../language/walk.ts'
-import type { Runner } from '../../run/run.ts'
+import type { Row, Runner, Written } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
+import type { JsonValue } from '../json-body.ts'
 import { methodNotAllowed } from '../method.ts'
-import { respondFound, respondRows, respondStream } from '../respond.ts'
-import { parseRowsMax } from '../write-request.ts'
-import { type JsonValue, type QueryRequest, readQueryRequest } from './request.ts'
+import { respondReadRows, respondStream, respondWrittenRows } from '../respond.ts'
+import { untilGone } from '../until-gone.ts'
+import { parseRowsMax } from '../write/request.ts'
+import { type QueryRequest, readQueryRequest } from './request.ts'
 import { encodeValue, nameOf, typeOfValue } from './values.ts'
 
 export interface QuerierParts {
@@ -78,7 +80,7 @@ export function createQuerier(parts: QuerierParts): Querier {
       default:
         throw new GatewayError(
           'FORBIDDEN',
-          `${tree.kind} is not possible here; _query takes get, count, export, add, set, del`,
+          `${tree.kind} is not possible here; _query takes get, count, export, add, set, del, explain`,
           {
             span: tree.span,
           },
@@ -102,17 +104,16 @@ export function createQuerier(parts: QuerierParts): Querier {
     const bound = bind(statement, request, parseRowsMax(incoming.headers))
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
     const running = writes ? runner.write(identity, [bound]) : runner.read(identity, [bound])
-    incoming.onAbort(() => running.cancel())
-    const [outcome] = await running.result
+    const [outcome] = await untilGone<readonly (Written | readonly Row[])[]>(incoming, running)
     if (outcome === undefined) throw new Error('a statement has a result')
     const { rows, count } = 'rows' in outcome ? outcome : { rows: outcome, count: outcome.length }
     return writes
-      ? respondRows(
+      ? respondWrittenRows(
           200,
           rows.filter(row => row.length > 0),
           count,
         )
-      : respondFound(rows)
+      : respondReadRows(rows)
   }
 }
 

@@ -1,23 +1,16 @@
 /** The body of `POST /api/_query`: a text of the query language, alone or with its parameters (issue of the query language; decisions 4). */
-import { isUtf8 } from 'node:buffer'
 import type { ParameterKey } from '../../access/check.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../http/types.ts'
 import { shorten } from '../../shorten.ts'
-import { readJsonBody } from '../body.ts'
-import { bytesOf, type JsonArray, type JsonMember, type JsonObject, parseJsonBody } from '../json-body.ts'
+import { mediaTypeOf, readJsonBody, readTextBody } from '../body.ts'
+import { bytesOf, type JsonMember, type JsonObject, type JsonValue, parseJsonBody, partOf } from '../json-body.ts'
 import { parseQueryString } from '../query-string.ts'
 
 export interface QueryRequest {
   readonly text: string
   /** By `n` of `$n` or the name of `:name`. */
   readonly values: ReadonlyMap<ParameterKey, JsonValue>
-}
-
-/** A JSON value whose bytes are known and nothing else decoded. */
-export interface JsonValue {
-  readonly type: JsonMember['type']
-  readonly bytes: Buffer
 }
 
 /** PostgreSQL's own limit on parameters is 65 535; nobody writes as many. */
@@ -31,19 +24,11 @@ export function readQueryRequest(incoming: Incoming): QueryRequest {
       `_query takes no parameter "${shorten(given.name)}" in the URL; send {"query": …, "parameters": …}`,
     )
   }
-  const [type = ''] = (incoming.headers['content-type'] ?? '').split(';')
-  return type.trim().toLowerCase() === 'text/plain' ? readText(incoming) : readObject(incoming)
+  return mediaTypeOf(incoming.headers).type === 'text/plain' ? readText(incoming) : readObject(incoming)
 }
 
-function readText({ body, headers }: Incoming): QueryRequest {
-  const encoding = headers['content-encoding']
-  const isPlain = encoding === undefined || encoding.trim().toLowerCase() === 'identity'
-  const charset = /;\s*charset="?([^";]*)"?/i.exec(headers['content-type'] ?? '')?.[1]?.trim()
-  if (!isPlain || (charset !== undefined && !/^(utf-?8|us-ascii)$/i.test(charset))) {
-    throw new GatewayError('UNSUPPORTED_MEDIA_TYPE', 'the query must be plain UTF-8 text, not encoded otherwise')
-  }
-  if (!isUtf8(body)) throw new GatewayError('PARSE_ERROR', 'the query is not valid UTF-8')
-  return { text: body.toString('utf8'), values: new Map() }
+function readText(incoming: Incoming): QueryRequest {
+  return { text: readTextBody(incoming), values: new Map() }
 }
 
 function readObject(incoming: Incoming): QueryRequest {
@@ -88,8 +73,4 @@ function readParameters(whole: JsonObject, member: JsonMember): ReadonlyMap<Para
 
 function keyOf(key: string): ParameterKey {
   return /^[1-9]\d{0,4}$/.test(key) ? Number(key) : key
-}
-
-function partOf(whole: JsonObject | JsonArray, part: JsonMember | JsonArray['items'][number]): JsonValue {
-  return { type: part.type, bytes: bytesOf(whole, part) }
 }

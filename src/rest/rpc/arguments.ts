@@ -3,7 +3,7 @@ import type { DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { bytesOf, type JsonBody } from '../json-body.ts'
 import type { QueryParameter } from '../query-string.ts'
-import type { Given, JsonValue, NamedArguments } from './given.ts'
+import type { BodyValue, Given, NamedArguments } from './given.ts'
 
 /** PostgreSQL's FUNC_MAX_ARGS. */
 const ARGUMENTS_MAX = 100
@@ -18,7 +18,7 @@ export function givenByBody(body: JsonBody): Given {
       return NOTHING
     case 'object': {
       if (body.members.length > ARGUMENTS_MAX) throw tooMany(body.members.length)
-      const values = new Map<string, JsonValue>()
+      const values = new Map<string, BodyValue>()
       for (const member of body.members) {
         values.set(member.key, { kind: 'json', type: member.type, bytes: bytesOf(body, member) })
       }

@@ -11,7 +11,7 @@ import { NOWHERE } from '../../language/ast.ts'
 import { column, recordColumn, recordSource } from '../../language/build.ts'
 import { type ArrayForm, arrayFormOf, JSON_ARRAY, withArrayTexts } from '../array-values.ts'
 import type { Shape } from '../shape.ts'
-import type { Given, JsonValue } from './given.ts'
+import type { BodyValue, Given } from './given.ts'
 import { choosePolymorphic, isPolymorphic } from './polymorphic.ts'
 import { toParameter } from './query-value.ts'
 import { leavesVariadic, type Resolved, type ResolvedArgument } from './resolve.ts'
@@ -74,7 +74,7 @@ function typeOf(argument: ResolvedArgument, types: ChosenTypes): TypeName {
 export interface Slot {
   readonly key: string
   readonly argument: ResolvedArgument
-  readonly values: readonly JsonValue[]
+  readonly values: readonly BodyValue[]
   /** The values are the elements of a list, which is the argument. */
   readonly list: boolean
   /** Of an argument whose arrays PostgreSQL is not to take apart as JSON. */
@@ -84,7 +84,7 @@ export interface Slot {
 function slotsOf(args: readonly ResolvedArgument[], given: Given, types: ChosenTypes): readonly Slot[] {
   return args.map(argument => {
     const { input, elements } = argument
-    const values = argument.values as readonly JsonValue[]
+    const values = argument.values as readonly BodyValue[]
     // By position inputs need no name, and one may be called like the place of another.
     const key = given.kind === 'named' ? (input.name ?? '') : `a${input.position}`
     const chosen = types?.get(argument)

@@ -1,5 +1,6 @@
 /** Answers calls of stored functions: `POST /api/rpc/{function}`, and GET for those that change nothing (specification 4.6; decisions 5, 13). */
 import { checkRead } from '../../access/check.ts'
+import { resultColumns } from '../../access/columns.ts'
 import type { Catalog, Column, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
@@ -9,11 +10,13 @@ import { printColumns, printRead, printValues, type Statement } from '../../run/
 import { shorten } from '../../shorten.ts'
 import { bindValues } from '../bind.ts'
 import { readJsonBody } from '../body.ts'
+import { headerOf } from '../header.ts'
 import { methodNotAllowed } from '../method.ts'
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import { parseQueryString, type QueryParameter } from '../query-string.ts'
 import { Shape } from '../shape.ts'
+import { untilGone } from '../until-gone.ts'
 import type { FunctionList } from './allow-list.ts'
 import { givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
@@ -29,7 +32,7 @@ import {
   WHOLE_RESULT,
 } from './result-request.ts'
 import { printSignatures } from './signature.ts'
-import { buildCall, type CallTree, resultColumns } from './tree.ts'
+import { buildCall, type CallTree } from './tree.ts'
 import { typeNames } from './type-of.ts'
 
 export interface CallerParts {
@@ -69,9 +72,7 @@ export function createCaller(parts: CallerParts): Caller {
     refuse: (message: string) => never,
   ): Promise<void> {
     if (!signatureCheck || parsed.has(plan)) return
-    const running = runner.parse(identity, plan.call)
-    incoming.onAbort(() => running.cancel())
-    await running.result.catch((error: unknown) => {
+    await untilGone(incoming, runner.parse(identity, plan.call)).catch((error: unknown) => {
       if (error instanceof GatewayError && error.code === 'QUERY_ERROR') refuse(error.message)
       throw error
     })
@@ -97,11 +98,11 @@ export function createCaller(parts: CallerParts): Caller {
     const args = bindArguments(resolved, given, shape, name)
     const hasRows = of.returnsSet && of.result.kind !== 'void'
     if (!hasRows) refuseParameters(others, of, name)
-    const request = hasRows ? parseResultRequest(others, shape, limits) : WHOLE_RESULT
     const columns = resultColumns(of)
+    refuseUntyped(of, others, columns)
+    const request = hasRows ? parseResultRequest(others, shape, limits) : WHOLE_RESULT
     const plan = plans.of(catalog, shape.key, (): CallPlan => {
       refuseMisspelt(others, of, columns, name)
-      refuseUntyped(of, others, columns)
       const { get, form } = buildCall(of, args(), request)
       const call = print(checkRead(get, { catalog, searchLanguage }), form, format)
       return { call, form, statements: [call] }
@@ -113,8 +114,7 @@ export function createCaller(parts: CallerParts): Caller {
       access: read ? 'read only' : 'read write',
       format: plan.form === 'nothing' ? 'text' : format,
     })
-    incoming.onAbort(() => running.cancel())
-    const called = await running.result.catch((error: unknown) => {
+    const called = await untilGone(incoming, running).catch((error: unknown) => {
       // The function may be another by now: PostgreSQL is asked again before the next call.
       parsed.delete(plan)
       throw error
@@ -143,9 +143,9 @@ function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[]
 const FORMAT_HEADER = 'x-svc-result-format'
 
 function formatOf({ headers }: Incoming): Format {
-  const value = headers[FORMAT_HEADER] ?? 'text'
+  const value = headerOf(headers, FORMAT_HEADER) ?? 'text'
   if (value === 'text' || value === 'binary') return value
-  throw new GatewayError('PARSE_ERROR', `${FORMAT_HEADER} "${shorten(String(value))}" is neither text nor binary`)
+  throw new GatewayError('PARSE_ERROR', `${FORMAT_HEADER} "${shorten(value)}" is neither text nor binary`)
 }
 
 function readRequest(
@@ -159,9 +159,10 @@ function readRequest(
 
 /** The type of a polymorphic result is known to PostgreSQL alone, so there is nothing to type a filter's value by. */
 function refuseUntyped(of: DatabaseFunction, others: readonly QueryParameter[], columns: readonly Column[]): void {
-  const untyped = columns.find(({ type }) => type.kind === 'pseudo')
   const filtering = others.find(({ name }) => !UNTYPED_TAKES.has(name))
-  if (untyped === undefined || filtering === undefined) return
+  if (filtering === undefined) return
+  const untyped = columns.find(({ type }) => type.kind === 'pseudo')
+  if (untyped === undefined) return
   throw new GatewayError(
     'PARSE_ERROR',
     `the result of "${of.resource}" is of type ${untyped.typeText}, which takes select, limit and offset, but no "${shorten(filtering.name)}"`,

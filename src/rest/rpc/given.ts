@@ -1,5 +1,5 @@
 /** What a call was given: arguments by name or by position, as JSON or as texts of a query string (specification 4.6). */
-import type { JsonType } from '../json-body.ts'
+import type { JsonValue } from '../json-body.ts'
 
 export type Given = NamedArguments | PositionalArguments
 
@@ -12,16 +12,14 @@ export interface NamedArguments {
 
 export interface PositionalArguments {
   readonly kind: 'positional'
-  readonly values: readonly JsonValue[]
+  readonly values: readonly BodyValue[]
 }
 
-export type GivenValue = JsonValue | QueryValue
+export type GivenValue = BodyValue | QueryValue
 
-export interface JsonValue {
+/** A value in a body. */
+export interface BodyValue extends JsonValue {
   readonly kind: 'json'
-  readonly type: JsonType
-  /** As sent: they are never decoded. */
-  readonly bytes: Buffer
 }
 
 /** `?arg=value`, possibly several times: at least one text. */

@@ -1,7 +1,7 @@
 /** Which functions the name in the path means (decisions 5, 13). */
+import { unknownFunction } from '../../access/resources.ts'
 import type { Catalog, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { nearest } from '../../nearest.ts'
 import { shorten } from '../../shorten.ts'
 import type { FunctionList } from './allow-list.ts'
 
@@ -27,7 +27,7 @@ export function functionsNamed(catalog: Catalog, name: string, rules: NameRules)
   if (rules.allowed !== null && !rules.allowed.has(meant)) {
     throw new GatewayError('FORBIDDEN', `function "${shorten(name)}" is not on the allow-list (rpc_allowlist_path)`)
   }
-  if (found === undefined) throw unknownFunction(catalog, name, rules)
+  if (found === undefined) throw unknownFunction(name, callableNames(catalog, rules))
   return found
 }
 
@@ -60,11 +60,9 @@ function readName(catalog: Catalog, name: string): { readonly schema: string; re
   return { schema: catalog.schemas[0] ?? '', name }
 }
 
-function unknownFunction(catalog: Catalog, name: string, rules: NameRules): GatewayError {
-  const callable = [...catalog.functions.values()].flatMap(([of]) =>
+/** The names that a suggestion may offer. */
+function callableNames(catalog: Catalog, rules: NameRules): readonly string[] {
+  return [...catalog.functions.values()].flatMap(([of]) =>
     of !== undefined && isAllowed(of, rules) ? [callName(of, rules)] : [],
   )
-  const near = nearest(name, callable)
-  const hint = near === null ? 'GET /api/_rpc/contracts lists the functions' : `did you mean "${near}"?`
-  return new GatewayError('NOT_FOUND', `there is no function "${shorten(name)}"; ${hint}`)
 }

@@ -6,6 +6,7 @@
  */
 import type { DataType } from '../../catalog/model.ts'
 import type { TypeName } from '../../language/ast.ts'
+import { integerType } from '../integer-type.ts'
 import type { JsonType } from '../json-body.ts'
 import type { GivenValue } from './given.ts'
 import { leavesOf } from './leaves.ts'
@@ -87,6 +88,7 @@ const BOOL: Chosen = { name: 'bool', array: false }
 const INT4: Chosen = { name: 'int4', array: false }
 const INT8: Chosen = { name: 'int8', array: false }
 const NUMERIC: Chosen = { name: 'numeric', array: false }
+const NUMBER = { int4: INT4, int8: INT8, numeric: NUMERIC } as const
 
 /** Each is one of the next as well. */
 const NUMBERS: readonly string[] = ['int4', 'int8', 'numeric']
@@ -130,7 +132,7 @@ function scalarOf(type: Exclude<JsonType, 'array'>, bytes: Buffer, start: number
     case 'null':
       return null
     case 'integer':
-      return integerOf(bytes, start, end)
+      return NUMBER[integerType(bytes, start, end)]
     case 'number':
       return NUMERIC
     case 'boolean':
@@ -140,14 +142,4 @@ function scalarOf(type: Exclude<JsonType, 'array'>, bytes: Buffer, start: number
     case 'object':
       return JSONB
   }
-}
-
-/** As the number's digits fit (manual, 4.1.2.6). */
-function integerOf(bytes: Buffer, start: number, end: number): Chosen {
-  // Nearly all are as short as that, or longer than a bigint can be: neither is worth converting.
-  if (end - start < 10) return INT4
-  if (end - start > 20) return NUMERIC
-  const value = BigInt(bytes.toString('latin1', start, end))
-  if (BigInt.asIntN(32, value) === value) return INT4
-  return BigInt.asIntN(64, value) === value ? INT8 : NUMERIC
 }

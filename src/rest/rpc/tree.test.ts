@@ -219,12 +219,46 @@ describe('polymorphic arguments', () => {
   })
 })
 
-test('the same names by a body and by a query string are two shapes', () => {
-  const signature = 'f(x int4, y jsonb[])'
-  const keys = [{ body: '{"x":1,"y":[]}' }, { body: '[1,[]]' }, { query: 'x=1&y=1' }].map(
-    call => run(signature, call).key,
-  )
-  expect(new Set(keys).size).toBe(3)
+describe('calls whose statements differ have different shapes', () => {
+  test.each<[string, FunctionParts, readonly Call[]]>([
+    ['f(x int4, y jsonb[])', {}, [{ body: '{"x":1,"y":[]}' }, { body: '[1,[]]' }, { query: 'x=1&y=1' }]],
+    [
+      'f(x int4 default 1, y int4 default 1)',
+      {},
+      [{ body: '{"x":1}' }, { body: '{"y":1}' }, { body: '[1]' }, { query: 'y=1' }],
+    ],
+    ['f(x text, variadic y int4[])', {}, [{ body: '["a",1]' }, { body: '{"x":"a","y":[1]}' }, { query: 'x=a&y=1' }]],
+    ['f(x anyelement)', {}, [{ body: '{"x":1}' }, { body: '[1]' }, { body: '{"x":"a"}' }, { query: 'x=1' }]],
+    [
+      'f(x int4)',
+      ROWS,
+      [
+        { body: '{"x":1}' },
+        { query: 'x=1' },
+        { query: 'x=1&limit=1' },
+        { query: 'x=1&id=1' },
+        { query: 'x=1&select=id' },
+      ],
+    ],
+  ])('%s', (signature, parts, calls) => {
+    const ran = calls.map(call => run(signature, call, parts))
+    expect(new Set(ran.map(({ text }) => text)).size).toBe(calls.length)
+    expect(new Set(ran.map(({ key }) => key)).size).toBe(calls.length)
+  })
+  test('and those of one statement have one', () => {
+    const signature = 'f(x int4 default 1, y text default 1)'
+    const alike: readonly (readonly Call[])[] = [
+      [{ body: '{"x":1,"y":"a"}' }, { body: ' { "y" : "b" , "x" : 2 } ' }],
+      [{ query: 'x=1&y=a' }, { query: 'y=b&x=2' }],
+      [{ body: '' }, { query: '' }],
+      [{ body: '{}' }, { body: ' { } ' }],
+      [{ body: '1' }, { body: '[2]' }],
+    ]
+    for (const calls of alike) {
+      const ran = calls.map(call => run(signature, call))
+      expect(new Set(ran.map(({ key, text }) => JSON.stringify([key, text]))).size).toBe(1)
+    }
+  })
 })
 
 test('more arguments than PostgreSQL takes are refused, elements of one are not counted', () => {

@@ -2,20 +2,10 @@
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import type { Expression, Field, FunctionSource, Get } from '../../language/ast.ts'
 import { NOWHERE } from '../../language/ast.ts'
-import {
-  column,
-  crossJoin,
-  field,
-  getFrom,
-  integer,
-  isNull,
-  literal,
-  or,
-  star,
-  tableName,
-} from '../../language/build.ts'
+import { column, crossJoin, field, getFrom, isNull, literal, or, star, tableName } from '../../language/build.ts'
 import { unreachable } from '../../unreachable.ts'
 import { ofSource } from '../of-source.ts'
+import { limitCount } from '../page.ts'
 import type { ArgumentsTree } from './bind-arguments.ts'
 import type { ResultRequest } from './result-request.ts'
 
@@ -37,7 +27,7 @@ export function buildCall(of: DatabaseFunction, args: ArgumentsTree, request: Re
       fields,
       where,
       orderBy: request.sort.map(order => ({ ...order, expression: ofSource(RESULT, order.expression) })),
-      limit: typeof request.limit === 'number' ? integer(String(request.limit)) : request.limit,
+      limit: limitCount(request.limit),
       offset: request.offset,
     })
   const filter = request.filter === null ? null : ofSource(RESULT, request.filter)
@@ -61,18 +51,6 @@ export function buildCall(of: DatabaseFunction, args: ArgumentsTree, request: Re
       throw new Error('records without columns are refused before')
     default:
       return unreachable(result)
-  }
-}
-
-/** The columns that the read of a function may name. */
-export function resultColumns({ result }: DatabaseFunction): readonly Column[] {
-  switch (result.kind) {
-    case 'scalar':
-      return [result.column]
-    case 'composite':
-      return result.columns
-    default:
-      return []
   }
 }
 

@@ -1,18 +1,20 @@
 /** `GET /api/{table}/aggregate` (specification 4.1, 4.4; decisions 4): one number over the rows that the filters leave, or one for each group. */
-import { baseOf, isOrdered } from '../access/types.ts'
-import type { Table } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import type { Expression, Get, Order, Parameter } from '../language/ast.ts'
-import { call, column, field, get, integer, order } from '../language/build.ts'
-import { shorten } from '../shorten.ts'
-import { parseFilters } from './filters.ts'
-import { parseNameList } from './names.ts'
-import { effectiveLimit, isPlannedLimit, parseCount } from './page.ts'
-import type { QueryParameter } from './query-string.ts'
-import { parseSearch, type ReadLimits, type Search, sortOut } from './request.ts'
-import type { Shape } from './shape.ts'
-import { parseSort } from './sort.ts'
-import { allOf, SELF, searchCondition } from './tree.ts'
+import { baseOf, isOrdered } from '../../access/types.ts'
+import type { Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Expression, Get, Order } from '../../language/ast.ts'
+import { call, column, field, get, order } from '../../language/build.ts'
+import { shorten } from '../../shorten.ts'
+import { parseFilters } from '../filters.ts'
+import { parseNameList } from '../names.ts'
+import { limitCount, parseSlice, type Slice } from '../page.ts'
+import type { QueryParameter } from '../query-string.ts'
+import { SELF } from '../resource.ts'
+import type { Shape } from '../shape.ts'
+import { parseSort } from '../sort.ts'
+import { sortOut } from '../sort-out.ts'
+import { parseSearch, type ReadLimits, type Search } from './request.ts'
+import { allOf, searchCondition } from './tree.ts'
 
 const FUNCTIONS = ['count', 'sum', 'avg', 'min', 'max'] as const
 
@@ -28,24 +30,30 @@ export interface AggregateRequest {
   readonly search: Search | null
 }
 
-interface Groups {
+interface Groups extends Slice {
   readonly columns: readonly string[]
   readonly sort: readonly Order[]
-  /** Null: as many as there are. */
-  readonly limit: number | Parameter | null
-  readonly offset: Parameter | null
 }
 
-const PARAMETERS = ['fn', 'column', 'group_by', 'search', 'search_columns', 'sort', 'limit', 'offset'] as const
+export const AGGREGATE_PARAMETERS = [
+  'fn',
+  'column',
+  'group_by',
+  'search',
+  'search_columns',
+  'sort',
+  'limit',
+  'offset',
+] as const
 
-type Named = ReadonlyMap<(typeof PARAMETERS)[number], string>
+type Named = ReadonlyMap<(typeof AGGREGATE_PARAMETERS)[number], string>
 
 export function parseAggregateRequest(
   parameters: readonly QueryParameter[],
   shape: Shape,
   limits: ReadLimits,
 ): AggregateRequest {
-  const { named, others } = sortOut(parameters, PARAMETERS)
+  const { named, others } = sortOut(parameters, AGGREGATE_PARAMETERS)
   const fn = parseFunction(named.get('fn'), named.get('column'), shape)
   return {
     ...fn,
@@ -89,27 +97,8 @@ function parseGroups(named: Named, fn: AggregateFunction, shape: Shape, limits: 
   if (columns.includes(fn)) {
     throw new GatewayError('PARSE_ERROR', `group_by "${fn}" and fn=${fn} would have the same name in the answer`)
   }
-  const offset = parseCount(named.get('offset'), 'offset')
-  shape.add(offset === undefined ? '' : 'offset')
-  return {
-    columns,
-    sort: parseSort(named.get('sort'), shape),
-    limit: parseLimit(named.get('limit'), shape, limits),
-    offset: offset === undefined ? null : shape.value(String(offset)),
-  }
-}
-
-/** As many groups as a list may have rows; all of them where nothing limits that. */
-function parseLimit(text: string | undefined, shape: Shape, { maxResultRows }: ReadLimits): Groups['limit'] {
-  const wanted = parseCount(text, 'limit')
-  if (wanted === undefined && maxResultRows === 0) {
-    shape.add('no limit')
-    return null
-  }
-  const limit = effectiveLimit(wanted, maxResultRows, maxResultRows)
-  const planned = isPlannedLimit(limit)
-  shape.add(planned ? `limit ${limit}` : 'limit')
-  return planned ? limit : shape.value(String(limit))
+  const sort = parseSort(named.get('sort'), shape)
+  return { columns, sort, ...parseSlice(named, shape, limits.maxResultRows) }
 }
 
 export function buildAggregate(request: AggregateRequest, table: Table): Get {
@@ -121,13 +110,12 @@ export function buildAggregate(request: AggregateRequest, table: Table): Get {
   const rows = { table, alias: SELF, where: allOf(conditions) }
   if (groups === null) return get({ ...rows, fields: [value] })
   const grouped = groups.columns.map(name => column(SELF, name))
-  const { limit } = groups
   return get({
     ...rows,
     fields: [...grouped.map(expression => field(expression)), value],
     groupBy: grouped,
     orderBy: sortedGroups(groups, fn, value.expression),
-    limit: typeof limit === 'number' ? integer(String(limit)) : limit,
+    limit: limitCount(groups.limit),
     offset: groups.offset,
   })
 }

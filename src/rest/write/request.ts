@@ -2,21 +2,22 @@
  * A write request, parsed: query string and headers, without the body (specification 4.1, 4.5; decisions 4). As with reads, what gives the
  * statement its form goes into the shape.
  */
-import { isUtf8 } from 'node:buffer'
-import type { Table } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import type { Incoming } from '../http/types.ts'
-import type { Expression, Field, Parameter } from '../language/ast.ts'
-import { star } from '../language/build.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
-import { type FilterLimits, parseFilters } from './filters.ts'
-import { parseNameList } from './names.ts'
-import { parseCount } from './page.ts'
-import { preferencesOf } from './prefer.ts'
-import type { QueryParameter } from './query-string.ts'
-import { parseSelect } from './select.ts'
-import type { Shape } from './shape.ts'
+import type { Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Incoming } from '../../http/types.ts'
+import type { Expression, Field, Parameter } from '../../language/ast.ts'
+import { star } from '../../language/build.ts'
+import { nearest } from '../../nearest.ts'
+import { shorten } from '../../shorten.ts'
+import { type FilterLimits, parseFilters } from '../filters.ts'
+import { headerOf } from '../header.ts'
+import { parseNameList } from '../names.ts'
+import { parseCount } from '../page.ts'
+import { preferencesOf } from '../prefer.ts'
+import type { QueryParameter } from '../query-string.ts'
+import { parseSelect } from '../select.ts'
+import type { Shape } from '../shape.ts'
+import { sortOut } from '../sort-out.ts'
 
 /** What a write is asked to answer. */
 export interface Wanted {
@@ -33,9 +34,8 @@ export interface Upsert {
 
 /** `Prefer: return=minimal` and `returning` contradict each other; the list of columns is the more exact wish. */
 export function parseWanted(parameters: readonly QueryParameter[], headers: Incoming['headers']): Wanted {
-  const given = parameters.filter(({ name }) => name === 'returning')
-  if (given.length > 1) throw twice('returning')
-  return { returning: given[0]?.value, returned: preferencesOf(headers).returned }
+  const { named } = sortOut(parameters, ['returning'])
+  return { returning: named.get('returning'), returned: preferencesOf(headers).returned }
 }
 
 /** The fields to return; none where nothing is to be answered. `fallback`: what a request that says nothing gets. */
@@ -59,8 +59,8 @@ export function refuseOthers(parameters: readonly QueryParameter[], what: string
 
 /** Null: a plain creation. */
 export function parseUpsert(headers: Incoming['headers'], table: Table): Upsert | null {
-  const mode = one(headers, 'x-upsert')?.trim().toLowerCase()
-  const target = one(headers, 'x-on-conflict')
+  const mode = headerOf(headers, 'x-upsert')?.trim().toLowerCase()
+  const target = headerOf(headers, 'x-on-conflict')
   if (mode === undefined || mode === 'false') {
     if (target === undefined) return null
     throw new GatewayError('PARSE_ERROR', 'X-On-Conflict says on what an upsert looks; send X-Upsert: true with it')
@@ -129,18 +129,5 @@ export function parseBulk(
 
 /** How many rows a write may change that picks them by a condition. */
 export function parseRowsMax(headers: Incoming['headers']): number {
-  return parseCount(one(headers, 'x-max-affected'), 'X-Max-Affected') ?? MAX_AFFECTED
-}
-
-/** Node reads header bytes as latin1; names that are sent in UTF-8 are names all the same. */
-function one(headers: Incoming['headers'], name: string): string | undefined {
-  const header = headers[name]
-  if (header === undefined) return undefined
-  const text = Array.isArray(header) ? header.join(',') : header
-  const bytes = Buffer.from(text, 'latin1')
-  return isUtf8(bytes) ? bytes.toString() : text
-}
-
-function twice(name: string): GatewayError {
-  return new GatewayError('PARSE_ERROR', `parameter "${name}" is given twice; join its items with a comma`)
+  return parseCount(headerOf(headers, 'x-max-affected'), 'X-Max-Affected') ?? MAX_AFFECTED
 }

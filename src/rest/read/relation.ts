@@ -1,9 +1,9 @@
 /** Which relation of a table a request means (decisions 2, 3). */
-import { relatedTable } from '../access/relations.ts'
-import type { Catalog, Relation, Table } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import { relatedTable } from '../../access/relations.ts'
+import type { Catalog, Relation, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import { nearest } from '../../nearest.ts'
+import { shorten } from '../../shorten.ts'
 
 export interface RelationName {
   readonly relation: string

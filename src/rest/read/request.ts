@@ -2,23 +2,24 @@
  * A read request, parsed: what was asked for, with the shape's key and the values apart from it. No names are looked up here, so it is done for
  * every request; what follows (`tree.ts`, the check, the printer) only for a shape not seen before.
  */
-import { readableColumns } from '../access/columns.ts'
-import type { Table } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import type { Expression, Field, Order, Parameter } from '../language/ast.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
-import { type ColumnPath, parseColumnPath } from './column-path.ts'
+import { readableColumns } from '../../access/columns.ts'
+import type { Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Expression, Field, Order, Parameter } from '../../language/ast.ts'
+import { nearest } from '../../nearest.ts'
+import { shorten } from '../../shorten.ts'
+import { type ColumnPath, parseColumnPath } from '../column-path.ts'
+import { type FilterLimits, parseFilters } from '../filters.ts'
+import { parseNameList } from '../names.ts'
+import { effectiveLimit, type Limit, limitOf, parseBoolean, parseCount } from '../page.ts'
+import type { Preferences } from '../prefer.ts'
+import type { QueryParameter } from '../query-string.ts'
+import { parseSelect } from '../select.ts'
+import type { Shape } from '../shape.ts'
+import { parseSort } from '../sort.ts'
+import { misspelt, sortOut } from '../sort-out.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
 import { type Expansion, parseExpand } from './expand.ts'
-import { type FilterLimits, GROUP_PARAMETERS, parseFilters } from './filters.ts'
-import { parseNameList } from './names.ts'
-import { effectiveLimit, isPlannedLimit, parseBoolean, parseCount } from './page.ts'
-import type { Preferences } from './prefer.ts'
-import type { QueryParameter } from './query-string.ts'
-import { parseSelect } from './select.ts'
-import type { Shape } from './shape.ts'
-import { parseSort } from './sort.ts'
 
 export interface ReadLimits extends FilterLimits {
   readonly defaultLimit: number
@@ -43,7 +44,7 @@ export interface ListRequest extends OneRequest {
   /** Rows at most in the answer. */
   readonly limit: number
   /** The number that LIMIT gets, in the text or as a parameter. */
-  readonly fetch: number | Parameter
+  readonly fetch: Limit
   readonly offset: { readonly value: number; readonly parameter: Parameter } | null
   readonly cursor: ReceivedCursor | null
   readonly stream: boolean
@@ -65,8 +66,9 @@ export interface ReceivedCursor {
 }
 
 const ONE_PARAMETERS = ['select', 'expand'] as const
-const LIST_PARAMETERS = [
-  ...ONE_PARAMETERS,
+export const LIST_PARAMETERS = [
+  'select',
+  'expand',
   'sort',
   'limit',
   'offset',
@@ -124,35 +126,13 @@ export function parseListRequest(
   return request
 }
 
-/**
- * A parameter that is misspelt reads like a filter on a column that does not exist. The check would say so, but it only knows columns to
- * suggest: `limt=5` means `limit`. What is written in the notation of filters is left to the check.
- */
-export function refuseMisspelt(parameters: readonly QueryParameter[], table: Table): void {
-  const known: ReadonlySet<string> = new Set(LIST_PARAMETERS)
-  for (const { name } of parameters) {
-    if (known.has(name) || table.columnByName.has(name) || GROUP_PARAMETERS.has(name) || /[.>"]/.test(name)) continue
-    const near = nearest(name, [...readableColumns(table).map(column => column.name), ...LIST_PARAMETERS])
-    const hint = near === null ? '' : `; did you mean "${near}"?`
-    throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no column "${shorten(name)}"${hint}`)
-  }
-}
-
-/** Parameters that are ours, each at most once, and the rest: filters. */
-export function sortOut<T extends string>(
-  parameters: readonly QueryParameter[],
-  known: readonly T[],
-): { readonly named: ReadonlyMap<T, string>; readonly others: readonly QueryParameter[] } {
-  const named = new Map<T, string>()
-  const others: QueryParameter[] = []
-  for (const parameter of parameters) {
-    const name = parameter.name as T
-    if (!known.includes(name)) others.push(parameter)
-    else if (named.has(name))
-      throw new GatewayError('PARSE_ERROR', `parameter "${name}" is given twice; join its items with a comma`)
-    else named.set(name, parameter.value)
-  }
-  return { named, others }
+/** Names `table` and the nearest of its columns and of `ours`, the parameters that the request takes. */
+export function refuseMisspelt(parameters: readonly QueryParameter[], table: Table, ours: readonly string[]): void {
+  const name = misspelt(parameters, known => ours.includes(known) || table.columnByName.has(known))
+  if (name === undefined) return
+  const near = nearest(name, [...readableColumns(table).map(column => column.name), ...ours])
+  const hint = near === null ? '' : `; did you mean "${near}"?`
+  throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no column "${shorten(name)}"${hint}`)
 }
 
 export function parseSearch(
@@ -203,9 +183,7 @@ function parsePage(
   const limit = effectiveLimit(wanted, fallback, limits.maxResultRows)
   // One row more tells whether there is a next page; a stream has no pages.
   const rows = stream || limit === 0 ? limit : limit + 1
-  const planned = isPlannedLimit(limit)
-  shape.add(planned ? `limit ${rows}` : 'limit')
-  const fetch = planned ? rows : shape.value(String(rows))
+  const fetch = limitOf(limit, rows, shape)
   if (offset === undefined) return { limit, fetch, offset: null }
   shape.add('offset')
   return { limit, fetch, offset: { value: offset, parameter: shape.value(String(offset)) } }

@@ -1,24 +1,32 @@
 /** Answers the reads of the API: list, one row, children, aggregates, explain (specification 4.1; decisions 3, 4). */
-import { type CheckContext, type CheckedQuery, checkRead } from '../access/check.ts'
-import type { Catalog, Relation, Table } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import type { Answer, Incoming } from '../http/types.ts'
-import type { Identity } from '../identity/identity.ts'
-import type { Expression, Get, Parameter } from '../language/ast.ts'
-import type { Runner } from '../run/run.ts'
-import { type BoundStatement, explained, printRead, type Statement } from '../run/statement.ts'
-import { buildAggregate, parseAggregateRequest } from './aggregate.ts'
-import { bindValues } from './bind.ts'
+import { type CheckContext, type CheckedQuery, checkRead } from '../../access/check.ts'
+import type { Catalog, Relation, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Answer, Incoming } from '../../http/types.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { Expression, Get, Parameter } from '../../language/ast.ts'
+import type { Runner } from '../../run/run.ts'
+import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
+import { bindValues } from '../bind.ts'
+import type { Route } from '../path.ts'
+import { createPlans, type Plan } from '../plans.ts'
+import { preferencesOf } from '../prefer.ts'
+import { parseQueryString } from '../query-string.ts'
+import { idParameters, notFound, tableNamed } from '../resource.ts'
+import { respondExplained, respondGroups, respondList, respondReadRow, respondStream } from '../respond.ts'
+import { Shape } from '../shape.ts'
+import { untilGone } from '../until-gone.ts'
+import { AGGREGATE_PARAMETERS, buildAggregate, parseAggregateRequest } from './aggregate.ts'
 import type { CursorCodec } from './cursor.ts'
-import type { Route } from './path.ts'
-import { createPlans, type Plan } from './plans.ts'
-import { preferencesOf } from './prefer.ts'
-import { parseQueryString } from './query-string.ts'
 import { findRelation } from './relation.ts'
-import { type ListRequest, parseListRequest, parseOneRequest, type ReadLimits, refuseMisspelt } from './request.ts'
-import { idParameters, notFound, tableNamed } from './resource.ts'
-import { respondExplained, respondGroups, respondList, respondRow, respondStream } from './respond.ts'
-import { Shape } from './shape.ts'
+import {
+  LIST_PARAMETERS,
+  type ListRequest,
+  parseListRequest,
+  parseOneRequest,
+  type ReadLimits,
+  refuseMisspelt,
+} from './request.ts'
 import { buildList, buildOne, buildParent, childCondition, type ListTree, unknownChild } from './tree.ts'
 
 export interface ReaderParts {
@@ -55,12 +63,8 @@ export function createReader(parts: ReaderParts): Reader {
     return checkRead(query, context)
   }
 
-  /** The results of the statements, unless the client goes away first. */
-  async function run(incoming: Incoming, identity: Identity, statements: readonly BoundStatement[]) {
-    const running = runner.read(identity, statements)
-    incoming.onAbort(() => running.cancel())
-    return running.result
-  }
+  const run = (incoming: Incoming, identity: Identity, statements: readonly BoundStatement[]) =>
+    untilGone(incoming, runner.read(identity, statements))
 
   async function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Promise<Answer> {
     const catalog = parts.catalog()
@@ -75,7 +79,7 @@ export function createReader(parts: ReaderParts): Reader {
     const [rows] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
     const row = rows?.[0]?.[0]
     if (row === undefined || row === null) throw notFound(table, id)
-    return respondRow(row)
+    return respondReadRow(row)
   }
 
   async function list(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
@@ -117,7 +121,7 @@ export function createReader(parts: ReaderParts): Reader {
     const parameters = parseQueryString(incoming.query)
     const request = parseListRequest(parameters, shape, limits, cursors, preferencesOf(incoming.headers))
     const plan = listPlans.of(catalog, shape.key, (): ListPlan => {
-      refuseMisspelt(parameters, table)
+      refuseMisspelt(parameters, table, LIST_PARAMETERS)
       const tree = buildList(request, table, catalog, limits, parent === null ? null : parent.within())
       const keys = tree.paging === 'keys' && !request.stream ? 'with keys' : 'without keys'
       const print = (query: Get) => printRead(check(query, catalog), 'without keys')
@@ -176,14 +180,16 @@ export function createReader(parts: ReaderParts): Reader {
     const catalog = parts.catalog()
     const table = tableNamed(catalog, tableName)
     const shape = new Shape(`aggregate ${table.resource}`)
-    const request = parseAggregateRequest(parseQueryString(incoming.query), shape, limits)
+    const parameters = parseQueryString(incoming.query)
+    const request = parseAggregateRequest(parameters, shape, limits)
     const plan = onePlans.of(catalog, shape.key, () => {
+      refuseMisspelt(parameters, table, AGGREGATE_PARAMETERS)
       const row = printRead(check(buildAggregate(request, table), catalog), 'without keys')
       return { row, statements: [row] }
     })
     const [rows = []] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
     const only = rows[0]?.[0]
-    return request.groups === null && only !== undefined && only !== null ? respondRow(only) : respondGroups(rows)
+    return request.groups === null && only !== undefined && only !== null ? respondReadRow(only) : respondGroups(rows)
   }
 
   /** The plan of the list with these parameters, run in a transaction that can only read. */

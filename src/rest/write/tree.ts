@@ -1,6 +1,6 @@
 /** Builds the tree of a write: what a query-language text of the same meaning would become, but for its values, which are a body. */
-import { toTypeName } from '../access/types.ts'
-import type { Table } from '../catalog/model.ts'
+import { toTypeName } from '../../access/types.ts'
+import type { Table } from '../../catalog/model.ts'
 import type {
   Add,
   Conflict,
@@ -11,7 +11,7 @@ import type {
   Parameter,
   RecordColumn,
   Set as SetStatement,
-} from '../language/ast.ts'
+} from '../../language/ast.ts'
 import {
   add,
   and,
@@ -28,10 +28,10 @@ import {
   recordColumn,
   recordSource,
   set,
-} from '../language/build.ts'
-import { ofSource } from './of-source.ts'
-import { SELF } from './tree.ts'
-import type { Upsert } from './write-request.ts'
+} from '../../language/build.ts'
+import { ofSource } from '../of-source.ts'
+import { SELF } from '../resource.ts'
+import type { Upsert } from './request.ts'
 
 /** The alias of the body. */
 const BODY = 'x'
@@ -103,7 +103,7 @@ export function buildDel(table: Table, where: Expression, returning: readonly Fi
   return del({ table, alias: SELF, where, returning })
 }
 
-/** A key that is no column gets a column of no consequence here, and its error in the check. */
+/** A key that is no column is left out: the check refuses it where it is written. */
 function recordColumns(table: Table, columns: readonly string[]): readonly RecordColumn[] {
   return columns.flatMap(name => {
     const known = table.columnByName.get(name)

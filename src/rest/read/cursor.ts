@@ -6,9 +6,9 @@
  * nobody can make one up.
  */
 import { createHmac } from 'node:crypto'
-import { GatewayError } from '../errors.ts'
-import type { Expression, Order } from '../language/ast.ts'
-import { and, compare, isNull, literal, or, row } from '../language/build.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Expression, Order } from '../../language/ast.ts'
+import { and, compare, isNull, literal, or, row } from '../../language/build.ts'
 
 export type CursorValues = readonly (string | null)[]
 

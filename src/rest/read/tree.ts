@@ -1,10 +1,10 @@
 /** Builds the tree of a read request: the same tree a query-language text would become. */
-import { readableColumns } from '../access/columns.ts'
-import { childJoin } from '../access/relations.ts'
-import { isSearchable } from '../access/types.ts'
-import type { Catalog, Relation, Table } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import type { Expression, Get, Order, Parameter } from '../language/ast.ts'
+import { readableColumns } from '../../access/columns.ts'
+import { childJoin } from '../../access/relations.ts'
+import { isSearchable } from '../../access/types.ts'
+import type { Catalog, Relation, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Expression, Get, Order, Parameter } from '../../language/ast.ts'
 import {
   and,
   arithmetic,
@@ -18,16 +18,15 @@ import {
   isNull,
   order,
   text,
-} from '../language/build.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+} from '../../language/build.ts'
+import { nearest } from '../../nearest.ts'
+import { shorten } from '../../shorten.ts'
+import { ofSource } from '../of-source.ts'
+import { limitCount } from '../page.ts'
+import { keyIs, SELF } from '../resource.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'
-import { ofSource } from './of-source.ts'
 import type { ListRequest, OneRequest, ReadLimits, Search } from './request.ts'
-
-/** The alias of the table itself; nests are t1, t2, … and junctions j1, j2, …, so none can meet. */
-export const SELF = 't'
 
 /** The parent of a child list, and the junction to it. */
 const PARENT = 'p'
@@ -79,7 +78,7 @@ export function buildList(
     nests: expandNests(request.expand, table, SELF, catalog, limits),
     where: allOf(after === null ? conditions : [...conditions, after]),
     orderBy: keys,
-    limit: typeof request.fetch === 'number' ? integer(String(request.fetch)) : request.fetch,
+    limit: limitCount(request.fetch),
     offset: offsetOf(request, paging),
   })
   return { rows, total: request.total ? totalOf(request, source, allOf(conditions)) : null, paging }
@@ -200,16 +199,6 @@ function searchableColumns(table: Table): readonly string[] {
   return readableColumns(table)
     .filter(known => isSearchable(known.type))
     .map(known => known.name)
-}
-
-export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Expression {
-  return and(
-    ...table.primaryKey.map((name, index) => {
-      const value = id[index]
-      if (value === undefined) throw new Error('an id has a value for each column of the key')
-      return compare('=', column(alias, name), value)
-    }),
-  )
 }
 
 /** The parent of a child list, if the caller may see it: one row, or none. */

@@ -1,14 +1,14 @@
 /** `expand=customers,nested:items.product,approver:users!approved_by` → nests (specification 4.2, decisions 3 and 13). */
 
-import { childJoin } from '../access/relations.ts'
-import type { Catalog, Relation, Table } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
-import type { Nest } from '../language/ast.ts'
-import { column, integer, nest, order } from '../language/build.ts'
-import { NameReader } from './names.ts'
+import { childJoin } from '../../access/relations.ts'
+import type { Catalog, Relation, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Nest } from '../../language/ast.ts'
+import { column, integer, nest, order } from '../../language/build.ts'
+import { NameReader } from '../names.ts'
+import { checkedAlias } from '../select.ts'
+import type { Shape } from '../shape.ts'
 import { findRelation, otherTable } from './relation.ts'
-import { checkedAlias } from './select.ts'
-import type { Shape } from './shape.ts'
 
 export interface ExpandLimits {
   /** Levels below the table itself. */

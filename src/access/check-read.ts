@@ -1,0 +1,134 @@
+/** Reads: a query and what is nested in its rows. */
+import { GatewayError } from '../errors.ts'
+import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest, Source } from '../language/ast.ts'
+import { outputName } from '../language/output-name.ts'
+import { commonTable, commonTablesIn } from './check-common.ts'
+import { aliasesOf, fieldsIn, outputsOf } from './check-fields.ts'
+import { conditionedIn, joinIn, sourceIn } from './check-source.ts'
+import type { Answering, Checking } from './checking.ts'
+import { isOutput } from './expressions.ts'
+import { nestByKey } from './keys.ts'
+import { qualified, tableOf } from './resources.ts'
+import { NOTHING, type RowsetColumn, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
+
+/** As `Checking.read`. */
+export function readIn(checking: Checking, query: Get, outside: Scope, itself: CommonTable | null): Answering<Get> {
+  if (query.lock !== null) {
+    throw new GatewayError('FORBIDDEN', '"for" locks rows for a transaction, which ends with the request', {
+      span: query.lock.span,
+    })
+  }
+  const { expressions } = checking
+  const { clause, outer } = commonTablesIn(checking, query.with, outside)
+  const sources: ScopeSource[] = []
+  const source = sourceIn(checking, query.source, outer, sources)
+  const joins = query.joins.map(join => joinIn(checking, join, sources, outer))
+  const scope = within(outer, sources)
+  const { fields, nests, outputs } = projectionIn(checking, query, scope)
+  const conditioned = (of: Source, index: number) => conditionedIn(checking, of, sources[index], scope)
+  const named: Scope = { ...scope, outputs: aliasesOf(fields) }
+  const beside = itself === null || query.compounds.length === 0 ? outer : withTable(outer, itself, outputs)
+  const statement: Get = {
+    ...query,
+    with: clause,
+    source: conditioned(source, 0),
+    joins: joins.map((join, index) => ({ ...join, source: conditioned(join.source, index + 1) })),
+    fields,
+    nests,
+    distinct: query.distinct && {
+      ...query.distinct,
+      on: query.distinct.on.map(on => (isOutput(on, named) ? on : expressions.expression(on, scope))),
+    },
+    where: expressions.optional(query.where, scope),
+    groupBy: query.groupBy.map(item => groupIn(checking, item, named)),
+    having: expressions.optional(query.having, named),
+    windows: query.windows.map(window => ({ ...window, body: expressions.window(window.body, scope) })),
+    compounds: query.compounds.map(
+      (compound): Compound => ({ ...compound, query: checking.read(compound.query, beside).statement }),
+    ),
+    orderBy: expressions.orders(query.orderBy, query.compounds.length > 0 ? onlyOutputs(fields, outer) : named),
+    limit: expressions.count(query.limit, 'limit'),
+    offset: expressions.count(query.offset, 'offset'),
+  }
+  const counted = [{ name: 'count', type: null, typeText: 'int8' }]
+  return { statement, outputs: query.purpose === 'count' ? counted : outputs }
+}
+
+/** A bare name is a column of the sources first, then what a field is called (manual, 7.2.3). */
+function groupIn({ expressions }: Checking, item: Expression, scope: Scope): Expression {
+  const [name = ''] = item.kind === 'column' && item.path.length === 1 ? item.path : []
+  const isColumn = scope.sources.some(({ rowset }) => rowset.column(name) !== undefined)
+  if (!isColumn && isOutput(item, scope)) return item
+  return expressions.expression(item, { ...scope, outputs: NOTHING.outputs })
+}
+
+function withTable(outer: Scope, table: CommonTable, known: readonly RowsetColumn[]): Scope {
+  return { ...outer, commonTables: new Map(outer.commonTables).set(table.name.text, commonTable(table, known)) }
+}
+
+/** The order of a compound sees the columns of its answer and nothing else. */
+function onlyOutputs(fields: readonly ExpressionField[], outer: Scope): Scope {
+  return {
+    ...NOTHING,
+    commonTables: outer.commonTables,
+    outputs: new Set(fields.flatMap(item => outputName(item) ?? [])),
+  }
+}
+
+// ---- fields and nests --------------------------------------------------------------------------------------
+
+interface Projection {
+  readonly fields: readonly ExpressionField[]
+  readonly nests: readonly Nest[]
+  readonly outputs: readonly RowsetColumn[]
+}
+
+function projectionIn(checking: Checking, part: Get | Nest, scope: Scope): Projection {
+  const listed = part.kind === 'get' && part.purpose === 'count' ? [] : fieldsIn(checking, part.fields, scope)
+  const fields = listed.map(({ field }) => field)
+  const nests = part.nests.map(inner => nestIn(checking, inner, scope))
+  refuseNameClash(fields, nests)
+  const nested = nests.map(nest => ({ name: nestName(nest), type: null, typeText: 'json' }))
+  return { fields, nests, outputs: [...outputsOf(listed), ...nested] }
+}
+
+function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
+  checking.countSource(nest)
+  const { catalog, expressions } = checking
+  const table = tableOf(nest.table, catalog)
+  const source: ScopeSource = { ...sourceOf(nest.alias ?? table.name, tableRowset(table)), name: null }
+  const scope = within(outer, [source])
+  const { fields, nests } = projectionIn(checking, nest, scope)
+  const on = nest.on ?? nestByKey(nest, source, outer.sources, catalog)
+  return {
+    ...nest,
+    fields,
+    nests,
+    table: qualified(nest.table, table),
+    on: expressions.expression(on, scope),
+    where: expressions.optional(nest.where, scope),
+    orderBy: expressions.orders(nest.orderBy, { ...scope, outputs: aliasesOf(fields) }),
+    limit: expressions.count(nest.limit, 'limit'),
+    offset: expressions.count(nest.offset, 'offset'),
+  }
+}
+
+/** Two keys of one name in a JSON object: one of them would be lost to most readers. */
+function refuseNameClash(fields: readonly ExpressionField[], nests: readonly Nest[]): void {
+  const names = new Set(fields.flatMap(item => outputName(item) ?? []))
+  for (const nest of nests) {
+    const name = nestName(nest)
+    if (names.has(name)) {
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `"${name}" is a column and an expanded relation; give the relation another name: alias:${name}`,
+        { span: nest.span },
+      )
+    }
+    names.add(name)
+  }
+}
+
+function nestName(nest: Nest): string {
+  return nest.name ?? nest.alias ?? nest.table.name
+}

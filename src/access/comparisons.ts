@@ -1,0 +1,97 @@
+/** Comparisons: two operands, of which one may be a parameter and then takes the other's type. */
+import type { Comparison, Expression, PatternMatch } from '../language/ast.ts'
+import { call, cast, compare, text } from '../language/build.ts'
+import { isParameter } from './parameters.ts'
+import type { Scope } from './scope.ts'
+import {
+  comparable,
+  isJsonValue,
+  refuseIncomparable,
+  refuseScalar,
+  refuseUnsearchable,
+  type Typed,
+  UNKNOWN,
+} from './typed.ts'
+import { baseOf, isText } from './types.ts'
+
+/** How an operand is checked: by the check of expressions, which calls these functions in turn. */
+export interface OperandCheck {
+  /** PostgreSQL's name of a text search configuration, for `@@`. */
+  readonly searchLanguage: string
+  typed(expression: Expression, scope: Scope): Typed
+  /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
+  meet(expression: Expression, other: Typed, scope: Scope): Expression
+}
+
+export function comparisonIn(check: OperandCheck, expression: Comparison, scope: Scope): Expression {
+  const { operator, left, right } = expression
+  switch (operator) {
+    case '@@':
+      return searchIn(check, left, right, scope)
+    case 'regex':
+    case '~*': {
+      const { operand, pattern } = patternIn(check, left, right, scope)
+      return { ...expression, left: operand, right: pattern }
+    }
+    case '@>':
+    case '<@':
+    case '&&':
+      return pairIn(check, expression, scope, refuseScalar)
+    default:
+      return pairIn(check, expression, scope, refuseIncomparable)
+  }
+}
+
+/** Whichever side is a parameter takes the other's type, of rows item by item. */
+export function pairIn<T extends { readonly left: Expression; readonly right: Expression }>(
+  check: OperandCheck,
+  expression: T,
+  scope: Scope,
+  refuse: (operand: Typed) => void,
+): T {
+  const { left, right } = expression
+  if (left.kind === 'row' && right.kind === 'row') {
+    const lefts = left.items.map(item => comparable(check.typed(item, scope)))
+    const items = right.items.map((item, index) => check.meet(item, lefts[index] ?? UNKNOWN, scope))
+    return { ...expression, left: { ...left, items: lefts.map(item => item.expression) }, right: { ...right, items } }
+  }
+  if (isParameter(left) && !isParameter(right)) {
+    const other = comparable(check.typed(right, scope))
+    refuse(other)
+    return { ...expression, left: check.meet(left, other, scope), right: other.expression }
+  }
+  const typed = comparable(check.typed(left, scope))
+  refuse(typed)
+  return { ...expression, left: typed.expression, right: check.meet(right, typed, scope) }
+}
+
+/** Patterns are text whatever they are compared with; what is no text is compared by its text form. */
+export function patternIn(
+  check: OperandCheck,
+  left: Expression,
+  right: Expression,
+  scope: Scope,
+): Pick<PatternMatch, 'operand' | 'pattern'> {
+  const typed = check.typed(left, scope)
+  const plain = typed.type === null ? !isJsonValue(typed) : isText(typed.type)
+  return {
+    operand: plain ? typed.expression : cast(typed.expression, 'text'),
+    pattern: check.meet(right, { ...typed, type: null, typeName: 'text' }, scope),
+  }
+}
+
+/** `column @@ words`: the column as it is when it holds a tsvector, else made into one (language reference, notes). */
+function searchIn(check: OperandCheck, left: Expression, right: Expression, scope: Scope): Expression {
+  const document = check.typed(left, scope)
+  const language = cast(text(check.searchLanguage), 'regconfig')
+  const words = check.meet(right, { ...UNKNOWN, typeName: 'text', column: document.column }, scope)
+  refuseUnsearchable(document)
+  const isVector = document.type !== null && baseOf(document.type).name === 'tsvector'
+  const filled =
+    isVector || isJsonValue(document) ? document.expression : call('coalesce', [document.expression, text('')])
+  return compare(
+    'matches',
+    isVector ? filled : call('to_tsvector', [language, filled]),
+    call('websearch_to_tsquery', [language, words]),
+  )
+}

@@ -1,0 +1,46 @@
+/** Which table or function of the catalogue a name means, and what to say where it means none. */
+import type { Catalog, DatabaseFunction, Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { TableName } from '../language/ast.ts'
+import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
+
+export function tableOf(name: TableName, catalog: Catalog): Table {
+  const resource = resourceOf(name, catalog)
+  const table = catalog.tables.get(resource)
+  if (table === undefined) throw unknownTable(catalog, resource, name.span)
+  return table
+}
+
+/** The overload with these arguments, as `pg_get_function_identity_arguments` writes them. */
+export function functionOf(name: TableName, identity: string, catalog: Catalog): DatabaseFunction {
+  const resource = resourceOf(name, catalog)
+  const meant = catalog.functions.get(resource)?.find(({ identityArgs }) => identityArgs === identity)
+  if (meant === undefined) throw unknownFunction(resource, catalog.functions.keys())
+  return meant
+}
+
+/** The name of the resource that `name` means: bare in the first schema. */
+function resourceOf(name: TableName, catalog: Catalog): string {
+  const isBare = name.schema === null || name.schema === catalog.schemas[0]
+  return isBare ? name.name : `${name.schema}.${name.name}`
+}
+
+/** With schema and name as the catalogue has them. */
+export function qualified(name: TableName, table: Table): TableName {
+  return { ...name, schema: table.schema, name: table.name }
+}
+
+export function unknownTable(catalog: Catalog, name: string, span?: TableName['span']): GatewayError {
+  const near = nearest(name, catalog.tables.keys())
+  const hint = near === null ? 'GET /api/_schema lists the tables' : `did you mean "${near}"?`
+  const extras = span === undefined ? {} : { span }
+  return new GatewayError('NOT_FOUND', `there is no table "${shorten(name)}"; ${hint}`, extras)
+}
+
+/** `callable`: the names that a suggestion may offer. */
+export function unknownFunction(name: string, callable: Iterable<string>): GatewayError {
+  const near = nearest(name, callable)
+  const hint = near === null ? 'GET /api/_rpc/contracts lists the functions' : `did you mean "${near}"?`
+  return new GatewayError('NOT_FOUND', `there is no function "${shorten(name)}"; ${hint}`)
+}

@@ -1,0 +1,54 @@
+/** What a misspelt parameter is answered: by a reader whose database is never asked. */
+import { expect, test } from 'vitest'
+import { catalogOf, tableOf } from '../../../test/support/model.ts'
+import type { Incoming } from '../../http/types.ts'
+import { ANONYMOUS } from '../../identity/authenticate.ts'
+import { parsePath } from '../path.ts'
+import { createCursorCodec } from './cursor.ts'
+import { createReader, type ReadRoute } from './read.ts'
+
+const catalog = catalogOf(tableOf('orders', { id: 'int8', status: 'text', total: 'numeric', groups: 'text' }))
+
+const unreached = () => {
+  throw new Error('the database was asked')
+}
+
+const read = createReader({
+  catalog: () => catalog,
+  runner: { read: unreached, stream: unreached },
+  limits: { defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
+  cursors: createCursorCodec('a key'),
+  searchLanguage: 'english',
+})
+
+async function refusal(path: string, query: string): Promise<unknown> {
+  const route = parsePath(path) as ReadRoute
+  const incoming: Incoming = {
+    ...{ method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r' },
+    onAbort: () => {},
+  }
+  const error = await Promise.resolve()
+    .then(() => read(incoming, route, ANONYMOUS))
+    .catch((thrown: unknown) => thrown)
+  return error instanceof Error ? error.message : error
+}
+
+test.each([
+  ['/api/orders', 'limt=5', 'did you mean "limit"?'],
+  ['/api/orders', 'statu=open', 'did you mean "status"?'],
+  ['/api/orders/aggregate', 'fn=count&grup_by=status', 'did you mean "group_by"?'],
+  ['/api/orders/aggregate', 'fn=count&statu=open', 'did you mean "status"?'],
+  ['/api/orders/aggregate', 'fn=count&group_by=status&ofset=1', 'did you mean "offset"?'],
+])('%s?%s: %s', async (path, query, hint) => {
+  expect(await refusal(path, query)).toContain(hint)
+})
+
+test('only parameters of the request are suggested', async () => {
+  expect(await refusal('/api/orders/aggregate', 'fn=count&cursr=x')).toBe('table "orders" has no column "cursr"')
+})
+
+test('a column, a filter of any notation and a group are no misspelt parameters', async () => {
+  const asked = 'the database was asked'
+  expect(await refusal('/api/orders/aggregate', 'fn=count&groups=a&total.gt=5&or=(id.eq.1,id.eq.2)')).toBe(asked)
+  expect(await refusal('/api/orders', 'groups=a&total.gt=5&not.or=(id.eq.1,id.eq.2)')).toBe(asked)
+})

@@ -1,0 +1,93 @@
+/** PATCH and DELETE, of the row that the path names or of those that the filters match (specification 4.1, 4.5; decisions 4). */
+import { checkWrite } from '../../access/check.ts'
+import type { Answer, Incoming } from '../../http/types.ts'
+import type { Expression, Field } from '../../language/ast.ts'
+import type { Written } from '../../run/run.ts'
+import { printWrite, type WriteAnswer } from '../../run/statement.ts'
+import { withArrayColumns } from '../array-values.ts'
+import { readJsonBody } from '../body.ts'
+import type { FilterLimits } from '../filters.ts'
+import type { JsonObject } from '../json-body.ts'
+import { parseQueryString } from '../query-string.ts'
+import { idParameters, keyIs, notFound, SELF } from '../resource.ts'
+import { respondNothing, respondWrittenRow, respondWrittenRows } from '../respond.ts'
+import { Shape } from '../shape.ts'
+import { parseBulk, parseReturning } from './request.ts'
+import { buildDel, buildSet } from './tree.ts'
+import { describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
+
+type ChangeMethod = 'PATCH' | 'DELETE'
+
+export async function changeOne(
+  writing: Writing,
+  request: WriteRequest,
+  method: ChangeMethod,
+  id: string,
+): Promise<Answer> {
+  const { table, wanted } = request
+  const shape = new Shape(`${method} one ${table.resource}`)
+  const where = keyIs(table, SELF, idParameters(table, id, shape))
+  const { written, fields } = await change(writing, request, method, shape, where, NOTHING_BESIDE)
+  if (written.count === 0) throw notFound(table, id)
+  const row = written.rows[0]?.[0]
+  if (fields.length === 0 || row === undefined || row === null) return respondNothing(204, wanted.returned)
+  return respondWrittenRow(row)
+}
+
+export async function changeMany(
+  writing: Writing,
+  request: WriteRequest,
+  method: ChangeMethod,
+  limits: FilterLimits,
+): Promise<Answer> {
+  const { incoming, table, wanted } = request
+  const shape = new Shape(`${method} many ${table.resource}`)
+  const { filter, rowsMax } = parseBulk(parseQueryString(incoming.query), incoming.headers, shape, table, limits)
+  const { written, fields } = await change(writing, request, method, shape, filter, { ...NOTHING_BESIDE, rowsMax })
+  if (fields.length === 0) return respondNothing(204, wanted.returned)
+  return respondWrittenRows(200, written.rows)
+}
+
+const NOTHING_BESIDE: WriteAnswer = { key: false, created: false, rowsMax: null }
+
+interface Changed {
+  readonly written: Written
+  /** None: the rows are not answered. */
+  readonly fields: readonly Field[]
+}
+
+async function change(
+  writing: Writing,
+  request: WriteRequest,
+  method: ChangeMethod,
+  shape: Shape,
+  where: Expression,
+  answer: WriteAnswer,
+): Promise<Changed> {
+  const { table, wanted } = request
+  if (method === 'DELETE') {
+    const fields = parseReturning(wanted, 'nothing', shape)
+    const statement = writing.plan(request, shape, context =>
+      printWrite(checkWrite(buildDel(table, where, fields), context), answer),
+    )
+    return { written: await writing.writeOne(request, statement), fields }
+  }
+  const body = changesIn(request.incoming)
+  const columns = body.members.map(({ key }) => key).sort()
+  shape.add(`set ${columns.length}`)
+  for (const name of columns) shape.add(name)
+  const value = shape.value(withArrayColumns(body.bytes, table, columns))
+  const fields = parseReturning(wanted, 'rows', shape)
+  const statement = writing.plan(request, shape, context =>
+    printWrite(checkWrite(buildSet(table, columns, value, where, fields), context), answer),
+  )
+  return { written: await writing.writeOne(request, statement).catch(naming(table, body)), fields }
+}
+
+/** A PATCH body: an object with at least one column (decisions 4). */
+function changesIn(incoming: Incoming): JsonObject {
+  const body = readJsonBody(incoming, Number.POSITIVE_INFINITY)
+  if (body.kind === 'object' && body.members.length > 0) return body
+  const what = body.kind === 'object' ? 'an object without columns' : describeBody(body)
+  throw refusedBody(what, 'an object with the columns to change')
+}

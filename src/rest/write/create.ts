@@ -1,0 +1,109 @@
+/** `POST /api/{table}`: one row or a batch, created or upserted (specification 4.1, 4.5; decisions 4). */
+import { checkRead } from '../../access/check.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Answer } from '../../http/types.ts'
+import type { Written } from '../../run/run.ts'
+import { type BoundStatement, printRead } from '../../run/statement.ts'
+import { withArrayColumns } from '../array-values.ts'
+import type { JsonArray, JsonBody, JsonObject } from '../json-body.ts'
+import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
+import { Shape } from '../shape.ts'
+import { type Batch, batches, givenOf } from './batch.ts'
+import { insertion, insertions } from './insertion.ts'
+import type { Upsert } from './request.ts'
+import { buildRepeated } from './tree.ts'
+import { describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
+
+export async function create(
+  writing: Writing,
+  request: WriteRequest,
+  body: JsonBody,
+  upsert: Upsert | null,
+): Promise<Answer> {
+  switch (body.kind) {
+    case 'object':
+      return createOne(writing, request, body, upsert).catch(naming(request.table, body))
+    case 'array':
+      return createMany(writing, request, body, upsert).catch(naming(request.table, body))
+    default:
+      throw refusedBody(describeBody(body), 'an object with the columns of a row, or an array of such objects')
+  }
+}
+
+async function createOne(
+  writing: Writing,
+  request: WriteRequest,
+  body: JsonObject,
+  upsert: Upsert | null,
+): Promise<Answer> {
+  const { table, wanted } = request
+  const columns = body.members.map(({ key }) => key).sort()
+  const statement = (key: boolean): BoundStatement =>
+    insertion(writing, request, { columns, bytes: body.bytes, rows: 'one' }, upsert, { key })
+  const hasKey = table.primaryKey.length > 0
+  const minimal = isMinimal(request)
+  const { rows, count } = await writing.writeOne(request, statement(hasKey)).catch((error: unknown) => {
+    // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
+    const isForMore = hasKey && (minimal || wanted.returning !== undefined)
+    if (isForMore && error instanceof GatewayError && error.code === 'FORBIDDEN') {
+      return writing.writeOne(request, statement(false))
+    }
+    throw error
+  })
+  return respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null })
+}
+
+async function createMany(
+  writing: Writing,
+  request: WriteRequest,
+  body: JsonArray,
+  upsert: Upsert | null,
+): Promise<Answer> {
+  const found = batches(body)
+  const statements = await insertions(writing, request, found, upsert)
+  // What is left alone is left alone twice as well.
+  if (upsert?.existing === 'update' && statements.length > 1) {
+    await refuseRepeated(writing, request, body, found, upsert.target)
+  }
+  const written = statements.length === 0 ? [] : await writing.write(request, statements)
+  const rows = written.flatMap(result => result.rows)
+  const minimal = isMinimal(request)
+  const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
+  const status = created ? 201 : 200
+  return minimal ? respondNothing(status, 'minimal') : respondWrittenRows(status, rows)
+}
+
+/** The list of columns is the more exact wish. */
+function isMinimal({ wanted }: WriteRequest): boolean {
+  return wanted.returned === 'minimal' && wanted.returning === undefined
+}
+
+/** `at`: the column that says `t` for a row that was created. */
+function hasCreated(rows: Written['rows'], at: number): boolean {
+  return rows.some(row => row[at]?.toString() === 't')
+}
+
+/** Rows that leave the whole key to its defaults are new ones, whatever they are. */
+async function refuseRepeated(
+  writing: Writing,
+  request: WriteRequest,
+  body: JsonArray,
+  found: readonly Batch[],
+  target: readonly string[],
+): Promise<void> {
+  const { table } = request
+  const given = givenOf(target, found)
+  if (given.length === 0) return
+  const shape = new Shape(`repeated ${table.resource}`)
+  for (const name of given) shape.add(name)
+  const value = shape.value(withArrayColumns(body.bytes, table, given))
+  const statement = writing.plan(request, shape, context =>
+    printRead(checkRead(buildRepeated(table, given, value), context), 'without keys'),
+  )
+  const [repeated] = await writing.read(request, statement)
+  if (repeated === undefined) return
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `the batch has several rows with ${String(repeated[0])}; an upsert takes each key once`,
+  )
+}

@@ -1,0 +1,69 @@
+/** Answers the writes of the API: create, upsert, change, delete, of one row or many (specification 4.1, 4.5; decisions 4). */
+import type { Catalog, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Answer, Incoming } from '../../http/types.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { Runner } from '../../run/run.ts'
+import { readJsonBody } from '../body.ts'
+import type { FilterLimits } from '../filters.ts'
+import { methodNotAllowed } from '../method.ts'
+import type { Route } from '../path.ts'
+import { parseQueryString } from '../query-string.ts'
+import { tableNamed } from '../resource.ts'
+import { changeMany, changeOne } from './change.ts'
+import { create } from './create.ts'
+import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
+import { createWriting, type WriteRequest } from './writing.ts'
+
+export interface WriterParts {
+  readonly catalog: () => Catalog
+  readonly runner: Runner
+  readonly limits: FilterLimits & {
+    /** Rows in one batch; 0: no limit. */
+    readonly maxBatchRows: number
+  }
+  readonly searchLanguage: string
+}
+
+export type WriteMethod = 'POST' | 'PATCH' | 'DELETE'
+
+export type WriteRoute = Extract<Route, { readonly kind: 'list' | 'one' }>
+
+export type Writer = (incoming: Incoming, method: WriteMethod, route: WriteRoute, identity: Identity) => Promise<Answer>
+
+export function createWriter({ catalog: current, runner, limits, searchLanguage }: WriterParts): Writer {
+  const writing = createWriting(runner, searchLanguage)
+  const itemsMax = limits.maxBatchRows === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchRows
+
+  return async (incoming, method, route, identity) => {
+    const catalog = current()
+    const table = tableNamed(catalog, route.table)
+    const parameters = parseQueryString(incoming.query)
+    const wanted = parseWanted(parameters, incoming.headers)
+    const request: WriteRequest = { incoming, identity, catalog, table, wanted }
+    if (!takes(table, method)) throw notWritable(table, method)
+    if (route.kind === 'one') {
+      if (method === 'POST') throw methodNotAllowed(incoming, ['GET', 'HEAD', 'PATCH', 'DELETE'])
+      refuseOthers(parameters, `${method} of one row`)
+      return changeOne(writing, request, method, route.id)
+    }
+    if (method !== 'POST') return changeMany(writing, request, method, limits)
+    refuseOthers(parameters, 'POST')
+    const upsert = parseUpsert(incoming.headers, table)
+    if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert')
+    return create(writing, request, readJsonBody(incoming, itemsMax), upsert)
+  }
+}
+
+const NEEDS = { POST: 'insert', PATCH: 'update', DELETE: 'delete' } as const
+
+function takes(table: Table, method: WriteMethod): boolean {
+  return table.writable[NEEDS[method]]
+}
+
+function notWritable(table: Table, what: string): GatewayError {
+  const methods = (['POST', 'PATCH', 'DELETE'] as const).filter(method => takes(table, method))
+  return new GatewayError('METHOD_NOT_ALLOWED', `"${table.resource}" is a ${table.kind} that takes no ${what}`, {
+    headers: { Allow: ['GET', 'HEAD', ...methods].join(', ') },
+  })
+}

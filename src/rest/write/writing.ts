@@ -1,0 +1,95 @@
+/** What every step of a write works with: the request, and how its statements are planned and run. */
+import type { CheckContext } from '../../access/check.ts'
+import type { Catalog, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Incoming } from '../../http/types.ts'
+import type { Identity } from '../../identity/identity.ts'
+import type { Row, Runner, Written } from '../../run/run.ts'
+import type { BoundStatement, Statement } from '../../run/statement.ts'
+import { bindValues } from '../bind.ts'
+import { nameRefusedValue } from '../body-error.ts'
+import type { JsonArray, JsonBody, JsonObject, JsonType } from '../json-body.ts'
+import { createPlans, type Plan } from '../plans.ts'
+import type { Shape } from '../shape.ts'
+import { untilGone } from '../until-gone.ts'
+import type { Wanted } from './request.ts'
+
+/** A request on its way. */
+export interface WriteRequest {
+  readonly incoming: Incoming
+  readonly identity: Identity
+  readonly catalog: Catalog
+  readonly table: Table
+  readonly wanted: Wanted
+}
+
+/** `once`: a plan of which there are too many in one request to keep them; they would push out everybody else's. */
+export type PlanUse = 'kept' | 'once'
+
+export interface Writing {
+  /** The statement of a shape with its values; `make` is called for a shape not seen before. */
+  plan(request: WriteRequest, shape: Shape, make: (context: CheckContext) => Statement, use?: PlanUse): BoundStatement
+  /** All in one transaction. */
+  write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]>
+  writeOne(request: WriteRequest, statement: BoundStatement): Promise<Written>
+  read(request: WriteRequest, statement: BoundStatement): Promise<readonly Row[]>
+}
+
+interface WritePlan extends Plan {
+  readonly write: Statement
+}
+
+export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLanguage: string): Writing {
+  const plans = createPlans<WritePlan>()
+  return {
+    plan({ catalog }, shape, make, use = 'kept') {
+      if (use === 'once') return bindValues(make({ catalog, searchLanguage }), shape.values)
+      const plan = plans.of(catalog, shape.key, () => {
+        const write = make({ catalog, searchLanguage })
+        return { write, statements: [write] }
+      })
+      return bindValues(plan.write, shape.values)
+    },
+    write({ incoming, identity }, statements) {
+      return untilGone(incoming, runner.write(identity, statements))
+    },
+    async writeOne({ incoming, identity }, statement) {
+      const [written] = await untilGone(incoming, runner.write(identity, [statement]))
+      if (written === undefined) throw new Error('a statement has a result')
+      return written
+    },
+    async read({ incoming, identity }, statement) {
+      const [rows] = await untilGone(incoming, runner.read(identity, [statement]))
+      if (rows === undefined) throw new Error('a statement has a result')
+      return rows
+    },
+  }
+}
+
+/** For `catch`: says which column a value of the body did not fit. */
+export function naming(table: Table, body: JsonObject | JsonArray): (error: unknown) => never {
+  return error => {
+    throw nameRefusedValue(error, table, body)
+  }
+}
+
+/** `empty`, `an array`, `a string`, `null`. */
+export function describeBody(body: JsonBody): string {
+  switch (body.kind) {
+    case 'empty':
+      return 'empty'
+    case 'scalar':
+      return describeType(body.type)
+    default:
+      return describeType(body.kind)
+  }
+}
+
+export function describeType(type: JsonType): string {
+  if (type === 'null') return type
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`
+}
+
+export function refusedBody(what: string, instead: string): GatewayError {
+  return new GatewayError('PARSE_ERROR', `the body is ${what}; send ${instead}`)
+}
