@@ -1,4 +1,5 @@
 /** Everything that happens and may interest somebody who watches: the log is one listener, metrics are another. */
+import type { ErrorCode } from './errors.ts'
 
 export type Event =
   | { readonly kind: 'listening'; readonly url: string }
@@ -10,6 +11,8 @@ export type Event =
       /** The route's pattern, never the path. */
       readonly route: string
       readonly status: number
+      /** Of the error that was answered, or that broke the answer off; null if all went well. */
+      readonly code: ErrorCode | null
       readonly durationMs: number
       readonly requestId: string
       /** Empty without one. A listener that writes it anywhere hashes it first. */

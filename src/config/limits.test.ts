@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import type { GatewayConfig } from './config.ts'
+import { limitsOf } from './limits.ts'
+import { loadConfig } from './load.ts'
+import { FEATURES, SETTINGS } from './settings.ts'
+
+const gateway: GatewayConfig = loadConfig({ file: undefined, environment: {}, workingDirectory: '/' }).config.gateway
+
+test('limits are named as in the file and have the values in force', () => {
+  expect(limitsOf({ ...gateway, maxFilters: 7 })).toMatchObject({
+    ...{ max_connections: 10, statement_timeout_ms: 30_000, max_result_rows: 10_000, max_filters: 7 },
+  })
+})
+
+test('there are only numbers, each a key of the file, and none of what is not built', () => {
+  const built = SETTINGS.filter(({ feature }) => FEATURES[feature].built).map(({ key }) => key)
+  const entries = Object.entries(limitsOf(gateway))
+  expect(entries.length).toBeGreaterThan(8)
+  for (const [name, value] of entries) {
+    expect(built).toContain(`gateway.${name}`)
+    expect(typeof value).toBe('number')
+  }
+})

@@ -1,0 +1,35 @@
+/** The limits in force, as `/health/internal` tells them: by their names in the file, without those of features that are not built. */
+import type { GatewayConfig } from './config.ts'
+import { FEATURES, GATEWAY } from './settings.ts'
+
+type NumberKey = keyof {
+  [K in keyof typeof GATEWAY as GatewayConfig[K] extends number ? K : never]: true
+}
+
+const LIMITS: readonly NumberKey[] = [
+  'maxConnections',
+  'acquireTimeoutMs',
+  'statementTimeoutMs',
+  'drainTimeoutMs',
+  'rateLimitRate',
+  'rateLimitBurst',
+  'tenantMaxConcurrent',
+  'explainMaxCost',
+  'explainMaxRows',
+  'defaultLimit',
+  'maxResultRows',
+  'maxBatchRows',
+  'maxExpandDepth',
+  'maxFilters',
+  'maxInValues',
+]
+
+export function limitsOf(gateway: GatewayConfig): Readonly<Record<string, number>> {
+  const inForce = LIMITS.filter(name => FEATURES[GATEWAY[name].feature].built)
+  return Object.fromEntries(inForce.map(name => [keyOf(name), gateway[name]]))
+}
+
+/** `gateway.max_connections` is `max_connections`. */
+function keyOf(name: NumberKey): string {
+  return (GATEWAY[name].key ?? name).replace(/^gateway\./, '')
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { type Metric, printMetric } from './exposition.ts'
+
+const metric = (of: Partial<Metric>): Metric => ({ name: 'svc_x', type: 'gauge', labels: [], help: 'X.', ...of })
+const head = (type: string) => `# HELP svc_x X.\n# TYPE svc_x ${type}\n`
+
+test('a gauge without labels', () => {
+  expect(printMetric(metric({}), [{ labels: [], value: 1.5 }])).toBe(`${head('gauge')}svc_x 1.5\n`)
+})
+
+test('labels stand in the order of the table', () => {
+  const of = metric({ type: 'counter', labels: ['method', 'status'] })
+  expect(printMetric(of, [{ labels: ['GET', '2xx'], value: 3 }])).toBe(
+    `${head('counter')}svc_x{method="GET",status="2xx"} 3\n`,
+  )
+})
+
+test('backslashes, quotes and line breaks are escaped: in values all of them, in the help no quotes', () => {
+  const of = metric({ labels: ['a'], help: 'a\\b\n"c"' })
+  expect(printMetric(of, [{ labels: ['a\\b\n"c"'], value: 0 }])).toBe(
+    '# HELP svc_x a\\\\b\\n"c"\n# TYPE svc_x gauge\nsvc_x{a="a\\\\b\\n\\"c\\""} 0\n',
+  )
+})
+
+test.each([
+  [Number.NaN, 'NaN'],
+  [Infinity, '+Inf'],
+  [-Infinity, '-Inf'],
+  [1e21, '1e+21'],
+  [0.00025, '0.00025'],
+])('the number %d', (value, text) => {
+  expect(printMetric(metric({}), [{ labels: [], value }])).toBe(`${head('gauge')}svc_x ${text}\n`)
+})
+
+test('a bucket counts what is below it too, and the last is the count', () => {
+  const of = metric({ type: 'histogram', labels: ['a'] })
+  const value = { bounds: [0.5, 1], counts: [2, 0, 3], sum: 12.5 }
+  expect(printMetric(of, [{ labels: ['b'], value }])).toBe(
+    [
+      `${head('histogram')}svc_x_bucket{a="b",le="0.5"} 2`,
+      'svc_x_bucket{a="b",le="1"} 2',
+      'svc_x_bucket{a="b",le="+Inf"} 5',
+      'svc_x_sum{a="b"} 12.5',
+      'svc_x_count{a="b"} 5\n',
+    ].join('\n'),
+  )
+})
+
+test('a summary', () => {
+  const value = { quantiles: new Map([[0.5, 0.25]]), sum: 2, count: 8 }
+  expect(printMetric(metric({ type: 'summary' }), [{ labels: [], value }])).toBe(
+    `${head('summary')}svc_x{quantile="0.5"} 0.25\nsvc_x_sum 2\nsvc_x_count 8\n`,
+  )
+})
+
+test('a metric without samples is told of', () => {
+  expect(printMetric(metric({}), [])).toBe(head('gauge'))
+})

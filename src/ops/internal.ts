@@ -1,0 +1,101 @@
+/**
+ * The operator's own answers, `/metrics` and `/health/internal` (specification 4.1, 5.5). None of them asks the database:
+ * they are needed most when it is away.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { GatewayError } from '../errors.ts'
+import type { Answer } from '../http/types.ts'
+import type { PoolStats } from '../postgres/pool.ts'
+import type { BootWarnings } from './boot-warnings.ts'
+import { EXPOSITION_TYPE } from './exposition.ts'
+import type { Metrics } from './metrics.ts'
+import type { SchemaStatus } from './schema-status.ts'
+
+export type InternalAnswer = (headers: IncomingHttpHeaders) => Promise<Answer>
+
+/** Answers by path. */
+export type Internal = ReadonlyMap<string, InternalAnswer>
+
+export interface InternalOptions {
+  readonly version: string
+  readonly metrics: Metrics
+  readonly schema: () => SchemaStatus
+  readonly pool: () => PoolStats
+  readonly warnings: BootWarnings
+  readonly maxConnections: number
+  /** The limits in force, by their names in the file. */
+  readonly limits: Readonly<Record<string, number>>
+  /** Null: whoever reaches the gateway may see them. */
+  readonly isAdmin: ((headers: IncomingHttpHeaders) => boolean) | null
+  /** Milliseconds, from any monotonic clock. */
+  readonly now: () => number
+}
+
+export function createInternal(options: InternalOptions): Internal {
+  const { metrics, schema, pool, warnings, maxConnections, isAdmin, now } = options
+  const startedAt = now()
+
+  function guarded(path: string, answer: () => Promise<Answer>): readonly [string, InternalAnswer] {
+    return [
+      path,
+      async headers => {
+        if (isAdmin !== null && !isAdmin(headers)) throw unauthorized(path)
+        return answer()
+      },
+    ]
+  }
+
+  return new Map([
+    guarded('/metrics', async () => {
+      const text = await metrics.print({
+        pool: pool(),
+        maxConnections,
+        schema: schema(),
+        warnings: warnings.all().length,
+      })
+      return ok(EXPOSITION_TYPE, text)
+    }),
+    guarded('/health/internal', async () => {
+      const uptimeSecs = Math.round((now() - startedAt) / 1_000)
+      return ok('application/json; charset=utf-8', JSON.stringify(details(options, uptimeSecs)))
+    }),
+  ])
+}
+
+function details({ version, pool, schema, warnings, maxConnections, limits }: InternalOptions, uptimeSecs: number) {
+  const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
+  const { fingerprint, tables, serverVersion, version: schemaVersion, readAt, reloads } = schema()
+  return {
+    version,
+    node: process.version,
+    uptime_secs: uptimeSecs,
+    pool: {
+      max_connections: maxConnections,
+      ...{ open, opening, idle, busy, streaming, waiting, finished, lost },
+      in_flight: inFlight,
+      timed_out: timedOut,
+    },
+    schema: {
+      version: schemaVersion,
+      fingerprint,
+      read_at: readAt.toISOString(),
+      tables,
+      reloads,
+      // 180004 is 18.4.
+      postgresql: `${Math.floor(serverVersion / 10_000)}.${serverVersion % 10_000}`,
+    },
+    limits,
+    warnings: warnings.all(),
+  }
+}
+
+function ok(type: string, text: string): Answer {
+  const headers = { 'Content-Type': type, 'Cache-Control': 'no-store' }
+  return { status: 200, headers, body: Buffer.from(text) }
+}
+
+function unauthorized(path: string): GatewayError {
+  return new GatewayError('UNAUTHORIZED', `${path} needs the admin token: Authorization: Bearer <admin_token>`, {
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  })
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { METRICS } from './metric-table.ts'
+import { printMetricsReference } from './metrics-reference.ts'
+
+/** Out of date? `npx vitest run src/ops/metrics-reference.test.ts -u` writes it anew. */
+test('docs/reference/metrics.md says what the table of metrics says', async () => {
+  await expect(printMetricsReference()).toMatchFileSnapshot('../../docs/reference/metrics.md')
+})
+
+test('every metric is in it', () => {
+  const page = printMetricsReference()
+  for (const { name } of Object.values(METRICS)) expect(page).toContain(`| \`${name}\` |`)
+})
+
+test('a row', () => {
+  expect(printMetricsReference()).toContain(
+    '| `svc_pool_connections` | gauge | `state` | Connections of the pool: idle, busy, or opening. |',
+  )
+})

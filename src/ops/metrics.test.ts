@@ -1,0 +1,171 @@
+/** What `/metrics` tells, read as strictly as Prometheus and promtool read it. */
+import { afterEach, describe, expect, test } from 'vitest'
+import { parseExposition, type Sample } from '../../test/support/exposition.ts'
+import { STATUS_OF } from '../errors.ts'
+import type { Event } from '../events.ts'
+import { METRICS } from './metric-table.ts'
+import { createMetrics, type Metrics, type Parts } from './metrics.ts'
+
+const PARTS: Parts = {
+  pool: {
+    ...{ open: 3, opening: 1, idle: 2, busy: 1, streaming: 1, inFlight: 4, waiting: 5 },
+    ...{ finished: 100, timedOut: 6, lost: 7 },
+  },
+  maxConnections: 10,
+  schema: {
+    ...{ fingerprint: 'f', tables: 8, serverVersion: 180_004, version: 2 },
+    ...{ readAt: new Date(0), readAtMs: 1_000 },
+    reloads: { changed: 1, unchanged: 2, failed: 3 },
+  },
+  warnings: 9,
+}
+
+let now = 0
+const opened: Metrics[] = []
+function open(): Metrics {
+  now = 61_000
+  const metrics = createMetrics({ version: '1.2.3', now: () => now })
+  opened.push(metrics)
+  return metrics
+}
+afterEach(() => {
+  for (const metrics of opened.splice(0)) metrics.close()
+})
+
+const request = (of: Partial<Extract<Event, { kind: 'request' }>> = {}): Event => ({
+  ...{ kind: 'request', method: 'GET', route: '/api/{table}/{id}', status: 200, code: null, durationMs: 2 },
+  ...{ requestId: 'r', tenantId: 'the-tenant' },
+  ...of,
+})
+
+const database = (event: string): Event => ({ kind: 'database', event, detail: {} })
+
+/** The samples of a metric as text, labels in the order that they are told in. */
+async function samples(metrics: Metrics, name: string): Promise<readonly string[]> {
+  const families = parseExposition(await metrics.print(PARTS))
+  const print = ({ labels, value }: Sample) => [...Object.values(labels), value].join(' ')
+  return families.get(name)?.samples.map(print) ?? []
+}
+
+test('every metric of the table is told, in its order, and no other', async () => {
+  const families = parseExposition(await open().print(PARTS))
+  expect([...families.keys()]).toEqual(Object.values(METRICS).map(({ name }) => name))
+  for (const metric of Object.values(METRICS)) {
+    const { name, type } = families.get(metric.name) ?? {}
+    expect([name, type]).toEqual([metric.name, metric.type])
+    expect(metric.name).toMatch(/^svc_/)
+  }
+})
+
+describe('requests', () => {
+  test('are counted by method, route and class of the status', async () => {
+    const metrics = open()
+    metrics.hear(request())
+    metrics.hear(request({ status: 404, code: 'NOT_FOUND' }))
+    metrics.hear(request({ status: 403, code: 'FORBIDDEN' }))
+    metrics.hear(request({ method: 'POST', route: '/api/{table}', status: 201 }))
+    expect(await samples(metrics, 'svc_http_requests_total')).toEqual([
+      'GET /api/{table}/{id} 2xx 1',
+      'GET /api/{table}/{id} 4xx 2',
+      'POST /api/{table} 2xx 1',
+    ])
+  })
+  test('methods that nobody serves are one', async () => {
+    const metrics = open()
+    for (const method of ['PROPFIND', 'MKCOL', 'other', '__proto__']) metrics.hear(request({ method, status: 405 }))
+    expect(await samples(metrics, 'svc_http_requests_total')).toEqual(['other /api/{table}/{id} 4xx 4'])
+  })
+  test('errors are counted by code; codes that did not come yet are 0', async () => {
+    const metrics = open()
+    for (const code of ['TIMEOUT', 'TIMEOUT', 'INTERNAL'] as const) metrics.hear(request({ code }))
+    const expected = Object.keys(STATUS_OF).map(code => `${code} ${{ TIMEOUT: 2, INTERNAL: 1 }[code] ?? 0}`)
+    expect(await samples(metrics, 'svc_http_errors_total')).toEqual(expected)
+  })
+  test('durations are told as buckets and as p50, p95 and p99', async () => {
+    const metrics = open()
+    for (let n = 0; n < 90; n++) metrics.hear(request({ durationMs: 0.6 }))
+    for (let n = 0; n < 10; n++) metrics.hear(request({ durationMs: 60_000 }))
+    const buckets = await samples(metrics, 'svc_http_request_duration_seconds')
+    expect(buckets).toContain('GET /api/{table}/{id} 0.0005 0')
+    expect(buckets).toContain('GET /api/{table}/{id} 0.001 90')
+    expect(buckets).toContain('GET /api/{table}/{id} 30 90')
+    expect(buckets).toContain('GET /api/{table}/{id} +Inf 100')
+    const [p50, p95, p99, sum, count] = await samples(metrics, 'svc_http_request_latency_seconds')
+    expect(Number(p50?.split(' ').at(-1))).toBeCloseTo(0.0005 + (0.0005 * 50) / 90)
+    expect([p95, p99]).toEqual(['GET /api/{table}/{id} 0.95 30', 'GET /api/{table}/{id} 0.99 30'])
+    expect(Number(sum?.split(' ').at(-1))).toBeCloseTo(600.054)
+    expect(count).toBe('GET /api/{table}/{id} 100')
+  })
+  test('nothing of a caller is in it', async () => {
+    const metrics = open()
+    metrics.hear(request({ requestId: 'the-request', tenantId: 'the-tenant' }))
+    expect(await metrics.print(PARTS)).not.toMatch(/the-tenant|the-request/)
+  })
+})
+
+test.each([
+  ['svc_pool_max_connections', ['10']],
+  ['svc_pool_connections', ['idle 2', 'busy 1', 'opening 1']],
+  ['svc_pool_streams', ['1']],
+  ['svc_pool_in_flight', ['4']],
+  ['svc_pool_waiting', ['5']],
+  ['svc_pool_transactions_total', ['100']],
+  ['svc_pool_acquire_timeouts_total', ['6']],
+  ['svc_pool_connections_lost_total', ['7']],
+  ['svc_schema_tables', ['8']],
+  ['svc_schema_version', ['2']],
+  ['svc_schema_age_seconds', ['60']],
+  ['svc_schema_reloads_total', ['changed 1', 'unchanged 2', 'failed 3']],
+  ['svc_boot_warnings', ['9']],
+  ['svc_build_info', [`1.2.3 ${process.version} 1`]],
+])('%s', async (name, expected) => {
+  expect(await samples(open(), name)).toEqual(expected)
+})
+
+test.each([
+  ['connected', 'svc_pool_connects_total'],
+  ['connect-failed', 'svc_pool_connect_failures_total'],
+  ['retried', 'svc_pool_retries_total'],
+  ['cancel-requested', 'svc_pool_cancel_requests_total'],
+  ['listener lost', 'svc_listener_connections_lost_total'],
+])('the event %s is counted as %s', async (event, name) => {
+  const metrics = open()
+  for (const heard of [event, event, 'listener connected', 'something else', '__proto__']) metrics.hear(database(heard))
+  expect(await samples(metrics, name)).toEqual(['2'])
+})
+
+describe('the process', () => {
+  test('tells of itself in base units', async () => {
+    const metrics = open()
+    const only = async (name: string) => Number((await samples(metrics, name))[0])
+    const startedSeconds = await only('svc_process_start_time_seconds')
+    expect(Math.abs(Date.now() / 1_000 - process.uptime() - startedSeconds)).toBeLessThan(5)
+    expect(await only('svc_process_cpu_seconds_total')).toBeGreaterThan(0.01)
+    expect(await only('svc_process_resident_memory_bytes')).toBeGreaterThan(1e7)
+    expect(await only('svc_nodejs_heap_used_bytes')).toBeGreaterThan(1e6)
+    expect(await only('svc_nodejs_heap_limit_bytes')).toBeGreaterThan(await only('svc_nodejs_heap_used_bytes'))
+    if (process.platform === 'linux') expect(await only('svc_process_open_fds')).toBeGreaterThan(3)
+  })
+  test('garbage collections are counted by kind', async () => {
+    const metrics = open()
+    const minor = async () => Number((await samples(metrics, 'svc_nodejs_gc_runs_total'))[0]?.split(' ')[1])
+    // Until the young generation has been full: whatever is made here dies at once.
+    for (let made: unknown[] = []; (await minor()) === 0; made = []) for (let n = 0; n < 1e5; n++) made.push({ n })
+    expect((await samples(metrics, 'svc_nodejs_gc_seconds_total')).map(line => line.split(' ')[0])).toEqual([
+      ...['minor', 'major', 'incremental', 'weakcb'],
+    ])
+  })
+  test('a loop that was blocked was late', async () => {
+    const metrics = open()
+    const late = async () => {
+      const lines = await samples(metrics, 'svc_nodejs_eventloop_lag_seconds')
+      const of = (le: string) => Number(lines.find(line => line.startsWith(`${le} `))?.split(' ')[1])
+      return of('+Inf') - of('0.05')
+    }
+    const until = performance.now() + 250
+    while (performance.now() < until);
+    // The timer's turn comes with one of the next rounds of the loop.
+    while ((await late()) === 0) await new Promise(resolve => setImmediate(resolve))
+    expect(await late()).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,117 @@
+/**
+ * `GET /metrics`: counts what happens, and asks the parts how they are when somebody wants to know (specification 4.1).
+ *
+ * The text is written by us: a listener on the way of every request may cost a small part of what the request does, and the
+ * usual package hashes the labels anew for each number.
+ */
+import type { Event } from '../events.ts'
+import type { PoolStats } from '../postgres/pool.ts'
+import { printMetric, type Sample } from './exposition.ts'
+import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
+import { createProcessMetrics } from './process-metrics.ts'
+import { createRequestMetrics } from './request-metrics.ts'
+import type { SchemaStatus } from './schema-status.ts'
+
+export interface Metrics {
+  hear(event: Event): void
+  /** All metrics in Prometheus's text format. */
+  print(parts: Parts): Promise<string>
+  close(): void
+}
+
+/** What is asked when it is printed. */
+export interface Parts {
+  readonly pool: PoolStats
+  readonly maxConnections: number
+  readonly schema: SchemaStatus
+  readonly warnings: number
+}
+
+export interface MetricsOptions {
+  readonly version: string
+  /** Milliseconds, from any monotonic clock. */
+  readonly now: () => number
+}
+
+/** Events of the pool and the listener by `kind`, and the metric that counts each. */
+const COUNTED = {
+  connected: 'poolConnects',
+  'connect-failed': 'poolConnectFailures',
+  retried: 'poolRetries',
+  'cancel-requested': 'poolCancels',
+  'listener lost': 'listenerLost',
+} as const
+
+type CountedKey = (typeof COUNTED)[keyof typeof COUNTED]
+
+export function createMetrics({ version, now }: MetricsOptions): Metrics {
+  const requests = createRequestMetrics()
+  const processes = createProcessMetrics()
+  const counts = new Map<string, number>(Object.keys(COUNTED).map(event => [event, 0]))
+
+  function counted(): Collected<CountedKey> {
+    const samples = Object.entries(COUNTED).map(([event, key]) => [key, one(counts.get(event) ?? 0)])
+    return Object.fromEntries(samples) as Collected<CountedKey>
+  }
+
+  return {
+    hear(event) {
+      if (event.kind === 'request') requests.record(event, now())
+      else if (event.kind === 'database') {
+        const count = counts.get(event.event)
+        if (count !== undefined) counts.set(event.event, count + 1)
+      }
+    },
+    async print({ pool, maxConnections, schema, warnings }) {
+      const collected: Collected = {
+        ...requests.collect(now()),
+        ...counted(),
+        ...collectPool(pool),
+        ...collectSchema(schema, now()),
+        ...(await processes.collect()),
+        poolMax: one(maxConnections),
+        build: [{ labels: [version, process.version], value: 1 }],
+        warnings: one(warnings),
+      }
+      return (Object.keys(METRICS) as MetricKey[]).map(key => printMetric(METRICS[key], collected[key])).join('')
+    },
+    close: () => processes.close(),
+  }
+}
+
+type PoolKey =
+  | 'poolConnections'
+  | 'poolStreams'
+  | 'poolInFlight'
+  | 'poolWaiting'
+  | 'poolTransactions'
+  | 'poolTimeouts'
+  | 'poolLost'
+
+function collectPool(stats: PoolStats): Collected<PoolKey> {
+  const { idle, busy, opening } = stats
+  return {
+    poolConnections: Object.entries({ idle, busy, opening }).map(([state, value]) => ({ labels: [state], value })),
+    poolStreams: one(stats.streaming),
+    poolInFlight: one(stats.inFlight),
+    poolWaiting: one(stats.waiting),
+    poolTransactions: one(stats.finished),
+    poolTimeouts: one(stats.timedOut),
+    poolLost: one(stats.lost),
+  }
+}
+
+type SchemaKey = 'schemaTables' | 'schemaVersion' | 'schemaAge' | 'schemaReloads'
+
+function collectSchema({ tables, version, readAtMs, reloads }: SchemaStatus, nowMs: number): Collected<SchemaKey> {
+  return {
+    schemaTables: one(tables),
+    schemaVersion: one(version),
+    schemaAge: one(Math.max(0, nowMs - readAtMs) / 1_000),
+    schemaReloads: Object.entries(reloads).map(([outcome, value]) => ({ labels: [outcome], value })),
+  }
+}
+
+function one(value: number): readonly Sample[] {
+  return [{ labels: [], value }]
+}

@@ -1,0 +1,104 @@
+/** What the process and Node.js use: read when asked for, but for what has to be watched – delays and garbage collections. */
+import { readdir } from 'node:fs/promises'
+import { constants, PerformanceObserver, performance } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+import { Durations } from './durations.ts'
+import type { Sample } from './exposition.ts'
+import type { Collected } from './metric-table.ts'
+
+export interface ProcessMetrics {
+  collect(): Promise<
+    Collected<
+      | 'startTime'
+      | 'cpu'
+      | 'residentMemory'
+      | 'openFiles'
+      | 'eventLoopLag'
+      | 'eventLoopUtilization'
+      | 'gcRuns'
+      | 'gcTime'
+      | 'heapUsed'
+      | 'heapTotal'
+      | 'heapLimit'
+      | 'externalMemory'
+    >
+  >
+  close(): void
+}
+
+/** A delay longer than this is seen; shorter ones are seen in proportion. */
+const LAG_INTERVAL_MS = 50
+
+const GC_KINDS: ReadonlyMap<number, string> = new Map([
+  [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
+  [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL, 'incremental'],
+  [constants.NODE_PERFORMANCE_GC_WEAKCB, 'weakcb'],
+])
+
+/** An entry of type `gc` (Node.js: performance measurement APIs), as its types do not say. */
+interface Collection {
+  readonly duration: number
+  readonly detail: { readonly kind: number }
+}
+
+export function createProcessMetrics(): ProcessMetrics {
+  const lag = new Durations()
+  let dueAt = performance.now() + LAG_INTERVAL_MS
+  const timer = setInterval(() => {
+    const now = performance.now()
+    lag.record(Math.max(0, now - dueAt) / 1_000, now)
+    dueAt = now + LAG_INTERVAL_MS
+  }, LAG_INTERVAL_MS).unref()
+
+  const collections = new Map([...GC_KINDS.values()].map(kind => [kind, { runs: 0, ms: 0 }]))
+  const observer = new PerformanceObserver(list => {
+    for (const { detail, duration } of list.getEntries() as readonly unknown[] as readonly Collection[]) {
+      const seen = collections.get(GC_KINDS.get(detail.kind) ?? '')
+      if (seen === undefined) continue
+      seen.runs += 1
+      seen.ms += duration
+    }
+  })
+  observer.observe({ entryTypes: ['gc'] })
+
+  return {
+    async collect() {
+      const { user, system } = process.cpuUsage()
+      const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
+      const gc = [...collections]
+      return {
+        startTime: one(performance.timeOrigin / 1_000),
+        cpu: one((user + system) / 1e6),
+        residentMemory: one(rss),
+        openFiles: await openFiles(),
+        eventLoopLag: [{ labels: [], value: lag.buckets() }],
+        eventLoopUtilization: one(performance.eventLoopUtilization().active / 1_000),
+        gcRuns: gc.map(([kind, { runs }]) => ({ labels: [kind], value: runs })),
+        gcTime: gc.map(([kind, { ms }]) => ({ labels: [kind], value: ms / 1_000 })),
+        heapUsed: one(heapUsed),
+        heapTotal: one(heapTotal),
+        heapLimit: one(getHeapStatistics().heap_size_limit),
+        externalMemory: one(external),
+      }
+    },
+    close() {
+      clearInterval(timer)
+      observer.disconnect()
+    },
+  }
+}
+
+/** One of those listed is the listing's own. */
+async function openFiles(): Promise<readonly Sample[]> {
+  try {
+    return one((await readdir('/proc/self/fd')).length - 1)
+  } catch {
+    // Other systems have no such folder, and a process without a free descriptor cannot look.
+    return []
+  }
+}
+
+function one(value: number): readonly Sample[] {
+  return [{ labels: [], value }]
+}

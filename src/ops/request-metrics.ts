@@ -1,0 +1,70 @@
+/** Counts requests and what became of them. On the way of every request: it allocates nothing for what it has seen. */
+import { type ErrorCode, STATUS_OF } from '../errors.ts'
+import type { Event } from '../events.ts'
+import { Durations } from './durations.ts'
+import type { Sample } from './exposition.ts'
+import type { Collected } from './metric-table.ts'
+
+type RequestEvent = Extract<Event, { readonly kind: 'request' }>
+
+export interface RequestMetrics {
+  record(event: RequestEvent, nowMs: number): void
+  collect(nowMs: number): Collected<'requests' | 'errors' | 'duration' | 'latency'>
+}
+
+/** What is served, or refused by name. Any other word that HTTP allows is `other`: there are many, and callers choose. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
+const OTHER = 'other'
+
+interface Series {
+  readonly method: string
+  readonly route: string
+  /** By the first digit of the status. */
+  readonly statuses: number[]
+  readonly durations: Durations
+}
+
+export function createRequestMetrics(): RequestMetrics {
+  // Routes are patterns, of which there are a dozen.
+  const byRoute = new Map<string, Map<string, Series>>()
+  const errors = new Map<ErrorCode, number>((Object.keys(STATUS_OF) as ErrorCode[]).map(code => [code, 0]))
+
+  function seriesOf(method: string, route: string): Series {
+    return byRoute.get(route)?.get(method) ?? newSeries(METHODS.has(method) ? method : OTHER, route)
+  }
+
+  function newSeries(method: string, route: string): Series {
+    const byMethod = byRoute.get(route) ?? new Map<string, Series>()
+    byRoute.set(route, byMethod)
+    const series = byMethod.get(method) ?? { method, route, statuses: [0, 0, 0, 0, 0, 0], durations: new Durations() }
+    byMethod.set(method, series)
+    return series
+  }
+
+  return {
+    record({ method, route, status, durationMs, code }, nowMs) {
+      const { statuses, durations } = seriesOf(method, route)
+      const digit = Math.floor(status / 100)
+      statuses[digit] = (statuses[digit] ?? 0) + 1
+      durations.record(durationMs / 1_000, nowMs)
+      if (code !== null) errors.set(code, (errors.get(code) ?? 0) + 1)
+    },
+    collect(nowMs) {
+      const all = [...byRoute.values()].flatMap(byMethod => [...byMethod.values()])
+      return {
+        requests: all.flatMap(statusSamples),
+        errors: [...errors].map(([code, value]) => ({ labels: [code], value })),
+        duration: all.map(({ method, route, durations }) => ({ labels: [method, route], value: durations.buckets() })),
+        latency: all.map(({ method, route, durations }) => ({
+          labels: [method, route],
+          value: durations.quantiles(nowMs),
+        })),
+      }
+    },
+  }
+}
+
+function statusSamples({ method, route, statuses }: Series): readonly Sample[] {
+  return statuses.flatMap((value, digit) => (value === 0 ? [] : [{ labels: [method, route, `${digit}xx`], value }]))
+}
