@@ -112,7 +112,7 @@ export function createRunner({ database, settings, onStaleSchema }: RunnerParts)
 /** Back to what the session began with (manual, RESET; it leaves the role alone). */
 const RESET = commands('RESET ALL', 'RESET ROLE')
 
-/** What settings do not reach. Only what may write can have made a temporary table or begun to listen, and a standby refuses UNLISTEN. */
+/** What settings do not reach. Only what may write can have made a temporary table; and a standby, where only reading is possible, refuses UNLISTEN. */
 const RELEASE: Readonly<Record<Access, readonly Command[]>> = {
   'read only': commands('SELECT pg_advisory_unlock_all()'),
   'read write': commands('SELECT pg_advisory_unlock_all()', 'UNLISTEN *', 'DISCARD TEMP'),

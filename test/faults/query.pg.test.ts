@@ -22,7 +22,10 @@ beforeAll(async () => {
        begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
      grant execute on all functions in schema public to app;`,
   )
-  gateway = await testGateway(database.url, { toml: 'statement_timeout_ms = 1500\nmax_connections = 2' })
+  // Without the cost guard: what it would refuse is to be borne as well.
+  gateway = await testGateway(database.url, {
+    toml: 'statement_timeout_ms = 1500\nmax_connections = 2\nexplain_max_cost = 0\nexplain_max_rows = 0',
+  })
 })
 afterAll(async () => {
   await gateway.close()

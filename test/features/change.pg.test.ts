@@ -391,6 +391,30 @@ describe('filtered', () => {
         message: expect.stringContaining('X-Max-Affected'),
       })
     })
+    // Words with which the limit was once told from other errors of the database: in a value they are a value.
+    test.each(['svc_max_affected 3', 'svc_max_affected:3', '00000000-0000-0000-0000-000000000000 3'])(
+      'a value %j is no limit',
+      async value => {
+        await sql('truncate lines')
+        const encoded = encodeURIComponent(value)
+        const refused = [
+          await patch('/api/items?id.gte=0', { stock: value }, limit('4')),
+          await patch('/api/items/1', { stock: value }),
+          await patch(`/api/items?stock.eq=${encoded}`, { name: 'x' }),
+          await remove(`/api/items?stock.in=1,${encoded}`),
+          await remove(`/api/items/${encoded}`),
+        ]
+        for (const reply of refused) {
+          expect(reply.status).toBe(400)
+          expect(reply.json.error.code).toBe('PARSE_ERROR')
+          expect(reply.json.error.message).toContain(value)
+          expect(reply.json.error.message).not.toMatch(/the filters match|X-Max-Affected/)
+        }
+        expect((await patch('/api/items?id=1', { name: value }, limit('1'))).json.data).toMatchObject([{ name: value }])
+        expect((await remove(`/api/items?name.eq=${encoded}`, undefined, limit('1'))).status).toBe(204)
+        expect(await names()).toBe('pan,pot,lid,foreign')
+      },
+    )
     test('is 1000 unless told', async () => {
       await sql(`insert into journal select 5, i from generate_series(1, 1001) i`)
       expect((await patch('/api/journal?at=5', { x: 1 })).status).toBe(400)

@@ -434,6 +434,21 @@ describe('Prefer', () => {
   test.each(['return=nothing', 'minimal', 'x-return=minimal'])('%s means nothing', async Prefer => {
     expect((await post('/api/notes', { title: 'a' }, { headers: { Prefer } })).json.data.title).toBe('a')
   })
+  test('of two that contradict each other the first counts', async () => {
+    const first = await post(
+      '/api/notes',
+      { title: 'a' },
+      { headers: { Prefer: 'return=representation, return=minimal' } },
+    )
+    expect([first.json.data.title, first.headers.get('preference-applied')]).toEqual(['a', null])
+    const second = await post(
+      '/api/notes',
+      { title: 'b' },
+      { headers: { Prefer: 'return=minimal, return=representation' } },
+    )
+    expect([second.text, second.headers.get('preference-applied')]).toEqual(['', 'return=minimal'])
+    expect(await titles()).toEqual(['a', 'b'])
+  })
   test('returning names columns, and is answered', async () => {
     expect((await post('/api/notes?returning=id', { title: 'a' }, minimal)).json).toEqual({ data: { id: 1 } })
   })

@@ -154,14 +154,15 @@ describe('explain_endpoint', () => {
   })
   test('admin: the token opens nothing else', async () => {
     await withGateway('explain_endpoint = "admin"', async other => {
-      for (const path of [
-        '/api/users',
-        '/api/users/1',
-        '/api/users/1/_explain',
-        '/api/_schema',
-        '/api/a/b/c/_explain',
-      ]) {
-        expect((await other.get(path, bearer(ADMIN))).status, path).not.toBe(200)
+      for (const [path, status, code] of [
+        ['/api/users', 401, 'UNAUTHORIZED'],
+        ['/api/users/1', 401, 'UNAUTHORIZED'],
+        ['/api/users/1/_explain', 404, 'NOT_FOUND'],
+        ['/api/_schema', 401, 'UNAUTHORIZED'],
+        ['/api/a/b/c/_explain', 404, 'NOT_FOUND'],
+      ] as const) {
+        const { status: found, json } = await other.get(path, bearer(ADMIN))
+        expect([path, found, json.error.code]).toEqual([path, status, code])
       }
       expect((await other.get('/api/users/_explain', { ...bearer(ADMIN), method: 'DELETE' })).status).toBe(405)
     })

@@ -713,7 +713,9 @@ describe('errors', () => {
     })
   })
   test('what takes too long is 408', async () => {
-    const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 200' })
+    const hasty = await testGateway(database.url, {
+      toml: 'statement_timeout_ms = 200\nexplain_max_rows = 0\nexplain_max_cost = 0',
+    })
     try {
       const slow = 'get (get users fields generate_series(1, 1000000000) as n) d fields count(*) as c'
       const reply = await hasty.get('/api/_query', {

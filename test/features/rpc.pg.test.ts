@@ -452,6 +452,34 @@ describe('GET', () => {
       '',
     )
   })
+  test.each<[string, string, string, string]>([
+    ['middle', 'a=7&c=9', '{"a":7,"c":9}', '"7,2,9"'],
+    ['middle', '', '{}', '"1,2,3"'],
+    ['echo_jsonb', 'x={"a":[1]}', '{"x":{"a":[1]}}', '{"a": [1]}'],
+    ['echo_ints', 'x=1&x=2', '{"x":[1,2]}', '[1,2]'],
+    ['tagged', 'tag=x&ids=1&ids=2', '{"tag":"x","ids":[1,2]}', '"x{1,2}"'],
+    ['same', 'x=a&y=b', '{"x":"a","y":"b"}', '"a"'],
+    ['list', 'upto=2', '{"upto":2}', '[1,2]'],
+    ['over', 'a=1&b=2', '{"a":1,"b":2}', '"two"'],
+  ])('%s and a body of the same do not meet, whichever comes first', async (name, query, body, expected) => {
+    // Each on a gateway that was asked nothing before.
+    for (const order of ['GET first', 'POST first']) {
+      const fresh = await testGateway(database.url, { toml: 'max_connections = 1' })
+      try {
+        const get = async () => dataOf(await fresh.get(`/api/rpc/${name}?${query}`))
+        const post = async () =>
+          dataOf(await fresh.get(`/api/rpc/${name}`, { method: 'POST', headers: JSON_TYPE, body }))
+        const calls = order === 'GET first' ? [get, post, get] : [post, get, post]
+        for (const one of calls) expect(await one(), order).toBe(expected)
+      } finally {
+        await fresh.close()
+      }
+    }
+  })
+  test('rows of a type that is not known take no empty sort, whatever was asked before', async () => {
+    expect(await get('rows_of?x=1')).toBe('["1"]')
+    await refused(gateway.get('/api/rpc/rows_of?x=1&sort='), 400, 'PARSE_ERROR', 'no "sort"')
+  })
   test('HEAD is GET without a body', async () => {
     const reply = await gateway.get('/api/rpc/an_int', { method: 'HEAD' })
     expect([reply.status, reply.text]).toEqual([200, ''])

@@ -155,6 +155,72 @@ describe('HEAD', () => {
   })
 })
 
+describe('one connection', () => {
+  const withSingle = async (toml: string, work: (single: TestGateway, own: string) => Promise<void>) => {
+    const single = await testGateway(database.url, { toml: `max_connections = 1\nmax_result_rows = 0\n${toml}` })
+    try {
+      await work(single, await single.token({ tenantId: 't1' }))
+    } finally {
+      await single.close()
+    }
+  }
+  const others = (single: TestGateway) =>
+    Promise.all([
+      single.get('/api/labels?select=id'),
+      single.get('/api/customers?select=name', { as: { tenantId: 't2' } }),
+      single.get('/api/numbers?stream=true&limit=3'),
+      single.get('/api/users/1?select=name'),
+    ])
+
+  test('others wait until a stream ends, and then are answered, each its own', async () => {
+    await withSingle('acquire_timeout_ms = 20000', async (single, own) => {
+      const asked = await ask(`${single.url}/api/slow?stream=true&limit=30&select=id`, own)
+      expect(await asked.line()).toBe('{"id":1}')
+      let ended = false
+      const early = others(single).then(replies => ({ replies, ended }))
+      const rows = await asked.lines()
+      ended = true
+      expect(rows).toEqual(Array.from({ length: 29 }, (_, n) => `{"id":${n + 2}}`))
+      const { replies, ended: streamFirst } = await early
+      expect(streamFirst).toBe(true)
+      const [labels, customers, numbers, user] = replies
+      expect(labels?.json.count).toBe(2)
+      expect(customers?.json.data).toEqual([{ name: 'Zinc' }])
+      expect(numbers?.text).toBe('{"id":1}\n{"id":2}\n{"id":3}\n')
+      expect(user?.json).toEqual({ data: { name: 'Ann' } })
+    })
+  })
+
+  test('a reader that takes nothing holds the others back until they are told so, and no longer than it is there', async () => {
+    await withSingle('acquire_timeout_ms = 300', async (single, own) => {
+      const asked = await ask(`${single.url}/api/endless?stream=true`, own)
+      expect(await asked.line()).toContain('"id":1,')
+      for (const reply of await others(single)) {
+        expect([reply.status, reply.json.error.code]).toEqual([503, 'UNAVAILABLE'])
+        expect(reply.headers.get('retry-after')).toMatch(/^\d+$/)
+      }
+      asked.abort()
+      await activity.gone(/\bendless\b/)
+      for (const reply of await others(single)) expect(reply.status, reply.text).toBe(200)
+    })
+  })
+
+  test('many streams at once are one after the other, each whole', async () => {
+    await withSingle('acquire_timeout_ms = 20000', async single => {
+      const streams = await Promise.all(
+        Array.from({ length: 8 }, (_, n) => single.get(`/api/numbers?stream=true&sort=id&id.gt=${n}&limit=1500`)),
+      )
+      for (const [n, { text }] of streams.entries()) {
+        const ids = text
+          .trimEnd()
+          .split('\n')
+          .map(line => JSON.parse(line).id)
+        expect(ids).toEqual(Array.from({ length: 1_500 }, (_, at) => n + 1 + at))
+      }
+    })
+  })
+})
+
 describe('an error', () => {
   test.each([
     ['of the request', 'numbers?stream=true&select=nothing', 'PARSE_ERROR'],

@@ -6,7 +6,7 @@ import { introspect } from '../../src/catalog/introspect.ts'
 import type { Catalog } from '../../src/catalog/model.ts'
 import { star } from '../../src/language/build.ts'
 import { Shape } from '../../src/rest/shape.ts'
-import { buildAdd } from '../../src/rest/write-tree.ts'
+import { buildAdd } from '../../src/rest/write/tree.ts'
 import { printWrite } from '../../src/run/statement.ts'
 import { openSession, type Session } from '../support/catalog.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
@@ -304,13 +304,17 @@ describe('a batch', () => {
       { id: 4, mail: 'd@x', name: null, visits: 0 },
     ])
   })
-  test.each([
+  // Of rows with the same columns PostgreSQL says so; others are several statements, so that we have to.
+  const BY_US = { code: 'PARSE_ERROR', message: expect.stringContaining('several rows with {"id":1}') }
+  const BY_POSTGRES = { code: 'QUERY_ERROR', details: { sqlstate: '21000' } }
+  test.each<[string, unknown, object]>([
     [
       'neighbours',
       [
         { id: 1, name: 'a' },
         { id: 1, name: 'b' },
       ],
+      BY_POSTGRES,
     ],
     [
       'with differing keys',
@@ -318,14 +322,15 @@ describe('a batch', () => {
         { id: 1, name: 'a' },
         { id: 1, visits: 1 },
       ],
+      BY_US,
     ],
-    ['far apart', [{ id: 1 }, { id: 2, name: 'x' }, { id: 3, visits: 1 }, { id: 1, mail: 'm' }]],
-    ['written differently', [{ id: 1 }, { name: 'x', id: '01' }]],
-    ['with an escape', '[{"id":1},{"\\u0069d":1,"name":"x"}]'],
-  ])('the same key twice → 400, and nothing is written: %s', async (_, rows) => {
+    ['far apart', [{ id: 1 }, { id: 2, name: 'x' }, { id: 3, visits: 1 }, { id: 1, mail: 'm' }], BY_US],
+    ['written differently', [{ id: 1 }, { name: 'x', id: '01' }], BY_US],
+    ['with an escape', '[{"id":1},{"\\u0069d":1,"name":"x"}]', BY_US],
+  ])('the same key twice → 400, and nothing is written: %s', async (_, rows, error) => {
     const reply = await upsert('/api/users', rows)
     expect(reply.status, reply.text).toBe(400)
-    expect(['PARSE_ERROR', 'QUERY_ERROR']).toContain(reply.json.error.code)
+    expect(reply.json.error).toMatchObject(error)
     expect(await sql('select from users')).toHaveLength(0)
   })
   test('the same key twice by X-On-Conflict → 400', async () => {
@@ -340,7 +345,12 @@ describe('a batch', () => {
       { day: '2026-01-01', room: 'r' },
       { day: '2026-1-1', room: 'r', who: 'x' },
     ]
-    expect((await upsert('/api/slots', slots, 'room,day')).status).toBe(400)
+    const twice = await upsert('/api/slots', slots, 'room,day')
+    expect(twice.status).toBe(400)
+    expect(twice.json.error).toMatchObject({
+      code: 'PARSE_ERROR',
+      message: expect.stringContaining('"day":"2026-01-01"'),
+    })
   })
   test('keys with NULL are not the same', async () => {
     const slots = [
@@ -352,14 +362,20 @@ describe('a batch', () => {
     expect([reply.status, reply.json.count]).toEqual([201, 3])
   })
   test('of a key that only some rows give whole, nobody can tell which are the same', async () => {
-    const slots = [{ day: '2026-01-01', room: 'r' }, { room: 'r', who: 'x' }]
+    const slots = [
+      { day: '2026-01-01', room: 'r' },
+      { room: 'r', who: 'x' },
+    ]
     const reply = await upsert('/api/slots', slots, 'room,day')
     expect(reply.status).toBe(400)
     expect(reply.json.error.message).toContain('give the same of them in every row')
     expect(await sql('select from slots')).toHaveLength(0)
   })
   test('what all rows leave to a default is the same in all of them', async () => {
-    const pairs = [{ name: 'b', mail: 'm@x' }, { name: 'b', mail: 'm@x', visits: 1 }]
+    const pairs = [
+      { name: 'b', mail: 'm@x' },
+      { name: 'b', mail: 'm@x', visits: 1 },
+    ]
     const rows = pairs.map((row, index) => ({ id: index + 1, ...row }))
     expect((await upsert('/api/users', rows, 'mail')).status).toBe(400)
     const serials = [{ n: 1 }, { n: 1, k: 1 }]

@@ -3,10 +3,11 @@
  * caller's statement for another's request; so whatever was asked before, a request gets the statement it would have got from a reader that was
  * never asked anything.
  */
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Recorded, recordingReader } from './reader.ts'
+import { summary } from './aggregate-requests.ts'
+import { recordingReader } from './reader.ts'
 import { request } from './requests.ts'
+import { expectOwn, expectOwnAtRandom, pairs } from './sharing.ts'
 
 /** Each differs from its neighbours in one thing that a statement depends on. */
 const PARTS = [
@@ -70,45 +71,101 @@ const PARTS = [
   ...['or=(name.eq.x,zip.eq.x)&id=1', 'or=(name.eq.x,zip.eq.x,id.eq.1)'],
 ]
 
-const print = ({ error, ran }: Recorded) => JSON.stringify([String(error), ran])
-
-test('no two requests with different statements share one', async () => {
-  const warm = recordingReader()
-  let answered = 0
-  for (const sent of PARTS.flatMap((part, at) => [
-    part,
-    ...PARTS.slice(at + 1, at + 12).map(other => `${part}&${other}`),
-  ])) {
-    const cold = await recordingReader().ask(`/api/customers?${sent}`)
-    expect(print(await warm.ask(`/api/customers?${sent}`)), sent).toBe(print(cold))
-    if (cold.ran.length > 0) answered += 1
-  }
-  expect(answered).toBeGreaterThan(400)
+test('no two lists with different statements share one', { timeout: 60_000 }, async () => {
+  const seen = await expectOwn(
+    recordingReader,
+    pairs(PARTS, 6).map(sent => `/api/customers?${sent}`),
+  )
+  expect(seen.answered).toBeGreaterThan(500)
 })
 
-test('a request gets its own statement, whatever was asked before it', async () => {
-  const warm = recordingReader()
-  const shapes = new Set<string>()
-  let answered = 0
-  await fc.assert(
-    fc.asyncProperty(request, async sent => {
-      const cold = await recordingReader().ask(sent)
-      expect(print(await warm.ask(sent))).toBe(print(cold))
-      if (cold.ran.length === 0) return
-      answered += 1
-      shapes.add(cold.ran.map(({ text }) => text).join('\n'))
-    }),
-    { numRuns: 500 },
-  )
+test('a request gets its own statement, whatever was asked before it', { timeout: 60_000 }, async () => {
+  const seen = await expectOwnAtRandom(recordingReader, request, 500)
   // The property says something only where statements were made, and where they were used again.
-  expect(answered).toBeGreaterThan(200)
-  expect(shapes.size).toBeLessThan(answered * 0.9)
+  expect(seen.answered).toBeGreaterThan(200)
+  expect(seen.texts.size).toBeLessThan(seen.answered * 0.9)
+})
+
+test('with a total, in any order with those without one', async () => {
+  const seen = await expectOwn(
+    recordingReader,
+    PARTS.flatMap((part, at) =>
+      ['count=exact', 'count="exact";a=b', 'return=minimal', ''].map((prefer, index) => ({
+        ...{ method: 'GET', path: `/api/${index === at % 4 ? 'users/1/orders' : 'customers'}?${part}` },
+        headers: { prefer },
+      })),
+    ),
+  )
+  expect(seen.answered).toBeGreaterThan(150)
+})
+
+/** Names that the words of a key could be taken for. */
+const CHILDREN = ['orders', 'orders!created_by', 'orders!approved_by', 'users', 'orders?limit=7', 'orders?select=id']
+
+test('no two lists of children share one', { timeout: 60_000 }, async () => {
+  const seen = await expectOwn(
+    recordingReader,
+    ['users/1/', 'users/2/', 'customers/1/', '', 'orders/1/', 'products/1/'].flatMap(parent =>
+      [...CHILDREN, 'order_items', 'labels', 'labels?sort=name'].map(child => `/api/${parent}${child}`),
+    ),
+  )
+  expect(seen.answered).toBeGreaterThan(15)
+})
+
+const AGGREGATES = [
+  ...[
+    'fn=count',
+    'fn=count&column=id',
+    'fn=count&column=name',
+    'fn=min&column=id',
+    'fn=max&column=id',
+    'fn=max&column=name',
+  ],
+  ...['group_by=name', 'group_by=zip', 'group_by=name,zip', 'group_by=zip,name', 'group_by="name"'],
+  ...['sort=name', 'sort=-name', 'sort=count', 'sort=-count', 'sort=min', 'sort=name,zip', 'sort=zip', 'sort='],
+  ...['limit=0', 'limit=1', 'limit=100', 'limit=101', 'limit=102', 'limit=1000', 'limit=2000', 'offset=0', 'offset=5'],
+  ...['name=x', 'name=ne.x', 'zip=x', 'name.eq=x', 'meta->a=1', 'meta->>a=1', 'or=(name.eq.x,zip.eq.x)'],
+  ...[
+    'search=x',
+    'search=y',
+    'search=x&search_columns=name',
+    'search=x&search_columns=zip',
+    'search=x&search_columns=name,zip',
+  ],
+]
+
+test('no two aggregates with different statements share one', { timeout: 60_000 }, async () => {
+  const seen = await expectOwn(
+    recordingReader,
+    ['fn=count', 'fn=count&group_by=name', 'fn=min&column=id&group_by=zip,name'].flatMap(start =>
+      pairs(AGGREGATES, 9).map(sent => `/api/customers/aggregate?${start}&${sent}`),
+    ),
+  )
+  expect(seen.answered).toBeGreaterThan(600)
+})
+
+test('an aggregate or a plan gets its own statement, whatever was asked before it', { timeout: 60_000 }, async () => {
+  const seen = await expectOwnAtRandom(recordingReader, summary, 1_000)
+  expect(seen.answered).toBeGreaterThan(300)
+  expect(seen.texts.size).toBeLessThan(seen.answered * 0.9)
+})
+
+test('a list and its explanation have one statement, in either order', async () => {
+  const reader = recordingReader()
+  for (const [first, second] of [
+    ['/api/orders?status=paid&sort=-total', '/api/orders/_explain?status=draft&sort=-total'],
+    ['/api/orders/_explain?note=x', '/api/orders?note=y'],
+  ] as const) {
+    const texts = [await reader(first), await reader(second)].map(({ ran }) => ran[0]?.text)
+    expect(texts.filter(text => text?.startsWith('EXPLAIN'))).toHaveLength(1)
+    expect(new Set(texts.map(text => text?.replace(/^EXPLAIN \(.*?\) /, ''))).size).toBe(1)
+  }
 })
 
 test('a stream and a page of one row less read as many rows, by different statements', async () => {
   const reader = recordingReader()
-  await reader.ask('/api/orders?stream=true&limit=51')
-  expect(await reader.ask('/api/orders?limit=50')).toMatchObject({
+  await reader('/api/orders?stream=true&limit=51')
+  expect(await reader('/api/orders?limit=50')).toMatchObject({
     ran: [{ text: expect.stringContaining('r.id FROM') }],
   })
 })

@@ -1,5 +1,6 @@
 /** Random requests over the tables of the shop (`test/features/shop.ts`): mostly sensible, now and then not, from few words so that shapes repeat. */
 import fc from 'fast-check'
+import { TRICKY_COLUMNS } from './world.ts'
 
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   users: ['id', 'name', 'boss_id'],
@@ -26,6 +27,9 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   journal: ['at', 'what'],
 }
 
+/** Of one more table, which the shop does not have. */
+const ALL_COLUMNS: typeof COLUMNS = { ...COLUMNS, tricky: TRICKY_COLUMNS.map(name => `"${name}"`) }
+
 const RELATIONS: Readonly<Record<string, readonly string[]>> = {
   users: ['boss', 'nested:users', 'nested:orders!approved_by', 'o:nested:orders!created_by'],
   customers: ['nested:orders', 'nested:orders.nested:order_items', 'x:nested:orders'],
@@ -44,7 +48,19 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
   products: ['labels', 'order_items'],
 }
 
-const IDS = ['1', '2', '9', '99', 'x', '-1', '9223372036854775807', '9223372036854775808', '1,1', 'a%252Cb,c', 'x,y']
+export const IDS: readonly string[] = [
+  '1',
+  '2',
+  '9',
+  '99',
+  'x',
+  '-1',
+  '9223372036854775807',
+  '9223372036854775808',
+  '1,1',
+  'a%252Cb,c',
+  'x,y',
+]
 
 const VALUES = [
   '1',
@@ -75,17 +91,21 @@ const OPERATORS = [
   ...['overlaps', 'match', 'imatch', 'fts', 'not.eq', 'not.like'],
 ]
 
-const pick = <T>(items: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...items)
+export const pick = <T>(items: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...items)
 
 /** Mostly the first, one time in `n` the second. */
-const mostly = <T>(n: number, usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+export const mostly = <T>(n: number, usual: fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof({ weight: n - 1, arbitrary: usual }, { weight: 1, arbitrary: odd })
 
-const joined = (items: fc.Arbitrary<string>, maxLength: number): fc.Arbitrary<string> =>
+export const joined = (items: fc.Arbitrary<string>, maxLength: number): fc.Arbitrary<string> =>
   fc.uniqueArray(items, { minLength: 1, maxLength }).map(list => list.join(','))
 
-function columnOf(table: string): fc.Arbitrary<string> {
-  return mostly(40, pick(COLUMNS[table] ?? []), pick(['nope', 'tenant_id', '"id"', '__proto__', 'id->a', 't', 'r.*']))
+export function columnOf(table: string): fc.Arbitrary<string> {
+  return mostly(
+    40,
+    pick(ALL_COLUMNS[table] ?? []),
+    pick(['nope', 'tenant_id', '"id"', '__proto__', 'id->a', 't', 'r.*']),
+  )
 }
 
 function condition(table: string): fc.Arbitrary<readonly [column: string, operator: string, value: string]> {
@@ -97,10 +117,10 @@ function condition(table: string): fc.Arbitrary<readonly [column: string, operat
   )
 }
 
-function group(table: string): fc.Arbitrary<string> {
+export function group(table: string): fc.Arbitrary<string> {
   const one = condition(table).map(([column, operator, value]) => `${column}.${operator}.${groupValue(value)}`)
   // The same few conditions again and again: what differs is then how they are grouped.
-  const [first = ''] = COLUMNS[table] ?? []
+  const [first = ''] = ALL_COLUMNS[table] ?? []
   const item = fc.oneof(one, pick([`${first}.is_null`, `${first}.eq.1`]))
   const inner = fc.tuple(pick(['and', 'or', 'not.or']), fc.array(item, { minLength: 1, maxLength: 2 }))
   return fc
@@ -116,7 +136,7 @@ function groupValue(value: string): string {
   return isList || /^[\w.*-]*$/.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`
 }
 
-function filter(table: string): fc.Arbitrary<string> {
+export function filter(table: string): fc.Arbitrary<string> {
   return fc.tuple(condition(table), fc.boolean()).map(([[column, operator, value], isKeyStyle]) => {
     const key = encodeURIComponent(column)
     return isKeyStyle
@@ -125,23 +145,34 @@ function filter(table: string): fc.Arbitrary<string> {
   })
 }
 
-function listParameters(table: string): fc.Arbitrary<readonly string[]> {
-  const column = columnOf(table)
-  const select = joined(
-    fc.oneof(
-      { weight: 5, arbitrary: column },
-      column.map(name => `a:${name}`),
-      fc.constant('*'),
-    ),
-    3,
+/** Columns, JSON paths, aliases, everything: as `select` and `returning` take them. */
+export function selection(column: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const item = fc.oneof(
+    { weight: 5, arbitrary: column },
+    column.map(name => `a:${name}`),
+    fc.constant('*'),
   )
-  const sort = joined(
-    fc.tuple(pick(['', '', '-']), column, pick(['', '', ':desc', ':asc.nullsfirst'])).map(parts => parts.join('')),
+  return joined(item, 3)
+}
+
+export function sorting(column: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const item = fc.tuple(pick(['', '', '-']), column, pick(['', '', ':desc', ':asc.nullsfirst']))
+  return joined(
+    item.map(parts => parts.join('')),
     2,
   )
+}
+
+/** As sent. */
+export function withQuery(path: string, parameters: readonly string[]): string {
+  return parameters.length === 0 ? path : `${path}?${parameters.join('&')}`
+}
+
+function listParameters(table: string): fc.Arbitrary<readonly string[]> {
+  const column = columnOf(table)
   const named: readonly fc.Arbitrary<string>[] = [
-    select.map(text => `select=${encodeURIComponent(text)}`),
-    sort.map(text => `sort=${encodeURIComponent(text)}`),
+    selection(column).map(text => `select=${encodeURIComponent(text)}`),
+    sorting(column).map(text => `sort=${encodeURIComponent(text)}`),
     joined(pick(RELATIONS[table] ?? ['nope']), 2).map(text => `expand=${text}`),
     pick(['limit=0', 'limit=1', 'limit=2', 'limit=50', 'limit=51', 'limit=52', 'limit=101', 'limit=150']),
     pick(['offset=0', 'offset=1', 'offset=7', 'offset=-1']),
@@ -169,8 +200,6 @@ function listParameters(table: string): fc.Arbitrary<readonly string[]> {
 
 /** Path and query, as sent. */
 export const request: fc.Arbitrary<string> = pick(Object.keys(COLUMNS)).chain(table => {
-  const withQuery = (path: string, parameters: readonly string[]): string =>
-    parameters.length === 0 ? path : `${path}?${parameters.join('&')}`
   const list = listParameters(table)
   const children = CHILDREN[table] ?? ['orders']
   const one = fc.uniqueArray(
