@@ -1,7 +1,10 @@
 /** The one place that makes the error envelope (specification 7, decisions 8). */
 import { GatewayError } from './errors.ts'
 
-/** `{"error": {code, message, status, request_id, details?, hint?}}` as UTF-8. What is no `GatewayError` says nothing about itself. */
+/**
+ * `{"error": {code, message, status, request_id, details?, hint?}}` as UTF-8. What is no `GatewayError` says nothing about itself. A read that is
+ * too expensive is told flat as well, `{code, message, details}` beside `error` (decisions 7).
+ */
 export function errorBody(error: unknown, requestId: string): Buffer {
   const known =
     error instanceof GatewayError
@@ -9,6 +12,9 @@ export function errorBody(error: unknown, requestId: string): Buffer {
       : new GatewayError('INTERNAL', 'an unexpected error occurred; the log has it under this request_id')
   return Buffer.from(
     JSON.stringify({
+      ...(known.code === 'QUERY_TOO_EXPENSIVE'
+        ? { code: known.code, message: known.message, details: known.details }
+        : {}),
       error: {
         code: known.code,
         message: known.message,

@@ -6,27 +6,40 @@ import { introspect, type Query, readFingerprint } from './catalog/introspect.ts
 import { queryThrough } from './catalog/query.ts'
 import { type CatalogSource, createCatalogSource } from './catalog/reload.ts'
 import type { Config } from './config/config.ts'
+import { limitsOf } from './config/limits.ts'
 import type { Emit } from './events.ts'
+import { createAdmission } from './http/admission.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { createServer, type Server } from './http/server.ts'
 import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
+import { createClientAddress } from './limits/client-address.ts'
+import { createGate } from './limits/gate.ts'
+import { createLoad, type Load, PROBE_INTERVAL_MS } from './limits/load.ts'
+import { createRateLimit } from './limits/rate.ts'
+import { createBootWarnings } from './ops/boot-warnings.ts'
 import { databaseFindings } from './ops/checks.ts'
 import { asErrors, type Finding, printFinding } from './ops/finding.ts'
 import { createHealth } from './ops/health.ts'
+import { createInternal, type Internal } from './ops/internal.ts'
 import { createLog } from './ops/log.ts'
+import { createMetrics } from './ops/metrics.ts'
+import { createSchemaWatch } from './ops/schema-status.ts'
+import { createServerTiming } from './ops/server-timing.ts'
 import { UnavailableError } from './postgres/errors.ts'
 import { createListener, type Listener } from './postgres/listener.ts'
 import { createPool, type Pool } from './postgres/pool.ts'
 import { parseUrl } from './postgres/url.ts'
-import { createCursorCodec } from './rest/cursor.ts'
 import { createQuerier } from './rest/query/query.ts'
-import { createReader } from './rest/read.ts'
+import { createCursorCodec } from './rest/read/cursor.ts'
+import { createReader } from './rest/read/read.ts'
 import { AllowListError, type FunctionList, loadAllowList } from './rest/rpc/allow-list.ts'
 import { createCaller } from './rest/rpc/call.ts'
 import { callName, isAllowed } from './rest/rpc/names.ts'
-import { createWriter } from './rest/write.ts'
+import { createWriter } from './rest/write/write.ts'
+import { guardCost } from './run/cost-guard.ts'
+import { createGatedRunner } from './run/gated.ts'
 import { createRunner } from './run/run.ts'
 import { createSettings } from './run/settings.ts'
 import { VERSION } from './version.ts'
@@ -62,8 +75,14 @@ const CANCEL_GRACE_MS = 1_000
 /** Waits for the database, however long it takes to come, and listens once it can answer. */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
   const log = createLog(config.logLevel)
-  const emit = options.emit ?? log.emit
-  const opened: (() => Promise<void> | void)[] = [() => log.flush()]
+  const now = () => performance.now()
+  const metrics = createMetrics({ version: VERSION, now })
+  const warnings = createBootWarnings()
+  const hearers: Emit[] = [options.emit ?? log.emit, metrics.hear, warnings.hear]
+  const emit: Emit = event => {
+    for (const hear of hearers) hear(event)
+  }
+  const opened: (() => Promise<void> | void)[] = [() => log.flush(), () => metrics.close()]
   let closeBy = 0
   const closeAll = async () => {
     closeBy = performance.now() + config.gateway.drainTimeoutMs
@@ -85,10 +104,23 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     report(await onceAvailable(pool, () => databaseFindings(query, config.gateway)), config, emit)
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
+    const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
+    hearers.push(schema.hear)
     const listener = openListener(config, catalog, emit)
     opened.push(() => listener?.close())
     const functions = await openFunctionRules(config, emit)
-    const server = await openServer({ config, pool, catalog, functions, emit })
+    const load = createLoad(() => performance.now())
+    const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
+    opened.push(() => clearInterval(probing))
+    const internal = createInternal({
+      ...{ version: VERSION, metrics, warnings, now },
+      schema: schema.status,
+      pool: () => pool.stats(),
+      maxConnections: config.gateway.maxConnections,
+      limits: limitsOf(config.gateway),
+      isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
+    })
+    const server = await openServer({ config, pool, catalog, functions, load, internal, emit })
     opened.push(() => server.close())
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -197,10 +229,13 @@ interface ServerParts {
   readonly pool: Pool
   readonly catalog: CatalogSource
   readonly functions: FunctionRules
+  readonly load: Load
+  readonly internal: Internal
   readonly emit: Emit
 }
 
-async function openServer({ config, pool, catalog, functions, emit }: ServerParts): Promise<Server> {
+async function openServer(parts: ServerParts): Promise<Server> {
+  const { config, pool, catalog, functions, load, internal, emit } = parts
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -212,11 +247,18 @@ async function openServer({ config, pool, catalog, functions, emit }: ServerPart
     catalog.notify('a statement named what is not there')
   }
   const current = () => catalog.current()
-  const runner = createRunner({ database: pool, settings: createSettings(gateway), onStaleSchema: lookAtSchema })
+  const timing = config.devMode ? createServerTiming(now) : null
+  const database = timing?.database(pool) ?? pool
+  const ungated = createRunner({ database, settings: createSettings(gateway), onStaleSchema: lookAtSchema })
+  const gate = createGate(gateway.tenantMaxConcurrent)
+  const runner = createGatedRunner(ungated, gate)
+  // A write that reads again what it has done is no read.
+  const reads = createGatedRunner(guardCost(ungated, { limits: gateway, now }), gate)
   const door = { catalog: current, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
-  const pipeline = createPipeline({
-    authenticate: createAuthenticator(config, clock),
-    read: createReader({ ...door, cursors: createCursorCodec(cursorKey(config)) }),
+  const authenticate = createAuthenticator(config, clock)
+  const answer = createPipeline({
+    authenticate: timing?.authenticate(authenticate) ?? authenticate,
+    read: createReader({ ...door, runner: reads, cursors: createCursorCodec(cursorKey(config)) }),
     write: createWriter(door),
     call: createCaller({
       ...door,
@@ -226,6 +268,7 @@ async function openServer({ config, pool, catalog, functions, emit }: ServerPart
     }),
     query: createQuerier({
       ...door,
+      runner: reads,
       isCallable: (of, call) =>
         isAllowed(of, { allowed: functions.current() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null),
       explains: gateway.explainEndpoint === 'on',
@@ -250,8 +293,28 @@ async function openServer({ config, pool, catalog, functions, emit }: ServerPart
       now,
       isDraining: () => server?.isDraining() ?? false,
     }),
+    internal,
   })
-  server = await createServer({ ...gateway.bind, ...gateway, pipeline, emit, now })
+  const pipeline = timing?.pipeline(answer) ?? answer
+  const admit = createAdmission({
+    clientAddress: createClientAddress(gateway.trustedProxies),
+    rate: createRateLimit({
+      rate: gateway.rateLimitRate,
+      burst: gateway.rateLimitBurst,
+      now,
+      seed: randomBytes(4).readUInt32LE(),
+    }),
+    isOverloaded: load.isTooHigh,
+  })
+  server = await createServer({
+    ...gateway.bind,
+    ...gateway,
+    admit,
+    pipeline,
+    emit,
+    serverTiming: timing !== null,
+    now,
+  })
   return server
 }
 

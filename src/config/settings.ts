@@ -53,14 +53,14 @@ export const FEATURES = {
   writes: { title: 'Writes', built: true },
   explain: { title: 'Explain endpoint', built: true },
   functions: { title: 'Stored functions', built: true },
-  limits: { title: 'Limits', built: false },
-  cost: { title: 'Cost guard', built: false },
+  limits: { title: 'Limits', built: true },
+  cost: { title: 'Cost guard', built: true },
   cache: { title: 'Result cache', built: false },
   policies: { title: 'Access policies', built: false },
   realtime: { title: 'Realtime', built: false },
   webhooks: { title: 'Webhooks', built: false },
   kerberos: { title: 'Kerberos', built: false },
-  internal: { title: 'Internal endpoints', built: false },
+  internal: { title: 'Internal endpoints', built: true },
   tools: { title: 'Tool server', built: false },
 } as const
 
@@ -106,9 +106,9 @@ export const PROCESS: Table<Pick<Config, 'jwtSecret' | 'devMode' | 'logLevel' | 
     default: null,
     secret: true,
     emptyCounts: true,
-    feature: 'explain',
+    feature: 'internal',
     description:
-      'The operator’s token: where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it as `Authorization: Bearer`, and nobody while it is not set.',
+      'The operator’s token, sent as `Authorization: Bearer`. When it is set, `/metrics` and `/health/internal` need it; while it is not, they are open to whoever reaches the gateway. Where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it, and nobody while it is not set.',
   },
 }
 
@@ -342,7 +342,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     default: 500,
     unit: 'requests/s',
     feature: 'limits',
-    description: 'Tokens refilled per second and client address. `0` switches the rate limit off.',
+    description:
+      'Tokens refilled per second and client address; IPv6 addresses count by /64. A request that finds none is answered 429 `RATE_LIMITED`. `0` switches the rate limit off.',
   },
   rateLimitBurst: {
     key: 'gateway.rate_limit_burst',
@@ -358,7 +359,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     default: 32,
     unit: 'requests',
     feature: 'limits',
-    description: 'Requests of one tenant at a time. `0` switches the gate off.',
+    description:
+      'Requests of one tenant that may be at the database at a time, or of one user who has no tenant; one more is answered 429 `CONCURRENCY_LIMIT`. `0` switches the gate off.',
   },
 
   explainMaxCost: {

@@ -1,14 +1,19 @@
-/** What happens to a request, in the order of specification 4.7. Limits on the bytes of a request and CORS come before, in `server.ts`. */
-import { GatewayError } from '../errors.ts'
+/**
+ * What happens to a request, in the order of specification 4.7. Limits on the bytes of a request, CORS and the rate limit come before, in `server.ts` and
+ * `admission.ts`.
+ */
+import { type ErrorCode, GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Health } from '../ops/health.ts'
+import type { Internal } from '../ops/internal.ts'
+import type { Timed } from '../ops/server-timing.ts'
 import { methodNotAllowed } from '../rest/method.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
 import type { Querier } from '../rest/query/query.ts'
-import type { Reader } from '../rest/read.ts'
+import type { Reader } from '../rest/read/read.ts'
 import type { Caller } from '../rest/rpc/call.ts'
-import type { Writer } from '../rest/write.ts'
+import type { Writer } from '../rest/write/write.ts'
 import { unreachable } from '../unreachable.ts'
 import type { Answer, Incoming } from './types.ts'
 
@@ -26,12 +31,15 @@ export interface PipelineParts {
   /** Whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
   readonly health: Health
+  readonly internal: Internal
 }
 
 /** The request as far as it got: what is known of it when it fails. */
-export interface Progress {
+export interface Progress extends Timed {
   route: string
   tenantId: string
+  /** Of the error it ended with. */
+  code: ErrorCode | null
 }
 
 export type Pipeline = (incoming: Incoming, progress: Progress) => Promise<Answer>
@@ -78,7 +86,13 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       assertReading(incoming)
       return parts.health.answer()
     }
-    if (!incoming.path.startsWith('/api/')) throw noRoute(incoming)
+    if (!incoming.path.startsWith('/api/')) {
+      const internal = parts.internal.get(incoming.path)
+      if (internal === undefined) throw noRoute(incoming)
+      progress.route = incoming.path
+      assertReading(incoming)
+      return internal(incoming.headers)
+    }
     // The admin token is no caller's: who explains with it explains as nobody.
     const asAdmin = parts.explainEndpoint === 'admin' && isExplain(incoming.path) && parts.isAdmin(incoming.headers)
     const identity = asAdmin ? ANONYMOUS : await parts.authenticate(incoming.headers)

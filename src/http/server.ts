@@ -5,8 +5,10 @@ import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { errorBody } from '../envelope.ts'
-import { GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
+import { printServerTiming } from '../ops/server-timing.ts'
+import type { Admit } from './admission.ts'
 import { onceGone, watchConnections } from './connections.ts'
 import type { Pipeline, Progress } from './pipeline.ts'
 import { createRequestIds } from './request-id.ts'
@@ -29,8 +31,11 @@ export interface ServerOptions {
   readonly port: number
   readonly corsAllowedOrigins: readonly string[]
   readonly drainTimeoutMs: number
+  readonly admit: Admit
   readonly pipeline: Pipeline
   readonly emit: Emit
+  /** Every answer says where its time went. */
+  readonly serverTiming: boolean
   /** Milliseconds, from any monotonic clock. */
   readonly now: () => number
 }
@@ -56,7 +61,7 @@ const EXPOSED_HEADERS = [
 ]
 
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { pipeline, emit, now } = options
+  const { admit, pipeline, emit, now } = options
   const nextRequestId = createRequestIds()
   let draining = false
 
@@ -74,11 +79,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     return503OnClosing: false,
     // No route has a JSON schema; what would compile them takes most of Fastify's time to start.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
-    frameworkErrors: (error, request, reply) => void fail(error, request, reply as FastifyReply),
+    // It comes before the hooks.
+    frameworkErrors: (error, request, reply) => void fail(admit(request.raw) ?? error, request, reply as FastifyReply),
     // Behind the answers to what came before: a change that was made must not look refused.
     clientErrorHandler: (error, socket) =>
       connections.whenAnswered(socket as Socket, () =>
-        refuseUnparsable(error, socket as Socket, nextRequestId(undefined)),
+        refuseUnparsable(error, socket as Socket, nextRequestId(undefined), timingHeader(null, 0)),
       ),
   })
   const connections = watchConnections(app.server)
@@ -95,8 +101,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         ...Object.fromEntries(pairs(SECURITY_HEADERS)),
         'X-Request-Id': nextRequestId(one(request.headers['x-request-id'])),
         'X-Response-Time': `${Math.round(reply.elapsedTime * 100) / 100}ms`,
+        ...Object.fromEntries(pairs(timingHeader(null, reply.elapsedTime))),
       })
       done(null, payload)
+    })
+    // The plugin answers them all.
+    app.addHook('onRequest', (request, reply, done) => {
+      if (request.method === 'OPTIONS') admitOrRefuse(request, reply, done)
+      else done()
     })
     await app.register(cors, {
       origin: options.corsAllowedOrigins.includes('*') ? '*' : [...options.corsAllowedOrigins],
@@ -105,14 +117,22 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       maxAge: 600,
     })
   }
+  // Behind the plugin: a page may read why it was refused.
+  app.addHook('onRequest', admitOrRefuse)
   app.setErrorHandler((error, request, reply) => fail(error, request, reply))
   app.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], url: '/*', handler: handle })
   // Methods that HTTP knows and we do not: the pipeline says what is possible instead.
   app.setNotFoundHandler(handle)
 
+  function admitOrRefuse(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    const refusal = admit(request.raw)
+    if (refusal === null) done()
+    else fail(refusal, request, reply)
+  }
+
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const started = now()
-    const progress: Progress = { route: 'none', tenantId: '' }
+    const progress = noProgress()
     const incoming = toIncoming(request, reply, nextRequestId(one(request.headers['x-request-id'])))
     let answer: Answer
     try {
@@ -129,25 +149,31 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         })
       answer = await pipeline(incoming, progress)
     } catch (error) {
-      answer = errorAnswer(error, incoming.requestId)
+      answer = errorAnswer(error, incoming.requestId, progress)
     }
     send(reply, incoming, answer, started, progress)
   }
 
-  /** Errors from before our handler: the body was too large, the URL is no URL. */
+  /** Errors from before our handler: not admitted, the body was too large, the URL is no URL. */
   function fail(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const incoming = toIncoming(request, reply, nextRequestId(one(request.headers['x-request-id'])))
-    send(reply, incoming, errorAnswer(fromFramework(error), incoming.requestId), now(), { route: 'none', tenantId: '' })
+    const progress = noProgress()
+    send(reply, incoming, errorAnswer(fromFramework(error), incoming.requestId, progress), now(), progress)
   }
 
-  function errorAnswer(error: unknown, requestId: string): Answer {
+  function errorAnswer(error: unknown, requestId: string, progress: Progress): Answer {
     const known = error instanceof GatewayError
+    progress.code = codeOf(error)
     if (!known || error.status >= 500) emit({ kind: 'request failed', requestId, error })
     return {
       status: known ? error.status : 500,
       headers: { 'Content-Type': 'application/json; charset=utf-8', ...(known ? error.headers : {}) },
       body: errorBody(error, requestId),
     }
+  }
+
+  function timingHeader(timing: Progress['timing'], totalMs: number): readonly string[] {
+    return options.serverTiming ? ['Server-Timing', printServerTiming(timing, totalMs)] : []
   }
 
   function send(reply: FastifyReply, incoming: Incoming, answer: Answer, started: number, progress: Progress): void {
@@ -162,6 +188,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       'X-Response-Time',
       `${Math.round(durationMs * 100) / 100}ms`,
     ]
+    if (options.serverTiming) headers.push(...timingHeader(progress.timing, durationMs))
     for (const name in answer.headers) headers.push(name, answer.headers[name] ?? '')
     if (hasCors) for (const [name, value] of Object.entries(reply.getHeaders())) headers.push(name, value ?? '')
     if (draining && connections.isLast(response)) headers.push('Connection', 'close')
@@ -171,6 +198,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         method: incoming.method,
         route: progress.route,
         status: answer.status,
+        code: progress.code,
         durationMs: Math.round((now() - started) * 100) / 100,
         requestId: incoming.requestId,
         tenantId: progress.tenantId,
@@ -179,6 +207,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       response.writeHead(answer.status, headers)
       void sendStream(response, answer.body)
         .catch(error => {
+          progress.code = codeOf(error)
           emit({ kind: 'request failed', requestId: incoming.requestId, error })
           breakOff(response)
         })
@@ -202,6 +231,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       await closeWithin(app, options.drainTimeoutMs)
     },
   }
+}
+
+function noProgress(): Progress {
+  return { route: 'none', tenantId: '', code: null, timing: null }
+}
+
+function codeOf(error: unknown): ErrorCode {
+  return error instanceof GatewayError ? error.code : 'INTERNAL'
 }
 
 /** Methods that carry no body are not read by Fastify; an announced giant is refused all the same. */
@@ -351,7 +388,12 @@ function isRefusal(error: unknown): error is Error {
 }
 
 /** Bytes that are no HTTP request: there is no reply object for them, only the socket. */
-function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
+function refuseUnparsable(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  requestId: string,
+  timing: readonly string[],
+): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
@@ -366,6 +408,7 @@ function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket, requestI
   const head = [
     ...SECURITY_HEADERS,
     ...['X-Request-Id', requestId, 'X-Response-Time', '0ms'],
+    ...timing,
     ...[
       'Content-Type',
       'application/json; charset=utf-8',

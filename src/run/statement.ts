@@ -1,7 +1,7 @@
 /** A checked tree as SQL: the only way from the tree to text that runs. */
 import { randomUUID } from 'node:crypto'
 import type { CheckedQuery, CheckedWrite, ParameterKey, ParameterUse } from '../access/check.ts'
-import { keyOf } from '../access/expressions.ts'
+import { keyOf } from '../access/parameters.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Parameter } from '../language/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/build.ts'
@@ -10,6 +10,7 @@ import { printSql } from '../language/print.ts'
 import { printRows } from '../language/print-rows.ts'
 import { printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
 import type { Sql } from '../language/printer.ts'
+import { type Mention, mentionsOf } from './mentions.ts'
 
 declare const printed: unique symbol
 
@@ -18,6 +19,10 @@ export interface Statement {
   readonly [printed]: true
   readonly text: string
   readonly parameters: readonly StatementParameter[]
+  /** The columns that a read filters and sorts by: what advice on it may name. */
+  readonly mentions?: readonly Mention[]
+  /** Of an `EXPLAIN`: the statement that it runs, null for none. */
+  readonly runs?: Statement | null
 }
 
 export type StatementParameter =
@@ -41,13 +46,13 @@ export interface BoundStatement {
 export function printRead(checked: CheckedQuery, keys: 'with keys' | 'without keys'): Statement {
   const { query } = checked
   const orders = keys === 'with keys' ? query.orderBy : []
-  return statement(checked, () => printRows(query, { keys: orders.map(order => order.expression) }))
+  return reading(checked, () => printRows(query, { keys: orders.map(order => order.expression) }))
 }
 
 /** A query-language text: its literals are values too. `rowsMax`: how many rows are answered at most; 0: all. */
 export function printText(checked: CheckedQuery, rowsMax: number): Statement {
   const limit = rowsMax === 0 ? null : rowsMax
-  return statement(checked, () => printRows(checked.query, { keys: [], parameters: 'all', limit }))
+  return reading(checked, () => printRows(checked.query, { keys: [], parameters: 'all', limit }))
 }
 
 /** As `printText`, for a write. */
@@ -69,7 +74,11 @@ export function printColumns(checked: CheckedQuery): Statement {
 /** What PostgreSQL would do to answer a statement, or with `analyze` did (manual, EXPLAIN). */
 export function explained(statement: Statement, analyze: 'analyze' | 'plan only'): Statement {
   const options = analyze === 'analyze' ? 'ANALYZE, FORMAT JSON' : 'FORMAT JSON'
-  return { ...statement, text: `EXPLAIN (${options}) ${statement.text}` }
+  return {
+    ...statement,
+    text: `EXPLAIN (${options}) ${statement.text}`,
+    runs: analyze === 'analyze' ? statement : null,
+  }
 }
 
 export interface WriteAnswer {
@@ -126,6 +135,10 @@ function createdBy({ query, table, serverVersion }: CheckedWrite): Expression {
 }
 
 const BEFORE = 'svc_before'
+
+function reading(checked: CheckedQuery, print: () => Sql): Statement {
+  return { ...statement(checked, print), mentions: mentionsOf(checked.query) }
+}
 
 function statement({ parameters }: Pick<CheckedQuery, 'parameters'>, print: () => Sql): Statement {
   const sql = refusing(print)

@@ -1,0 +1,41 @@
+/**
+ * Whether a request is looked at at all: the rate limit of its address (specification 4.7 (2)), and the load of the whole process. Both are asked before its
+ * body is read and before anybody wonders who calls, so a refusal costs next to nothing.
+ */
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../errors.ts'
+import type { ClientAddress } from '../limits/client-address.ts'
+import type { RateLimit } from '../limits/rate.ts'
+
+/** Null: it may come in. */
+export type Admit = (request: IncomingMessage) => GatewayError | null
+
+export interface AdmissionParts {
+  readonly clientAddress: ClientAddress
+  /** Null: no limit. */
+  readonly rate: RateLimit | null
+  readonly isOverloaded: () => boolean
+}
+
+export function createAdmission({ clientAddress, rate, isOverloaded }: AdmissionParts): Admit {
+  return ({ socket, headers, url }) => {
+    if (rate !== null) {
+      const forwarded = headers['x-forwarded-for']
+      const address = clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)
+      if (!rate.take(address)) return RATE_LIMITED
+    }
+    // Health and what operators look at are needed most when there is too much to do.
+    return isOverloaded() && url?.startsWith('/api/') === true ? OVERLOADED : null
+  }
+}
+
+// Made once: who is refused is refused often, and the trace of an error costs more than all the rest.
+const RATE_LIMITED = new GatewayError(
+  'RATE_LIMITED',
+  'too many requests from this address (rate_limit_rate, rate_limit_burst); send fewer a second',
+  { headers: { 'Retry-After': '1' } },
+)
+
+const OVERLOADED = new GatewayError('UNAVAILABLE', 'the gateway has more to do than it can; try again', {
+  headers: { 'Retry-After': '1' },
+})

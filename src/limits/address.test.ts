@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import ipaddr from 'ipaddr.js'
+import { expect, test } from 'vitest'
+import { emptyAddress, isIPv4, parseAddress } from './address.ts'
+
+/** Four words, or null. */
+function parsed(text: string): readonly number[] | null {
+  const into = emptyAddress().fill(0xdeadbeef)
+  return parseAddress(text, 0, text.length, into) ? [...into] : null
+}
+
+test.each([
+  ['192.0.2.1', [0, 0, 0xffff, 0xc0000201]],
+  ['255.255.255.255', [0, 0, 0xffff, 0xffffffff]],
+  ['0.0.0.0', [0, 0, 0xffff, 0]],
+  ['::', [0, 0, 0, 0]],
+  ['::1', [0, 0, 0, 1]],
+  ['1::', [0x10000, 0, 0, 0]],
+  ['2001:DB8::a:0:1', [0x20010db8, 0, 0xa, 1]],
+  ['1:2:3:4:5:6:7:8', [0x10002, 0x30004, 0x50006, 0x70008]],
+  ['1:2:3:4:5:6:7::', [0x10002, 0x30004, 0x50006, 0x70000]],
+  ['::2:3:4:5:6:7:8', [2, 0x30004, 0x50006, 0x70008]],
+  ['::ffff:192.0.2.1', [0, 0, 0xffff, 0xc0000201]],
+  ['64:ff9b::192.0.2.1', [0x64ff9b, 0, 0, 0xc0000201]],
+  ['fe80::1%eth0', [0xfe800000, 0, 0, 1]],
+  ['fe80::1%a:b.c%', [0xfe800000, 0, 0, 1]],
+])('%s', (text, words) => {
+  expect(parsed(text)).toEqual(words)
+})
+
+test.each([
+  ...['', ' ', 'unknown', '_hidden', 'localhost', '1', '127.1', '1.2.3', '1.2.3.4.5', '1.2.3.4.', '.1.2.3.4', '1..2.3'],
+  ...[
+    '256.1.1.1',
+    '1.1.1.1000',
+    '01.2.3.4',
+    '1.2.3.04',
+    '1.2.3.4%eth0',
+    '1.2.3.4:80',
+    ' 1.2.3.4',
+    '1.2.3.4 ',
+    '１.2.3.4',
+  ],
+  ...[':', ':::', ':1', '1:', '1:2', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:', '1:2:3:4:5:6:7:8:9', '1:2:3:4:5:6:7:8::'],
+  ...[
+    '1::2::3',
+    '::1::',
+    '12345::',
+    '::g',
+    '::1%',
+    '%eth0',
+    '1:2:3:4:5:6:7:1.2.3.4',
+    '::1.2.3.4:1',
+    '::1.2.3',
+    '[::1]',
+    '::1 ',
+  ],
+])('"%s" is no address', text => {
+  expect(parsed(text)).toBeNull()
+})
+
+test('it reads what it was told to, and looks no further', () => {
+  const into = emptyAddress()
+  expect(parseAddress('x1.2.3.45', 1, 8, into)).toBe(true)
+  expect([...into]).toEqual([0, 0, 0xffff, 0x01020304])
+  expect(parseAddress('::1:2', 0, 3, into)).toBe(true)
+  expect([...into]).toEqual([0, 0, 0, 1])
+  // The zone begins behind the end.
+  expect(parseAddress('::1,fe80::%1', 0, 3, into)).toBe(true)
+  expect(parseAddress('1.2.3.4', 0, 6, into)).toBe(false)
+})
+
+test('any address that another parser knows, in any of its spellings, is the same number', () => {
+  const ipv6 = fc.oneof(fc.ipV6(), fc.uint8Array({ minLength: 16, maxLength: 16 }).map(spelt))
+  fc.assert(
+    fc.property(fc.oneof(ipv6, fc.ipV4()), text => {
+      // "::1.2.3.4" is no mapped address (RFC 4291, 2.5.5.1), whatever the other one thinks.
+      fc.pre(!/^::\d+\.\d/.test(text))
+      const address = ipaddr.parse(text)
+      const whole = address.kind() === 'ipv4' ? (address as ipaddr.IPv4).toIPv4MappedAddress() : address
+      const bytes = Buffer.from(whole.toByteArray())
+      expect(parsed(text)).toEqual([0, 4, 8, 12].map(at => bytes.readUInt32BE(at)))
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test('nothing is taken for an address that another, more lenient parser refuses', () => {
+  const characters = fc.constantFrom(':', '::', '.', '0', '1', 'f', '255', '1.2.3.4', 'ffff', 'g')
+  fc.assert(
+    fc.property(fc.array(characters, { maxLength: 12 }), parts => {
+      const text = parts.join('')
+      if (parsed(text) !== null) expect(ipaddr.isValid(text)).toBe(true)
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('IPv4 is known again', () => {
+  const is = (text: string) => {
+    const into = emptyAddress()
+    return parseAddress(text, 0, text.length, into) && isIPv4(into)
+  }
+  expect(['1.2.3.4', '::ffff:1.2.3.4', '::ffff:0:0'].map(is)).toEqual([true, true, true])
+  expect(['::1', '::1.2.3.4', '1::ffff:1.2.3.4', '0:1::ffff:0:0'].map(is)).toEqual([false, false, false, false])
+})
+
+function spelt(bytes: Uint8Array): string {
+  return new ipaddr.IPv6([...bytes]).toRFC5952String()
+}

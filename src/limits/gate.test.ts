@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createGate, type Gate } from './gate.ts'
+
+const caller = (tenantId: string, userId = '') => ({ tenantId, userId })
+
+function gateOf(permits: number): Gate {
+  const gate = createGate(permits)
+  if (gate === null) throw new Error('it is switched off')
+  return gate
+}
+
+test('a tenant has so many permits, and another tenant its own', () => {
+  const gate = gateOf(2)
+  expect([1, 2, 3].map(() => gate.enter(caller('t1')))).toEqual([true, true, false])
+  expect([1, 2, 3].map(() => gate.enter(caller('t2')))).toEqual([true, true, false])
+  gate.leave(caller('t1'))
+  expect([1, 2].map(() => gate.enter(caller('t1')))).toEqual([true, false])
+})
+
+test('users of a tenant share', () => {
+  const gate = gateOf(1)
+  expect(gate.enter(caller('t1', 'ann'))).toBe(true)
+  expect(gate.enter(caller('t1', 'bob'))).toBe(false)
+})
+
+test('users without a tenant do not, and are no tenants of that name', () => {
+  const gate = gateOf(1)
+  expect(['ann', 'bob', '', ''].map(user => gate.enter(caller('', user)))).toEqual([true, true, true, false])
+  expect(gate.enter(caller('ann'))).toBe(true)
+})
+
+test('names that objects know are names', () => {
+  const gate = gateOf(1)
+  expect(['__proto__', 'constructor'].map(name => gate.enter(caller(name)))).toEqual([true, true])
+})
+
+test('0 is no limit', () => {
+  expect(createGate(0)).toBeNull()
+})
+
+test('any order of coming and going keeps the count', () => {
+  const step = fc.record({ tenant: fc.constantFrom('', 'a', 'b'), user: fc.constantFrom('', 'a'), goes: fc.boolean() })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (permits, steps) => {
+      const gate = gateOf(permits)
+      const inside = new Map<string, number>()
+      for (const { tenant, user, goes } of steps) {
+        const key = tenant === '' ? `user ${user}` : `tenant ${tenant}`
+        const count = inside.get(key) ?? 0
+        if (!goes) {
+          expect(gate.enter(caller(tenant, user))).toBe(count < permits)
+          if (count < permits) inside.set(key, count + 1)
+        } else if (count > 0) {
+          gate.leave(caller(tenant, user))
+          inside.set(key, count - 1)
+        }
+      }
+    }),
+  )
+})

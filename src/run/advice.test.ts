@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { catalogOf, tableOf } from '../../test/support/model.ts'
+import { checkRead } from '../access/check.ts'
+import { parse } from '../language/parse.ts'
+import { adviseOn, type Expensive } from './advice.ts'
+import type { Index } from './indexes.ts'
+import type { Mention } from './mentions.ts'
+import { printText } from './statement.ts'
+
+const columns = { id: 'int8', status: 'text', total: 'int4', shop_id: 'int8', meta: 'jsonb' }
+const catalog = catalogOf(tableOf('orders', columns), tableOf('shops', { id: 'int8', name: 'text' }))
+
+function mentionsOf(text: string): readonly string[] {
+  const tree = parse(text)
+  if (tree.kind !== 'get') throw new Error('not a read')
+  const { mentions = [] } = printText(checkRead(tree, { catalog, searchLanguage: 'english' }), 0)
+  return mentions.map(({ schema, table, column, use }) => `${use} ${schema}.${table}.${column}`)
+}
+
+test.each([
+  ['get orders', []],
+  [
+    'get orders where status = "a" and (total > 5 or not shop_id in (1, 2)) order by total desc, id',
+    [
+      'filter public.orders.status',
+      'filter public.orders.total',
+      'filter public.orders.shop_id',
+      'sort public.orders.total',
+    ],
+  ],
+  ['get orders o where 5 < o.total', ['filter public.orders.total']],
+  ['get orders where lower(status) = "a" and meta->>"a" = "b" order by lower(status)', []],
+  [
+    'get orders join shops on orders.shop_id = shops.id where shops.name like "a%"',
+    ['filter public.orders.shop_id', 'filter public.shops.id', 'filter public.shops.name'],
+  ],
+  [
+    'get orders where exists (get shops where shops.id = orders.shop_id)',
+    ['filter public.shops.id', 'filter public.orders.shop_id'],
+  ],
+  ['with o as (get orders where total = 1) get o where o.status = "x"', ['filter public.orders.total']],
+])('the columns that matter: %s', (text, mentions) => {
+  expect([...mentionsOf(text)].sort()).toEqual([...mentions].sort())
+})
+
+const mention = (use: Mention['use'], column: string, schema = 'public'): Mention => ({
+  schema,
+  table: 'orders',
+  column,
+  use,
+})
+const index = (name: string, indexed: readonly (string | null)[], ordered = true): Index => ({
+  schema: 'public',
+  table: 'orders',
+  name,
+  columns: indexed,
+  ordered,
+})
+const advise = (more: Partial<Expensive>) =>
+  adviseOn({ estimate: { cost: 9, rows: 9, limited: true }, mentions: [], indexes: [], costly: false, ...more })
+
+test('who filters nothing is told to, and to limit where only the cost is too high', () => {
+  expect(advise({})).toEqual(['add a filter: nothing restricts the rows that have to be read'])
+  expect(advise({ costly: true, estimate: { cost: 9, rows: 9, limited: false } })).toEqual([
+    'add a filter: nothing restricts the rows that have to be read',
+    'add a limit: all rows are asked for',
+  ])
+})
+
+test('indexes that exist are named, those that are missing described', () => {
+  const indexes = [
+    index('orders_status', ['status', 'total', 'secret', null]),
+    index('orders_secret', ['secret', 'status']),
+    index('orders_id_hash', ['id'], false),
+  ]
+  expect(
+    advise({ mentions: [mention('filter', 'status'), mention('filter', 'total'), mention('sort', 'id')], indexes }),
+  ).toEqual([
+    'narrow the filters, or add one: fewer rows would have to be read',
+    'the index orders_status on orders(status, total, …, …) exists: a narrower filter on status can use it',
+    'an index on orders(total) would help to filter by it',
+    'an index on orders(id) would help to sort by it',
+  ])
+})
+
+test('names are quoted, and come with a schema that is not the usual one', () => {
+  expect(advise({ mentions: [mention('filter', 'Total', 'Sales')] })[1]).toBe(
+    'an index on "Sales".orders("Total") would help to filter by it',
+  )
+})

@@ -1,0 +1,57 @@
+/** What somebody can do whose read is too expensive: the `suggestions` of specification 7. */
+import { quoteIdentifier } from '../language/quote.ts'
+import type { Estimate } from './estimate.ts'
+import type { Index } from './indexes.ts'
+import type { Mention } from './mentions.ts'
+
+export interface Expensive {
+  readonly estimate: Estimate
+  readonly mentions: readonly Mention[]
+  /** Of the tables that are mentioned. */
+  readonly indexes: readonly Index[]
+  /** The cost is above its limit, and not only the rows. */
+  readonly costly: boolean
+}
+
+/** At least one sentence, those that help most first. */
+export function adviseOn({ estimate, mentions, indexes, costly }: Expensive): readonly string[] {
+  const filtered = mentions.some(({ use }) => use === 'filter')
+  return [
+    filtered
+      ? 'narrow the filters, or add one: fewer rows would have to be read'
+      : 'add a filter: nothing restricts the rows that have to be read',
+    ...mentions.flatMap(mention => adviseOnColumn(mention, mentions, indexes)),
+    ...(costly && !estimate.limited ? ['add a limit: all rows are asked for'] : []),
+  ]
+}
+
+function adviseOnColumn(mention: Mention, mentions: readonly Mention[], indexes: readonly Index[]): readonly string[] {
+  const { use, schema, table, column } = mention
+  const fitting = indexes.filter(
+    index =>
+      index.schema === schema &&
+      index.table === table &&
+      index.columns[0] === column &&
+      (use === 'filter' || index.ordered),
+  )
+  if (fitting.length === 0) {
+    return [`an index on ${target(mention, [column])} would help to ${use === 'filter' ? 'filter' : 'sort'} by it`]
+  }
+  // Of further columns of an index only those are told that the caller has named.
+  const known = (name: string | null) =>
+    mentions.some(other => other.schema === schema && other.table === table && other.column === name)
+  return fitting.map(index => {
+    const columns = index.columns.map(name => (known(name) ? name : null))
+    const on = quoteIdentifier(column)
+    const benefit =
+      use === 'filter' ? `a narrower filter on ${on} can use it` : `with a filter on ${on} it gives the order as well`
+    return `the index ${quoteIdentifier(index.name)} on ${target(mention, columns)} exists: ${benefit}`
+  })
+}
+
+/** `orders(status, placed_at)`. */
+function target({ schema, table }: Mention, columns: readonly (string | null)[]): string {
+  const place = schema === 'public' ? '' : `${quoteIdentifier(schema)}.`
+  const keys = columns.map(column => (column === null ? '…' : quoteIdentifier(column)))
+  return `${place}${quoteIdentifier(table)}(${keys.join(', ')})`
+}

@@ -1,0 +1,84 @@
+/**
+ * The tenant's gate before the database (specification 4.7 (5)): what was refused by then has taken no permit, and a permit is held until the
+ * database has finished with it – also when nobody waits for the answer any more.
+ */
+import { GatewayError } from '../errors.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Gate } from '../limits/gate.ts'
+import type { Row, Runner, Running } from './run.ts'
+
+/** `gate` null: nobody is counted. */
+export function createGatedRunner(runner: Runner, gate: Gate | null): Runner {
+  if (gate === null) return runner
+  function gated<T>(caller: Identity, start: () => Running<T>): Running<T> {
+    if (!gate?.enter(caller)) return { result: Promise.reject(saturated(caller)), cancel() {} }
+    const leave = () => gate.leave(caller)
+    try {
+      const running = start()
+      running.result.then(leave, leave)
+      return running
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+  return {
+    read: (identity, statements) => gated(identity, () => runner.read(identity, statements)),
+    write: (identity, statements) => gated(identity, () => runner.write(identity, statements)),
+    call: (identity, statement, how) => gated(identity, () => runner.call(identity, statement, how)),
+    parse: (identity, statement) => gated(identity, () => runner.parse(identity, statement)),
+    stream: (identity, statement) => gatedStream(identity, runner.stream(identity, statement), gate),
+  }
+}
+
+/** The permit is taken with the first batch and held until the last, or until the client has gone. */
+function gatedStream(
+  caller: Identity,
+  batches: AsyncIterableIterator<readonly Row[]>,
+  gate: Gate,
+): AsyncIterableIterator<readonly Row[]> {
+  let state: 'before' | 'within' | 'over' = 'before'
+  function end(): void {
+    if (state === 'within') gate.leave(caller)
+    state = 'over'
+  }
+  return {
+    async next() {
+      if (state === 'before') {
+        if (!gate.enter(caller)) {
+          state = 'over'
+          await batches.return?.()
+          throw saturated(caller)
+        }
+        state = 'within'
+      }
+      try {
+        const batch = await batches.next()
+        if (batch.done === true) end()
+        return batch
+      } catch (error) {
+        end()
+        throw error
+      }
+    },
+    async return() {
+      try {
+        return (await batches.return?.()) ?? { done: true, value: undefined }
+      } finally {
+        end()
+      }
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
+function saturated({ tenantId }: Identity): GatewayError {
+  const who = tenantId === '' ? 'this caller has' : 'the tenant has'
+  return new GatewayError(
+    'CONCURRENCY_LIMIT',
+    `${who} as many requests running as it may have at a time (tenant_max_concurrent); try again when one of them is answered`,
+    { headers: { 'Retry-After': '1' } },
+  )
+}

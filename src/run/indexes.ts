@@ -1,0 +1,58 @@
+/** Which indexes tables have, for the advice on a read that is too expensive. Asked when one is refused, and never before. */
+import type { Identity } from '../identity/identity.ts'
+import type { Mention } from './mentions.ts'
+import type { Row, Runner } from './run.ts'
+import type { BoundStatement, Statement } from './statement.ts'
+
+export interface Index {
+  readonly schema: string
+  readonly table: string
+  readonly name: string
+  /** The keys in order; null for an expression. */
+  readonly columns: readonly (string | null)[]
+  /** It has its rows in order: `btree`. */
+  readonly ordered: boolean
+}
+
+const TEXT = `
+  SELECT n.nspname, t.relname, x.relname, m.amname = 'btree', (
+    SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
+    FROM ROWS FROM (pg_catalog.unnest(i.indkey::pg_catalog.int2[])) WITH ORDINALITY AS k (number, place)
+    LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
+    WHERE k.place <= i.indnkeyatts
+  )
+  FROM pg_catalog.json_to_recordset($1::pg_catalog.json) AS w (schema pg_catalog.text, "table" pg_catalog.text)
+  JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.schema
+  JOIN pg_catalog.pg_class AS t ON t.relnamespace = n.oid AND t.relname = w."table"
+  JOIN pg_catalog.pg_index AS i ON i.indrelid = t.oid AND i.indisvalid AND i.indpred IS NULL
+  JOIN pg_catalog.pg_class AS x ON x.oid = i.indexrelid
+  JOIN pg_catalog.pg_am AS m ON m.oid = x.relam
+  ORDER BY 1, 2, 3
+  LIMIT 500`
+
+/** Of the system catalogue alone, and always the same text: the one statement of a request that no tree is behind. */
+const LOOKUP = { text: TEXT, parameters: [{ literal: '' }] } as unknown as Statement
+
+/** Indexes without a condition, of the tables that are mentioned. */
+export async function readIndexes(
+  runner: Pick<Runner, 'read'>,
+  identity: Identity,
+  mentions: readonly Mention[],
+): Promise<readonly Index[]> {
+  if (mentions.length === 0) return []
+  const tables = new Map(mentions.map(({ schema, table }) => [JSON.stringify([schema, table]), { schema, table }]))
+  const lookup: BoundStatement = { statement: LOOKUP, values: [JSON.stringify([...tables.values()])] }
+  const [rows = []] = await runner.read(identity, [lookup]).result
+  return rows.map(indexOf)
+}
+
+function indexOf([schema, table, name, ordered, columns]: Row): Index {
+  const text = (cell: Buffer | null | undefined) => cell?.toString() ?? ''
+  return {
+    schema: text(schema),
+    table: text(table),
+    name: text(name),
+    columns: JSON.parse(text(columns)),
+    ordered: text(ordered) === 't',
+  }
+}

@@ -1,0 +1,91 @@
+/** Thousands of clients that send a byte now and then (issue 5, "Hostile"): others are answered as ever, and each of the slow ones costs little. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mintToken } from '../../src/identity/mint.ts'
+import { SECRET } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { killSvc, residentBytes, type Svc, startSvc } from '../support/process.ts'
+
+const CROWD = 2_000
+/** A byte from each of them in every round. */
+const ROUNDS = 5
+const ROUND_MS = 1_000
+
+/** A socket, its parser, and the head of a request as far as it has come; measured: 16 KB. */
+const CLIENT_BYTES_MAX = 50_000
+
+/** Half of the requests of others are answered by then: within milliseconds, but for whatever else the machine has to do. */
+const ANSWER_MS_MAX = 500
+
+let database: TestDatabase
+let svc: Svc
+let url: string
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text not null);
+     insert into notes values (1, 'one');
+     grant select on notes to app`,
+  )
+  svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
+  url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+})
+afterAll(async () => {
+  killSvc()
+  await svc.exited
+  await database.drop()
+})
+
+const memory = (): Promise<number> => residentBytes(svc.child.pid ?? 0)
+
+/** Half of them are slow with their headers, half with the body they have announced. */
+const HEADS = [
+  'GET /api/notes/1?x=',
+  'POST /api/notes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"',
+]
+
+async function slowClient(index: number): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  // It may be cut off.
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(HEADS[index % HEADS.length] ?? '')
+  return socket
+}
+
+test(`${CROWD} of them, a byte a second each`, { timeout: 60_000 }, async () => {
+  const headers = {
+    Authorization: `Bearer ${await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())}`,
+  }
+  const took: number[] = []
+  async function ask(): Promise<void> {
+    const began = performance.now()
+    const response = await fetch(`${url}/api/notes/1`, { headers })
+    expect(await response.json()).toEqual({ data: { id: 1, body: 'one' } })
+    took.push(performance.now() - began)
+  }
+  for (let i = 0; i < 100; i++) await ask()
+  took.length = 0
+  const before = await memory()
+  const crowd: Socket[] = []
+  try {
+    while (crowd.length < CROWD)
+      crowd.push(...(await Promise.all(Array.from({ length: 100 }, (_, i) => slowClient(i)))))
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const socket of crowd) socket.write('x')
+      for (let i = 0; i < 20; i++) await ask()
+      await sleep(ROUND_MS)
+    }
+    expect(took.sort((a, b) => a - b)[took.length / 2]).toBeLessThan(ANSWER_MS_MAX)
+    // They are all still there: it is not by throwing them out that others were answered.
+    expect(crowd.filter(({ closed }) => !closed).length).toBe(CROWD)
+    expect((await memory()) - before).toBeLessThan(CROWD * CLIENT_BYTES_MAX)
+  } finally {
+    for (const socket of crowd) socket.destroy()
+  }
+  await ask()
+})
