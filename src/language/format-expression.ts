@@ -1,7 +1,7 @@
 /** Expressions in canonical form, with the fewest parentheses that the precedence of the language allows. */
 
 import type { Cast, Expression, In } from './ast.ts'
-import { type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { concat, type Doc, enclosed, group, indent, join, line, list } from './document.ts'
 import { LanguageError, unreachable } from './error.ts'
 import { formatCall } from './format-function.ts'
 import { formatList, some } from './format-list.ts'
@@ -73,49 +73,53 @@ function bare(expression: Expression, formatter: Formatter): Doc {
       )
     }
     case 'not':
-      return ['not ', at(expression.operand, BINDING.not)]
+      return concat('not ', at(expression.operand, BINDING.not))
     case 'comparison':
       if (expression.operator === 'matches') throw new LanguageError('"matches" has no text form', expression.span)
-      return [operand(expression.left), ` ${expression.operator} `, operand(expression.right)]
+      return concat(operand(expression.left), ` ${expression.operator} `, operand(expression.right))
     case 'pattern':
-      return [operand(expression.operand), ` ${not(expression)}${expression.operator} `, operand(expression.pattern)]
+      return concat(
+        operand(expression.operand),
+        ` ${not(expression)}${expression.operator} `,
+        operand(expression.pattern),
+      )
     case 'is':
-      return [operand(expression.operand), ` is ${not(expression)}${expression.what}`]
+      return concat(operand(expression.operand), ` is ${not(expression)}${expression.what}`)
     case 'distinct from':
-      return [operand(expression.left), ` is ${not(expression)}distinct from `, operand(expression.right)]
+      return concat(operand(expression.left), ` is ${not(expression)}distinct from `, operand(expression.right))
     case 'between':
-      return [
+      return concat(
         operand(expression.operand),
         ` ${not(expression)}between `,
         operand(expression.low),
         ' and ',
         operand(expression.high),
-      ]
+      )
     case 'in':
-      return [operand(expression.operand), ` ${not(expression)}in `, formatSet(expression, formatter)]
+      return concat(operand(expression.operand), ` ${not(expression)}in `, formatSet(expression, formatter))
     case 'exists':
-      return [`${not(expression)}exists `, enclosed('(', formatter.query(expression.query), ')')]
+      return concat(`${not(expression)}exists `, enclosed('(', formatter.query(expression.query), ')'))
     case 'json test':
-      return [operand(expression.operand), ` ${expression.test} ${formatText(expression.path)}`]
+      return concat(operand(expression.operand), ` ${expression.test} ${formatText(expression.path)}`)
     case 'arithmetic': {
       const floor = ARITHMETIC[expression.operator]
-      return [at(expression.left, floor), ` ${expression.operator} `, at(expression.right, floor + 1)]
+      return concat(at(expression.left, floor), ` ${expression.operator} `, at(expression.right, floor + 1))
     }
     case 'negate': {
       // Two minus signs in a row would open a comment,
       // and a minus before a number is part of it.
       const inner = expression.operand
-      if (inner.kind === 'literal' && isNumber(inner)) return ['-', enclosed('(', formatLiteral(inner), ')')]
-      return ['-', at(inner, inner.kind === 'negate' ? BINDING.primary : BINDING.negate)]
+      if (inner.kind === 'literal' && isNumber(inner)) return concat('-', enclosed('(', formatLiteral(inner), ')'))
+      return concat('-', at(inner, inner.kind === 'negate' ? BINDING.primary : BINDING.negate))
     }
     case 'json step': {
       // To the right of an operator a number may have its sign.
       const isSigned = expression.step.kind === 'literal' && isNegative(expression.step)
       const step = at(expression.step, isSigned ? BINDING.any : BINDING.cast)
-      return [at(expression.operand, BINDING.step), ` ${expression.operator} `, step]
+      return concat(at(expression.operand, BINDING.step), ` ${expression.operator} `, step)
     }
     case 'cast':
-      return [at(expression.operand, BINDING.cast), `::${formatType(expression.type)}`]
+      return concat(at(expression.operand, BINDING.cast), `::${formatType(expression.type)}`)
     case 'literal':
       return formatLiteral(expression)
     case 'position':

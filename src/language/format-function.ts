@@ -1,7 +1,7 @@
 /** Function calls and windows in canonical form. */
 
 import type { Frame, FrameBound, FunctionCall, Order, WindowBody } from './ast.ts'
-import { type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { concat, type Doc, enclosed, group, indent, join, line, list } from './document.ts'
 import { formatList } from './format-list.ts'
 import { formatDotted, formatFunctionName, formatName, formatText } from './format-name.ts'
 import { BINDING, type Formatter } from './formatter.ts'
@@ -9,16 +9,16 @@ import { BINDING, type Formatter } from './formatter.ts'
 /** `sum(distinct n order by id) filter (where active) over w`. */
 export function formatCall(call: FunctionCall, formatter: Formatter): Doc {
   const filter =
-    call.filter === null ? [] : [' filter ', enclosed('(', ['where ', formatter.expression(call.filter)], ')')]
+    call.filter === null ? '' : [' filter ', enclosed('(', ['where ', formatter.expression(call.filter)], ')')]
   const over =
     call.over === null
-      ? []
+      ? ''
       : [' over ', typeof call.over === 'string' ? formatName(call.over) : formatWindow(call.over, formatter)]
-  return [
-    formatSyntax(call, formatter) ?? [formatRoutine(call.schema, call.name), formatArguments(call, formatter)],
+  return concat(
+    formatSyntax(call, formatter) ?? concat(formatRoutine(call.schema, call.name), formatArguments(call, formatter)),
     filter,
     over,
-  ]
+  )
 }
 
 function formatRoutine(schema: string | null, name: string): string {
@@ -47,18 +47,17 @@ function formatArguments(call: FunctionCall, formatter: Formatter): Doc {
   if (call.star) return '(*)'
   if (call.arguments.length === 0) return '()'
   const distinct = call.distinct ? 'distinct ' : ''
-  const sorted = call.orderBy.length > 0 ? [line, 'order by ', formatOrders(call.orderBy, formatter)] : []
+  const sorted = call.orderBy.length > 0 ? [line, 'order by ', formatOrders(call.orderBy, formatter)] : ''
   return enclosed('(', [distinct, formatList(call.arguments, formatter), sorted], ')')
 }
 
 /** `total desc nulls last, id`. */
 export function formatOrders(orders: readonly Order[], formatter: Formatter): Doc {
   return list(
-    orders.map(order => [
-      formatter.expression(order.expression),
-      order.descending ? ' desc' : '',
-      order.nulls === null ? '' : ` nulls ${order.nulls}`,
-    ]),
+    orders.map(({ expression, descending, nulls }) => {
+      const order = `${descending ? ' desc' : ''}${nulls === null ? '' : ` nulls ${nulls}`}`
+      return concat(formatter.expression(expression), order)
+    }),
   )
 }
 

@@ -1,6 +1,7 @@
 /** Reads in canonical form: sources, joins and nests, and a clause per line. */
 
 import type {
+  Compound,
   Count,
   Expression,
   Field,
@@ -14,7 +15,7 @@ import type {
   TableName,
   With,
 } from './ast.ts'
-import { type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { concat, type Doc, enclosed, group, indent, line, lines, list } from './document.ts'
 import { LanguageError, unreachable } from './error.ts'
 import { formatOrders, formatWindow } from './format-function.ts'
 import { formatList, some } from './format-list.ts'
@@ -24,29 +25,34 @@ import type { Formatter } from './formatter.ts'
 
 const VERBS = { rows: 'get ', count: 'count ', export: 'export ' } as const
 
-/** The clauses of a read, to be joined by lines. */
+/** A clause per line. */
 export function formatGet(get: Get, formatter: Formatter): Doc {
-  const clauses: Doc[] = [
-    ...formatWith(get.with, formatter),
-    [
+  const { lock } = get
+  return lines([
+    formatWith(get.with, formatter),
+    concat(
       VERBS[get.purpose],
       formatDistinct(get, formatter),
       formatSource(get.source, formatter),
-      indent(formatJoins(get.joins, formatter), formatNests(get.nests, formatter)),
-    ],
-    ...formatFields('fields', get.fields, formatter),
-    ...formatCondition('where', get.where, formatter),
-    ...formatListed('group by', get.groupBy, formatter),
-    ...formatCondition('having', get.having, formatter),
-    ...get.windows.map(window => formatNamedWindow(window, formatter)),
-    ...get.compounds.flatMap(({ operator, all, query }) => [
-      `${operator}${all ? ' all' : ''}`,
-      endsOpen(query) ? enclosed('(', formatter.query(query), ')') : formatGet(query, formatter),
-    ]),
-    ...formatTail(get, formatter),
-  ]
-  if (get.lock !== null) clauses.push(`for ${get.lock.strength}${get.lock.wait === null ? '' : ` ${get.lock.wait}`}`)
-  return join(clauses, line)
+      formatJoins(get.joins, formatter),
+      formatNests(get.nests, formatter),
+    ),
+    formatFields('fields', get.fields, formatter),
+    formatCondition('where', get.where, formatter),
+    formatListed('group by', get.groupBy, formatter),
+    formatCondition('having', get.having, formatter),
+    lines(get.windows.map(window => formatNamedWindow(window, formatter))),
+    lines(get.compounds.map(compound => formatCompound(compound, formatter))),
+    formatTail(get, formatter),
+    lock === null ? '' : `for ${lock.strength}${lock.wait === null ? '' : ` ${lock.wait}`}`,
+  ])
+}
+
+function formatCompound({ operator, all, query }: Compound, formatter: Formatter): Doc {
+  return lines([
+    `${operator}${all ? ' all' : ''}`,
+    endsOpen(query) ? enclosed('(', formatter.query(query), ')') : formatGet(query, formatter),
+  ])
 }
 
 /** Whether what follows the last get of a compound, and belongs to the whole, would be read as its own. */
@@ -78,12 +84,12 @@ interface Tail {
   readonly offset: Count | null
 }
 
-function formatTail({ orderBy, limit, offset }: Tail, formatter: Formatter): readonly Doc[] {
-  return [
-    ...(orderBy.length > 0 ? [group('order by', indent(line, formatOrders(orderBy, formatter)))] : []),
-    ...(limit === null ? [] : [`limit ${formatCount(limit)}`]),
-    ...(offset === null ? [] : [`offset ${formatCount(offset)}`]),
-  ]
+function formatTail({ orderBy, limit, offset }: Tail, formatter: Formatter): Doc {
+  return lines([
+    orderBy.length > 0 ? group('order by', indent(line, formatOrders(orderBy, formatter))) : '',
+    limit === null ? '' : `limit ${formatCount(limit)}`,
+    offset === null ? '' : `offset ${formatCount(offset)}`,
+  ])
 }
 
 function formatCount(count: Count): string {
@@ -94,37 +100,32 @@ function formatCount(count: Count): string {
   return formatLiteral(count)
 }
 
-/** `where a = 1`, its further operands indented below; nothing where there is no condition. */
-export function formatCondition(word: string, condition: Expression | null, formatter: Formatter): readonly Doc[] {
-  if (condition === null) return []
+/** `where a = 1`, its further operands indented below; `''` where there is no condition. */
+export function formatCondition(word: string, condition: Expression | null, formatter: Formatter): Doc {
+  if (condition === null) return ''
   const doc = formatter.expression(condition)
-  return [[`${word} `, condition.kind === 'and' || condition.kind === 'or' ? indent(doc) : doc]]
+  return concat(`${word} `, condition.kind === 'and' || condition.kind === 'or' ? indent(doc) : doc)
 }
 
-function formatListed(word: string, expressions: readonly Expression[], formatter: Formatter): readonly Doc[] {
-  return expressions.length === 0 ? [] : [group(word, indent(line, formatList(expressions, formatter)))]
+function formatListed(word: string, expressions: readonly Expression[], formatter: Formatter): Doc {
+  return expressions.length === 0 ? '' : group(word, indent(line, formatList(expressions, formatter)))
 }
 
-/** `fields id, name as n`; nothing where there are no fields. */
-export function formatFields(
-  word: 'fields' | 'returning',
-  fields: readonly Field[],
-  formatter: Formatter,
-): readonly Doc[] {
-  if (fields.length === 0) return []
-  return [group(word, indent(line, list(fields.map(field => formatField(field, formatter)))))]
+/** `fields id, name as n`; `''` where there are no fields. */
+export function formatFields(word: 'fields' | 'returning', fields: readonly Field[], formatter: Formatter): Doc {
+  return fields.length === 0 ? '' : group(word, indent(line, list(fields.map(field => formatField(field, formatter)))))
 }
 
 /** `users.*`, `count(*) as n`. */
 export function formatField(field: Field, formatter: Formatter): Doc {
   if (field.kind === 'star') return field.of === null ? '*' : `${formatName(field.of)}.*`
   const expression = formatter.expression(field.expression)
-  return field.alias === null ? expression : [expression, ` as ${formatAnyName(field.alias)}`]
+  return field.alias === null ? expression : concat(expression, ` as ${formatAnyName(field.alias)}`)
 }
 
-/** `with a as (…)`, `with recursive a as (…), b as (…)`; nothing where there is none. */
-export function formatWith(clause: With | null, formatter: Formatter): readonly Doc[] {
-  if (clause === null) return []
+/** `with a as (…)`, `with recursive a as (…), b as (…)`; `''` where there is none. */
+export function formatWith(clause: With | null, formatter: Formatter): Doc {
+  if (clause === null) return ''
   const tables = some(clause.tables, 'the tables of with').map(({ name, columns, statement }) => [
     formatName(name.text),
     columns.length > 0 ? [' ', formatNames(columns)] : '',
@@ -132,7 +133,7 @@ export function formatWith(clause: With | null, formatter: Formatter): readonly 
     enclosed('(', formatter.statement(statement), ')'),
   ])
   const head = `with${clause.recursive ? ' recursive' : ''}`
-  return [tables.length === 1 ? [`${head} `, tables] : group(head, indent(line, list(tables)))]
+  return tables.length === 1 ? [`${head} `, tables] : group(head, indent(line, list(tables)))
 }
 
 /** `(a, b)`. */
@@ -167,36 +168,37 @@ export function formatSource(source: Source, formatter: Formatter): Doc {
   }
 }
 
-/** A line per join, each beginning with its break. */
+/** An indented line per join, each beginning with its break. */
 export function formatJoins(joins: readonly Join[], formatter: Formatter): Doc {
-  return joins.map(({ type, lateral, source, on }) => [
-    line,
-    `${type} join ${lateral ? 'lateral ' : ''}`,
-    formatSource(source, formatter),
-    formatOn(on, formatter),
-  ])
-}
-
-function formatOn(on: Expression | null, formatter: Formatter): Doc {
-  return formatCondition(' on', on, formatter)
+  if (joins.length === 0) return ''
+  return indent(
+    joins.map(({ type, lateral, source, on }) => [
+      line,
+      concat(
+        `${type} join ${lateral ? 'lateral ' : ''}`,
+        formatSource(source, formatter),
+        formatCondition(' on', on, formatter),
+      ),
+    ]),
+  )
 }
 
 function formatNests(nests: readonly Nest[], formatter: Formatter): Doc {
-  return nests.map(nest => [line, formatNest(nest, formatter)])
+  return nests.length === 0 ? '' : indent(nests.map(nest => [line, formatNest(nest, formatter)]))
 }
 
 /** `nest many posts {…}`. */
 export function formatNest(nest: Nest, formatter: Formatter): Doc {
   if (nest.name !== null) throw new LanguageError(`the output name ${nest.name} of a nest has no text form`, nest.span)
-  const clauses = [
-    ...formatFields('fields', nest.fields, formatter),
-    ...nest.nests.map(inner => formatNest(inner, formatter)),
-    ...formatCondition('where', nest.where, formatter),
-    ...formatTail(nest, formatter),
-  ]
+  const clauses = lines([
+    formatFields('fields', nest.fields, formatter),
+    lines(nest.nests.map(inner => formatNest(inner, formatter))),
+    formatCondition('where', nest.where, formatter),
+    formatTail(nest, formatter),
+  ])
   return [
     `nest ${nest.many ? 'many ' : ''}${formatTarget(nest.table, nest.alias)}`,
-    formatOn(nest.on, formatter),
-    clauses.length > 0 ? group(' {', indent(line, join(clauses, line)), line, '}') : '',
+    formatCondition(' on', nest.on, formatter),
+    clauses === '' ? '' : group(' {', indent(line, clauses), line, '}'),
   ]
 }

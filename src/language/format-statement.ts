@@ -17,7 +17,7 @@ import type {
   Set as SetStatement,
   Statement,
 } from './ast.ts'
-import { type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { concat, type Doc, enclosed, group, indent, join, line, lines, list } from './document.ts'
 import { LanguageError, unreachable } from './error.ts'
 import { formatExpression } from './format-expression.ts'
 import { formatList, some } from './format-list.ts'
@@ -84,17 +84,14 @@ export const FORMATTER: Formatter = {
 function formatAdd(add: Add, formatter: Formatter): Doc {
   if (add.returning?.length === 0) throw new LanguageError('an add that returns nothing has no text form', add.span)
   const columns = list(add.columns.map(name => formatName(name.text)))
-  return join(
-    [
-      ...formatWith(add.with, formatter),
-      `add ${formatTable(add.table)}`,
-      ...(add.columns.length > 0 ? [group('fields', indent(line, columns))] : []),
-      formatRows(add, formatter),
-      ...(add.conflict === null ? [] : [formatConflict(add.conflict, formatter)]),
-      ...formatReturning(add.returning, formatter),
-    ],
-    line,
-  )
+  return lines([
+    formatWith(add.with, formatter),
+    `add ${formatTable(add.table)}`,
+    add.columns.length > 0 ? group('fields', indent(line, columns)) : '',
+    formatRows(add, formatter),
+    add.conflict === null ? '' : formatConflict(add.conflict, formatter),
+    formatReturning(add.returning, formatter),
+  ])
 }
 
 function formatRows({ rows }: Add, formatter: Formatter): Doc {
@@ -125,62 +122,52 @@ function formatConflict({ target, update }: Conflict, formatter: Formatter): Doc
   if (update === null) return [head, 'nothing']
   return [
     group(head, 'update', indent(line, formatAssignments(update.assignments, formatter))),
-    indent(formatCondition('where', update.where, formatter).map(where => [line, where])),
+    update.where === null ? '' : indent(line, formatCondition('where', update.where, formatter)),
   ]
 }
 
 function formatAssignments(assignments: readonly Assignment[], formatter: Formatter): Doc {
   return list(
-    some(assignments, 'assignments').map(({ column, value }) => [
-      `${formatName(column.text)} = `,
-      formatter.expression(value),
-    ]),
+    some(assignments, 'assignments').map(({ column, value }) =>
+      concat(`${formatName(column.text)} = `, formatter.expression(value)),
+    ),
   )
 }
 
-function formatReturning(fields: readonly Field[] | null, formatter: Formatter): readonly Doc[] {
+function formatReturning(fields: readonly Field[] | null, formatter: Formatter): Doc {
   return formatFields('returning', fields ?? [], formatter)
 }
 
 function formatSet(set: SetStatement, formatter: Formatter): Doc {
-  return join(
-    [
-      ...formatWith(set.with, formatter),
-      [`set ${formatTarget(set.table, set.alias)}`, indent(formatJoins(set.joins, formatter))],
-      group('values', indent(line, formatAssignments(set.assignments, formatter))),
-      ...formatWriteWhere(set.where, formatter),
-      ...formatReturning(set.returning, formatter),
-    ],
-    line,
-  )
+  return lines([
+    formatWith(set.with, formatter),
+    [`set ${formatTarget(set.table, set.alias)}`, formatJoins(set.joins, formatter)],
+    group('values', indent(line, formatAssignments(set.assignments, formatter))),
+    formatWriteWhere(set.where, formatter),
+    formatReturning(set.returning, formatter),
+  ])
 }
 
 function formatDel(del: Del, formatter: Formatter): Doc {
-  return join(
-    [
-      ...formatWith(del.with, formatter),
-      [`del ${formatTarget(del.table, del.alias)}`, indent(formatJoins(del.joins, formatter))],
-      ...formatWriteWhere(del.where, formatter),
-      ...formatReturning(del.returning, formatter),
-    ],
-    line,
-  )
+  return lines([
+    formatWith(del.with, formatter),
+    [`del ${formatTarget(del.table, del.alias)}`, formatJoins(del.joins, formatter)],
+    formatWriteWhere(del.where, formatter),
+    formatReturning(del.returning, formatter),
+  ])
 }
 
-function formatWriteWhere(where: Expression | 'all', formatter: Formatter): readonly Doc[] {
-  return where === 'all' ? ['where all'] : formatCondition('where', where, formatter)
+function formatWriteWhere(where: Expression | 'all', formatter: Formatter): Doc {
+  return where === 'all' ? 'where all' : formatCondition('where', where, formatter)
 }
 
 function formatMerge(merge: Merge, formatter: Formatter): Doc {
-  return join(
-    [
-      ...formatWith(merge.with, formatter),
-      `merge ${formatTarget(merge.table, merge.alias)}`,
-      ['using ', formatSource(merge.using, formatter), formatCondition(' on', merge.on, formatter)],
-      ...some(merge.whens, 'the branches of a merge').map(when => formatWhen(when, formatter)),
-    ],
-    line,
-  )
+  return lines([
+    formatWith(merge.with, formatter),
+    `merge ${formatTarget(merge.table, merge.alias)}`,
+    ['using ', formatSource(merge.using, formatter), formatCondition(' on', merge.on, formatter)],
+    ...some(merge.whens, 'the branches of a merge').map(when => formatWhen(when, formatter)),
+  ])
 }
 
 /** `when matched and n > 1 then delete`. */
@@ -235,12 +222,9 @@ export function formatColumn(column: ColumnDefinition, formatter: Formatter): Do
 
 function formatIndex(index: Index, formatter: Formatter): Doc {
   const columns = list(some(index.columns, 'the columns of an index').map(name => formatName(name.text)))
-  return join(
-    [
-      group(`index ${formatName(index.name.text)} on ${formatTable(index.table)}`, indent(line, columns)),
-      ...(index.unique ? ['unique'] : []),
-      ...formatCondition('where', index.where, formatter),
-    ],
-    line,
-  )
+  return lines([
+    group(`index ${formatName(index.name.text)} on ${formatTable(index.table)}`, indent(line, columns)),
+    index.unique ? 'unique' : '',
+    formatCondition('where', index.where, formatter),
+  ])
 }

@@ -1,7 +1,7 @@
 /** The canonical text of a tree: language reference, "Canonical form". */
 
 import type { Statement } from './ast.ts'
-import { hardline, join, render } from './document.ts'
+import { hardline, join, renderText } from './document.ts'
 import { renderWithComments } from './format-comments.ts'
 import { documentOf } from './format-statement.ts'
 import { assertNesting } from './nesting.ts'
@@ -12,7 +12,7 @@ const WIDTH = 80
 /** The text of a tree. What has no text form is a `LanguageError`. */
 export function formatStatement(statement: Statement): string {
   assertNesting(statement)
-  return render(documentOf(statement), WIDTH).text
+  return renderText(documentOf(statement), WIDTH)
 }
 
 /**
@@ -28,5 +28,5 @@ export function format(text: string): string {
     [';', hardline, hardline],
   )
   const comments = parsed.flatMap(one => one.comments)
-  return comments.length === 0 ? render(doc, WIDTH).text : renderWithComments(doc, WIDTH, text, comments)
+  return comments.length === 0 ? renderText(doc, WIDTH) : renderWithComments(doc, WIDTH, text, comments)
 }

@@ -115,18 +115,15 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
       const operator = `IS ${expression.negated ? 'NOT ' : ''}DISTINCT FROM`
       const above = LEVEL.comparison
       return {
-        text: `${at(left, above, beside(right))} ${operator} ${at(right, above, beside(left))}`,
+        text: `${at(left, above, beside(right, left))} ${operator} ${at(right, above, beside(left, right))}`,
         level: LEVEL.is,
       }
     }
     case 'between': {
       const { operand, low, high } = expression
       const word = expression.negated ? 'NOT BETWEEN' : 'BETWEEN'
-      const inferred = beside(operand)
-      return {
-        text: `${at(operand, LEVEL.operator)} ${word} ${at(low, LEVEL.operator, inferred)} AND ${at(high, LEVEL.operator, inferred)}`,
-        level: LEVEL.like,
-      }
+      const bound = (part: Expression): string => at(part, LEVEL.operator, beside(operand, part))
+      return { text: `${at(operand, LEVEL.operator)} ${word} ${bound(low)} AND ${bound(high)}`, level: LEVEL.like }
     }
     case 'in':
       return printIn(expression, at, scope, printer)
@@ -148,9 +145,9 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
       return { text: `${at(expression.operand, LEVEL.cast)}::${printer.type(expression.type)}`, level: LEVEL.cast }
     case 'case': {
       const operand = expression.operand === null ? '' : ` ${at(expression.operand, LEVEL.any)}`
-      const condition: Inference = expression.operand === null ? 'open' : beside(expression.operand)
       const branches = expression.whens.map(
-        ({ when, then }) => ` WHEN ${at(when, LEVEL.any, condition)} THEN ${at(then, LEVEL.any)}`,
+        ({ when, then }) =>
+          ` WHEN ${at(when, LEVEL.any, inferredInWhen(when, expression.operand))} THEN ${at(then, LEVEL.any)}`,
       )
       if (branches.length === 0) throw new LanguageError('a case has no "when"', expression.span)
       const otherwise = expression.else === null ? '' : ` ELSE ${at(expression.else, LEVEL.any)}`
@@ -161,9 +158,7 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
       if (expression.items.length === 0) return primary(`'{}'`)
       return primary(`ARRAY[${expression.items.map(item => at(item, LEVEL.any)).join(', ')}]`)
     case 'row': {
-      const items = expression.items
-        .map(item => at(item, LEVEL.any, inference === 'known' ? 'known' : 'none'))
-        .join(', ')
+      const items = expression.items.map(item => at(item, LEVEL.any, insideRow(item, inference))).join(', ')
       return primary(expression.items.length > 1 ? `(${items})` : `ROW(${items})`)
     }
     default:
@@ -192,7 +187,7 @@ function printComparison(comparison: Comparison, at: At): Printed {
     case '>':
     case '>=':
       return {
-        text: `${at(left, LEVEL.like, beside(right))} ${operator} ${at(right, LEVEL.like, beside(left))}`,
+        text: `${at(left, LEVEL.like, besideRight(left, right))} ${operator} ${at(right, LEVEL.like, beside(left, right))}`,
         level: LEVEL.comparison,
       }
     case '@>':
@@ -250,12 +245,12 @@ function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printe
           expression.span,
         )
       }
-      const values = set.values.map(value => at(value, LEVEL.any, beside(operand))).join(', ')
+      const values = set.values.map(value => at(value, LEVEL.any, beside(operand, value))).join(', ')
       return { text: `${at(operand, LEVEL.operator)}${negated ? ' NOT' : ''} IN (${values})`, level: LEVEL.like }
     }
     case 'subquery':
       return {
-        text: `${at(operand, LEVEL.operator)}${negated ? ' NOT' : ''} IN (${printer.query(set.query, scope)})`,
+        text: `${at(operand, LEVEL.operator, operand.kind === 'row' ? 'known' : 'open')}${negated ? ' NOT' : ''} IN (${printer.query(set.query, scope)})`,
         level: LEVEL.like,
       }
     case 'position':
@@ -301,18 +296,38 @@ function printColumn(reference: ColumnReference, scope: Scope): Printed {
   return { text: `${name}${arrows.join('')}`, level: LEVEL.operator }
 }
 
-/** What a literal may expect of its neighbour: a type, unless that is a literal or parameter itself. */
-function beside(neighbour: Expression): Inference {
+/**
+ * What a literal may expect of its neighbour: a type, unless that is a literal or parameter itself. The items of a row are compared one by one
+ * with those of another row, and with nothing else.
+ */
+function beside(neighbour: Expression, part: Expression): Inference {
   switch (neighbour.kind) {
     case 'literal':
     case 'position':
     case 'named':
       return 'open'
     case 'row':
-      return neighbour.items.every(item => beside(item) === 'known') ? 'known' : 'open'
+      return neighbour.items.every(item => beside(item, item) === 'known') ? 'known' : 'open'
     default:
-      return 'known'
+      return part.kind === 'row' ? 'none' : 'known'
   }
+}
+
+/** A row to the left of a query is compared with each of its columns, as in `in`. */
+function besideRight(left: Expression, right: Expression): Inference {
+  return left.kind === 'row' && right.kind === 'subquery' ? 'known' : beside(right, left)
+}
+
+/** To PostgreSQL the operand of a case is a value: a row beside it is compared as a whole. */
+function inferredInWhen(when: Expression, operand: Expression | null): Inference {
+  if (when.kind === 'row') return 'none'
+  return operand === null ? 'open' : beside(operand, when)
+}
+
+/** A row in a row is compared as a whole, not by its items. */
+function insideRow(item: Expression, inference: Inference): Inference {
+  if (inference === 'constant') return 'constant'
+  return inference === 'known' && item.kind !== 'row' ? 'known' : 'none'
 }
 
 function primary(text: string): Printed {

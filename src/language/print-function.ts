@@ -144,7 +144,8 @@ function refuseMisusedSyntax(call: FunctionCall, name: string): void {
   }
   if (call.arguments.length < takes.min || call.arguments.length > takes.max) {
     const expected = takes.min === takes.max ? `${takes.min}` : `at least ${takes.min}`
-    throw new LanguageError(`${name} takes ${expected} arguments; it got ${call.arguments.length}`, call.span)
+    const noun = takes.min === 1 ? 'argument' : 'arguments'
+    throw new LanguageError(`${name} takes ${expected} ${noun}; it got ${call.arguments.length}`, call.span)
   }
 }
 

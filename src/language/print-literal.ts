@@ -26,7 +26,7 @@ const INT8_MAX = 2n ** 63n - 1n
 
 export function printLiteral(literal: Literal, printer: Printer, inference: Inference): Printed {
   if (literal.type === 'null') return primary('NULL')
-  return printer.mode === 'all' && printer.definition === null
+  return printer.mode === 'all' && printer.definition === null && inference !== 'constant'
     ? liftedLiteral(literal, printer, inference)
     : constant(literal)
 }

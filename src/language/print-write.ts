@@ -52,7 +52,7 @@ function printRowsToAdd(add: Add, scope: Scope, printer: Printer): string {
         if (row.length !== width || width === 0) {
           throw new LanguageError(`row ${index + 1} of add has ${row.length} values; expected ${width}`, rows.span)
         }
-        return `(${row.map(value => printer.expression(value, scope, LEVEL.any, 'known')).join(', ')})`
+        return `(${row.map(value => printValue(value, scope, printer)).join(', ')})`
       })
       return `VALUES ${lists.join(', ')}`
     }
@@ -151,11 +151,16 @@ function conditionOf(join: Join, write: SetStatement | Del): Expression {
 function printAssignments(assignments: readonly Assignment[], clause: string, scope: Scope, printer: Printer): string {
   if (assignments.length === 0) throw new LanguageError(`${clause} assigns nothing`)
   return assignments
-    .map(
-      ({ column, value }) =>
-        `${quoteIdentifier(column.text)} = ${printer.expression(value, scope, LEVEL.any, 'known')}`,
-    )
+    .map(({ column, value }) => `${quoteIdentifier(column.text)} = ${printValue(value, scope, printer)}`)
     .join(', ')
+}
+
+/**
+ * What a column gets. In a row it is the column that says what the literals are: a composite type gives parameters their types and refuses those
+ * that bring others, a text column gives none. Constants suit both.
+ */
+function printValue(value: Expression, scope: Scope, printer: Printer): string {
+  return printer.expression(value, scope, LEVEL.any, value.kind === 'row' ? 'constant' : 'known')
 }
 
 const EVERYTHING: readonly Field[] = [{ kind: 'star', of: null, span: { start: 0, end: 0 } }]
@@ -173,7 +178,8 @@ export function printMerge(merge: Merge, outer: Scope, printer: Printer): string
   return [
     `${head}MERGE INTO ${printTarget(merge.table, merge.alias)}`,
     `USING ${printMergeSource(merge.using, scope, printer)}`,
-    `ON ${printer.expression(merge.on, scope, LEVEL.any)}`,
+    // Here PostgreSQL does not ask for a boolean, so that a literal alone has no type.
+    `ON ${printer.expression(merge.on, scope, LEVEL.any, 'none')}`,
     ...merge.whens.map(when => printWhen(when, scope, printer)),
   ].join(' ')
 }
@@ -216,7 +222,7 @@ function printAction(action: MergeAction, scope: Scope, printer: Printer): strin
         )
       }
       const columns = action.columns.length > 0 ? ` (${printNames(action.columns)})` : ''
-      const values = action.values.map(value => printer.expression(value, scope, LEVEL.any, 'known')).join(', ')
+      const values = action.values.map(value => printValue(value, scope, printer)).join(', ')
       return `INSERT${columns} VALUES (${values})`
     }
     case 'merge delete':

@@ -52,6 +52,8 @@ const SCHEMA = `
   create table n (id int primary key, n int, user_id int);
   create schema sales;
   create table sales.targets (id int primary key, meta jsonb);
+  create type place as (street varchar(20), since date);
+  create table shops (id int primary key, name text, place place);
   create procedure archive(before date, hard boolean default false) language sql as 'select 1';
   insert into companies values (1, 'Acme', null), (2, 'Branch', 1);
   insert into users (id, name, email, role, active, a, b, c, n, created_at, score, tags, company_id) values
@@ -898,6 +900,70 @@ describe('parameters', () => {
     expect(lifted(compare('=', column('name'), nothing))).toBe('name = NULL')
     expect(lifted(compare('=', call('concat', [text('x')]), text('y')))).toBe('concat($1::text) = $2')
     expect(lifted(compare('@>', cast(text('{}'), 'jsonb'), literal('json', '{"a": 1}')))).toBe('$1::jsonb @> $2::jsonb')
+  })
+
+  test('in a row it expects a type only where items are compared one by one', async () => {
+    const both = (): Expression => row([column('name'), column('a')])
+    const given = (): Expression => row([text('x'), integer('1')])
+    const query = subquery(get({ table: from('posts'), fields: [field(column('created_at')), field(column('id'))] }))
+    for (const [expression, expected] of [
+      [compare('=', both(), given()), '(name, a) = ($1, $2)'],
+      [inValues(both(), [given()]), '(name, a) IN (($1, $2))'],
+      [
+        compare('=', row([both(), column('b')]), row([given(), integer('2')])),
+        '((name, a), b) = (($1::text, $2::int4), $3)',
+      ],
+      [compare('=', column('users'), given()), 'users = ($1::text, $2::int4)'],
+      [compare('=', row([text('2026-01-31'), integer('1')]), query), '($1, $2) = (SELECT created_at, id FROM posts)'],
+      [inSet(row([text('2026-01-31'), integer('1')]), query), '($1, $2) IN (SELECT created_at, id FROM posts)'],
+    ] as const) {
+      const { text: sql } = printSql(where(expression), { parameters: 'all' })
+      expect(sql).toBe(`SELECT id FROM users WHERE ${expected}`)
+      await prepare(sql)
+    }
+  })
+
+  test('the row that a column gets keeps its constants: its type decides what they are', async () => {
+    const place = row([text('Main St'), text('2026-01-31')])
+    const added = printSql(add('shops', { rows: values(integer('1'), place, place) }), { parameters: 'all' })
+    expect(added).toEqual({
+      text: "INSERT INTO shops VALUES ($1, ('Main St', '2026-01-31'), ('Main St', '2026-01-31')) RETURNING *",
+      parameters: [{ kind: 'literal', value: '1', type: 'integer' }],
+    })
+    const { rows: shops } = await client.query(`${added.text.replace('*', 'name, (place).street')}`, ['1'])
+    expect(shops).toEqual([{ name: '("Main St",2026-01-31)', street: 'Main St' }])
+
+    const moved = printSql(set('shops', { assignments: [assign('place', row([text('Side St'), nothing]))] }), {
+      parameters: 'all',
+    })
+    expect(moved).toEqual({ text: "UPDATE shops SET place = ('Side St', NULL)", parameters: [] })
+    expect((await client.query(`${moved.text} RETURNING (place).street`)).rows).toEqual([{ street: 'Side St' }])
+  })
+
+  test('a literal as the condition of a merge says its type', async () => {
+    const { text: sql } = printSql(
+      {
+        kind: 'merge',
+        with: null,
+        table: tableName(from('users')),
+        alias: null,
+        using: source('posts'),
+        on: text('true'),
+        whens: [
+          {
+            kind: 'when',
+            match: 'matched',
+            and: null,
+            action: { kind: 'merge delete', span: NOWHERE },
+            span: NOWHERE,
+          },
+        ],
+        span: NOWHERE,
+      },
+      { parameters: 'all' },
+    )
+    expect(sql).toBe('MERGE INTO users USING posts ON $1::text WHEN MATCHED THEN DELETE')
+    await prepare(sql)
   })
 
   test('what PostgreSQL compares with each other keeps the same parameter', async () => {

@@ -265,7 +265,7 @@ test.each<[string, Statement, string]>([
   [
     'coalesce of nothing',
     get({ table: users, fields: [field(call('coalesce', []))] }),
-    'coalesce takes at least 1 arguments; it got 0',
+    'coalesce takes at least 1 argument; it got 0',
   ],
   [
     'coalesce as an aggregate',

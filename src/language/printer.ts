@@ -4,7 +4,10 @@ import type { Expression, Get, Literal, Parameter, Statement, TypeName } from '.
 import { refuseUnwritable } from './quote.ts'
 import type { Scope } from './scope.ts'
 
-/** `keep`: literals stay in the text. `all`: they become parameters, so that the text depends on the query's shape only. */
+/**
+ * `keep`: literals stay in the text. `all`: they become parameters, so that the text depends on the query's shape only.
+ * Stay they must as positions (`order by 2`) and in a row that is the value of a column.
+ */
 export type ParameterMode = 'keep' | 'all'
 
 /** What stands behind `$n` in the text: entry n-1 of the list. */
@@ -22,9 +25,9 @@ export interface Sql {
 /**
  * How much PostgreSQL knows about the type of a literal from where it stands, once the literal is a parameter.
  * `known`: its neighbour or target has a type. `open`: a text resolves as a quoted literal does, a number would not be a number.
- * `none`: it must say its own type.
+ * `none`: it must say its own type. `constant`: no parameter does, since only a constant becomes whatever the column wants.
  */
-export type Inference = 'known' | 'open' | 'none'
+export type Inference = 'known' | 'open' | 'none' | 'constant'
 
 /** SQL with the strength of its outermost operator, by which whoever embeds it decides about parentheses. */
 export interface Printed {

@@ -431,7 +431,7 @@ export const INVALID: readonly InvalidExample[] = [
   {
     construct: 'function',
     query: 'get users fields coalesce()',
-    error: 'coalesce takes at least 1 arguments; it got 0',
+    error: 'coalesce takes at least 1 argument; it got 0',
     line: 1,
     column: 18,
     note: 'It takes at least one argument.',
