@@ -9,6 +9,7 @@ import type { Config } from './config/config.ts'
 import { limitsOf } from './config/limits.ts'
 import type { Emit } from './events.ts'
 import { createAdmission } from './http/admission.ts'
+import { documentOf } from './http/document.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { createServer, type Server } from './http/server.ts'
 import { createAdminCheck } from './identity/admin.ts'
@@ -34,8 +35,8 @@ import { parseUrl } from './postgres/url.ts'
 import { createQuerier } from './rest/query/query.ts'
 import { createCursorCodec } from './rest/read/cursor.ts'
 import { createReader } from './rest/read/read.ts'
-import { AllowListError, type FunctionList, loadAllowList } from './rest/rpc/allow-list.ts'
 import { createCaller } from './rest/rpc/call.ts'
+import { createFunctionRules, type FunctionRules } from './rest/rpc/function-rules.ts'
 import { callName, isAllowed } from './rest/rpc/names.ts'
 import { createWriter } from './rest/write/write.ts'
 import { guardCost } from './run/cost-guard.ts'
@@ -318,32 +319,17 @@ async function openServer(parts: ServerParts): Promise<Server> {
   return server
 }
 
-interface FunctionRules {
-  /** Null: every function may be called. */
-  readonly current: () => FunctionList | null
-  reload(): Promise<void>
-}
-
-/** A list that cannot be used is no reason to allow everything: at the start it ends the start, later the old one stays in force. */
-async function openFunctionRules({ gateway }: Config, emit: Emit): Promise<FunctionRules> {
-  const { rpcAllowlistPath, schemas } = gateway
-  const load = async () => (rpcAllowlistPath === null ? null : loadAllowList(rpcAllowlistPath, schemas[0] ?? 'public'))
-  let list = await load()
-  return {
-    current: () => list,
-    async reload() {
-      try {
-        list = await load()
-      } catch (error) {
-        if (!(error instanceof AllowListError)) throw error
-        emit({
-          kind: 'warning',
-          message: `${error.message}; the list read before stays in force`,
-          fix: 'Mend the file and send SIGHUP again.',
-        })
-      }
-    },
-  }
+function openFunctionRules({ gateway }: Config, emit: Emit): Promise<FunctionRules> {
+  return createFunctionRules({
+    file: gateway.rpcAllowlistPath,
+    firstSchema: gateway.schemas[0] ?? 'public',
+    onProblem: message =>
+      emit({
+        kind: 'warning',
+        message: `${message}; the list read before stays in force`,
+        fix: 'Mend the file and send SIGHUP again.',
+      }),
+  })
 }
 
 /** Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its own. */
@@ -351,16 +337,4 @@ function cursorKey(config: Config): string {
   return createHmac('sha256', config.jwtSecret ?? randomBytes(32))
     .update('svc cursor')
     .digest('hex')
-}
-
-/** Made once for what it depends on: it is the same for everybody. */
-function documentOf(sources: () => readonly unknown[], make: () => unknown): () => Buffer {
-  let made: { readonly from: readonly unknown[]; readonly document: Buffer } | null = null
-  return () => {
-    const from = sources()
-    if (made === null || from.some((source, index) => source !== made?.from[index])) {
-      made = { from, document: Buffer.from(JSON.stringify(make())) }
-    }
-    return made.document
-  }
 }

@@ -52,6 +52,9 @@ let gateway: Gateway
 let authorization: string
 const failures: Event[] = []
 
+/** One client asks more here than a client should. */
+const NO_LIMITS = { rateLimitRate: 0, tenantMaxConcurrent: 0 }
+
 beforeAll(async () => {
   database = await testDatabase()
   await execute(database.adminUrl, SCHEMA)
@@ -61,7 +64,10 @@ beforeAll(async () => {
     environment: { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' },
     workingDirectory: '/',
   })
-  const single = { ...config, gateway: { ...config.gateway, maxConnections: 1, acquireTimeoutMs: 20_000 } }
+  const single = {
+    ...config,
+    gateway: { ...config.gateway, ...NO_LIMITS, maxConnections: 1, acquireTimeoutMs: 20_000 },
+  }
   // How long a request may take to come is a constant of the server, and Node looks at it every 30 s: its clock has no other door.
   const { createServer } = http
   const servers: http.Server[] = []
@@ -744,5 +750,5 @@ function startWide(): Promise<Gateway> {
     environment: { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0', SVC_LOG_LEVEL: 'silent' },
     workingDirectory: '/',
   })
-  return startGateway(config)
+  return startGateway({ ...config, gateway: { ...config.gateway, ...NO_LIMITS } })
 }
