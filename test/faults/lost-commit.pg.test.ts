@@ -168,8 +168,8 @@ describe('the connection is cut', () => {
       backend.once('close', () => client.destroy())
       client.once('close', () => backend.end())
       client.on('data', chunk => {
-        // Requests come whole here; those of the listener and of start-up have no settings of a tenant.
-        const isRequest = chunk.includes('t1')
+        // Requests come whole here, with the tenant among the claims; in base64, as when a connection is made, there are no quotes.
+        const isRequest = chunk.includes('"t1"')
         if (isRequest) self.syncs++
         if (isRequest && self.cut === 'before the request') return cutOff()
         backend.write(chunk)
