@@ -15,6 +15,7 @@ import type {
   Set as SetStatement,
   Source,
 } from './ast.ts'
+import { childrenOf } from './children.ts'
 import { LanguageError, unreachable } from './error.ts'
 import { LEVEL } from './precedence.ts'
 import { printField, printWith } from './print-query.ts'
@@ -113,9 +114,26 @@ function printWriteJoins(word: 'FROM' | 'USING', write: SetStatement | Del, scop
     const source = printJoined(join, index, scope, printer)
     if (index === 0) return source
     if (join.type !== 'left') return `CROSS JOIN ${source}`
-    return `LEFT JOIN ${source} ON ${printer.expression(conditionOf(join, write), scope, LEVEL.any)}`
+    const condition = conditionOf(join, write)
+    refuseTarget(condition, join, write)
+    return `LEFT JOIN ${source} ON ${printer.expression(condition, scope, LEVEL.any)}`
   })
   return ` ${word} ${sources.join(' ')}`
+}
+
+/** The table that is changed is no part of its own `FROM` list, so nothing there can be joined on it (manual, UPDATE). */
+function refuseTarget(condition: Expression, join: Join, write: SetStatement | Del): void {
+  const target = write.alias ?? write.table.name
+  if (!mentions(condition, target)) return
+  throw new LanguageError(
+    `${write.kind} cannot left join on its own table "${target}"; join on another of the tables, or write inner join`,
+    join.span,
+  )
+}
+
+function mentions(expression: Expression, alias: string): boolean {
+  if (expression.kind === 'column') return expression.path.length > 1 && expression.path[0] === alias
+  return childrenOf(expression).some(part => mentions(part, alias))
 }
 
 function refuseJoin(join: Join, index: number, statement: 'set' | 'del'): void {

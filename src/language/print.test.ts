@@ -185,6 +185,17 @@ test.each<[string, Statement, string]>([
     'set cannot left join its table; write inner join',
   ],
   [
+    'a left join on the table that is deleted from',
+    {
+      ...del,
+      joins: [
+        { ...join, type: 'inner' },
+        { ...join, on: compare('=', column(del.table.name, 'id'), integer('1')) },
+      ],
+    },
+    `del cannot left join on its own table "${del.table.name}"`,
+  ],
+  [
     'a full join in del',
     {
       ...del,

@@ -12,7 +12,7 @@ const ROWS_EACH = 20
 const WORKERS = 64
 
 /** A backend is told to end, and does so when it gets to it: requests that were sent to it meanwhile are lost as well. */
-const DYING_MS = 250
+const DYING_MS = 1_000
 
 let database: TestDatabase
 let gateway: TestGateway
