@@ -18,8 +18,8 @@ export const REAL_DATA_MISSING: string | null = existsSync(FOLDER) ? null : `the
 /** A new database with the rows of one; the plain role may read everything. */
 export async function realDatabase(name: (typeof REAL_DATABASES)[number]): Promise<TestDatabase> {
   const database = await testDatabase()
-  await execute(database.adminUrl, toStatements(await readFile(`${FOLDER}${name}.sql`, 'utf8')))
-  await execute(
+  await load(database.adminUrl, toStatements(await readFile(`${FOLDER}${name}.sql`, 'utf8')))
+  await load(
     database.adminUrl,
     `grant select on all tables in schema public to app;
      grant execute on all functions in schema public to app;
@@ -32,6 +32,21 @@ export async function realDatabase(name: (typeof REAL_DATABASES)[number]): Promi
      end $$`,
   )
   return database
+}
+
+/** Loads may be at odds with autovacuum, or over roles with those of other files; who loses has been undone whole and tries again. */
+const TRIES = 5
+const DEADLOCK = '40P01'
+
+async function load(url: string, sql: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await execute(url, sql)
+      return
+    } catch (error) {
+      if (tries === TRIES || (error as { readonly code?: unknown }).code !== DEADLOCK) throw error
+    }
+  }
 }
 
 const PSQL_ONLY = /^(?:DROP DATABASE|CREATE DATABASE|\\).*$/gm
