@@ -1,5 +1,8 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 import { createHmac, randomBytes } from 'node:crypto'
+import { canSeeResult } from './access/columns.ts'
+import { createPolicies, type Policies } from './access/policy/policies.ts'
+import { canSee, type View } from './access/rights.ts'
 import { describe } from './catalog/describe.ts'
 import { describeFunctions } from './catalog/describe-functions.ts'
 import { introspect, type Query, readFingerprint } from './catalog/introspect.ts'
@@ -7,14 +10,16 @@ import { queryThrough } from './catalog/query.ts'
 import { type CatalogSource, createCatalogSource } from './catalog/reload.ts'
 import type { Config } from './config/config.ts'
 import { limitsOf } from './config/limits.ts'
+import { policyFiles } from './config/policy-files.ts'
 import type { Emit } from './events.ts'
 import { createAdmission } from './http/admission.ts'
-import { documentOf } from './http/document.ts'
+import { documentFor } from './http/document.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { createServer, type Server } from './http/server.ts'
 import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
+import type { Identity } from './identity/identity.ts'
 import { createClientAddress } from './limits/client-address.ts'
 import { createGate } from './limits/gate.ts'
 import { createLoad, type Load, PROBE_INTERVAL_MS } from './limits/load.ts'
@@ -110,6 +115,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const listener = openListener(config, catalog, emit)
     opened.push(() => listener?.close())
     const functions = await openFunctionRules(config, emit)
+    const policies = await openPolicies(config, catalog, emit)
     const load = createLoad(() => performance.now())
     const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
     opened.push(() => clearInterval(probing))
@@ -121,7 +127,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       limits: limitsOf(config.gateway),
       isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
     })
-    const server = await openServer({ config, pool, catalog, functions, load, internal, emit })
+    const server = await openServer({ config, pool, catalog, functions, policies, load, internal, emit })
     opened.push(() => server.close())
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -135,6 +141,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       },
       async reload() {
         await Promise.all([catalog.reload('asked to'), functions.reload()])
+        // A policy is read against the schema as it is now.
+        await policies.reload()
       },
     }
   } catch (error) {
@@ -230,13 +238,14 @@ interface ServerParts {
   readonly pool: Pool
   readonly catalog: CatalogSource
   readonly functions: FunctionRules
+  readonly policies: Policies
   readonly load: Load
   readonly internal: Internal
   readonly emit: Emit
 }
 
 async function openServer(parts: ServerParts): Promise<Server> {
-  const { config, pool, catalog, functions, load, internal, emit } = parts
+  const { config, pool, catalog, functions, policies, load, internal, emit } = parts
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -255,7 +264,21 @@ async function openServer(parts: ServerParts): Promise<Server> {
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
   const reads = createGatedRunner(guardCost(ungated, { limits: gateway, now }), gate)
-  const door = { catalog: current, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
+  const view = (identity: Identity): View => ({ catalog: current(), rights: policies.rightsOf(identity) })
+  const documents = { sources: () => [current(), functions.current()], keyOf: ({ rights }: View) => rights.key }
+  const schemaDocument = documentFor<View>({
+    ...documents,
+    make: ({ catalog, rights }) => describe(catalog, (table, column) => canSee(table, column, rights)),
+  })
+  const contractsDocument = documentFor<View>({
+    ...documents,
+    make: seen =>
+      describeFunctions(seen.catalog, {
+        canCall: of => isAllowed(of, { allowed: functions.current() }) && canSeeResult(of, seen),
+        nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
+      }),
+  })
+  const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
   const authenticate = createAuthenticator(config, clock)
   const answer = createPipeline({
     authenticate: timing?.authenticate(authenticate) ?? authenticate,
@@ -274,18 +297,8 @@ async function openServer(parts: ServerParts): Promise<Server> {
         isAllowed(of, { allowed: functions.current() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null),
       explains: gateway.explainEndpoint === 'on',
     }),
-    schemaDocument: documentOf(
-      () => [current()],
-      () => describe(current()),
-    ),
-    contractsDocument: documentOf(
-      () => [current(), functions.current()],
-      () =>
-        describeFunctions(current(), {
-          canCall: of => isAllowed(of, { allowed: functions.current() }),
-          nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
-        }),
-    ),
+    schemaDocument: identity => schemaDocument(view(identity)),
+    contractsDocument: identity => contractsDocument(view(identity)),
     explainEndpoint: gateway.explainEndpoint,
     isAdmin: createAdminCheck(config.adminToken),
     health: createHealth({
@@ -327,6 +340,20 @@ function openFunctionRules({ gateway }: Config, emit: Emit): Promise<FunctionRul
       emit({
         kind: 'warning',
         message: `${message}; the list read before stays in force`,
+        fix: 'Mend the file and send SIGHUP again.',
+      }),
+  })
+}
+
+function openPolicies(config: Config, catalog: CatalogSource, emit: Emit): Promise<Policies> {
+  const { searchLanguage } = config.gateway
+  return createPolicies({
+    ...policyFiles(config),
+    schema: () => ({ catalog: catalog.current(), searchLanguage }),
+    onProblem: message =>
+      emit({
+        kind: 'warning',
+        message: `${message}; the policies read before stay in force`,
         fix: 'Mend the file and send SIGHUP again.',
       }),
   })

@@ -33,8 +33,15 @@ function statementIn(
       return checking.read(statement, outer, itself)
     case 'add':
     case 'set':
-    case 'del':
-      return checking.write(statement, outer)
+    case 'del': {
+      const { check, ...written } = checking.write(statement, outer)
+      if (check === null) return written
+      throw new GatewayError(
+        'FORBIDDEN',
+        `the policy on "${statement.table.name}" looks at the rows as they were written, which "with" cannot do; write them in a statement of their own`,
+        { span: statement.span },
+      )
+    }
     default:
       throw new GatewayError('FORBIDDEN', `"with" takes get, add, set and del here, no ${statement.kind}`, {
         span: statement.span,

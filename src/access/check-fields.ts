@@ -1,4 +1,5 @@
 /** What rows are made of: the fields that a read or a write answers, with every `*` written out. */
+import { GatewayError } from '../errors.ts'
 import type { ExpressionField, Field } from '../language/ast.ts'
 import { outputName } from '../language/output-name.ts'
 import type { Checking } from './checking.ts'
@@ -19,8 +20,17 @@ export function fieldsIn(checking: Checking, fields: readonly Field[], scope: Sc
 }
 
 export function everyColumnIn(checking: Checking, scope: Scope, alias: string | null): readonly TypedField[] {
-  checking.countWritten(countColumns(scope, alias))
+  const count = countColumns(scope, alias)
+  checking.countWritten(count)
+  if (count === 0) refuseNothing(scope)
   return everyColumn(scope, alias)
+}
+
+/** No fields would stand for every column again. */
+function refuseNothing({ sources }: Scope): void {
+  const hidden = sources.find(({ rowset }) => (rowset.table?.columns.length ?? 0) > 0)
+  if (hidden === undefined) return
+  throw new GatewayError('FORBIDDEN', `you may read no column of ${hidden.rowset.label}`)
 }
 
 /** What is read out of JSON by a dotted path is called by its last step. */

@@ -1,14 +1,16 @@
 /** Reads: a query and what is nested in its rows. */
 import { GatewayError } from '../errors.ts'
-import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest, Source } from '../language/ast.ts'
+import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest } from '../language/ast.ts'
 import { outputName } from '../language/output-name.ts'
 import { commonTable, commonTablesIn } from './check-common.ts'
 import { aliasesOf, fieldsIn, outputsOf } from './check-fields.ts'
-import { conditionedIn, joinIn, sourceIn } from './check-source.ts'
+import { allOf, conditionedIn, conditionedJoins, joinIn, sourceIn } from './check-source.ts'
 import type { Answering, Checking } from './checking.ts'
 import { isOutput } from './expressions.ts'
 import { nestByKey } from './keys.ts'
+import { assertAllowed } from './refusals.ts'
 import { qualified, tableOf } from './resources.ts'
+import { conditionAfter, rowsFor } from './row-filter.ts'
 import { NOTHING, type RowsetColumn, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 
 /** As `Checking.read`. */
@@ -25,21 +27,22 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
   const joins = query.joins.map(join => joinIn(checking, join, sources, outer))
   const scope = within(outer, sources)
   const { fields, nests, outputs } = projectionIn(checking, query, scope)
-  const conditioned = (of: Source, index: number) => conditionedIn(checking, of, sources[index], scope)
+  const first = conditionedIn(checking, query.source, source, sources[0], scope)
+  const others = conditionedJoins(checking, query.joins, joins, sources.slice(1), scope)
   const named: Scope = { ...scope, outputs: aliasesOf(fields) }
   const beside = itself === null || query.compounds.length === 0 ? outer : withTable(outer, itself, outputs)
   const statement: Get = {
     ...query,
     with: clause,
-    source: conditioned(source, 0),
-    joins: joins.map((join, index) => ({ ...join, source: conditioned(join.source, index + 1) })),
+    source: first.source,
+    joins: others.joins,
     fields,
     nests,
     distinct: query.distinct && {
       ...query.distinct,
       on: query.distinct.on.map(on => (isOutput(on, named) ? on : expressions.expression(on, scope))),
     },
-    where: expressions.optional(query.where, scope),
+    where: allOf([first.where, ...others.where, expressions.optional(query.where, scope)]),
     groupBy: query.groupBy.map(item => groupIn(checking, item, named)),
     having: expressions.optional(query.having, named),
     windows: query.windows.map(window => ({ ...window, body: expressions.window(window.body, scope) })),
@@ -94,19 +97,22 @@ function projectionIn(checking: Checking, part: Get | Nest, scope: Scope): Proje
 
 function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
   checking.countSource(nest)
-  const { catalog, expressions } = checking
-  const table = tableOf(nest.table, catalog)
-  const source: ScopeSource = { ...sourceOf(nest.alias ?? table.name, tableRowset(table)), name: null }
+  const { catalog, expressions, rights } = checking
+  const table = tableOf(nest.table, catalog, rights)
+  assertAllowed('read', table, rights, nest.table.span)
+  const source = sourceOf(nest.alias ?? table.name, tableRowset(table, rights.of(table).read))
   const scope = within(outer, [source])
   const { fields, nests } = projectionIn(checking, nest, scope)
   const on = nest.on ?? nestByKey(nest, source, outer.sources, catalog)
+  const rows = rowsFor(checking, table, source.alias, 'read')
+  const where = expressions.optional(nest.where, scope)
   return {
     ...nest,
     fields,
     nests,
     table: qualified(nest.table, table),
-    on: expressions.expression(on, scope),
-    where: expressions.optional(nest.where, scope),
+    on: conditionAfter(checking, rows, expressions.expression(on, scope)),
+    where: where && conditionAfter(checking, checking.rowsFirst ? rows : null, where),
     orderBy: expressions.orders(nest.orderBy, { ...scope, outputs: aliasesOf(fields) }),
     limit: expressions.count(nest.limit, 'limit'),
     offset: expressions.count(nest.offset, 'offset'),

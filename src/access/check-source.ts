@@ -1,14 +1,17 @@
 /** What a statement reads from: tables, queries, the body, functions, and how they are joined. */
 import type { DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Argument, Expression, FunctionSource, Join, RecordSource, Source } from '../language/ast.ts'
+import type { Argument, Expression, FunctionSource, Join, RecordSource, Source, TableSource } from '../language/ast.ts'
+import { and } from '../language/build.ts'
 import { unreachable } from '../unreachable.ts'
 import type { Checking } from './checking.ts'
-import { resultColumns } from './columns.ts'
+import { resultColumns, resultTable } from './columns.ts'
 import { joinByKey } from './keys.ts'
 import { isParameter } from './parameters.ts'
+import { assertAllowed } from './refusals.ts'
 import { functionOf, qualified, tableOf } from './resources.ts'
-import { rowset, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
+import { readRows } from './row-filter.ts'
+import { type Rowset, rowset, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 import { UNKNOWN } from './typed.ts'
 import { typeNameOf } from './types.ts'
 
@@ -39,15 +42,50 @@ export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], o
   return { ...join, source, on: checking.expressions.optional(on, within(outer, sources)) }
 }
 
-/** The condition of `t[condition]` is part of the statement's where: it sees all of its sources, `t` first. */
+/** The condition of `t[condition]` is part of the statement's where: it sees all of its sources, `t` first. `checked`: what became of the source. */
 export function conditionedIn(
   { expressions }: Checking,
-  source: Source,
+  written: Source,
+  checked: Source,
   found: ScopeSource | undefined,
   scope: Scope,
-): Source {
-  if (source.kind !== 'table source' || source.condition === null || found === undefined) return source
-  return { ...source, condition: expressions.expression(source.condition, within(scope, [found])) }
+): Conditioned {
+  if (written.kind !== 'table source' || written.condition === null || found === undefined) {
+    return { source: checked, where: null }
+  }
+  const condition = expressions.expression(written.condition, within(scope, [found]))
+  return checked.kind === 'table source'
+    ? { source: { ...checked, condition }, where: null }
+    : { source: checked, where: condition }
+}
+
+export interface Conditioned {
+  readonly source: Source
+  /** The condition, where the source became another that has no room for it. */
+  readonly where: Expression | null
+}
+
+/** The same for joins, in order; `sources` are theirs. */
+export function conditionedJoins(
+  checking: Checking,
+  written: readonly Join[],
+  checked: readonly Join[],
+  sources: readonly ScopeSource[],
+  scope: Scope,
+): { readonly joins: readonly Join[]; readonly where: readonly (Expression | null)[] } {
+  const conditioned = checked.map((join, index) =>
+    conditionedIn(checking, written[index]?.source ?? join.source, join.source, sources[index], scope),
+  )
+  return {
+    joins: checked.map((join, index) => ({ ...join, source: conditioned[index]?.source ?? join.source })),
+    where: conditioned.map(({ where }) => where),
+  }
+}
+
+/** Null for no condition at all. */
+export function allOf(conditions: readonly (Expression | null)[]): Expression | null {
+  const all = conditions.filter(condition => condition !== null)
+  return all.length === 0 ? null : and(...all)
 }
 
 function foundIn(
@@ -60,14 +98,11 @@ function foundIn(
     case 'table source': {
       const { alias, table } = source
       const common = table.schema === null ? outer.commonTables.get(table.name) : undefined
-      const known = common === undefined ? tableOf(table, checking.catalog) : null
-      const name = known === null ? table : qualified(table, known)
-      const found: ScopeSource = {
-        alias: alias ?? table.name,
-        name: alias === null ? name : null,
-        rowset: common ?? tableRowset(known ?? tableOf(table, checking.catalog)),
+      if (common === undefined) return tableIn(checking, source)
+      return {
+        checkedSource: source,
+        found: { alias: alias ?? table.name, name: alias === null ? table : null, rowset: common },
       }
-      return { checkedSource: { ...source, table: name }, found }
     }
     case 'query source': {
       const { statement, outputs } = checking.read(source.query, outer)
@@ -83,6 +118,26 @@ function foundIn(
     default:
       return unreachable(source)
   }
+}
+
+// ---- a table -----------------------------------------------------------------------------------------------
+
+function tableIn(
+  checking: Checking,
+  source: TableSource,
+): { readonly checkedSource: Source; readonly found: ScopeSource } {
+  const { rights } = checking
+  const known = tableOf(source.table, checking.catalog, rights)
+  assertAllowed('read', known, rights, source.table.span)
+  const name = qualified(source.table, known)
+  const alias = source.alias ?? known.name
+  const found: ScopeSource = {
+    alias,
+    name: source.alias === null ? name : null,
+    rowset: tableRowset(known, rights.of(known).read),
+  }
+  const rows = readRows(checking, known, alias, source.span)
+  return { checkedSource: rows ?? { ...source, table: name }, found }
 }
 
 // ---- a body ------------------------------------------------------------------------------------------------
@@ -112,8 +167,17 @@ function functionIn(
   }))
   return {
     called: { function: { ...source.function, schema: meant.schema }, arguments: args },
-    found: sourceOf(source.alias, rowset(`the result of "${meant.resource}"`, resultColumns(meant))),
+    found: sourceOf(source.alias, resultRowset(meant, checking)),
   }
+}
+
+/** Rows of a table are rows of that table, whoever answers them: the caller gets the columns of it that they may read. */
+function resultRowset(meant: DatabaseFunction, { catalog, rights }: Checking): Rowset {
+  const label = `the result of "${meant.resource}"`
+  const table = resultTable(meant, catalog)
+  if (table === null) return rowset(label, resultColumns(meant))
+  assertAllowed('read', table, rights)
+  return { ...tableRowset(table, rights.of(table).read), label }
 }
 
 /** A parameter takes the type of the argument that it is given for. */

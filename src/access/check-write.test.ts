@@ -21,6 +21,7 @@ import {
 } from '../language/build.ts'
 import { printWriteRows } from '../language/print-write-rows.ts'
 import { checkWrite, type Write } from './check.ts'
+import { EVERYTHING } from './rights.ts'
 import { toTypeName } from './types.ts'
 
 const plain = tableOf('orders', { id: 'int8', status: 'text', total: 'numeric', number: 'int4', sum: 'numeric' })
@@ -37,7 +38,7 @@ function changed(table: Table, changes: Readonly<Record<string, Partial<Column>>
 }
 
 function check<T extends Write>(write: T) {
-  return checkWrite(write, { catalog, searchLanguage: 'english' })
+  return checkWrite(write, { catalog, rights: EVERYTHING, searchLanguage: 'english' })
 }
 
 const text = (write: Write): string => printWriteRows(check(write).query, { keys: [], rowsMax: null }).text

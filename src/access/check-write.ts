@@ -1,35 +1,61 @@
 /** Writes: what is written, to which rows, and what of them is answered. */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Add, Assignment, Conflict, Del, Name, Set as SetStatement } from '../language/ast.ts'
+import type { Add, Assignment, Conflict, Del, Expression, Name, Set as SetStatement } from '../language/ast.ts'
 import { unreachable } from '../unreachable.ts'
 import { commonTablesIn } from './check-common.ts'
 import { everyColumnIn, fieldsIn, outputsOf } from './check-fields.ts'
-import { conditionedIn, joinIn } from './check-source.ts'
-import type { Answering, Checking, Write } from './checking.ts'
+import { allOf, conditionedJoins, joinIn } from './check-source.ts'
+import type { AnsweringWrite, Checking, Write } from './checking.ts'
+import { assertAllowed, assertConflictAllowed, assertWritten } from './refusals.ts'
 import { qualified, tableOf } from './resources.ts'
+import { type Operation, returnable } from './rights.ts'
+import { conditionAfter, rowsFor, rowsOrFail } from './row-filter.ts'
 import { resolveTarget, type Scope, type ScopeSource, sourceOf, type TypedField, tableRowset, within } from './scope.ts'
 import { UNKNOWN } from './typed.ts'
 import { assertConflictTarget, assertWritable } from './writable.ts'
 
 /** As `Checking.write`. */
-export function writeIn(checking: Checking, write: Write, outside: Scope): Answering<Write> {
+export function writeIn(checking: Checking, write: Write, outside: Scope): AnsweringWrite {
   const { clause, outer } = commonTablesIn(checking, write.with, outside)
-  const table = tableOf(write.table, checking.catalog)
-  const { checkedWrite, answered } = changedIn(checking, write, table, outer)
+  const { rights } = checking
+  const table = tableOf(write.table, checking.catalog, rights)
+  for (const operation of operationsOf(write)) assertAllowed(operation, table, rights, write.table.span)
+  const { checkedWrite, answered, check } = changedIn(checking, write, table, outer)
   const listed = returningIn(checking, write, answered)
   const returning = listed.map(({ field }) => field)
-  return { statement: { ...checkedWrite, with: clause, returning }, outputs: outputsOf(listed) }
+  return { statement: { ...checkedWrite, with: clause, returning }, outputs: outputsOf(listed), check }
+}
+
+/** What the caller needs to be allowed; an upsert that changes what is there is both. */
+function operationsOf(write: Write): readonly Operation[] {
+  switch (write.kind) {
+    case 'add':
+      return write.conflict?.update ? ['create', 'update'] : ['create']
+    case 'set':
+      return ['update']
+    case 'del':
+      return ['delete']
+    default:
+      return unreachable(write)
+  }
 }
 
 /** Unlike in a read, no fields are none; not written, an `add` means `returning *` (language reference). */
 function returningIn(checking: Checking, { kind, returning }: Write, scope: Scope): readonly TypedField[] {
-  if (returning === null) return kind === 'add' ? everyColumnIn(checking, scope, null) : []
+  if (returning === null) return kind === 'add' ? everyAnswered(checking, scope) : []
+  const [only] = returning
+  if (returning.length === 1 && only?.kind === 'star') return everyAnswered(checking, scope)
   return returning.length === 0 ? [] : fieldsIn(checking, returning, scope)
 }
 
+/** What may be answered, and be it nothing: it is written all the same. */
+function everyAnswered(checking: Checking, scope: Scope): readonly TypedField[] {
+  return scope.sources.every(({ rowset }) => rowset.readable.length === 0) ? [] : everyColumnIn(checking, scope, null)
+}
+
 /** Everything but `returning`, and what that may see. */
-interface Changed<T extends Write> {
+interface Changed<T extends Write> extends Pick<AnsweringWrite, 'check'> {
   readonly checkedWrite: T
   readonly answered: Scope
 }
@@ -41,11 +67,12 @@ function changedIn(checking: Checking, write: Write, table: Table, outer: Scope)
     case 'set': {
       const { target, scope, answered, common } = targetIn(checking, write, table, outer)
       const assignments = assignmentsIn(checking, write.assignments, table, target, scope)
-      return { checkedWrite: { ...write, ...common, assignments }, answered }
+      const check = rowsOrFail(checking, table, target.alias, 'update')
+      return { checkedWrite: { ...write, ...common, assignments }, answered, check }
     }
     case 'del': {
       const { answered, common } = targetIn(checking, write, table, outer)
-      return { checkedWrite: { ...write, ...common }, answered }
+      return { checkedWrite: { ...write, ...common }, answered, check: null }
     }
     default:
       return unreachable(write)
@@ -56,13 +83,33 @@ function changedIn(checking: Checking, write: Write, table: Table, outer: Scope)
 
 function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Changed<Add> {
   const name = qualified(add.table, table)
-  const target: ScopeSource = { ...sourceOf(table.name, tableRowset(table)), name }
+  const rights = checking.rights.of(table)
+  const target: ScopeSource = { ...sourceOf(table.name, tableRowset(table, rights.read)), name }
   // Without a list the values are for all columns in order, which PostgreSQL knows as well.
   const columns = add.columns.length === 0 && add.rows.kind !== 'defaults' ? writtenInOrder(table) : add.columns
   assertColumns(columns, table, target)
+  assertWritten(columns, rights.create, table)
   const rows = rowsIn(checking, { ...add, columns }, target, outer)
   const conflict = add.conflict && conflictIn(checking, add.conflict, table, target, outer)
-  return { checkedWrite: { ...add, columns, table: name, rows, conflict }, answered: within(outer, [target]) }
+  return {
+    checkedWrite: { ...add, columns, table: name, rows, conflict },
+    answered: within(outer, [answeredTarget(checking, table, target, columns)]),
+    check: rowsOrFail(checking, table, table.name, ...operationsOf(add)),
+  }
+}
+
+/** The target as `returning` sees it. */
+function answeredTarget(
+  { rights }: Checking,
+  table: Table,
+  target: ScopeSource,
+  written: readonly Name[],
+): ScopeSource {
+  const columns = returnable(
+    rights.of(table),
+    written.map(({ text }) => text),
+  )
+  return { ...target, rowset: tableRowset(table, columns) }
 }
 
 function writtenInOrder(table: Table): readonly Name[] {
@@ -93,17 +140,24 @@ function rowsIn(checking: Checking, { rows, columns }: Add, target: ScopeSource,
 
 function conflictIn(checking: Checking, conflict: Conflict, table: Table, target: ScopeSource, outer: Scope): Conflict {
   for (const { text, span } of conflict.target) resolveTarget(text, target, span)
-  assertConflictTarget(conflict, table)
+  const rights = checking.rights.of(table)
+  assertConflictAllowed(conflict, table, checking.rights)
+  assertConflictTarget(conflict, table, rights)
   const { update } = conflict
   if (update === null) return conflict
-  const scope = within(outer, [target, { ...target, alias: 'excluded', name: null }])
+  // What was to be created is the caller's own.
+  const excluded: ScopeSource = { alias: 'excluded', name: null, rowset: tableRowset(table, rights.create) }
+  const scope = within(outer, [target, excluded])
   // A bare name is the row that is there; the other one has to be called.
   const own = { ...scope, sources: [target], outer: scope }
   return {
     ...conflict,
     update: {
       assignments: assignmentsIn(checking, update.assignments, table, target, own),
-      where: checking.expressions.optional(update.where, own),
+      where: allOf([
+        rowsOrFail(checking, table, target.alias, 'update'),
+        checking.expressions.optional(update.where, own),
+      ]),
     },
   }
 }
@@ -123,35 +177,50 @@ function targetIn(
   readonly common: Pick<Del, 'table' | 'joins' | 'where'>
 } {
   const name = qualified(write.table, table)
+  const rights = checking.rights.of(table)
   const target: ScopeSource = {
-    ...sourceOf(write.alias ?? table.name, tableRowset(table)),
+    ...sourceOf(write.alias ?? table.name, tableRowset(table, rights.read)),
     name: write.alias === null ? name : null,
   }
   const sources = [target]
   const unconditioned = write.joins.map(join => joinIn(checking, join, sources, outer))
   const scope = within(outer, sources)
-  const joins = unconditioned.map((join, index) => ({
-    ...join,
-    source: conditionedIn(checking, join.source, sources[index + 1], scope),
-  }))
+  const { joins, where: displaced } = conditionedJoins(checking, write.joins, unconditioned, sources.slice(1), scope)
   const bodies = new Set(joins.map(({ source }) => (source.kind === 'record source' ? source.alias : null)))
-  const rest = sources.filter(({ alias }) => !bodies.has(alias))
-  const where = write.where === 'all' ? 'all' : checking.expressions.expression(write.where, scope)
-  return { target, scope, answered: within(outer, rest), common: { table: name, joins, where } }
+  const written = write.kind === 'set' ? write.assignments.map(({ column }) => column) : []
+  const rest = sources.slice(1).filter(({ alias }) => !bodies.has(alias))
+  const answered = within(outer, [answeredTarget(checking, table, target, written), ...rest])
+  const asked = write.where === 'all' ? null : checking.expressions.expression(write.where, scope)
+  const condition = allOf([...displaced, asked])
+  const rows = changedRows(checking, table, target, write.kind === 'set' ? 'update' : 'delete')
+  const where = condition === null ? (rows ?? 'all') : conditionAfter(checking, rows, condition)
+  const guarded = checking.rowsFirst
+    ? joins.map(join => ({ ...join, on: join.on && conditionAfter(checking, rows, join.on) }))
+    : joins
+  return { target, scope, answered, common: { table: name, joins: guarded, where } }
+}
+
+/** Whoever may read the table changes only what they may see, or the number of changed rows would tell of others (as PostgreSQL's own policies). */
+function changedRows(
+  checking: Checking,
+  table: Table,
+  target: ScopeSource,
+  operation: 'update' | 'delete',
+): Expression | null {
+  const mayRead = checking.rights.of(table).refused.read === null
+  return rowsFor(checking, table, target.alias, operation, ...(mayRead ? (['read'] as const) : []))
 }
 
 function assignmentsIn(
-  { expressions }: Checking,
+  { expressions, rights }: Checking,
   assignments: readonly Assignment[],
   table: Table,
   target: ScopeSource,
   scope: Scope,
 ): readonly Assignment[] {
-  assertColumns(
-    assignments.map(({ column }) => column),
-    table,
-    target,
-  )
+  const columns = assignments.map(({ column }) => column)
+  assertColumns(columns, table, target)
+  assertWritten(columns, rights.of(table).update, table)
   return assignments.map(assignment => {
     const { text, span } = assignment.column
     return { ...assignment, value: expressions.meet(assignment.value, resolveTarget(text, target, span), scope) }

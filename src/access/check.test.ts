@@ -23,6 +23,7 @@ import {
 } from '../language/build.ts'
 import { printSql } from '../language/print.ts'
 import { checkRead } from './check.ts'
+import { EVERYTHING } from './rights.ts'
 
 const status = { ...baseType('status'), schema: 'public', kind: 'enum' as const }
 
@@ -51,7 +52,9 @@ const catalog = catalogOf(
 const orders = { schema: null, name: 'orders' }
 
 function sql(query: Get): string {
-  return printSql(checkRead(query, { catalog, searchLanguage: 'english' }).query, { parameters: 'keep' }).text
+  return printSql(checkRead(query, { catalog, rights: EVERYTHING, searchLanguage: 'english' }).query, {
+    parameters: 'keep',
+  }).text
 }
 
 /** What the condition becomes in a read of `id` alone. */
@@ -192,6 +195,7 @@ describe('parameters take the type of the column they meet', () => {
   test('and say so, for messages', () => {
     const { parameters } = checkRead(get({ table: orders, where: inSet(column('total'), position(1)) }), {
       catalog,
+      rights: EVERYTHING,
       searchLanguage: 'english',
     })
     expect([...parameters]).toEqual([

@@ -7,7 +7,7 @@
  */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Get, Parameter } from '../language/ast.ts'
+import type { Expression, Get, Parameter } from '../language/ast.ts'
 import { readIn } from './check-read.ts'
 import { writeIn } from './check-write.ts'
 import type { Checking, Write } from './checking.ts'
@@ -15,7 +15,9 @@ import { ExpressionChecker } from './expressions.ts'
 import { callableName, type IsCallable } from './functions.ts'
 import type { ParameterKey, ParameterUse } from './parameters.ts'
 import { tableOf } from './resources.ts'
-import { NOTHING } from './scope.ts'
+import { EVERYTHING, type Rights } from './rights.ts'
+import { fromSettings } from './row-filter.ts'
+import { NOTHING, sourceOf, tableRowset, within } from './scope.ts'
 
 export type { Write } from './checking.ts'
 export type { ParameterKey, ParameterUse } from './parameters.ts'
@@ -32,6 +34,10 @@ export interface CheckedQuery<T extends Get | Write = Get> {
 
 export interface CheckContext {
   readonly catalog: Catalog
+  /** What the caller may do. */
+  readonly rights: Rights
+  /** The statement has expressions of its author's, which must not be computed of rows that a policy hides. */
+  readonly rowsFirst?: boolean
   /** PostgreSQL's name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
   /** Which functions of the database an expression may call; none where it is left out. */
@@ -44,6 +50,8 @@ export interface CheckContext {
 export interface CheckedWrite<T extends Write = Write> extends CheckedQuery<T> {
   readonly table: Table
   readonly serverVersion: number
+  /** Must be true of every row as it was written; null for nothing. */
+  readonly check: Expression | null
 }
 
 /**
@@ -58,12 +66,22 @@ export function checkRead(query: Get, context: CheckContext): CheckedQuery {
 export function checkWrite<T extends Write>(write: T, context: CheckContext): CheckedWrite<T> {
   const checking = begin(context)
   const { catalog } = context
-  const statement = checking.write(write, NOTHING).statement as T
+  const { statement, check } = checking.write(write, NOTHING)
   return {
-    ...brand(statement, checking),
-    table: tableOf(write.table, catalog),
+    ...brand(statement as T, checking),
+    check,
+    table: tableOf(write.table, catalog, context.rights),
     serverVersion: catalog.serverVersion,
   }
+}
+
+/** Throws `PARSE_ERROR` or `FORBIDDEN` where a policy's condition does not fit the table that it is for. */
+export function checkCondition(
+  condition: Expression,
+  table: Table,
+  context: Pick<CheckContext, 'catalog' | 'searchLanguage'>,
+): void {
+  begin({ ...context, rights: EVERYTHING }).rows(condition, sourceOf(table.name, tableRowset(table, 'any')))
 }
 
 function brand<T extends Get | Write>(query: T, { expressions }: Checking): CheckedQuery<T> {
@@ -79,16 +97,15 @@ const WRITTEN_OUT_MAX = 16_384
  */
 const SOURCES_MAX = 256
 
-function begin({
-  catalog,
-  searchLanguage,
-  isCallable = () => false,
-  parameterType = () => null,
-}: CheckContext): Checking {
+function begin(context: CheckContext): Checking {
+  const { catalog, rights, searchLanguage, rowsFirst = false } = context
+  const { isCallable = () => false, parameterType = () => null } = context
   let written = 0
   let sources = 0
   const checking: Checking = {
     catalog,
+    rights,
+    rowsFirst,
     expressions: new ExpressionChecker({
       searchLanguage,
       parameterType,
@@ -97,6 +114,8 @@ function begin({
     }),
     read: (query, outside, itself = null) => readIn(checking, query, outside, itself),
     write: (write, outside) => writeIn(checking, write, outside),
+    rows: (condition, source) =>
+      fromSettings(begin(ofPolicy(context)).expressions.expression(condition, within(NOTHING, [source]))),
     countSource({ span }) {
       sources++
       if (sources <= SOURCES_MAX) return
@@ -114,4 +133,9 @@ function begin({
     },
   }
   return checking
+}
+
+/** A policy's own conditions may mention everything, and say of the caller what is a text to them. */
+function ofPolicy({ catalog, searchLanguage }: CheckContext): CheckContext {
+  return { catalog, searchLanguage, rights: EVERYTHING, isCallable: () => true, parameterType: () => 'text' }
 }

@@ -1,8 +1,9 @@
 /** What the parts of one check have of each other: reads contain sources, sources queries, common tables both kinds of statement. */
 import type { Catalog } from '../catalog/model.ts'
-import type { Add, CommonTable, Del, Get, Nest, Set as SetStatement, Source } from '../language/ast.ts'
+import type { Add, CommonTable, Del, Expression, Get, Nest, Set as SetStatement, Source } from '../language/ast.ts'
 import type { ExpressionChecker } from './expressions.ts'
-import type { RowsetColumn, Scope } from './scope.ts'
+import type { Rights } from './rights.ts'
+import type { RowsetColumn, Scope, ScopeSource } from './scope.ts'
 
 export type Write = Add | SetStatement | Del
 
@@ -12,13 +13,23 @@ export interface Answering<T extends Get | Write> {
   readonly outputs: readonly RowsetColumn[]
 }
 
+/** `check`: what must be true of every row as it was written, in terms of what `returning` may mention; null for nothing. */
+export interface AnsweringWrite extends Answering<Write> {
+  readonly check: Expression | null
+}
+
 /** The check of one statement, with all that it contains. */
 export interface Checking {
   readonly catalog: Catalog
+  readonly rights: Rights
+  /** Rows that a policy hides are left out before anything else is computed: for statements whose author writes expressions. */
+  readonly rowsFirst: boolean
   readonly expressions: ExpressionChecker
   /** `itself`: the recursive common table whose statement this is; its name means what the first part answers, in the others. */
   read(query: Get, outside: Scope, itself?: CommonTable | null): Answering<Get>
-  write(write: Write, outside: Scope): Answering<Write>
+  write(write: Write, outside: Scope): AnsweringWrite
+  /** A policy's condition on the rows of `source`, which may mention what the caller may not. */
+  rows(condition: Expression, source: ScopeSource): Expression
   /** Refuses one more than the whole statement may read from. */
   countSource(source: Source | Nest): void
   /** Refuses more columns than the stars of the whole statement may stand for. */

@@ -44,7 +44,12 @@ function unlike(aliases: readonly string[]): string {
 
 function relationsBetween(from: ScopeSource, to: ScopeSource): readonly Relation[] {
   const target = to.rowset.table?.resource
-  return target === undefined ? [] : (from.rowset.table?.relations.filter(({ table }) => table === target) ?? [])
+  const relations =
+    target === undefined ? [] : (from.rowset.table?.relations.filter(({ table }) => table === target) ?? [])
+  const readable = relations.filter(
+    ({ columns, targetColumns }) => columns.every(from.rowset.isReadable) && targetColumns.every(to.rowset.isReadable),
+  )
+  return readable.length > 0 ? readable : relations.slice(0, 1)
 }
 
 function severalKeys(

@@ -17,6 +17,7 @@ import { parse } from '../language/parse.ts'
 import { printSql } from '../language/print.ts'
 import { type Statement as Printed, printText, printWriteText } from '../run/statement.ts'
 import { checkRead, checkWrite } from './check.ts'
+import { EVERYTHING } from './rights.ts'
 
 let database: TestDatabase
 let session: Session
@@ -151,7 +152,13 @@ function hash(word: string): number {
 
 /** Null where it is refused, which only happens with an error for the caller. */
 function printed(tree: Statement): Printed | null {
-  const context = { catalog, searchLanguage: 'english', parameterType: () => 'int4', isCallable: () => true }
+  const context = {
+    catalog,
+    rights: EVERYTHING,
+    searchLanguage: 'english',
+    parameterType: () => 'int4',
+    isCallable: () => true,
+  }
   try {
     if (tree.kind === 'get') return printText(checkRead(tree, context), 10)
     if (tree.kind === 'add' || tree.kind === 'set' || tree.kind === 'del')
@@ -385,7 +392,7 @@ class Author {
 
 test('a name means what it means to PostgreSQL', { timeout: 120_000 }, async () => {
   const tally = { compared: 0, refused: 0 }
-  const context = { catalog, searchLanguage: 'english' }
+  const context = { catalog, rights: EVERYTHING, searchLanguage: 'english' }
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 2 ** 31 - 1 }), async seed => {
       const text = new Author(seed).query()

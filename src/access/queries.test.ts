@@ -7,6 +7,7 @@ import type { Get, Parameter } from '../language/ast.ts'
 import { parse } from '../language/parse.ts'
 import { printSql } from '../language/print.ts'
 import { type CheckedQuery, checkRead, checkWrite, type Write } from './check.ts'
+import { EVERYTHING } from './rights.ts'
 
 const status = { ...baseType('status'), schema: 'public', kind: 'enum' as const }
 
@@ -57,6 +58,7 @@ const catalog: Catalog = {
 const parameterType = (parameter: Parameter) => (parameter.kind === 'position' ? 'int4' : 'text')
 const context = {
   catalog,
+  rights: EVERYTHING,
   searchLanguage: 'english',
   parameterType,
   isCallable: ({ name }: DatabaseFunction) => name !== 'secret',

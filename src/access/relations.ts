@@ -2,12 +2,28 @@
 import type { Catalog, Relation, Table } from '../catalog/model.ts'
 import type { Expression } from '../language/ast.ts'
 import { and, column, compare, exists, get } from '../language/build.ts'
+import { allows, EVERYTHING, type View } from './rights.ts'
 
 /** Relations only name tables of their own catalogue; anything else is a defect of introspection. */
 export function relatedTable(catalog: Catalog, name: string): Table {
   const table = catalog.tables.get(name)
   if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalogue`)
   return table
+}
+
+/** The relations that the caller can follow, and so may be told of: every table and column of the way may be read. */
+export function followable(table: Table, { catalog, rights }: View): readonly Relation[] {
+  if (rights === EVERYTHING) return table.relations
+  const reads = (name: string, columns: readonly string[]): boolean => {
+    const { read } = rights.of(relatedTable(catalog, name))
+    return columns.every(column => allows(read, column))
+  }
+  return table.relations.filter(
+    ({ table: target, columns, targetColumns, junction }) =>
+      reads(table.resource, columns) &&
+      reads(target, targetColumns) &&
+      (junction === null || reads(junction.table, [...junction.from, ...junction.to])),
+  )
 }
 
 /**

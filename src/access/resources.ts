@@ -4,11 +4,12 @@ import { GatewayError } from '../errors.ts'
 import type { TableName } from '../language/ast.ts'
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
+import { isKnown, type Rights } from './rights.ts'
 
-export function tableOf(name: TableName, catalog: Catalog): Table {
+export function tableOf(name: TableName, catalog: Catalog, rights: Rights): Table {
   const resource = resourceOf(name, catalog)
   const table = catalog.tables.get(resource)
-  if (table === undefined) throw unknownTable(catalog, resource, name.span)
+  if (table === undefined) throw unknownTable(catalog, resource, rights, name.span)
   return table
 }
 
@@ -31,8 +32,13 @@ export function qualified(name: TableName, table: Table): TableName {
   return { ...name, schema: table.schema, name: table.name }
 }
 
-export function unknownTable(catalog: Catalog, name: string, span?: TableName['span']): GatewayError {
-  const near = nearest(name, catalog.tables.keys())
+/** A suggestion offers what the caller may know of. */
+export function unknownTable(catalog: Catalog, name: string, rights: Rights, span?: TableName['span']): GatewayError {
+  const known = [...catalog.tables.values()].filter(table => isKnown(table, rights))
+  const near = nearest(
+    name,
+    known.map(({ resource }) => resource),
+  )
   const hint = near === null ? 'GET /api/_schema lists the tables' : `did you mean "${near}"?`
   const extras = span === undefined ? {} : { span }
   return new GatewayError('NOT_FOUND', `there is no table "${shorten(name)}"; ${hint}`, extras)

@@ -5,7 +5,8 @@ import type { ColumnReference, ExpressionField, Span, TableName } from '../langu
 import { column as columnReference, field } from '../language/build.ts'
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
-import { readableColumns } from './columns.ts'
+import { forbiddenColumn } from './refusals.ts'
+import { allows, type Columns } from './rights.ts'
 import type { Typed } from './typed.ts'
 import { isJson } from './types.ts'
 
@@ -14,6 +15,8 @@ export interface Rowset {
   /** For messages, e.g. `table "orders"`. */
   readonly label: string
   readonly column: (name: string) => RowsetColumn | undefined
+  /** Of columns that are there; a mention of another one is refused. */
+  readonly isReadable: (name: string) => boolean
   /** What `*` means here, and what a suggestion may offer. */
   readonly readable: readonly RowsetColumn[]
   /** The table itself, whose foreign keys a join may follow. */
@@ -52,18 +55,21 @@ export function within(outer: Scope, sources: readonly ScopeSource[], outputs: R
   return { sources, outer, outputs, commonTables: outer.commonTables }
 }
 
-export function tableRowset(table: Table): Rowset {
+/** `columns`: those of the table that may be mentioned. */
+export function tableRowset(table: Table, columns: Columns): Rowset {
+  const isReadable = (name: string): boolean => allows(columns, name)
   return {
     label: `table "${table.resource}"`,
     column: (name): Column | undefined => table.columnByName.get(name),
-    readable: readableColumns(table),
+    isReadable,
+    readable: columns === 'any' ? table.columns : table.columns.filter(({ name }) => isReadable(name)),
     table,
   }
 }
 
 export function rowset(label: string, columns: readonly RowsetColumn[]): Rowset {
   const byName = new Map(columns.filter(({ name }) => name !== '').map(column => [column.name, column]))
-  return { label, column: name => byName.get(name), readable: columns, table: null }
+  return { label, column: name => byName.get(name), isReadable: () => true, readable: columns, table: null }
 }
 
 export function sourceOf(alias: string, columns: Rowset): ScopeSource {
@@ -81,28 +87,45 @@ export function resolve(reference: ColumnReference, scope: Scope): Typed {
   const [first = '', second, third] = path
   if (second !== undefined) {
     const source = sourceNamed(first, scope)
-    if (source !== null) return columnOf(source, second, path.slice(2), span)
+    if (source !== null) {
+      if (reference.implied !== true) assertReadable(source, second, span)
+      return columnOf(source, second, path.slice(2), span)
+    }
   }
   if (second !== undefined && third !== undefined) {
     const source = tableNamed(first, second, scope)
     if (source !== null) {
       refuseHidden(source, third, scope, span)
+      assertReadable(source, third, span)
       return columnOf(source, third, path.slice(3), span)
     }
   }
   for (let at: Scope | null = scope; at !== null; at = at.outer) {
-    const having = at.sources.filter(source => source.rowset.column(first) !== undefined)
+    const having = sourcesWith(first, at)
     if (having.length > 1) throw ambiguous(first, having, span)
     const [only] = having
     if (only !== undefined) {
       if (at !== scope) refuseHidden(only, first, scope, span)
+      assertReadable(only, first, span)
       return columnOf(only, first, path.slice(1), span)
     }
   }
   throw second === undefined ? unknownColumn(first, scope, span) : unknownName(path, scope, span)
 }
 
-/** A target column, which is never anything else. */
+/** Those that may not be read only where no other one has the column: a name means nothing that its author cannot know of. */
+function sourcesWith(name: string, { sources }: Scope): readonly ScopeSource[] {
+  const having = sources.filter(({ rowset }) => rowset.column(name) !== undefined)
+  const readable = having.filter(({ rowset }) => rowset.isReadable(name))
+  return readable.length > 0 ? readable : having.slice(0, 1)
+}
+
+function assertReadable({ rowset }: ScopeSource, name: string, span: Span): void {
+  if (rowset.table === null || rowset.column(name) === undefined || rowset.isReadable(name)) return
+  throw forbiddenColumn(name, rowset.table, 'read', span)
+}
+
+/** A target column, which is never anything else. Whether it may be written is for the check of the write. */
 export function resolveTarget(name: string, target: ScopeSource, span: Span): Typed {
   return columnOf(target, name, [], span)
 }

@@ -2,6 +2,7 @@
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Conflict, Span } from '../language/ast.ts'
+import { isKnownColumn, type TableRights } from './rights.ts'
 
 export function assertWritable(name: string, table: Table, span: Span): void {
   const column = table.columnByName.get(name)
@@ -18,18 +19,20 @@ export function assertWritable(name: string, table: Table, span: Span): void {
 }
 
 /** The columns must be exactly those of the primary key or of a unique constraint or index, in any order. */
-export function assertConflictTarget({ target, span }: Conflict, table: Table): void {
+/** `rights`: a key with a column that the caller may not know of is not offered. */
+export function assertConflictTarget({ target, span }: Conflict, table: Table, rights: TableRights): void {
   if (target.length === 0) return
   // A view has the keys of the table below it, which only PostgreSQL knows.
   if (table.kind === 'view') return
   const wanted = new Set(target.map(({ text }) => text))
   const keys = [table.primaryKey, ...table.unique].filter(key => key.length > 0)
   if (keys.some(key => key.length === wanted.size && key.every(name => wanted.has(name)))) return
-  const choices = keys.map(key => key.join(',')).join(' or ')
+  const known = keys.filter(key => key.every(name => isKnownColumn(name, rights)))
+  const choices = known.map(key => key.join(',')).join(' or ')
   throw new GatewayError(
     'PARSE_ERROR',
     `the columns ${[...wanted].join(',')} are no unique key of table "${table.resource}"; ${
-      keys.length === 0 ? 'it has none, so there is nothing to be in conflict with' : `expected ${choices}`
+      known.length === 0 ? 'it has none, so there is nothing to be in conflict with' : `expected ${choices}`
     }`,
     { span },
   )

@@ -2,11 +2,14 @@
  * `svc check`: everything that is wrong or dangerous about configuration and database, each with what mends it
  * (decisions 1).
  */
+import { createPolicies, PolicyError } from '../access/policy/policies.ts'
 import { introspect } from '../catalog/introspect.ts'
-import type { GatewayConfig } from '../config/config.ts'
+import type { Config, GatewayConfig } from '../config/config.ts'
 import { unbuiltFindings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
+import { policyFiles } from '../config/policy-files.ts'
 import { printConfig } from '../config/print.ts'
+import { printProblem } from '../config/problem.ts'
 import { identityFindings } from '../identity/boot.ts'
 import { databaseFindings } from '../ops/checks.ts'
 import { asErrors, type Finding, printFinding } from '../ops/finding.ts'
@@ -28,7 +31,7 @@ export async function check(command: CheckCommand, world: World): Promise<number
   const findings = [
     ...unbuiltFindings(loaded),
     ...asErrors(identityFindings(config)),
-    ...asErrors(await findingsOfDatabase(config.gateway)),
+    ...asErrors(await findingsOfDatabase(config)),
     ...findingsOfListener(config.gateway),
   ]
   for (const finding of findings) world.error(printFinding(finding))
@@ -39,7 +42,8 @@ export async function check(command: CheckCommand, world: World): Promise<number
   return errors > 0 ? EXIT.failed : EXIT.ok
 }
 
-async function findingsOfDatabase(gateway: GatewayConfig): Promise<readonly Finding[]> {
+async function findingsOfDatabase(config: Config): Promise<readonly Finding[]> {
+  const { gateway } = config
   const { databaseUrl, preparedStatements } = gateway
   if (databaseUrl === null) {
     return [
@@ -55,11 +59,16 @@ async function findingsOfDatabase(gateway: GatewayConfig): Promise<readonly Find
     try {
       findings.push(...(await databaseFindings(database.query, gateway)))
       // Whether the schema can be published at all: one that is missing is found here.
-      await introspect(database.query, gateway)
+      const catalog = await introspect(database.query, gateway)
+      await createPolicies({ ...policyFiles(config), schema: () => ({ catalog, ...gateway }), onProblem: () => {} })
     } finally {
       await database.close()
     }
   } catch (failure) {
+    if (failure instanceof PolicyError) {
+      const fix = 'Mend the policy; while it has problems the gateway does not start.'
+      return [...findings, ...failure.problems.map(problem => error(printProblem(problem), fix))]
+    }
     findings.push(
       error(`The database cannot be checked: ${printFailure(failure)}`, 'See database_url (DATABASE_URL) and schemas.'),
     )

@@ -13,6 +13,7 @@ const WRITTEN_FOR_USERS = new Set([
   'DatabaseError',
   'DocumentError',
   'EmbeddedError',
+  'PolicyError',
   'UnavailableError',
   'UrlError',
   'UsageError',

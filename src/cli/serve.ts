@@ -1,18 +1,17 @@
 /** `svc serve`: the gateway, until a signal stops it. */
 import { unbuiltFindings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
-import { printFinding } from '../ops/finding.ts'
+import { asErrors, printFinding } from '../ops/finding.ts'
 import { runUntilSignal } from './signals.ts'
 import { EXIT, type World } from './world.ts'
 
 export async function serve(options: { readonly file: string | undefined }, world: World): Promise<number> {
   const loaded = loadConfig({ ...world, file: options.file })
   const { strict } = loaded.config.gateway
-  // A file written for a later version must still start this one; who wants to be strict is not left without
-  // protection.
+  // A file written for a later version must still start this one; who wants to be strict believes that every key has an effect.
   const findings = unbuiltFindings(loaded)
-  for (const finding of findings) world.error(printFinding(strict ? finding : { ...finding, level: 'warning' }))
-  if (strict && findings.some(({ level }) => level === 'error')) return EXIT.failed
+  for (const finding of strict ? asErrors(findings) : findings) world.error(printFinding(finding))
+  if (strict && findings.length > 0) return EXIT.failed
   const { startGateway } = await import('../gateway.ts')
   await runUntilSignal(() => startGateway(loaded.config), world.signals, world.error)
   return EXIT.ok

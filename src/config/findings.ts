@@ -8,10 +8,7 @@ export interface ConfigFinding {
   readonly fix: string
 }
 
-/**
- * Keys that were given although this version does not have their feature. Mostly a warning; a policy that does not
- * protect what its author believes it protects is an error, which `svc check` and `strict` do not pass over.
- */
+/** Keys that were given although this version does not have their feature. */
 export function unbuiltFindings({ given }: Pick<LoadedConfig, 'given'>): readonly ConfigFinding[] {
   return given.flatMap(({ setting, written }) => {
     const { title, built } = FEATURES[setting.feature]
@@ -20,7 +17,7 @@ export function unbuiltFindings({ given }: Pick<LoadedConfig, 'given'>): readonl
     const place = line === null ? written.source : `${written.source}:${line}`
     return [
       {
-        level: setting.feature === 'policies' ? 'error' : 'warning',
+        level: 'warning',
         message: `${place}: ${written.key} is accepted, but this version does not have the feature yet (${title}): it has no effect.`,
         fix: 'Remove it, or keep it for the version that has it.',
       },

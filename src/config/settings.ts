@@ -56,7 +56,7 @@ export const FEATURES = {
   limits: { title: 'Limits', built: true },
   cost: { title: 'Cost guard', built: true },
   cache: { title: 'Result cache', built: false },
-  policies: { title: 'Access policies', built: false },
+  policies: { title: 'Access policies', built: true },
   realtime: { title: 'Realtime', built: false },
   webhooks: { title: 'Webhooks', built: false },
   kerberos: { title: 'Kerberos', built: false },

@@ -25,8 +25,8 @@ export interface PipelineParts {
   readonly write: Writer
   readonly call: Caller
   readonly query: Querier
-  readonly schemaDocument: () => Buffer
-  readonly contractsDocument: () => Buffer
+  readonly schemaDocument: (identity: Identity) => Buffer
+  readonly contractsDocument: (identity: Identity) => Buffer
   readonly explainEndpoint: 'on' | 'admin' | 'off'
   /** Whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
@@ -51,10 +51,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     switch (route.kind) {
       case 'schema':
         assertReading(incoming)
-        return document(parts.schemaDocument())
+        return document(parts.schemaDocument(identity))
       case 'contracts':
         assertReading(incoming)
-        return document(parts.contractsDocument())
+        return document(parts.contractsDocument(identity))
       case 'query':
         return parts.query(incoming, identity)
       case 'rpc':

@@ -596,6 +596,11 @@ export type Parameter =
 export interface ColumnReference {
   readonly kind: 'column'
   readonly path: readonly string[]
+  /**
+   * Nobody asked for it: the key of the row that a path names, or that puts rows in a total order. So it needs no right to the column. No text
+   * becomes one.
+   */
+  readonly implied?: true
   readonly span: Span
 }
 

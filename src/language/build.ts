@@ -56,6 +56,11 @@ export function column(...path: readonly [string, ...string[]]): ColumnReference
 }
 
 /** `$n`. */
+/** The gateway's own mention of a column (see `ColumnReference.implied`). */
+export function impliedColumn(source: string, name: string): ColumnReference {
+  return { ...column(source, name), implied: true }
+}
+
 export function position(n: number): Parameter {
   return { kind: 'position', n, span }
 }

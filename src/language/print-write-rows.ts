@@ -18,6 +18,8 @@ export interface WriteRowsOptions {
   readonly keys: readonly Expression[]
   /** How many rows may be written: one more, and the statement fails with `marker` and their number in its message. */
   readonly rowsMax: { readonly limit: Expression; readonly marker: string } | null
+  /** What must be true of each row as it was written, or fail. */
+  readonly check?: Expression | null
   readonly parameters?: ParameterMode
 }
 
@@ -37,10 +39,11 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
   const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
   const columns = [...row, ...keys]
+  const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
   const text =
-    options.rowsMax === null
+    options.rowsMax === null && check === null
       ? `${head}${statement}${returning(columns)}`
-      : printBounded(head, statement, columns, options.rowsMax, unusedName(write), printer)
+      : printHeld({ head, statement, columns, check, rowsMax: options.rowsMax, name: unusedName(write) }, printer)
   return { text, parameters: printer.parameters }
 }
 
@@ -80,28 +83,45 @@ function returning(columns: readonly string[]): string {
   return columns.length === 0 ? '' : ` RETURNING ${columns.join(', ')}`
 }
 
+interface Held {
+  readonly head: string
+  readonly statement: string
+  readonly columns: readonly string[]
+  readonly check: string | null
+  readonly rowsMax: WriteRowsOptions['rowsMax']
+  /** Of the common table. */
+  readonly name: string
+}
+
 /**
- * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (manual, 7.8.4); then its rows are counted, and too many
- * make a number of a text that is none. So the limit holds in the one statement, against rows that appear meanwhile too.
+ * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (manual, 7.8.4); then its rows are looked at, and counted. So
+ * what must hold of them does in the one statement, against rows that appear meanwhile too.
  */
-function printBounded(
-  head: string,
-  statement: string,
-  columns: readonly string[],
+function printHeld({ head, statement, columns, check, rowsMax, name }: Held, printer: Printer): string {
+  const held = check === null ? [] : [check]
+  // Something must come out of the common table to be counted.
+  const inner = columns.length + held.length === 0 ? ['1'] : [...columns, ...held]
+  const names = inner.map((_, index) => `c${index + 1}`)
+  const named = inner.map((column, index) => `${column} AS ${names[index]}`)
+  const selected = columns.length === 0 ? '' : ` ${names.slice(0, columns.length).join(', ')}`
+  const conditions = [
+    ...(check === null ? [] : [names.at(-1) ?? '']),
+    ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
+  ]
+  const table = `${name} AS (${statement}${returning(named)})`
+  const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
+  return `${opening}${table} SELECT${selected} FROM ${name} WHERE ${conditions.join(' AND ')}`
+}
+
+/** Too many rows make a number of a text that is none. */
+function printRowsMax(
   { limit, marker }: NonNullable<WriteRowsOptions['rowsMax']>,
   name: string,
   printer: Printer,
 ): string {
-  // Something must come out of the common table to be counted.
-  const inner = columns.length === 0 ? ['1'] : columns
-  const names = inner.map((_, index) => `c${index + 1}`)
-  const named = inner.map((column, index) => `${column} AS ${names[index]}`)
-  const selected = columns.length === 0 ? '' : ` ${names.join(', ')}`
   const count = 'COUNT(*)'
   const tooMany = `(${quoteLiteral(marker)} || ${count})::int4 = 0`
-  const table = `${name} AS (${statement}${returning(named)})`
-  const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
-  return `${opening}${table} SELECT${selected} FROM ${name} WHERE (SELECT CASE WHEN ${count} > ${printer.expression(limit, OUTERMOST, LEVEL.any)} THEN ${tooMany} ELSE true END FROM ${name})`
+  return `(SELECT CASE WHEN ${count} > ${printer.expression(limit, OUTERMOST, LEVEL.any)} THEN ${tooMany} ELSE true END FROM ${name})`
 }
 
 /** The scope of `returning`: the target, what it is joined with, and the target's versions before and after (manual, 6.4). */

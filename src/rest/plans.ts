@@ -1,5 +1,6 @@
 /** Keeps what was worked out for a shape of request, so that the next request of the shape only fills in its values. */
 import { LRUCache } from 'lru-cache'
+import type { View } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { Statement } from '../run/statement.ts'
 
@@ -18,8 +19,8 @@ export interface Plan {
 }
 
 export interface Plans<T extends Plan> {
-  /** The plan of a shape; `make` is called for one not seen before, and what it throws is not kept. */
-  of(catalog: Catalog, key: string, make: () => T): T
+  /** The plan of a shape for callers who see this; `make` is called for one not seen before, and what it throws is not kept. */
+  of(view: View, shape: string, make: () => T): T
 }
 
 /** Plans belong to the catalogue they were checked against: a new one begins with none. */
@@ -39,8 +40,9 @@ export function createPlans<T extends Plan>(): Plans<T> {
     return plans
   }
   return {
-    of(catalog, key, make) {
+    of({ catalog, rights }, shape, make) {
       const plans = plansOf(catalog)
+      const key = rights.key + shape
       const found = plans.get(key)
       if (found !== undefined) return found
       const plan = make()

@@ -1,9 +1,10 @@
 /** The table and the row that a path names. */
 import { unknownTable } from '../access/resources.ts'
-import type { Catalog, Table } from '../catalog/model.ts'
+import type { View } from '../access/rights.ts'
+import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Parameter } from '../language/ast.ts'
-import { and, column, compare } from '../language/build.ts'
+import { and, compare, impliedColumn } from '../language/build.ts'
 import { shorten } from '../shorten.ts'
 import { parseId } from './path.ts'
 import type { Shape } from './shape.ts'
@@ -11,9 +12,9 @@ import type { Shape } from './shape.ts'
 /** The alias of the table itself; nests are t1, t2, … and junctions j1, j2, …, so none can meet. */
 export const SELF = 't'
 
-export function tableNamed(catalog: Catalog, name: string): Table {
+export function tableNamed({ catalog, rights }: View, name: string): Table {
   const table = catalog.tables.get(name)
-  if (table === undefined) throw unknownTable(catalog, name)
+  if (table === undefined) throw unknownTable(catalog, name, rights)
   return table
 }
 
@@ -27,13 +28,13 @@ export function idParameters(table: Table, id: string, shape: Shape): readonly P
   return parseId(id, table.primaryKey).map(value => shape.value(value))
 }
 
-/** It is the row that the id names. */
+/** It is the row that the id names: no mention of the caller's, who knows the id. */
 export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Expression {
   return and(
     ...table.primaryKey.map((name, index) => {
       const value = id[index]
       if (value === undefined) throw new Error('an id has a value for each column of the key')
-      return compare('=', column(alias, name), value)
+      return compare('=', impliedColumn(alias, name), value)
     }),
   )
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { checkRead } from '../access/check.ts'
+import { EVERYTHING } from '../access/rights.ts'
 import { parse } from '../language/parse.ts'
 import { adviseOn, type Expensive } from './advice.ts'
 import type { Index } from './indexes.ts'
@@ -13,7 +14,7 @@ const catalog = catalogOf(tableOf('orders', columns), tableOf('shops', { id: 'in
 function mentionsOf(text: string): readonly string[] {
   const tree = parse(text)
   if (tree.kind !== 'get') throw new Error('not a read')
-  const { mentions = [] } = printText(checkRead(tree, { catalog, searchLanguage: 'english' }), 0)
+  const { mentions = [] } = printText(checkRead(tree, { catalog, rights: EVERYTHING, searchLanguage: 'english' }), 0)
   return mentions.map(({ schema, table, column, use }) => `${use} ${schema}.${table}.${column}`)
 }
 

@@ -1,5 +1,6 @@
 /** Turns what PostgreSQL and the pool say into what a caller is told (specification 7, decisions 8). */
 import type { ParameterUse } from '../access/check.ts'
+import { REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
 import { GatewayError } from '../errors.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
@@ -49,6 +50,7 @@ function unavailable(message: string, cause: unknown, hint?: string): GatewayErr
 function fromDatabase(error: DatabaseError, { statements, access }: Attempt): GatewayError {
   const written = TOO_MANY.exec(error.message)
   if (written !== null && error.sqlstate === '22P02') return tooManyRows(written[1] ?? '', error)
+  if (error.message.includes(REFUSED_ROW)) return refusedRow(error)
   const { sqlstate } = error
   const meaning = MEANING[sqlstate] ?? MEANING[sqlstate.slice(0, 2)] ?? 'refusal'
   if (isOutage(error) || meaning === 'outage') {
@@ -176,6 +178,12 @@ function tooManyRows(count: string, cause: DatabaseError): GatewayError {
     `the filters match ${count} rows, more than X-Max-Affected allows; nothing was changed`,
     { cause, hint: 'narrow the filters, or send X-Max-Affected with a larger number' },
   )
+}
+
+function refusedRow(cause: DatabaseError): GatewayError {
+  return new GatewayError('FORBIDDEN', 'the policy does not let you write a row like this; nothing was changed', {
+    cause,
+  })
 }
 
 /**

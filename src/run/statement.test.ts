@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { checkRead } from '../access/check.ts'
+import { EVERYTHING } from '../access/rights.ts'
 import { column, compare, field, get, jsonStep, not, position, text } from '../language/build.ts'
 import { printRead } from './statement.ts'
 
 const catalog = catalogOf(tableOf('orders', { id: 'int8', meta: 'jsonb' }))
-const context = { catalog, searchLanguage: 'english' }
+const context = { catalog, rights: EVERYTHING, searchLanguage: 'english' }
 const orders = { schema: null, name: 'orders' }
 
 test('the text, and what each parameter in it is', () => {

@@ -56,8 +56,8 @@ export function printText(checked: CheckedQuery, rowsMax: number): Statement {
 }
 
 /** As `printText`, for a write. */
-export function printWriteText({ query, parameters }: CheckedWrite, rowsMax: Parameter | null): Statement {
-  const options = { keys: [], rowsMax: bounded(rowsMax), parameters: 'all' } as const
+export function printWriteText({ query, parameters, check }: CheckedWrite, rowsMax: Parameter | null): Statement {
+  const options = { keys: [], rowsMax: bounded(rowsMax), check, parameters: 'all' } as const
   return statement({ parameters: withRowsMax(parameters, rowsMax) }, () => printWriteRows(query, options))
 }
 
@@ -92,12 +92,13 @@ export interface WriteAnswer {
 
 /** The columns are: the row as JSON text if the write returns any fields; `t` if it was created, else `f`; the values of the key. */
 export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: WriteAnswer): Statement {
-  const { query, table, parameters } = checked
+  const { query, table, parameters, check } = checked
   const alias = query.kind === 'add' ? table.name : (query.alias ?? table.name)
   const keys = key ? table.primaryKey.map(name => column(alias, name)) : []
   const options = {
     keys: created ? [createdBy(checked), ...keys] : keys,
     rowsMax: bounded(rowsMax),
+    check,
   }
   return statement({ parameters: withRowsMax(parameters, rowsMax) }, () => printWriteRows(query, options))
 }

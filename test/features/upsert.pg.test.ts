@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkWrite } from '../../src/access/check.ts'
+import { EVERYTHING } from '../../src/access/rights.ts'
 import { introspect } from '../../src/catalog/introspect.ts'
 import type { Catalog } from '../../src/catalog/model.ts'
 import { star } from '../../src/language/build.ts'
@@ -490,7 +491,11 @@ describe('telling created from updated on every server version', () => {
     const value = new Shape('test').value('')
     const columns = Object.keys(rows(0)[0] ?? {})
     const tree = buildAdd(table, columns, { value, rows: 'many' }, { target, existing }, [star()])
-    const checked = checkWrite(tree, { catalog: { ...catalog, serverVersion }, searchLanguage: 'english' })
+    const checked = checkWrite(tree, {
+      catalog: { ...catalog, serverVersion },
+      rights: EVERYTHING,
+      searchLanguage: 'english',
+    })
     return printWrite(checked, { key: false, created: true, rowsMax: null }).text
   }
 

@@ -1,4 +1,5 @@
 /** Readers, writers and callers over the tables of the shop that run nothing: all of a request but the database. Each new one was never asked anything. */
+import { EVERYTHING } from '../../src/access/rights.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import { parsePath } from '../../src/rest/path.ts'
 import { createCursorCodec } from '../../src/rest/read/cursor.ts'
@@ -12,7 +13,7 @@ const limits = {
   maxBatchRows: 100,
 }
 const cursors = createCursorCodec('a key')
-const parts = { catalog: () => catalog, limits, searchLanguage: 'english' }
+const parts = { view: () => ({ catalog, rights: EVERYTHING }), limits, searchLanguage: 'english' }
 
 export function recordingReader(finds: Finds = 'rows'): Asked {
   return recording(runner => {

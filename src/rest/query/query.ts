@@ -1,7 +1,7 @@
 /** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
 import { type CheckContext, checkRead, checkWrite, type ParameterKey } from '../../access/check.ts'
 import type { IsCallable } from '../../access/functions.ts'
-import type { Catalog } from '../../catalog/model.ts'
+import type { View } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -23,7 +23,7 @@ import { type QueryRequest, readQueryRequest } from './request.ts'
 import { encodeValue, nameOf, typeOfValue } from './values.ts'
 
 export interface QuerierParts {
-  readonly catalog: () => Catalog
+  readonly view: (identity: Identity) => View
   readonly runner: Pick<Runner, 'read' | 'write' | 'stream'>
   readonly limits: { readonly maxResultRows: number }
   readonly searchLanguage: string
@@ -95,7 +95,8 @@ export function createQuerier(parts: QuerierParts): Querier {
       const tree = parse(request.text)
       visit(tree, { parameter: parameter => void givenFor(parameter, request) })
       return plan(tree, {
-        catalog: parts.catalog(),
+        ...parts.view(identity),
+        rowsFirst: true,
         searchLanguage: parts.searchLanguage,
         isCallable: parts.isCallable,
         parameterType: parameter => typeOfValue(givenFor(parameter, request)),

@@ -1,4 +1,6 @@
 /** `GET /api/{table}/aggregate` (specification 4.1, 4.4; decisions 4): one number over the rows that the filters leave, or one for each group. */
+
+import type { View } from '../../access/rights.ts'
 import { baseOf, isOrdered } from '../../access/types.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -101,12 +103,14 @@ function parseGroups(named: Named, fn: AggregateFunction, shape: Shape, limits: 
   return { columns, sort, ...parseSlice(named, shape, limits.maxResultRows) }
 }
 
-export function buildAggregate(request: AggregateRequest, table: Table): Get {
+export function buildAggregate(request: AggregateRequest, table: Table, view: View): Get {
   const { fn, groups } = request
   assertFitting(request, table)
   const counted = request.column === null ? [] : [column(SELF, request.column)]
   const value = field(call(fn, counted, { star: counted.length === 0 }), fn)
-  const conditions = [request.filter, searchCondition(request.search, table)].filter(condition => condition !== null)
+  const conditions = [request.filter, searchCondition(request.search, table, view)].filter(
+    condition => condition !== null,
+  )
   const rows = { table, alias: SELF, where: allOf(conditions) }
   if (groups === null) return get({ ...rows, fields: [value] })
   const grouped = groups.columns.map(name => column(SELF, name))

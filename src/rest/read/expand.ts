@@ -1,10 +1,11 @@
 /** `expand=customers,nested:items.product,approver:users!approved_by` → nests (specification 4.2, decisions 3 and 13). */
 
 import { childJoin } from '../../access/relations.ts'
-import type { Catalog, Relation, Table } from '../../catalog/model.ts'
+import type { View } from '../../access/rights.ts'
+import type { Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Nest } from '../../language/ast.ts'
-import { column, integer, nest, order } from '../../language/build.ts'
+import { impliedColumn, integer, nest, order } from '../../language/build.ts'
 import { NameReader } from '../names.ts'
 import { checkedAlias } from '../select.ts'
 import type { Shape } from '../shape.ts'
@@ -85,20 +86,20 @@ export function expandNests(
   expansions: readonly Expansion[],
   table: Table,
   alias: string,
-  catalog: Catalog,
+  view: View,
   limits: ExpandLimits,
 ): readonly Nest[] {
-  return new NestBuilder(catalog, limits).nests(expansions, table, alias)
+  return new NestBuilder(view, limits).nests(expansions, table, alias)
 }
 
 class NestBuilder {
-  readonly #catalog: Catalog
+  readonly #view: View
   readonly #limits: ExpandLimits
   /** SQL aliases are numbered, so that two levels of one table (a self-reference) cannot meet. */
   #aliases = 0
 
-  constructor(catalog: Catalog, limits: ExpandLimits) {
-    this.#catalog = catalog
+  constructor(view: View, limits: ExpandLimits) {
+    this.#view = view
     this.#limits = limits
   }
 
@@ -118,8 +119,8 @@ class NestBuilder {
   }
 
   #nest(expansion: Expansion, name: string, table: Table, parent: string): Nest {
-    const relation = findRelation(table, expansion)
-    const target = otherTable(this.#catalog, relation)
+    const relation = findRelation(table, expansion, this.#view)
+    const target = otherTable(this.#view.catalog, relation)
     this.#aliases += 1
     const alias = `t${this.#aliases}`
     return nest({
@@ -127,9 +128,9 @@ class NestBuilder {
       table: { schema: target.schema, name: target.name },
       alias,
       name,
-      on: childJoin(relation, parent, alias, this.#catalog, `j${this.#aliases}`),
+      on: childJoin(relation, parent, alias, this.#view.catalog, `j${this.#aliases}`),
       nests: this.nests(expansion.below, target, alias),
-      orderBy: relation.cardinality === 'many' ? target.primaryKey.map(key => order(column(alias, key))) : [],
+      orderBy: relation.cardinality === 'many' ? target.primaryKey.map(key => order(impliedColumn(alias, key))) : [],
       limit: this.#rowLimit(relation),
     })
   }

@@ -1,6 +1,7 @@
 /** What a misspelt parameter is answered: by a reader whose database is never asked. */
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
+import { EVERYTHING } from '../../access/rights.ts'
 import type { Incoming } from '../../http/types.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
 import { parsePath } from '../path.ts'
@@ -14,7 +15,7 @@ const unreached = () => {
 }
 
 const read = createReader({
-  catalog: () => catalog,
+  view: () => ({ catalog, rights: EVERYTHING }),
   runner: { read: unreached, stream: unreached },
   limits: { defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
   cursors: createCursorCodec('a key'),

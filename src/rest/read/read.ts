@@ -1,6 +1,8 @@
 /** Answers the reads of the API: list, one row, children, aggregates, explain (specification 4.1; decisions 3, 4). */
-import { type CheckContext, type CheckedQuery, checkRead } from '../../access/check.ts'
-import type { Catalog, Relation, Table } from '../../catalog/model.ts'
+import { type CheckedQuery, checkRead } from '../../access/check.ts'
+import { assertAllowed } from '../../access/refusals.ts'
+import type { View } from '../../access/rights.ts'
+import type { Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -30,7 +32,7 @@ import {
 import { buildList, buildOne, buildParent, childCondition, type ListTree, unknownChild } from './tree.ts'
 
 export interface ReaderParts {
-  readonly catalog: () => Catalog
+  readonly view: (identity: Identity) => View
   readonly runner: Pick<Runner, 'read' | 'stream'>
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
@@ -58,22 +60,27 @@ export function createReader(parts: ReaderParts): Reader {
   const onePlans = createPlans<OnePlan>()
   const listPlans = createPlans<ListPlan>()
 
-  const check = (query: Get, catalog: Catalog): CheckedQuery => {
-    const context: CheckContext = { catalog, searchLanguage: parts.searchLanguage }
-    return checkRead(query, context)
+  const check = (query: Get, view: View): CheckedQuery =>
+    checkRead(query, { ...view, searchLanguage: parts.searchLanguage })
+
+  /** Refused before anything else of the request is looked at. */
+  const readable = (view: View, name: string): Table => {
+    const table = tableNamed(view, name)
+    assertAllowed('read', table, view.rights)
+    return table
   }
 
   const run = (incoming: Incoming, identity: Identity, statements: readonly BoundStatement[]) =>
     untilGone(incoming, runner.read(identity, statements))
 
   async function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Promise<Answer> {
-    const catalog = parts.catalog()
-    const table = tableNamed(catalog, tableName)
+    const view = parts.view(identity)
+    const table = readable(view, tableName)
     const shape = new Shape(`one ${table.resource}`)
     const parameters = idParameters(table, id, shape)
     const request = parseOneRequest(parseQueryString(incoming.query), shape, limits)
-    const plan = onePlans.of(catalog, shape.key, () => {
-      const row = printRead(check(buildOne(request, table, parameters, catalog, limits), catalog), 'without keys')
+    const plan = onePlans.of(view, shape.key, () => {
+      const row = printRead(check(buildOne(request, table, parameters, view, limits), view), 'without keys')
       return { row, statements: [row] }
     })
     const [rows] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
@@ -83,9 +90,9 @@ export function createReader(parts: ReaderParts): Reader {
   }
 
   async function list(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
-    const catalog = parts.catalog()
-    const table = tableNamed(catalog, tableName)
-    return answerList(incoming, identity, catalog, table, new Shape(`list ${table.resource}`), null)
+    const view = parts.view(identity)
+    const table = readable(view, tableName)
+    return answerList(incoming, identity, view, table, new Shape(`list ${table.resource}`), null)
   }
 
   async function children(
@@ -93,15 +100,15 @@ export function createReader(parts: ReaderParts): Reader {
     route: ReadRoute & { kind: 'children' },
     identity: Identity,
   ): Promise<Answer> {
-    const catalog = parts.catalog()
-    const parent = tableNamed(catalog, route.table)
-    const relation = childRelation(parent, route.child)
-    const table = tableNamed(catalog, relation.table)
+    const view = parts.view(identity)
+    const parent = readable(view, route.table)
+    const relation = childRelation(parent, route.child, view)
+    const table = readable(view, relation.table)
     const shape = new Shape(`children ${parent.resource}`)
     shape.add(route.child)
     const id = idParameters(parent, route.id, shape)
-    const within = () => childCondition(relation, parent, id, catalog)
-    return answerList(incoming, identity, catalog, table, shape, { table: parent, id, text: route.id, within })
+    const within = () => childCondition(relation, parent, id, view.catalog)
+    return answerList(incoming, identity, view, table, shape, { table: parent, id, text: route.id, within })
   }
 
   interface Parent {
@@ -117,15 +124,15 @@ export function createReader(parts: ReaderParts): Reader {
     readonly shape: Shape
   }
 
-  function planList(incoming: Incoming, catalog: Catalog, table: Table, shape: Shape, parent: Parent | null): Planned {
+  function planList(incoming: Incoming, view: View, table: Table, shape: Shape, parent: Parent | null): Planned {
     const parameters = parseQueryString(incoming.query)
     const request = parseListRequest(parameters, shape, limits, cursors, preferencesOf(incoming.headers))
-    const plan = listPlans.of(catalog, shape.key, (): ListPlan => {
-      refuseMisspelt(parameters, table, LIST_PARAMETERS)
-      const tree = buildList(request, table, catalog, limits, parent === null ? null : parent.within())
+    const plan = listPlans.of(view, shape.key, (): ListPlan => {
+      refuseMisspelt(parameters, table, view, LIST_PARAMETERS)
+      const tree = buildList(request, table, view, limits, parent === null ? null : parent.within())
       const keys = tree.paging === 'keys' && !request.stream ? 'with keys' : 'without keys'
-      const print = (query: Get) => printRead(check(query, catalog), 'without keys')
-      const rows = printRead(check(tree.rows, catalog), keys)
+      const print = (query: Get) => printRead(check(query, view), 'without keys')
+      const rows = printRead(check(tree.rows, view), keys)
       const total = tree.total === null ? null : print(tree.total)
       const above = parent === null ? null : print(buildParent(parent.table, parent.id))
       const statements = [rows, total, above].filter(statement => statement !== null)
@@ -139,12 +146,12 @@ export function createReader(parts: ReaderParts): Reader {
   async function answerList(
     incoming: Incoming,
     identity: Identity,
-    catalog: Catalog,
+    view: View,
     table: Table,
     start: Shape,
     parent: Parent | null,
   ): Promise<Answer> {
-    const { request, plan, shape } = planList(incoming, catalog, table, start, parent)
+    const { request, plan, shape } = planList(incoming, view, table, start, parent)
     const bind = (statement: Statement) => bindValues(statement, shape.values)
     const rows = bind(plan.rows)
     const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
@@ -177,14 +184,14 @@ export function createReader(parts: ReaderParts): Reader {
   }
 
   async function aggregate(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
-    const catalog = parts.catalog()
-    const table = tableNamed(catalog, tableName)
+    const view = parts.view(identity)
+    const table = readable(view, tableName)
     const shape = new Shape(`aggregate ${table.resource}`)
     const parameters = parseQueryString(incoming.query)
     const request = parseAggregateRequest(parameters, shape, limits)
-    const plan = onePlans.of(catalog, shape.key, () => {
-      refuseMisspelt(parameters, table, AGGREGATE_PARAMETERS)
-      const row = printRead(check(buildAggregate(request, table), catalog), 'without keys')
+    const plan = onePlans.of(view, shape.key, () => {
+      refuseMisspelt(parameters, table, view, AGGREGATE_PARAMETERS)
+      const row = printRead(check(buildAggregate(request, table, view), view), 'without keys')
       return { row, statements: [row] }
     })
     const [rows = []] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
@@ -194,9 +201,9 @@ export function createReader(parts: ReaderParts): Reader {
 
   /** The plan of the list with these parameters, run in a transaction that can only read. */
   async function explain(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
-    const catalog = parts.catalog()
-    const table = tableNamed(catalog, tableName)
-    const { plan, shape } = planList(incoming, catalog, table, new Shape(`list ${table.resource}`), null)
+    const view = parts.view(identity)
+    const table = readable(view, tableName)
+    const { plan, shape } = planList(incoming, view, table, new Shape(`list ${table.resource}`), null)
     const asked = bindValues(plan.rows, shape.values)
     const [rows] = await run(incoming, identity, [{ ...asked, statement: explained(asked.statement, 'analyze') }])
     const found = rows?.[0]?.[0]
@@ -232,13 +239,13 @@ function startOf(request: ListRequest, paging: ListTree['paging']): number {
 }
 
 /** `child`, or `child!hint`; a name that has an exclamation mark itself is taken whole. */
-function childRelation(parent: Table, child: string): Relation {
+function childRelation(parent: Table, child: string, view: View): Relation {
   const isChild = (name: string) =>
     parent.relations.some(known => (known.name === name || known.table === name) && known.cardinality === 'many')
   const mark = isChild(child) ? -1 : child.lastIndexOf('!')
   const relation = mark < 0 ? child : child.slice(0, mark)
-  if (!isChild(relation)) throw unknownChild(parent, relation)
-  return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true })
+  if (!isChild(relation)) throw unknownChild(parent, relation, view)
+  return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view)
 }
 
 function uncursorable(): GatewayError {

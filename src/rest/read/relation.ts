@@ -1,5 +1,6 @@
 /** Which relation of a table a request means (decisions 2, 3). */
-import { relatedTable } from '../../access/relations.ts'
+import { followable, relatedTable } from '../../access/relations.ts'
+import type { View } from '../../access/rights.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { nearest } from '../../nearest.ts'
@@ -14,16 +15,21 @@ export interface RelationName {
 }
 
 /** The one relation meant; an error lists the choices where there are several, and the nearest name where there is none. */
-export function findRelation(table: Table, wanted: RelationName): Relation {
+export function findRelation(table: Table, wanted: RelationName, view: View): Relation {
   const named = relationsNamed(table, wanted.relation)
-  if (named.length === 0) throw unknownRelation(table, wanted)
+  if (named.length === 0) throw unknownRelation(table, wanted, view)
   const cardinality = wanted.nested ? 'many' : 'one'
   const fitting = named.filter(relation => relation.cardinality === cardinality)
   if (fitting.length === 0) throw otherWay(table, wanted)
   const hinted = wanted.hint === null ? fitting : fitting.filter(relation => fitsHint(relation, wanted.hint ?? ''))
   const [only] = hinted
   if (hinted.length === 1 && only !== undefined) return only
-  throw ambiguous(table, wanted, fitting)
+  const known = followable(table, view)
+  throw ambiguous(
+    table,
+    wanted,
+    fitting.filter(relation => known.includes(relation)),
+  )
 }
 
 /**
@@ -47,8 +53,11 @@ function keyColumnsOf(relation: Relation): readonly string[] {
   return relation.cardinality === 'one' ? relation.columns : relation.targetColumns
 }
 
-function unknownRelation(table: Table, { relation }: RelationName): GatewayError {
-  const names = table.relations.flatMap(known => [known.name, ...(known.shortName === null ? [] : [known.shortName])])
+function unknownRelation(table: Table, { relation }: RelationName, view: View): GatewayError {
+  const names = followable(table, view).flatMap(known => [
+    known.name,
+    ...(known.shortName === null ? [] : [known.shortName]),
+  ])
   const near = nearest(relation, names)
   const hint = near === null ? listed(names) : `did you mean "${near}"?`
   return new GatewayError('PARSE_ERROR', `"${table.resource}" has no relation "${shorten(relation)}"; ${hint}`)

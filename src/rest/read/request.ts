@@ -2,7 +2,7 @@
  * A read request, parsed: what was asked for, with the shape's key and the values apart from it. No names are looked up here, so it is done for
  * every request; what follows (`tree.ts`, the check, the printer) only for a shape not seen before.
  */
-import { readableColumns } from '../../access/columns.ts'
+import { readableColumns, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Expression, Field, Order, Parameter } from '../../language/ast.ts'
@@ -127,10 +127,15 @@ export function parseListRequest(
 }
 
 /** Names `table` and the nearest of its columns and of `ours`, the parameters that the request takes. */
-export function refuseMisspelt(parameters: readonly QueryParameter[], table: Table, ours: readonly string[]): void {
+export function refuseMisspelt(
+  parameters: readonly QueryParameter[],
+  table: Table,
+  { rights }: View,
+  ours: readonly string[],
+): void {
   const name = misspelt(parameters, known => ours.includes(known) || table.columnByName.has(known))
   if (name === undefined) return
-  const near = nearest(name, [...readableColumns(table).map(column => column.name), ...ours])
+  const near = nearest(name, [...readableColumns(table, rights).map(column => column.name), ...ours])
   const hint = near === null ? '' : `; did you mean "${near}"?`
   throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no column "${shorten(name)}"${hint}`)
 }

@@ -1,6 +1,7 @@
 /** Builds the tree of a read request: the same tree a query-language text would become. */
-import { readableColumns } from '../../access/columns.ts'
-import { childJoin } from '../../access/relations.ts'
+
+import { childJoin, followable } from '../../access/relations.ts'
+import { allows, readableColumns, type View } from '../../access/rights.ts'
 import { isSearchable } from '../../access/types.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -14,6 +15,7 @@ import {
   exists,
   field,
   get,
+  impliedColumn,
   integer,
   isNull,
   order,
@@ -45,14 +47,14 @@ export function buildOne(
   request: OneRequest,
   table: Table,
   id: readonly Parameter[],
-  catalog: Catalog,
+  view: View,
   limits: ReadLimits,
 ): Get {
   return get({
     table,
     alias: SELF,
     fields: request.fields,
-    nests: expandNests(request.expand, table, SELF, catalog, limits),
+    nests: expandNests(request.expand, table, SELF, view, limits),
     where: keyIs(table, SELF, id),
   })
 }
@@ -61,21 +63,21 @@ export function buildOne(
 export function buildList(
   request: ListRequest,
   table: Table,
-  catalog: Catalog,
+  view: View,
   limits: ReadLimits,
   within: Expression | null,
 ): ListTree {
-  const conditions = [within, request.filter, searchCondition(request.search, table)].filter(
+  const conditions = [within, request.filter, searchCondition(request.search, table, view)].filter(
     condition => condition !== null,
   )
-  const { keys, paging } = sortKeys(request, table)
+  const { keys, paging } = sortKeys(request, table, view)
   const after = cursorCondition(request, keys, paging, table)
   const source = { table, alias: SELF }
   const rows = get({
     ...source,
     distinct: request.distinct !== null,
     fields: request.distinct === null ? request.fields : [field(column(SELF, request.distinct.column), null)],
-    nests: expandNests(request.expand, table, SELF, catalog, limits),
+    nests: expandNests(request.expand, table, SELF, view, limits),
     where: allOf(after === null ? conditions : [...conditions, after]),
     orderBy: keys,
     limit: limitCount(request.fetch),
@@ -105,11 +107,12 @@ function countDistinct(name: string): Expression {
 
 /**
  * The sort asked for and, where the table has a primary key, the key's columns that are not in it already: so no two rows are equal and
- * pages neither repeat nor skip (decisions 3). Without a key, pages are counted.
+ * pages neither repeat nor skip (decisions 3). Without a key, pages are counted; so they are where a cursor would tell what the caller may not read.
  */
 function sortKeys(
   request: ListRequest,
   table: Table,
+  { rights }: View,
 ): { readonly keys: readonly Order[]; readonly paging: 'keys' | 'offset' } {
   const { sort, distinct } = request
   if (distinct !== null) {
@@ -126,8 +129,10 @@ function sortKeys(
   }
   const sorted = new Set(sort.map(plainColumn))
   const own = sort.map(item => ({ ...item, expression: ofSource(SELF, item.expression) }))
-  const appended = table.primaryKey.filter(name => !sorted.has(name)).map(name => order(column(SELF, name)))
-  return { keys: [...own, ...appended], paging: table.primaryKey.length > 0 ? 'keys' : 'offset' }
+  const appended = table.primaryKey.filter(name => !sorted.has(name)).map(name => order(impliedColumn(SELF, name)))
+  const { read } = rights.of(table)
+  const telling = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(read, name))
+  return { keys: [...own, ...appended], paging: telling ? 'keys' : 'offset' }
 }
 
 /** The name of a column that is sorted by as it is; null for a path into JSON. */
@@ -167,9 +172,9 @@ function offsetOf(request: ListRequest, paging: ListTree['paging']): Parameter |
 }
 
 /** Several columns are one document: the words may lie in different ones (decisions 13). */
-export function searchCondition(search: Search | null, table: Table): Expression | null {
+export function searchCondition(search: Search | null, table: Table, view: View): Expression | null {
   if (search === null) return null
-  const columns = search.columns ?? searchableColumns(table)
+  const columns = search.columns ?? searchableColumns(table, view)
   const documents = columns.map(name => {
     const known = table.columnByName.get(name)
     if (known !== undefined && !isSearchable(known.type)) {
@@ -195,8 +200,8 @@ function joined(documents: readonly Expression[]): Expression {
   return join(0, parts.length)
 }
 
-function searchableColumns(table: Table): readonly string[] {
-  return readableColumns(table)
+function searchableColumns(table: Table, { rights }: View): readonly string[] {
+  return readableColumns(table, rights)
     .filter(known => isSearchable(known.type))
     .map(known => known.name)
 }
@@ -207,7 +212,7 @@ export function buildParent(parent: Table, id: readonly Parameter[]): Get {
   return get({
     table: parent,
     alias: PARENT,
-    fields: [field(column(PARENT, first), null)],
+    fields: [field(impliedColumn(PARENT, first), null)],
     where: keyIs(parent, PARENT, id),
   })
 }
@@ -238,8 +243,10 @@ export function childCondition(
   )
 }
 
-export function unknownChild(parent: Table, child: string): GatewayError {
-  const names = parent.relations.filter(relation => relation.cardinality === 'many').map(relation => relation.name)
+export function unknownChild(parent: Table, child: string, view: View): GatewayError {
+  const names = followable(parent, view)
+    .filter(relation => relation.cardinality === 'many')
+    .map(relation => relation.name)
   const near = nearest(child, names)
   const hint = near === null ? 'no foreign key leads from it to this table' : `did you mean "${near}"?`
   return new GatewayError('NOT_FOUND', `"${shorten(child)}" is no child of "${parent.resource}"; ${hint}`)

@@ -1,7 +1,8 @@
 /** Answers calls of stored functions: `POST /api/rpc/{function}`, and GET for those that change nothing (specification 4.6; decisions 5, 13). */
 import { checkRead } from '../../access/check.ts'
-import { resultColumns } from '../../access/columns.ts'
-import type { Catalog, Column, DatabaseFunction } from '../../catalog/model.ts'
+import { readableResult } from '../../access/columns.ts'
+import type { View } from '../../access/rights.ts'
+import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -36,7 +37,7 @@ import { buildCall, type CallTree } from './tree.ts'
 import { typeNames } from './type-of.ts'
 
 export interface CallerParts {
-  readonly catalog: () => Catalog
+  readonly view: (identity: Identity) => View
   readonly runner: Runner
   readonly limits: ResultLimits
   readonly searchLanguage: string
@@ -80,7 +81,8 @@ export function createCaller(parts: CallerParts): Caller {
   }
 
   return async (incoming, route, identity) => {
-    const catalog = parts.catalog()
+    const view = parts.view(identity)
+    const { catalog } = view
     const rules: NameRules = { qualified: parts.qualified, allowed: parts.allowed() }
     const overloads = functionsNamed(catalog, route.function, rules)
     const name = nameOf(overloads, rules)
@@ -98,13 +100,13 @@ export function createCaller(parts: CallerParts): Caller {
     const args = bindArguments(resolved, given, shape, name)
     const hasRows = of.returnsSet && of.result.kind !== 'void'
     if (!hasRows) refuseParameters(others, of, name)
-    const columns = resultColumns(of)
+    const columns = readableResult(of, view)
     refuseUntyped(of, others, columns)
     const request = hasRows ? parseResultRequest(others, shape, limits) : WHOLE_RESULT
-    const plan = plans.of(catalog, shape.key, (): CallPlan => {
+    const plan = plans.of(view, shape.key, (): CallPlan => {
       refuseMisspelt(others, of, columns, name)
-      const { get, form } = buildCall(of, args(), request)
-      const call = print(checkRead(get, { catalog, searchLanguage }), form, format)
+      const { get, form } = buildCall(of, args(), request, columns)
+      const call = print(checkRead(get, { ...view, searchLanguage }), form, format)
       return { call, form, statements: [call] }
     })
     await assertParses(incoming, plan, identity, message => {

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession, type Session } from '../../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
 import { checkRead } from '../../access/check.ts'
+import { resultColumns } from '../../access/columns.ts'
+import { EVERYTHING } from '../../access/rights.ts'
 import { introspect } from '../../catalog/introspect.ts'
 import type { Catalog } from '../../catalog/model.ts'
 import { printValues } from '../../run/statement.ts'
@@ -97,8 +99,16 @@ async function called(catalog: Catalog, body: string): Promise<{ chosen: string;
   try {
     const resolved = resolve(overloads, given, 'f')
     chosen = resolved.function.inputs.map(({ name, typeText }) => `${name} ${typeText}`).join(', ')
-    const { get } = buildCall(resolved.function, bindArguments(resolved, given, shape, 'f')(), WHOLE_RESULT)
-    const bound = bindValues(printValues(checkRead(get, { catalog, searchLanguage: 'english' })), shape.values)
+    const { get } = buildCall(
+      resolved.function,
+      bindArguments(resolved, given, shape, 'f')(),
+      WHOLE_RESULT,
+      resultColumns(resolved.function),
+    )
+    const bound = bindValues(
+      printValues(checkRead(get, { catalog, rights: EVERYTHING, searchLanguage: 'english' })),
+      shape.values,
+    )
     statement = { text: bound.statement.text, values: bound.values.map(String) }
   } catch (error) {
     expect(error).toMatchObject({ code: 'PARSE_ERROR' })

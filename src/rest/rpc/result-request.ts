@@ -1,4 +1,5 @@
 /** What a request says about the rows of a function that returns a set: filters, sort, select, limit, offset, as in lists (decisions 5). */
+import { resultColumns } from '../../access/columns.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Expression, Field, Order } from '../../language/ast.ts'
@@ -55,17 +56,22 @@ export function refuseParameters(parameters: readonly QueryParameter[], of: Data
   )
 }
 
-/** As for lists: a plain name that is no column may be a misspelt parameter or argument, which the check does not know. */
+/** As for lists: a plain name that is no column may be a misspelt parameter or argument, which the check does not know. `columns`: what may be offered. */
 export function refuseMisspelt(
   parameters: readonly QueryParameter[],
   of: DatabaseFunction,
   columns: readonly Column[],
   name: string,
 ): void {
-  const known: ReadonlySet<string> = new Set([...PARAMETERS, ...columns.map(column => column.name)])
+  const known: ReadonlySet<string> = new Set([...PARAMETERS, ...resultColumns(of).map(column => column.name)])
   const unknown = misspelt(parameters, parameter => known.has(parameter))
   if (unknown === undefined) return
-  const near = nearest(unknown, [...known, ...of.inputs.flatMap(input => input.name ?? [])])
+  const offered = [
+    ...PARAMETERS,
+    ...columns.map(column => column.name),
+    ...of.inputs.flatMap(input => input.name ?? []),
+  ]
+  const near = nearest(unknown, offered)
   const hint = near === null ? 'its rows take filters, select, sort, limit and offset' : `did you mean "${near}"?`
   throw new GatewayError(
     'PARSE_ERROR',

@@ -2,7 +2,18 @@
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import type { Expression, Field, FunctionSource, Get } from '../../language/ast.ts'
 import { NOWHERE } from '../../language/ast.ts'
-import { column, crossJoin, field, getFrom, isNull, literal, or, star, tableName } from '../../language/build.ts'
+import {
+  column,
+  crossJoin,
+  field,
+  getFrom,
+  impliedColumn,
+  isNull,
+  literal,
+  or,
+  star,
+  tableName,
+} from '../../language/build.ts'
 import { unreachable } from '../../unreachable.ts'
 import { ofSource } from '../of-source.ts'
 import { limitCount } from '../page.ts'
@@ -19,7 +30,13 @@ export interface CallTree {
   readonly form: 'object' | 'value' | 'nothing'
 }
 
-export function buildCall(of: DatabaseFunction, args: ArgumentsTree, request: ResultRequest): CallTree {
+/** `columns`: those of a composite result that the caller may read. */
+export function buildCall(
+  of: DatabaseFunction,
+  args: ArgumentsTree,
+  request: ResultRequest,
+  columns: readonly Column[],
+): CallTree {
   const source = functionSource(of, args)
   const get = (fields: readonly Field[], where: Expression | null): Get =>
     getFrom(args.record ?? source, {
@@ -43,7 +60,7 @@ export function buildCall(of: DatabaseFunction, args: ArgumentsTree, request: Re
             form: 'object',
           }
     case 'composite': {
-      const fields = request.fields.length === 0 ? result.columns.map(toField) : request.fields
+      const fields = request.fields.length === 0 ? columns.map(toField) : request.fields
       const where = of.returnsSet || !result.named ? filter : present(result.columns)
       return { get: get(fields.map(resultField), where), form: 'object' }
     }
@@ -77,5 +94,5 @@ function resultField(item: Field): Field {
 
 /** A value of a named row type that is NULL comes as a row of nothing but NULLs: that is no row. */
 function present(columns: readonly Column[]): Expression | null {
-  return columns.length === 0 ? null : or(...columns.map(({ name }) => isNull(column(RESULT, name), 'negated')))
+  return columns.length === 0 ? null : or(...columns.map(({ name }) => isNull(impliedColumn(RESULT, name), 'negated')))
 }

@@ -14,7 +14,7 @@ import { respondNothing, respondWrittenRow, respondWrittenRows } from '../respon
 import { Shape } from '../shape.ts'
 import { parseBulk, parseReturning } from './request.ts'
 import { buildDel, buildSet } from './tree.ts'
-import { describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
+import { answerable, describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
 
 type ChangeMethod = 'PATCH' | 'DELETE'
 
@@ -66,7 +66,7 @@ async function change(
 ): Promise<Changed> {
   const { table, wanted } = request
   if (method === 'DELETE') {
-    const fields = parseReturning(wanted, 'nothing', shape)
+    const fields = parseReturning(wanted, 'nothing', answerable(request, []), shape)
     const statement = writing.plan(request, shape, context =>
       printWrite(checkWrite(buildDel(table, where, fields), context), answer),
     )
@@ -77,7 +77,7 @@ async function change(
   shape.add(`set ${columns.length}`)
   for (const name of columns) shape.add(name)
   const value = shape.value(withArrayColumns(body.bytes, table, columns))
-  const fields = parseReturning(wanted, 'rows', shape)
+  const fields = parseReturning(wanted, 'rows', answerable(request, columns), shape)
   const statement = writing.plan(request, shape, context =>
     printWrite(checkWrite(buildSet(table, columns, value, where, fields), context), answer),
   )

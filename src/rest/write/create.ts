@@ -1,5 +1,6 @@
 /** `POST /api/{table}`: one row or a batch, created or upserted (specification 4.1, 4.5; decisions 4). */
 import { checkRead } from '../../access/check.ts'
+import { allows, type Columns } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer } from '../../http/types.ts'
 import type { Written } from '../../run/run.ts'
@@ -12,7 +13,7 @@ import { type Batch, batches, givenOf } from './batch.ts'
 import { insertion, insertions } from './insertion.ts'
 import type { Upsert } from './request.ts'
 import { buildRepeated } from './tree.ts'
-import { describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
+import { answerable, describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
 
 export async function create(
   writing: Writing,
@@ -40,8 +41,10 @@ async function createOne(
   const columns = body.members.map(({ key }) => key).sort()
   const statement = (key: boolean): BoundStatement =>
     insertion(writing, request, { columns, bytes: body.bytes, rows: 'one' }, upsert, { key })
-  const hasKey = table.primaryKey.length > 0
-  const minimal = isMinimal(request)
+  const answered = answerable(request, columns)
+  // The address of a row tells its key.
+  const hasKey = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(answered, name))
+  const minimal = isMinimal(request) || isNothing(answered)
   const { rows, count } = await writing.writeOne(request, statement(hasKey)).catch((error: unknown) => {
     // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
     const isForMore = hasKey && (minimal || wanted.returning !== undefined)
@@ -67,7 +70,8 @@ async function createMany(
   }
   const written = statements.length === 0 ? [] : await writing.write(request, statements)
   const rows = written.flatMap(result => result.rows)
-  const minimal = isMinimal(request)
+  const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(request, columns)))
+  const minimal = isMinimal(request) || silent
   const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
   const status = created ? 201 : 200
   return minimal ? respondNothing(status, 'minimal') : respondWrittenRows(status, rows)
@@ -76,6 +80,10 @@ async function createMany(
 /** The list of columns is the more exact wish. */
 function isMinimal({ wanted }: WriteRequest): boolean {
   return wanted.returned === 'minimal' && wanted.returning === undefined
+}
+
+function isNothing(answered: Columns): boolean {
+  return answered !== 'any' && answered.size === 0
 }
 
 /** `at`: the column that says `t` for a row that was created. */

@@ -6,7 +6,7 @@ import { Shape } from '../shape.ts'
 import type { Batch } from './batch.ts'
 import { parseReturning, type Upsert } from './request.ts'
 import { buildAdd } from './tree.ts'
-import type { PlanUse, WriteRequest, Writing } from './writing.ts'
+import { answerable, type PlanUse, type WriteRequest, type Writing } from './writing.ts'
 
 /** What is inserted: the value of a body that has exactly these columns. */
 interface Inserted {
@@ -30,7 +30,7 @@ export function insertion(
   shape.add(`${rows} ${key ? 'key' : ''} ${upsert?.existing ?? ''} ${columns.length} ${upsert?.target.length ?? 0}`)
   for (const name of [...columns, ...(upsert?.target ?? [])]) shape.add(name)
   const value = shape.value(withArrayColumns(bytes, table, columns))
-  const returning = parseReturning(wanted, 'rows', shape)
+  const returning = parseReturning(wanted, 'rows', answerable(request, columns), shape)
   return writing.plan(
     request,
     shape,

@@ -2,6 +2,7 @@
  * A write request, parsed: query string and headers, without the body (specification 4.1, 4.5; decisions 4). As with reads, what gives the
  * statement its form goes into the shape.
  */
+import type { Columns } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../http/types.ts'
@@ -38,10 +39,21 @@ export function parseWanted(parameters: readonly QueryParameter[], headers: Inco
   return { returning: named.get('returning'), returned: preferencesOf(headers).returned }
 }
 
-/** The fields to return; none where nothing is to be answered. `fallback`: what a request that says nothing gets. */
-export function parseReturning(wanted: Wanted, fallback: 'rows' | 'nothing', shape: Shape): readonly Field[] {
-  if (wanted.returning !== undefined) return parseSelect(wanted.returning, shape, 'returning')
-  const rows = wanted.returned === null ? fallback === 'rows' : wanted.returned === 'representation'
+/**
+ * The fields to return; none where nothing is to be answered. `fallback`: what a request that says nothing gets. `answerable`: what may be answered at all,
+ * which `*` means.
+ */
+export function parseReturning(
+  wanted: Wanted,
+  fallback: 'rows' | 'nothing',
+  answerable: Columns,
+  shape: Shape,
+): readonly Field[] {
+  if (wanted.returning !== undefined && wanted.returning !== '*') {
+    return parseSelect(wanted.returning, shape, 'returning')
+  }
+  const asked = wanted.returned === null ? fallback === 'rows' : wanted.returned === 'representation'
+  const rows = (asked || wanted.returning === '*') && (answerable === 'any' || answerable.size > 0)
   shape.add(rows ? 'returning *' : 'returning nothing')
   return rows ? [star()] : []
 }

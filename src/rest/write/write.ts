@@ -1,5 +1,7 @@
 /** Answers the writes of the API: create, upsert, change, delete, of one row or many (specification 4.1, 4.5; decisions 4). */
-import type { Catalog, Table } from '../../catalog/model.ts'
+import { assertAllowed } from '../../access/refusals.ts'
+import type { View } from '../../access/rights.ts'
+import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -16,7 +18,7 @@ import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
 import { createWriting, type WriteRequest } from './writing.ts'
 
 export interface WriterParts {
-  readonly catalog: () => Catalog
+  readonly view: (identity: Identity) => View
   readonly runner: Runner
   readonly limits: FilterLimits & {
     /** Rows in one batch; 0: no limit. */
@@ -31,16 +33,17 @@ export type WriteRoute = Extract<Route, { readonly kind: 'list' | 'one' }>
 
 export type Writer = (incoming: Incoming, method: WriteMethod, route: WriteRoute, identity: Identity) => Promise<Answer>
 
-export function createWriter({ catalog: current, runner, limits, searchLanguage }: WriterParts): Writer {
+export function createWriter({ view: viewOf, runner, limits, searchLanguage }: WriterParts): Writer {
   const writing = createWriting(runner, searchLanguage)
   const itemsMax = limits.maxBatchRows === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchRows
 
   return async (incoming, method, route, identity) => {
-    const catalog = current()
-    const table = tableNamed(catalog, route.table)
+    const view = viewOf(identity)
+    const table = tableNamed(view, route.table)
+    assertAllowed(OPERATION[method], table, view.rights)
     const parameters = parseQueryString(incoming.query)
     const wanted = parseWanted(parameters, incoming.headers)
-    const request: WriteRequest = { incoming, identity, catalog, table, wanted }
+    const request: WriteRequest = { incoming, identity, view, table, wanted }
     if (!takes(table, method)) throw notWritable(table, method)
     if (route.kind === 'one') {
       if (method === 'POST') throw methodNotAllowed(incoming, ['GET', 'HEAD', 'PATCH', 'DELETE'])
@@ -54,6 +57,8 @@ export function createWriter({ catalog: current, runner, limits, searchLanguage 
     return create(writing, request, readJsonBody(incoming, itemsMax), upsert)
   }
 }
+
+const OPERATION = { POST: 'create', PATCH: 'update', DELETE: 'delete' } as const
 
 const NEEDS = { POST: 'insert', PATCH: 'update', DELETE: 'delete' } as const
 

@@ -1,6 +1,7 @@
 /** What every step of a write works with: the request, and how its statements are planned and run. */
 import type { CheckContext } from '../../access/check.ts'
-import type { Catalog, Table } from '../../catalog/model.ts'
+import { type Columns, returnable, type View } from '../../access/rights.ts'
+import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -18,7 +19,7 @@ import type { Wanted } from './request.ts'
 export interface WriteRequest {
   readonly incoming: Incoming
   readonly identity: Identity
-  readonly catalog: Catalog
+  readonly view: View
   readonly table: Table
   readonly wanted: Wanted
 }
@@ -42,10 +43,10 @@ interface WritePlan extends Plan {
 export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLanguage: string): Writing {
   const plans = createPlans<WritePlan>()
   return {
-    plan({ catalog }, shape, make, use = 'kept') {
-      if (use === 'once') return bindValues(make({ catalog, searchLanguage }), shape.values)
-      const plan = plans.of(catalog, shape.key, () => {
-        const write = make({ catalog, searchLanguage })
+    plan({ view }, shape, make, use = 'kept') {
+      if (use === 'once') return bindValues(make({ ...view, searchLanguage }), shape.values)
+      const plan = plans.of(view, shape.key, () => {
+        const write = make({ ...view, searchLanguage })
         return { write, statements: [write] }
       })
       return bindValues(plan.write, shape.values)
@@ -64,6 +65,11 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
       return rows
     },
   }
+}
+
+/** What a write of these columns may answer. */
+export function answerable({ view, table }: WriteRequest, written: readonly string[]): Columns {
+  return returnable(view.rights.of(table), written)
 }
 
 /** For `catch`: says which column a value of the body did not fit. */

@@ -1,0 +1,108 @@
+/** What of a policy means nothing in the schema that it is for: a name that is misspelt protects nothing. */
+
+import type { Catalog, Table } from '../../catalog/model.ts'
+import type { Problem } from '../../config/problem.ts'
+import { GatewayError } from '../../errors.ts'
+import { nearest } from '../../nearest.ts'
+import { checkCondition } from '../check.ts'
+import { type Path, type PolicyDocument, PolicyProblems } from './document.ts'
+import { isFor, type RoutePolicy } from './legacy.ts'
+import { type ColumnRule, type NativePolicy, WILDCARD } from './native.ts'
+
+export interface Schema {
+  readonly catalog: Catalog
+  readonly searchLanguage: string
+}
+
+export function nativeProblems(
+  policy: NativePolicy,
+  document: PolicyDocument,
+  { catalog }: Schema,
+): readonly Problem[] {
+  const problems = new PolicyProblems(document)
+  for (const [name, entry] of policy.tables) {
+    const path = ['tables', name]
+    const table = name === WILDCARD ? null : tableNamed(name, catalog)
+    if (table === undefined) {
+      problems.add(path, 'there is no such table', nearest(name, catalog.tables.keys()))
+      continue
+    }
+    if (entry.operations === null && policy.defaultDecision === 'deny') {
+      problems.add(
+        path,
+        'allows nothing: default_decision is "deny" and it has no operations; write operations = [] if that is meant',
+      )
+    }
+    const rules = {
+      read_columns: entry.readColumns,
+      write_columns: entry.writeColumns,
+      returning_columns: entry.returningColumns,
+    }
+    for (const [key, rule] of Object.entries(rules)) {
+      if (rule !== null) addUnknown(columnsOf(rule), table, [...path, key, rule.kind], problems)
+    }
+  }
+  return problems.found
+}
+
+export function routeProblems(
+  policies: readonly RoutePolicy[],
+  document: PolicyDocument,
+  { catalog, searchLanguage }: Schema,
+): readonly Problem[] {
+  const problems = new PolicyProblems(document)
+  for (const [index, policy] of policies.entries()) {
+    const path = ['policies', index]
+    const tables = [...catalog.tables.values()].filter(table => isFor(policy, table))
+    if (tables.length === 0) {
+      problems.add(
+        [...path, 'table'],
+        `there is no table "${policy.table}"`,
+        nearest(policy.table, catalog.tables.keys()),
+      )
+      continue
+    }
+    // A policy for every table may name what only some of them have: the others are refused to whoever it is for.
+    const [only] = policy.table === WILDCARD ? [] : tables
+    addUnknown(policy.allowedColumns ?? [], only ?? null, [...path, 'allowed_columns'], problems)
+    if (policy.filter === null) continue
+    for (const table of tables) {
+      const reason = misfit(() => policy.filter && checkCondition(policy.filter, table, { catalog, searchLanguage }))
+      if (reason !== null) problems.add([...path, 'filter'], `does not fit table "${table.resource}": ${reason}`)
+    }
+  }
+  return problems.found
+}
+
+function tableNamed(name: string, catalog: Catalog): Table | undefined {
+  return (
+    catalog.tables.get(name) ?? [...catalog.tables.values()].find(table => `${table.schema}.${table.name}` === name)
+  )
+}
+
+function columnsOf(rule: ColumnRule): readonly string[] {
+  return rule.kind === 'only' || rule.kind === 'except' ? rule.columns : []
+}
+
+/** `table`: null for all of them. */
+function addUnknown(columns: readonly string[], table: Table | null, path: Path, problems: PolicyProblems): void {
+  if (table === null) return
+  for (const [index, name] of columns.entries()) {
+    if (table.columnByName.has(name)) continue
+    problems.add(
+      [...path, index],
+      `table "${table.resource}" has no column "${name}"`,
+      nearest(name, table.columnByName.keys()),
+    )
+  }
+}
+
+function misfit(check: () => unknown): string | null {
+  try {
+    check()
+    return null
+  } catch (error) {
+    if (error instanceof GatewayError) return error.message
+    throw error
+  }
+}

@@ -1,0 +1,24 @@
+/** Both policies together: each has to allow, the native one is asked first (decisions 7). */
+import { type Columns, OPERATIONS, type TableRights } from '../rights.ts'
+import { refusals } from './native.ts'
+
+export function both(native: TableRights, legacy: TableRights): TableRights {
+  const { returning } = native
+  return {
+    refused: refusals(operation => native.refused[operation] ?? legacy.refused[operation]),
+    read: common(native.read, legacy.read),
+    create: common(native.create, legacy.create),
+    update: common(native.update, legacy.update),
+    returning: returning === null ? null : common(returning, either(either(legacy.read, legacy.create), legacy.update)),
+    rows: Object.fromEntries(OPERATIONS.map(operation => [operation, legacy.rows[operation]])) as TableRights['rows'],
+  }
+}
+
+function common(a: Columns, b: Columns): Columns {
+  if (a === 'any') return b
+  return b === 'any' ? a : new Set([...a].filter(name => b.has(name)))
+}
+
+function either(a: Columns, b: Columns): Columns {
+  return a === 'any' || b === 'any' ? 'any' : new Set([...a, ...b])
+}

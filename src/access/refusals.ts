@@ -1,0 +1,43 @@
+/** What a caller is told who may not do something. Names are those that the caller wrote. */
+import type { Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Conflict, Name, Span } from '../language/ast.ts'
+import { allows, type Columns, isKnownColumn, type Operation, type Rights } from './rights.ts'
+
+/** Throws `FORBIDDEN` where the operation is refused. */
+export function assertAllowed(operation: Operation, table: Table, rights: Rights, span?: Span): void {
+  const reason = rights.of(table).refused[operation]
+  if (reason === null) return
+  throw new GatewayError(
+    'FORBIDDEN',
+    `you may not ${VERBS[operation]} "${table.resource}": ${reason}`,
+    span === undefined ? {} : { span },
+  )
+}
+
+const VERBS: Readonly<Record<Operation, string>> = {
+  read: 'read from',
+  create: 'create rows of',
+  update: 'change rows of',
+  delete: 'delete rows of',
+}
+
+/** Throws `FORBIDDEN` for the first column that may not be written. */
+export function assertWritten(names: readonly Name[], columns: Columns, table: Table): void {
+  const refused = names.find(({ text }) => !allows(columns, text))
+  if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'write', refused.span)
+}
+
+/** The target of a conflict tells whether a row is there: the right to read or to write the column (decisions 13). */
+export function assertConflictAllowed({ target }: Conflict, table: Table, rights: Rights): void {
+  const refused = target.find(({ text }) => !isKnownColumn(text, rights.of(table)))
+  if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'compare', refused.span)
+}
+
+export function forbiddenColumn(name: string, table: Table, verb: string, span?: Span): GatewayError {
+  return new GatewayError(
+    'FORBIDDEN',
+    `you may not ${verb} column "${name}" of "${table.resource}"`,
+    span === undefined ? {} : { span },
+  )
+}

@@ -1,0 +1,127 @@
+/**
+ * The rows that a policy leaves of a table (specification 2.5; decisions 7): its condition becomes part of every statement that touches the table.
+ *
+ * What a condition says of the caller is read from the settings of the transaction, so a statement is the same for everybody with the same rights:
+ * `tenant_id = $tenant_id` is `tenant_id = cast(nullif(current_setting('app.current_tenant_id', true), '') as uuid)`.
+ */
+import type { Table } from '../catalog/model.ts'
+import type { Expression, QuerySource, Span } from '../language/ast.ts'
+import { and, call, cast, column, compare, field, get, integer, jsonStep, literal, text } from '../language/build.ts'
+import { rewrite } from '../language/walk.ts'
+import type { Checking } from './checking.ts'
+import type { Operation } from './rights.ts'
+import { sourceOf, tableRowset } from './scope.ts'
+
+/** What `$…` in a condition stands for, by name (specification 2.3). */
+const SETTINGS: ReadonlyMap<string, string> = new Map([
+  ['tenant_id', 'app.current_tenant_id'],
+  ['user_id', 'app.current_user_id'],
+  ['agent_id', 'app.current_agent_id'],
+  ['role', 'app.current_role'],
+])
+
+const CLAIM = 'claims.'
+
+/** What may stand in a condition, for errors about one. */
+export const CALLER_PARAMETERS: string = [...SETTINGS.keys(), `${CLAIM}x`].map(name => `$${name}`).join(', ')
+
+export function isCallerParameter(name: string): boolean {
+  return SETTINGS.has(name) || (name.startsWith(CLAIM) && name.length > CLAIM.length)
+}
+
+/** With every `$name` read from the settings; the condition has been checked. */
+export function fromSettings(condition: Expression): Expression {
+  const { where } = rewrite(get({ table: { schema: null, name: 'any' }, where: condition }), {
+    expression: inner => (inner.kind === 'named' ? callerValue(inner.name) : inner),
+  })
+  if (where === null) throw new Error('a condition stays one')
+  return where
+}
+
+/** NULL where the setting is empty: an identity without a tenant matches no row, and an empty text is no uuid. */
+function callerValue(name: string): Expression {
+  const setting = SETTINGS.get(name)
+  const value =
+    setting === undefined
+      ? jsonStep('->>', cast(settingOf('request.jwt.claims'), 'jsonb'), text(name.slice(CLAIM.length)))
+      : settingOf(setting)
+  return call('nullif', [value, text('')])
+}
+
+function settingOf(name: string): Expression {
+  return call('current_setting', [text(name), literal('boolean', 'true')], { schema: 'pg_catalog' })
+}
+
+/** The condition for these operations on the rows of `table`, which the statement calls `alias`; null where they are free. */
+export function rowsFor(
+  checking: Checking,
+  table: Table,
+  alias: string,
+  ...operations: readonly Operation[]
+): Expression | null {
+  // The condition is the policy's: it may mention what the caller may not.
+  const source = sourceOf(alias, tableRowset(table, 'any'))
+  const { rows } = checking.rights.of(table)
+  const conditions = [...new Set(operations.map(operation => rows[operation]))].filter(condition => condition !== null)
+  return conditions.length === 0 ? null : and(...conditions.map(condition => checking.rows(condition, source)))
+}
+
+/**
+ * A table of which a read sees some rows only: a query in its place, so that joins of every kind see no others. With `rowsFirst` nothing of the
+ * statement around it is computed of the others either: an expression that fails would tell of them (manual, 39.5).
+ */
+export function readRows(checking: Checking, table: Table, alias: string, span: Span): QuerySource | null {
+  const where = rowsFor(checking, table, alias, 'read')
+  if (where === null) return null
+  const query = get({
+    table,
+    alias,
+    fields: table.columns.map(({ name }) => field(column(alias, name))),
+    where,
+    offset: checking.rowsFirst ? integer('0') : null,
+  })
+  return { kind: 'query source', query, alias, span }
+}
+
+/** As `rowsFor`, but a row that does not meet the condition makes the statement fail. */
+export function rowsOrFail(
+  checking: Checking,
+  table: Table,
+  alias: string,
+  ...operations: readonly Operation[]
+): Expression | null {
+  const condition = rowsFor(checking, table, alias, ...operations)
+  return condition === null ? null : orFail(condition, table, alias)
+}
+
+/** `condition`, for rows that meet `first` only. */
+export function conditionAfter(checking: Checking, first: Expression | null, condition: Expression): Expression {
+  if (first === null) return condition
+  if (!checking.rowsFirst) return and(first, condition)
+  return {
+    kind: 'case',
+    operand: null,
+    // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
+    whens: [{ when: first, then: condition }],
+    else: literal('boolean', 'false'),
+    span: condition.span,
+  }
+}
+
+/** Nobody can send a value that reads like it. */
+export const REFUSED_ROW: string = `${crypto.randomUUID()} `
+
+/** True for a row that meets the condition; for another one the statement fails, and nothing of it stays. */
+function orFail(condition: Expression, table: Table, alias: string): Expression {
+  // PostgreSQL computes what is constant before it looks at any row.
+  const varying = call('num_nulls', [column(alias, table.columns[0]?.name ?? '')])
+  const failure = compare('=', cast(call('concat', [text(REFUSED_ROW), varying]), 'int4'), integer('0'))
+  return {
+    kind: 'case',
+    operand: null,
+    // biome-ignore lint/suspicious/noThenProperty: as above.
+    whens: [{ when: condition, then: literal('boolean', 'true') }],
+    else: failure,
+    span: condition.span,
+  }
+}
