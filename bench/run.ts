@@ -9,6 +9,7 @@ import { aggregate } from './aggregate.ts'
 import { batch } from './batch.ts'
 import { expand } from './expand.ts'
 import { getById } from './get-by-id.ts'
+import { guarded } from './guarded.ts'
 import type { Benchmark } from './harness/benchmark.ts'
 import { judge } from './harness/judge.ts'
 import { describeMachine } from './harness/machine.ts'
@@ -29,7 +30,7 @@ import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
-  ...[getById, latency, list, expand, nestedExpand, aggregate, language],
+  ...[getById, guarded, latency, list, expand, nestedExpand, aggregate, language],
   ...[insertOne, updateById, batch, rpc],
   ...[ndjson, start, largeCatalog],
 ]

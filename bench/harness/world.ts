@@ -30,7 +30,7 @@ export interface World {
 
 export interface GatewayOptions {
   readonly logLevel?: 'warn' | 'info'
-  /** Lines of `[gateway]` in `svc.toml`. */
+  /** Lines of `[gateway]` in `svc.toml`, and of tables after it. */
   readonly settings?: readonly string[]
   /** Answers 200 as soon as the gateway is up. */
   readonly path?: string
@@ -95,12 +95,10 @@ export function createWorld(options: WorldOptions): World {
   }: GatewayOptions = {}) {
     const port = await freePort()
     const file = join(options.folder, `svc-${port}.toml`)
-    const lines = [
-      'rate_limit_rate = 0',
-      'tenant_max_concurrent = 0',
-      `max_connections = ${CONNECTIONS_MAX}`,
-      ...settings,
-    ]
+    const off = ['rate_limit_rate', 'tenant_max_concurrent'].filter(
+      key => !settings.some(line => line.startsWith(`${key} `)),
+    )
+    const lines = [...off.map(key => `${key} = 0`), `max_connections = ${CONNECTIONS_MAX}`, ...settings]
     await writeFile(file, `[gateway]\n${lines.join('\n')}\n`)
     const profile = profileFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`]
     return start('gateway', [...profile, MAIN, 'serve', '--config', file], {
