@@ -9,7 +9,7 @@ import type { Expression, QuerySource, Span } from '../language/ast.ts'
 import { and, call, cast, column, compare, field, get, integer, jsonStep, literal, text } from '../language/build.ts'
 import { rewrite } from '../language/walk.ts'
 import type { Checking } from './checking.ts'
-import type { Operation } from './rights.ts'
+import { allows, type Operation } from './rights.ts'
 import { sourceOf, tableRowset } from './scope.ts'
 
 /** What `$…` in a condition stands for, by name (specification 2.3). */
@@ -29,10 +29,13 @@ export function isCallerParameter(name: string): boolean {
   return SETTINGS.has(name) || (name.startsWith(CLAIM) && name.length > CLAIM.length)
 }
 
-/** With every `$name` read from the settings; the condition has been checked. */
+/** A checked condition with every `$name` read from the settings, and marked as nobody's asking. */
 export function fromSettings(condition: Expression): Expression {
   const { where } = rewrite(get({ table: { schema: null, name: 'any' }, where: condition }), {
-    expression: inner => (inner.kind === 'named' ? callerValue(inner.name) : inner),
+    expression(inner) {
+      if (inner.kind === 'column') return { ...inner, implied: true }
+      return inner.kind === 'named' ? callerValue(inner.name) : inner
+    },
   })
   if (where === null) throw new Error('a condition stays one')
   return where
@@ -73,10 +76,13 @@ export function rowsFor(
 export function readRows(checking: Checking, table: Table, alias: string, span: Span): QuerySource | null {
   const where = rowsFor(checking, table, alias, 'read')
   if (where === null) return null
+  // The key as well, which the gateway mentions itself. No other name gets into what `_explain` shows.
+  const { read } = checking.rights.of(table)
+  const needed = table.columns.filter(({ name }) => allows(read, name) || table.primaryKey.includes(name))
   const query = get({
     table,
     alias,
-    fields: table.columns.map(({ name }) => field(column(alias, name))),
+    fields: needed.map(({ name }) => field(column(alias, name))),
     where,
     offset: checking.rowsFirst ? integer('0') : null,
   })

@@ -15,13 +15,13 @@ export interface Mention {
 const MENTIONS_MAX = 16
 
 /**
- * Only what stands in the query: a plan also shows the conditions of row-level security, and nobody is to learn of those. A column inside a
+ * Only what the caller asks for: a plan also shows the conditions of row-level security, the tree those of a policy, and nobody is to learn of those. A column inside a
  * function or a path is left out, for an index on the column would not help it.
  */
 export function mentionsOf(query: Get): readonly Mention[] {
   const mentions = new Map<string, Mention>()
   const mention = (expression: Expression, use: Mention['use'], scope: Scope): void => {
-    if (expression.kind !== 'column' || mentions.size >= MENTIONS_MAX) return
+    if (expression.kind !== 'column' || expression.implied === true || mentions.size >= MENTIONS_MAX) return
     const { relation, column, steps } = resolveColumn(expression.path, scope)
     const table = relation?.table ?? null
     if (relation === null || relation.query !== null || table === null || table.schema === null) return

@@ -212,6 +212,12 @@ describe('the native policy', () => {
     expect((await get('/api/orders/1/order_items')).status).toBe(403)
   })
 
+  test('a plan names no column that may not be read', async () => {
+    const reply = await get('/api/customers/_explain?name=Acme')
+    expect(reply.status).toBe(200)
+    expect(reply.text).not.toMatch(/mail|meta/)
+  })
+
   test('search looks into the text that may be read', async () => {
     expect((await get('/api/users?search=t1')).json.data).toEqual([])
     expect((await get('/api/users?search=ann')).json.data).toEqual([{ id: 1, name: 'Ann' }])
@@ -423,6 +429,12 @@ policies:
       { id: 4, name: 'Bolt' },
     ])
     expect((await query('get customers[id > 0] fields id')).json.data).toEqual([{ id: 2 }, { id: 3 }])
+    const plan = await get('/api/customers/_explain')
+    expect([plan.status, plan.json.query]).toEqual([200, expect.not.stringMatching(/mail|zip/)])
+    const joined =
+      'set orders o inner join customers c on c.id = o.customer_id values note = c.name where o.id = 4 returning o.note'
+    expect((await query(joined)).json.data).toEqual([{ note: 'Bolt' }])
+    expect((await query(joined.replace('= 4', '= 9007199254740993'))).json.data).toEqual([])
   })
 
   test('an expression that fails tells nothing of rows that are left out', async () => {

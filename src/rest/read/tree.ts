@@ -185,7 +185,10 @@ export function searchCondition(search: Search | null, table: Table, view: View)
   if (documents.length === 0) {
     const hidden = table.columns.some(known => isSearchable(known.type))
     throw hidden
-      ? new GatewayError('FORBIDDEN', `you may read no text column of "${table.resource}", so there is nothing to search`)
+      ? new GatewayError(
+          'FORBIDDEN',
+          `you may read no text column of "${table.resource}", so there is nothing to search`,
+        )
       : new GatewayError('PARSE_ERROR', `table "${table.resource}" has no text columns to search`)
   }
   return compare('@@', joined(documents), search.words)
