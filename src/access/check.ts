@@ -17,7 +17,7 @@ import type { ParameterKey, ParameterUse } from './parameters.ts'
 import { tableOf } from './resources.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
 import { fromSettings } from './row-filter.ts'
-import { NOTHING, sourceOf, tableRowset, within } from './scope.ts'
+import { NOTHING, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 
 export type { Write } from './checking.ts'
 export type { ParameterKey, ParameterUse } from './parameters.ts'
@@ -81,7 +81,31 @@ export function checkCondition(
   table: Table,
   context: Pick<CheckContext, 'catalog' | 'searchLanguage'>,
 ): void {
-  begin({ ...context, rights: EVERYTHING }).rows(condition, sourceOf(table.name, tableRowset(table, 'any')))
+  conditionIn(condition, sourceOf(table.name, tableRowset(table, 'any')), context)
+}
+
+/** A policy's own conditions may mention everything, and what they say of the caller is a text to them. */
+function conditionIn(
+  condition: Expression,
+  source: ScopeSource,
+  { catalog, searchLanguage }: Pick<CheckContext, 'catalog' | 'searchLanguage'>,
+): Expression {
+  const checking = begin({
+    ...{ catalog, searchLanguage, rights: EVERYTHING },
+    isCallable: () => true,
+    parameterType: () => 'text',
+  })
+  return fromSettings(checking.expressions.expression(condition, within(NOTHING, [source])))
+}
+
+/** It fitted when the policy was read; the schema has changed since, which is nothing that the caller could mend. */
+function outdated<T>({ alias }: ScopeSource, check: () => T): T {
+  try {
+    return check()
+  } catch (cause) {
+    if (!(cause instanceof GatewayError)) throw cause
+    throw new GatewayError('INTERNAL', `the route policy for "${alias}" does not fit the schema any more`, { cause })
+  }
 }
 
 function brand<T extends Get | Write>(query: T, { expressions }: Checking): CheckedQuery<T> {
@@ -114,8 +138,7 @@ function begin(context: CheckContext): Checking {
     }),
     read: (query, outside, itself = null) => readIn(checking, query, outside, itself),
     write: (write, outside) => writeIn(checking, write, outside),
-    rows: (condition, source) =>
-      fromSettings(begin(ofPolicy(context)).expressions.expression(condition, within(NOTHING, [source]))),
+    rows: (condition, source) => outdated(source, () => conditionIn(condition, source, context)),
     countSource({ span }) {
       sources++
       if (sources <= SOURCES_MAX) return
@@ -133,9 +156,4 @@ function begin(context: CheckContext): Checking {
     },
   }
   return checking
-}
-
-/** A policy's own conditions may mention everything, and say of the caller what is a text to them. */
-function ofPolicy({ catalog, searchLanguage }: CheckContext): CheckContext {
-  return { catalog, searchLanguage, rights: EVERYTHING, isCallable: () => true, parameterType: () => 'text' }
 }

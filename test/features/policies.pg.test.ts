@@ -498,6 +498,29 @@ policies:
   })
 })
 
+describe('a schema that changes under a policy', () => {
+  test('closes what the policy cannot judge any more', async () => {
+    const own = await shopDatabase()
+    const file = await fileWith(
+      'outdated.yaml',
+      'policies: [{name: a, table: orders, role: clerk, operations: [read], filter: note is null}]',
+    )
+    const gateway = await testGateway(own.url, { toml: `policy = ${JSON.stringify(file)}` })
+    try {
+      const ask = () => gateway.get('/api/orders', { as: { tenantId: 't1', role: 'clerk' } })
+      expect((await ask()).status).toBe(200)
+      await execute(own.adminUrl, 'alter table orders rename note to remark')
+      await gateway.gateway.reload()
+      const reply = await ask()
+      expect([reply.status, reply.json.error.code]).toEqual([500, 'INTERNAL'])
+      expect(reply.text).not.toContain('note')
+    } finally {
+      await gateway.close()
+      await own.drop()
+    }
+  })
+})
+
 describe('both policies', () => {
   test('each has to allow, and the native one is asked first', async () => {
     const native = await fileWith(
