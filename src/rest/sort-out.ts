@@ -1,6 +1,6 @@
 /** The parameters of a query string that are ours, told apart from filters. */
 import { GatewayError } from '../errors.ts'
-import { GROUP_PARAMETERS } from './filters.ts'
+import { GROUP_PARAMETERS } from './filter-notation.ts'
 import type { QueryParameter } from './query-string.ts'
 
 export interface Sorted<T extends string> {
