@@ -592,6 +592,9 @@ export type Parameter =
   | { readonly kind: 'position'; readonly n: number; readonly span: Span }
   | { readonly kind: 'named'; readonly name: string; readonly span: Span }
 
+/** The name of the parameter that `?` is in the pattern of a query: any value. No parameter of a query can have it. */
+export const PLACEHOLDER = '?'
+
 /** `column`, `alias.column`, `column.path.into.json`: at least one part. */
 export interface ColumnReference {
   readonly kind: 'column'

@@ -1,6 +1,6 @@
 /** Literals, parameters and types in canonical form. */
 
-import type { Literal, Parameter, TypeName } from './ast.ts'
+import { type Literal, PLACEHOLDER, type Parameter, type TypeName } from './ast.ts'
 import { LanguageError } from './error.ts'
 import { formatDotted, formatText, quoteName } from './format-name.ts'
 import { scanJson } from './json-text.ts'
@@ -53,6 +53,7 @@ const POLICY_PARAMETER = /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$/
 
 export function formatParameter(parameter: Parameter): string {
   if (parameter.kind === 'position') return `$${parameter.n}`
+  if (parameter.name === PLACEHOLDER) return PLACEHOLDER
   if (PARAMETER.test(parameter.name)) return `:${parameter.name}`
   if (POLICY_PARAMETER.test(parameter.name)) return `$${parameter.name}`
   throw new LanguageError(`the parameter name ${JSON.stringify(parameter.name)} has no text form`, parameter.span)

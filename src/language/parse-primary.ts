@@ -11,6 +11,7 @@ import type {
   Row,
   SubQuery,
 } from './ast.ts'
+import { PLACEHOLDER } from './ast.ts'
 import { scanJson } from './json-text.ts'
 import { advance } from './lexer.ts'
 import { parseCall, parseExtract, parseSubstring } from './parse-function.ts'
@@ -61,6 +62,8 @@ export function parsePrimary(parser: Parser): Expression {
     case '#dollar':
     case ':':
       return parseParameter(parser) ?? refuse(parser)
+    case '?':
+      return parser.dialect === 'pattern' ? takePlaceholder(parser) : refuse(parser)
     case '(':
       return parseParenthesised(parser)
     case '[':
@@ -135,7 +138,7 @@ export function parseNumber(parser: Parser): Literal {
   return literal(parser, type, parser.text.slice(parser.start, parser.end))
 }
 
-/** `parameter = "$" digits | ":" name`; null where none stands. In conditions of a policy also `$name`. */
+/** `parameter = "$" digits | ":" name`; null where none stands. In conditions of a policy also `$name`, in patterns `?`. */
 export function parseParameter(parser: Parser): Parameter | null {
   const { start } = parser
   switch (parser.token) {
@@ -147,7 +150,7 @@ export function parseParameter(parser: Parser): Parameter | null {
     }
     case '#dollar': {
       const name = parser.value
-      if (!parser.dollarNames) fail(parser, 'a parameter is written $1 or :name', `write :${name.replaceAll('.', '_')}`)
+      if (parser.dialect !== 'condition') fail(parser, 'a parameter is written $1 or :name', `write :${name.replaceAll('.', '_')}`)
       advance(parser)
       return { kind: 'named', name, span: spanFrom(parser, start) }
     }
@@ -161,9 +164,17 @@ export function parseParameter(parser: Parser): Parameter | null {
       return { kind: 'named', name, span: spanFrom(parser, start) }
     }
     default:
+      if (parser.token === '?' && parser.dialect === 'pattern') return takePlaceholder(parser)
       note(parser, 'a parameter')
       return null
   }
+}
+
+/** `?`, where an operand is expected; between two of them it is the operator. */
+function takePlaceholder(parser: Parser): Parameter {
+  const { start } = parser
+  advance(parser)
+  return { kind: 'named', name: PLACEHOLDER, span: spanFrom(parser, start) }
 }
 
 /** `{json}` */

@@ -13,7 +13,7 @@ import { refuseMisplaced } from './misplaced.ts'
 import { markShallow } from './nesting.ts'
 import { parseExpression } from './parse-expression.ts'
 import { GRAMMAR, parseStatement } from './parse-statement.ts'
-import { accept, begin, createParser, Failure, fail, note, type Parser } from './parser.ts'
+import { accept, begin, createParser, type Dialect, Failure, fail, note, type Parser } from './parser.ts'
 
 /** A statement and the comments that stand before, in and behind it, in order. */
 export interface Parsed {
@@ -23,12 +23,17 @@ export interface Parsed {
 
 /** One statement, with an optional `;` at its end. */
 export function parse(text: string): Statement {
-  return run(text, false, parser => parseOnly(begin(parser, null)))
+  return run(text, 'query', parser => parseOnly(begin(parser, null)))
+}
+
+/** The same, where `?` may stand for any value: a parameter whose name is `PLACEHOLDER`. */
+export function parsePattern(text: string): Statement {
+  return run(text, 'pattern', parser => parseOnly(begin(parser, null)))
 }
 
 /** The same, with the comments: what the formatter needs. */
 export function parseWithComments(text: string): Parsed {
-  return run(text, false, parser => {
+  return run(text, 'query', parser => {
     const comments: Comment[] = []
     return { statement: parseOnly(begin(parser, comments)), comments }
   })
@@ -39,7 +44,7 @@ export function parseWithComments(text: string): Parsed {
  * last one; the limits hold for the whole text.
  */
 export function parseMany(text: string): readonly Parsed[] {
-  return run(text, false, parser => {
+  return run(text, 'query', parser => {
     let comments: Comment[] = []
     const parsed: { statement: Statement; comments: Comment[] }[] = []
     begin(parser, comments)
@@ -59,7 +64,7 @@ export function parseMany(text: string): readonly Parsed[] {
 
 /** An expression alone, as a filter of a policy: here `$tenant_id` and `$claims.x` are parameters too, named without the `$`. */
 export function parseCondition(text: string): Expression {
-  return run(text, true, parser => {
+  return run(text, 'condition', parser => {
     begin(parser, null)
     const condition = parseExpression(parser, BINDING.any)
     if (!isEnd(parser)) {
@@ -91,13 +96,13 @@ function isEnd(parser: Parser): boolean {
   return parser.token === '#end'
 }
 
-function run<T>(text: string, dollarNames: boolean, production: (parser: Parser) => T): T {
+function run<T>(text: string, dialect: Dialect, production: (parser: Parser) => T): T {
   refuseLongText(text)
   try {
-    return production(createParser(text, GRAMMAR, { dollarNames, failedAt: -1 }))
+    return production(createParser(text, GRAMMAR, { dialect, failedAt: -1 }))
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    return production(createParser(text, GRAMMAR, { dollarNames, failedAt: error.offset }))
+    return production(createParser(text, GRAMMAR, { dialect, failedAt: error.offset }))
   }
 }
 

@@ -19,8 +19,7 @@ export interface Grammar {
 
 export interface Parser extends Lexer {
   readonly grammar: Grammar
-  /** Whether `$name` is a parameter, as in the conditions of a policy. */
-  readonly dollarNames: boolean
+  readonly dialect: Dialect
   /** Levels of the tree around the current token, counted as `nesting.ts` counts them. */
   levels: number
   /** The deepest level below the expression that is being parsed: what was a whole becomes the left operand of the next operator. */
@@ -53,14 +52,17 @@ export class Failure {
   }
 }
 
+/** What is a parameter beside `$1` and `:name`: `$name` in the condition of a policy, `?` in the pattern of an allow-list. */
+export type Dialect = 'query' | 'condition' | 'pattern'
+
 export interface ParserOptions {
-  readonly dollarNames: boolean
+  readonly dialect: Dialect
   readonly failedAt: number
 }
 
 const NO_OFFSETS: ReadonlySet<number> = new Set()
 
-export function createParser(text: string, grammar: Grammar, { dollarNames, failedAt }: ParserOptions): Parser {
+export function createParser(text: string, grammar: Grammar, { dialect, failedAt }: ParserOptions): Parser {
   const parser: Parser = {
     text,
     token: '#end',
@@ -75,7 +77,7 @@ export function createParser(text: string, grammar: Grammar, { dollarNames, fail
     comments: null,
     commentsEnd: 0,
     grammar,
-    dollarNames,
+    dialect,
     levels: 0,
     deepest: 0,
     groups: 0,
