@@ -4,6 +4,7 @@ import type { ErrorCode } from './errors.ts'
 export type Event =
   | { readonly kind: 'listening'; readonly url: string }
   | { readonly kind: 'closing' }
+  | { readonly kind: 'recorded'; readonly file: string; readonly shapes: number }
   | { readonly kind: 'closed' }
   | {
       readonly kind: 'request'

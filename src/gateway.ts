@@ -1,6 +1,7 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { canSeeResult } from './access/columns.ts'
+import { AllowListError } from './access/list-file.ts'
 import { createPolicies, type Policies } from './access/policy/policies.ts'
 import { canSee, type View } from './access/rights.ts'
 import { describe } from './catalog/describe.ts'
@@ -37,11 +38,11 @@ import { UnavailableError } from './postgres/errors.ts'
 import { createListener, type Listener } from './postgres/listener.ts'
 import { createPool, type Pool } from './postgres/pool.ts'
 import { parseUrl } from './postgres/url.ts'
+import { type Lists, type ListsParts, openLists as loadLists } from './rest/lists.ts'
 import { createQuerier } from './rest/query/query.ts'
 import { createCursorCodec } from './rest/read/cursor.ts'
 import { createReader } from './rest/read/read.ts'
 import { createCaller } from './rest/rpc/call.ts'
-import { createFunctionRules, type FunctionRules } from './rest/rpc/function-rules.ts'
 import { callName, isAllowed } from './rest/rpc/names.ts'
 import { createWriter } from './rest/write/write.ts'
 import { guardCost } from './run/cost-guard.ts'
@@ -62,6 +63,8 @@ export interface Gateway {
 export interface GatewayOptions {
   /** Hears of everything that happens; the log by default. */
   readonly emit?: Emit
+  /** A file to write the shapes of all queries to that are answered; every query may be asked then (decisions 7). */
+  readonly record?: string
 }
 
 /** The gateway cannot start as it is configured; `message` says all of what to change. */
@@ -104,6 +107,12 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   }
   try {
     report(identityFindings(config), config, emit)
+    const { record = null } = options
+    const lists = await openLists(config, record, emit)
+    opened.push(async () => {
+      await lists.close()
+      if (record !== null) emit({ kind: 'recorded', file: record, shapes: lists.recorded() })
+    })
     const pool = await openPool(config, emit)
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
@@ -114,7 +123,6 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     hearers.push(schema.hear)
     const listener = openListener(config, catalog, emit)
     opened.push(() => listener?.close())
-    const functions = await openFunctionRules(config, emit)
     const policies = await openPolicies(config, catalog, emit)
     const load = createLoad(() => performance.now())
     const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
@@ -127,7 +135,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       limits: limitsOf(config.gateway),
       isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
     })
-    const server = await openServer({ config, pool, catalog, functions, policies, load, internal, emit })
+    const server = await openServer({ config, pool, catalog, lists, policies, load, internal, emit })
     opened.push(() => server.close())
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -140,7 +148,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await log.flush()
       },
       async reload() {
-        await Promise.all([catalog.reload('asked to'), functions.reload()])
+        await Promise.all([catalog.reload('asked to'), lists.reload()])
         // A policy is read against the schema as it is now.
         await policies.reload()
       },
@@ -237,7 +245,7 @@ interface ServerParts {
   readonly config: Config
   readonly pool: Pool
   readonly catalog: CatalogSource
-  readonly functions: FunctionRules
+  readonly lists: Lists
   readonly policies: Policies
   readonly load: Load
   readonly internal: Internal
@@ -245,7 +253,7 @@ interface ServerParts {
 }
 
 async function openServer(parts: ServerParts): Promise<Server> {
-  const { config, pool, catalog, functions, policies, load, internal, emit } = parts
+  const { config, pool, catalog, lists, policies, load, internal, emit } = parts
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -265,7 +273,7 @@ async function openServer(parts: ServerParts): Promise<Server> {
   // A write that reads again what it has done is no read.
   const reads = createGatedRunner(guardCost(ungated, { limits: gateway, now }), gate)
   const view = (identity: Identity): View => ({ catalog: current(), rights: policies.rightsOf(identity) })
-  const documents = { sources: () => [current(), functions.current()], keyOf: ({ rights }: View) => rights.key }
+  const documents = { sources: () => [current(), lists.functions()], keyOf: ({ rights }: View) => rights.key }
   const schemaDocument = documentFor<View>({
     ...documents,
     make: ({ catalog, rights }) => describe(catalog, (table, column) => canSee(table, column, rights)),
@@ -274,7 +282,7 @@ async function openServer(parts: ServerParts): Promise<Server> {
     ...documents,
     make: seen =>
       describeFunctions(seen.catalog, {
-        canCall: of => isAllowed(of, { allowed: functions.current() }) && canSeeResult(of, seen),
+        canCall: of => isAllowed(of, { allowed: lists.functions() }) && canSeeResult(of, seen),
         nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
       }),
   })
@@ -282,19 +290,21 @@ async function openServer(parts: ServerParts): Promise<Server> {
   const authenticate = createAuthenticator(config, clock)
   const answer = createPipeline({
     authenticate: timing?.authenticate(authenticate) ?? authenticate,
+    approvals: lists.approvals,
     read: createReader({ ...door, runner: reads, cursors: createCursorCodec(cursorKey(config)) }),
     write: createWriter(door),
     call: createCaller({
       ...door,
       qualified: gateway.rpcRequireSchemaQualified,
-      allowed: () => functions.current(),
+      allowed: lists.functions,
       signatureCheck: gateway.rpcSignatureCheck,
     }),
     query: createQuerier({
       ...door,
       runner: reads,
       isCallable: (of, call) =>
-        isAllowed(of, { allowed: functions.current() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null),
+        isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null),
+      approvals: lists.approvals,
       explains: gateway.explainEndpoint === 'on',
     }),
     schemaDocument: identity => schemaDocument(view(identity)),
@@ -332,17 +342,47 @@ async function openServer(parts: ServerParts): Promise<Server> {
   return server
 }
 
-function openFunctionRules({ gateway }: Config, emit: Emit): Promise<FunctionRules> {
-  return createFunctionRules({
-    file: gateway.rpcAllowlistPath,
+/** What is wrong with the files that say what may be asked and called, for `svc check`; at the start it is fatal anyway. */
+export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promise<readonly Finding[]> {
+  try {
+    await loadLists({ ...listFiles(gateway), record: null, onProblem() {}, onUnrecorded() {} })
+    return []
+  } catch (error) {
+    if (!(error instanceof AllowListError)) throw error
+    return [
+      { level: 'error', message: error.message, fix: 'Mend the files of rpc_allowlist_path and allow_list_path.' },
+    ]
+  }
+}
+
+function listFiles(gateway: Config['gateway']): Pick<ListsParts, 'functionsFile' | 'queriesFile' | 'firstSchema'> {
+  return {
+    functionsFile: gateway.rpcAllowlistPath,
+    queriesFile: gateway.allowListPath,
     firstSchema: gateway.schemas[0] ?? 'public',
+  }
+}
+
+async function openLists({ gateway }: Config, record: string | null, emit: Emit): Promise<Lists> {
+  const lists = await loadLists({
+    ...listFiles(gateway),
+    record,
     onProblem: message =>
       emit({
         kind: 'warning',
         message: `${message}; the list read before stays in force`,
         fix: 'Mend the file and send SIGHUP again.',
       }),
+    onUnrecorded: message => emit({ kind: 'warning', message, fix: null }),
   })
+  if (record !== null) {
+    emit({
+      kind: 'warning',
+      message: 'shapes of queries are recorded: every query may be asked, and allow_list_path is not in force',
+      fix: null,
+    })
+  }
+  return lists
 }
 
 function openPolicies(config: Config, catalog: CatalogSource, emit: Emit): Promise<Policies> {

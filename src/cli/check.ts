@@ -10,6 +10,7 @@ import { loadConfig } from '../config/load.ts'
 import { policyFiles } from '../config/policy-files.ts'
 import { printConfig } from '../config/print.ts'
 import { printProblem } from '../config/problem.ts'
+import { listFindings } from '../gateway.ts'
 import { identityFindings } from '../identity/boot.ts'
 import { databaseFindings } from '../ops/checks.ts'
 import { asErrors, type Finding, printFinding } from '../ops/finding.ts'
@@ -33,6 +34,7 @@ export async function check(command: CheckCommand, world: World): Promise<number
     ...asErrors(identityFindings(config)),
     ...asErrors(await findingsOfDatabase(config)),
     ...findingsOfListener(config.gateway),
+    ...(await listFindings(config)),
   ]
   for (const finding of findings) world.error(printFinding(finding))
   const errors = findings.filter(({ level }) => level === 'error').length

@@ -53,7 +53,7 @@ function createProgram(world: World, finish: (code: number) => void): Command {
   program
     .command('serve')
     .description(
-      'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads the schema again.',
+      'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads the schema and the lists again.',
     )
     .option(...CONFIG)
     .addHelpText(
@@ -125,14 +125,26 @@ function createProgram(world: World, finish: (code: number) => void): Command {
     .description('Check configuration and database without starting: exit code 1 when something is wrong or dangerous.')
     .option(...CONFIG)
     .option('--print', 'print the effective settings, without secrets')
+    .addOption(
+      new Option(
+        '--record [file]',
+        'start the gateway, let every query pass, and write its shape to an allow-list (else allow_list_path), until Ctrl-C',
+      ).conflicts('print'),
+    )
     .addHelpText(
       'after',
       examples(
         ['svc check', 'findings, each with what mends it'],
         ['svc check --config svc.toml --print', 'which settings are in force'],
+        ['svc check --record allow.txt', 'then use your application, and read what was written'],
       ),
     )
-    .action(async (options: { config?: string; print?: true }) => {
+    .action(async (options: { config?: string; print?: true; record?: string | true }) => {
+      if (options.record !== undefined) {
+        const { record } = await import('./record.ts')
+        finish(await record({ file: options.config, record: options.record }, world))
+        return
+      }
       const { check } = await import('./check.ts')
       finish(await check({ file: options.config, print: options.print === true }, world))
     })

@@ -57,6 +57,7 @@ export const FEATURES = {
   cost: { title: 'Cost guard', built: true },
   cache: { title: 'Result cache', built: false },
   policies: { title: 'Access policies', built: true },
+  approval: { title: 'Query allow-list', built: true },
   realtime: { title: 'Realtime', built: false },
   webhooks: { title: 'Webhooks', built: false },
   kerberos: { title: 'Kerberos', built: false },
@@ -392,8 +393,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     key: 'gateway.allow_list_path',
     kind: path,
     default: null,
-    feature: 'policies',
-    description: 'The query allow-list: shapes that are not in it are refused with 403.',
+    feature: 'approval',
+    description:
+      'The [query allow-list](../guides/allow-list.md): one shape a line; a query that has none of them is refused with 403.',
   },
 
   rpcRequireSchemaQualified: {

@@ -2,6 +2,7 @@
  * What happens to a request, in the order of specification 4.7. Limits on the bytes of a request, CORS and the rate limit come before, in `server.ts` and
  * `admission.ts`.
  */
+import type { Approvals } from '../access/approvals.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -12,6 +13,7 @@ import { methodNotAllowed } from '../rest/method.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
 import type { Querier } from '../rest/query/query.ts'
 import type { Reader } from '../rest/read/read.ts'
+import { type DataRoute, shapeOfRequest } from '../rest/request-shape.ts'
 import type { Caller } from '../rest/rpc/call.ts'
 import type { Writer } from '../rest/write/write.ts'
 import { unreachable } from '../unreachable.ts'
@@ -20,6 +22,8 @@ import type { Answer, Incoming } from './types.ts'
 export interface PipelineParts {
   /** 3. Who calls. Synchronous for a token that was verified before. */
   readonly authenticate: (headers: Incoming['headers']) => Identity | Promise<Identity>
+  /** 4. Whether a query may be asked at all; null: any may. Texts of the query language are judged where they are parsed. */
+  readonly approvals: Approvals | null
   /** 4 to 9: check, transaction with the caller's settings, release. */
   readonly read: Reader
   readonly write: Writer
@@ -80,6 +84,14 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     return parts.read(incoming, route, identity)
   }
 
+  /** Before anything is looked up: a query that is not approved says nothing about what there is. */
+  async function approved(approvals: Approvals, incoming: Incoming, route: Route, identity: Identity): Promise<Answer> {
+    if (isData(route)) approvals.approve(incoming, shapeOfRequest(incoming, route))
+    const answered = await answer(incoming, route, identity)
+    approvals.answered(incoming)
+    return answered
+  }
+
   return async (incoming, progress) => {
     if (incoming.path === '/health') {
       progress.route = '/health'
@@ -100,8 +112,14 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const route = parsePath(incoming.path)
     if (route === null || (asAdmin && route.kind !== 'explain')) throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
-    return answer(incoming, route, identity)
+    return parts.approvals === null
+      ? answer(incoming, route, identity)
+      : approved(parts.approvals, incoming, route, identity)
   }
+}
+
+function isData(route: Route): route is DataRoute {
+  return route.kind !== 'schema' && route.kind !== 'contracts' && route.kind !== 'query'
 }
 
 function isExplain(path: string): boolean {

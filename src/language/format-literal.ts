@@ -1,6 +1,6 @@
 /** Literals, parameters and types in canonical form. */
 
-import { type Literal, PLACEHOLDER, type Parameter, type TypeName } from './ast.ts'
+import { type Literal, type Parameter, PLACEHOLDER, type TypeName } from './ast.ts'
 import { LanguageError } from './error.ts'
 import { formatDotted, formatText, quoteName } from './format-name.ts'
 import { scanJson } from './json-text.ts'

@@ -150,7 +150,8 @@ export function parseParameter(parser: Parser): Parameter | null {
     }
     case '#dollar': {
       const name = parser.value
-      if (parser.dialect !== 'condition') fail(parser, 'a parameter is written $1 or :name', `write :${name.replaceAll('.', '_')}`)
+      if (parser.dialect !== 'condition')
+        fail(parser, 'a parameter is written $1 or :name', `write :${name.replaceAll('.', '_')}`)
       advance(parser)
       return { kind: 'named', name, span: spanFrom(parser, start) }
     }

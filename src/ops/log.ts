@@ -49,6 +49,9 @@ function write(logger: Logger, event: Event): void {
     case 'listening':
       logger.info({ url: event.url }, event.kind)
       return
+    case 'recorded':
+      logger.info({ file: event.file, shapes: event.shapes }, event.kind)
+      return
     case 'closing':
     case 'closed':
       logger.info({}, event.kind)

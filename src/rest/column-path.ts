@@ -34,7 +34,8 @@ export function readColumnPath(reader: NameReader, stops: readonly string[]): Co
   }
 }
 
-const INDEX = /^-?\d{1,9}$/
+/** Keys that are places in an array. */
+export const INDEX: RegExp = /^-?\d{1,9}$/
 
 /** A whole text that is one path, as in a filter's key. */
 export function parseColumnPath(text: string): ColumnPath {

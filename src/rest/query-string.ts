@@ -34,7 +34,8 @@ export function parseQueryString(query: string): readonly QueryParameter[] {
   return parameters
 }
 
-function decodeComponent(text: string): string {
+/** One name or value of a query string. */
+export function decodeComponent(text: string): string {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
   return spaced.includes('%') || spaced.includes('\0') ? decodePercent(spaced, 'query string') : spaced
 }

@@ -362,7 +362,7 @@ function doorsFor(view: (identity: Identity) => View): Asked {
     const read = createReader({ ...parts, cursors: createCursorCodec('a key') })
     const write = createWriter(parts)
     const call = createCaller({ ...parts, qualified: false, allowed: () => null, signatureCheck: false })
-    const query = createQuerier({ ...parts, isCallable: () => true, explains: true })
+    const query = createQuerier({ ...parts, approvals: null, isCallable: () => true, explains: true })
     return async (incoming, path) => {
       const route = parsePath(path)
       if (route?.kind === 'query') return query(incoming, ANONYMOUS)

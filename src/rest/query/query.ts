@@ -1,6 +1,8 @@
 /** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
+import type { Approvals } from '../../access/approvals.ts'
 import { type CheckContext, checkRead, checkWrite, type ParameterKey } from '../../access/check.ts'
 import type { IsCallable } from '../../access/functions.ts'
+import { shapeOfQuery } from '../../access/query-shape.ts'
 import type { View } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
@@ -27,6 +29,8 @@ export interface QuerierParts {
   readonly runner: Pick<Runner, 'read' | 'write' | 'stream'>
   readonly limits: { readonly maxResultRows: number }
   readonly searchLanguage: string
+  /** Null: every query may be asked. */
+  readonly approvals: Approvals | null
   readonly isCallable: IsCallable
   /** Whether plans are told to everybody who may read. */
   readonly explains: boolean
@@ -93,6 +97,7 @@ export function createQuerier(parts: QuerierParts): Querier {
     const request = readQueryRequest(incoming)
     const { statement, answer, writes } = withPlaces(request.text, () => {
       const tree = parse(request.text)
+      parts.approvals?.approve(incoming, shapeOfQuery(tree))
       visit(tree, { parameter: parameter => void givenFor(parameter, request) })
       return plan(tree, {
         ...parts.view(identity),

@@ -65,7 +65,7 @@ export interface ReceivedCursor {
   readonly parameters: readonly (Parameter | null)[]
 }
 
-const ONE_PARAMETERS = ['select', 'expand'] as const
+export const ONE_PARAMETERS = ['select', 'expand'] as const
 export const LIST_PARAMETERS = [
   'select',
   'expand',

@@ -1,7 +1,7 @@
 /** Decisions 5, 13: which functions a name means, and what is refused before anything else is said. */
 import { expect, test } from 'vitest'
 import { catalogWith, functionOf } from '../../../test/support/functions.ts'
-import { parseAllowList } from './allow-list.ts'
+import { parseFunctionList } from './function-list.ts'
 import { callName, functionsNamed, type NameRules } from './names.ts'
 
 const catalog = catalogWith(
@@ -13,7 +13,10 @@ const catalog = catalogWith(
 )
 const FREE: NameRules = { qualified: false, allowed: null }
 const QUALIFIED: NameRules = { qualified: true, allowed: null }
-const LISTED: NameRules = { qualified: false, allowed: parseAllowList('ADD\nsales.missing\ngone', 'public', 'rpc.txt') }
+const LISTED: NameRules = {
+  qualified: false,
+  allowed: parseFunctionList('ADD\nsales.missing\ngone', 'public', 'rpc.txt'),
+}
 
 const meant = (name: string, rules: NameRules) => {
   const overloads = functionsNamed(catalog, name, rules)

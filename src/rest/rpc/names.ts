@@ -3,7 +3,7 @@ import { unknownFunction } from '../../access/resources.ts'
 import type { Catalog, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../shorten.ts'
-import type { FunctionList } from './allow-list.ts'
+import type { FunctionList } from './function-list.ts'
 
 export interface NameRules {
   /** `rpc_require_schema_qualified`. */

@@ -28,14 +28,14 @@ export interface ResultRequest extends Slice {
 
 export const WHOLE_RESULT: ResultRequest = { filter: null, fields: [], sort: [], limit: null, offset: null }
 
-const PARAMETERS = ['select', 'sort', 'limit', 'offset'] as const
+export const RESULT_PARAMETERS = ['select', 'sort', 'limit', 'offset'] as const
 
 export function parseResultRequest(
   parameters: readonly QueryParameter[],
   shape: Shape,
   limits: ResultLimits,
 ): ResultRequest {
-  const { named, others } = sortOut(parameters, PARAMETERS)
+  const { named, others } = sortOut(parameters, RESULT_PARAMETERS)
   const filter = parseFilters(others, shape, limits)
   const fields = parseSelect(named.get('select'), shape)
   const sort = parseSort(named.get('sort'), shape)
@@ -63,11 +63,11 @@ export function refuseMisspelt(
   columns: readonly Column[],
   name: string,
 ): void {
-  const known: ReadonlySet<string> = new Set([...PARAMETERS, ...resultColumns(of).map(column => column.name)])
+  const known: ReadonlySet<string> = new Set([...RESULT_PARAMETERS, ...resultColumns(of).map(column => column.name)])
   const unknown = misspelt(parameters, parameter => known.has(parameter))
   if (unknown === undefined) return
   const offered = [
-    ...PARAMETERS,
+    ...RESULT_PARAMETERS,
     ...columns.map(column => column.name),
     ...of.inputs.flatMap(input => input.name ?? []),
   ]

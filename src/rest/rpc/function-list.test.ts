@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AllowListError, loadAllowList, parseAllowList } from './allow-list.ts'
+import { AllowListError } from '../../access/list-file.ts'
+import { loadFunctionList, parseFunctionList } from './function-list.ts'
 
-const list = (text: string) => parseAllowList(text, 'shop', 'rpc.txt')
+const list = (text: string) => parseFunctionList(text, 'shop', 'rpc.txt')
 const has = (text: string, schema: string, name: string) => list(text).has({ schema, name })
 
 test('a name alone is one of the first schema, and a comment says nothing', () => {
@@ -85,16 +86,16 @@ describe('the file', () => {
     try {
       const file = join(folder, 'rpc.txt')
       await writeFile(file, 'add\n')
-      expect((await loadAllowList(file, 'shop')).has({ schema: 'shop', name: 'add' })).toBe(true)
+      expect((await loadFunctionList(file, 'shop')).has({ schema: 'shop', name: 'add' })).toBe(true)
       await writeFile(file, Buffer.alloc(5 * 1024 * 1024, 'x\n'))
-      await expect(loadAllowList(file, 'shop')).rejects.toThrow('at most 4194304 are read')
-      await expect(loadAllowList(folder, 'shop')).rejects.toThrow('cannot be read')
+      await expect(loadFunctionList(file, 'shop')).rejects.toThrow('at most 4194304 are read')
+      await expect(loadFunctionList(folder, 'shop')).rejects.toThrow('cannot be read')
     } finally {
       await rm(folder, { recursive: true })
     }
   })
   test('missing is an error that names it', async () => {
-    await expect(loadAllowList('/nowhere/rpc.txt', 'shop')).rejects.toThrow(
+    await expect(loadFunctionList('/nowhere/rpc.txt', 'shop')).rejects.toThrow(
       'rpc_allowlist_path: /nowhere/rpc.txt cannot be read',
     )
   })

@@ -1,0 +1,68 @@
+/**
+ * The file of queries that may be asked (specification 5.4 (5), decisions 7, 13): one a line. A line is a request, `GET /api/orders?status.eq`, or a
+ * query-language text with `?` for values. `#` begins a comment; the operators `#>` and `#>>` of the language, and what stands in quotes there, are none.
+ */
+
+import { GatewayError } from '../errors.ts'
+import { LanguageError } from '../language/error.ts'
+import { QuerySyntaxError } from '../language/syntax-error.ts'
+import { readLines, readListFile } from './list-file.ts'
+import { createPatternSet, type PatternSet, type QueryPattern } from './pattern.ts'
+import { parseQueryPattern } from './query-shape.ts'
+
+/** Lines with a shape; more are no list that anybody has read. */
+export const SHAPES_MAX = 10_000
+
+/** Reads a line that is a request: what its parts mean is known to the door that takes them. Throws `GatewayError`. */
+export type ParseRequestPattern = (line: string) => QueryPattern
+
+export async function loadQueryList(file: string, parseRequest: ParseRequestPattern): Promise<PatternSet> {
+  return parseQueryList(await readListFile(file, 'allow_list_path'), file, parseRequest)
+}
+
+/** Throws `AllowListError` with all lines that are wrong. */
+export function parseQueryList(text: string, file: string, parseRequest: ParseRequestPattern): PatternSet {
+  const patterns = createPatternSet()
+  let count = 0
+  readLines(text, file, line => {
+    const entry = withoutComment(line)
+    if (entry === '') return null
+    count += 1
+    if (count > SHAPES_MAX) {
+      return count === SHAPES_MAX + 1 ? `there are more than ${SHAPES_MAX} shapes; open some, as in "select"` : null
+    }
+    try {
+      patterns.add(isRequest(entry) ? parseRequest(entry) : parseQueryPattern(entry))
+      return null
+    } catch (error) {
+      return problemOf(error)
+    }
+  })
+  return patterns
+}
+
+/** A method and a path; no table of the language begins with a slash. */
+export function isRequest(entry: string): boolean {
+  return /^[a-z]+\s+\//i.test(entry)
+}
+
+/** Names of a request that have a `#` write it as `%23`. */
+function withoutComment(line: string): string {
+  const comment = isRequest(line) ? /^[^#]*/ : /^(?:[^#'"`]|#>|'[^']*'|"[^"]*"|`[^`]*`)*/
+  const [kept = ''] = comment.exec(line) ?? []
+  const rest = line.slice(kept.length)
+  // A quote that is not closed is for the parser to tell.
+  return (rest.startsWith('#') ? kept : line).trim()
+}
+
+function problemOf(error: unknown): string {
+  if (error instanceof QuerySyntaxError) {
+    const hint = error.hint === null ? '' : `; ${error.hint}`
+    return `${error.problem} (column ${error.column})${hint}`
+  }
+  if (error instanceof LanguageError) {
+    return error.span === null ? error.message : `${error.message} (column ${error.span.start + 1})`
+  }
+  if (error instanceof GatewayError) return error.message
+  throw error
+}

@@ -1,0 +1,48 @@
+/** Files that list what is allowed, one entry a line: how they are read, and how all of their problems are told together. */
+import { readFile } from 'node:fs/promises'
+
+/** The file cannot be read, or has lines that mean nothing. The message is for whoever runs the gateway, and says all of it. */
+export class AllowListError extends Error {
+  override readonly name = 'AllowListError'
+}
+
+/** A file longer than this is not what it is taken for. */
+const FILE_BYTES_MAX = 4 * 1024 * 1024
+
+const PROBLEMS_SHOWN = 20
+
+/** The text of a file in UTF-8. `key`: what names it in the configuration, for the error. */
+export async function readListFile(file: string, key: string): Promise<string> {
+  let bytes: Buffer
+  try {
+    bytes = await readFile(file)
+  } catch (error) {
+    throw new AllowListError(`${key}: ${file} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+  if (bytes.length > FILE_BYTES_MAX) {
+    throw new AllowListError(`${key}: ${file} has ${bytes.length} bytes; at most ${FILE_BYTES_MAX} are read`)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (error) {
+    throw new AllowListError(`${key}: ${file} is not UTF-8 text`, { cause: error })
+  }
+}
+
+/**
+ * Shows every line to `read`, which answers what is wrong with it, or null. Throws `AllowListError` with all lines that are wrong, each with its
+ * number.
+ */
+export function readLines(text: string, file: string, read: (line: string) => string | null): void {
+  const problems: string[] = []
+  for (const [index, line] of text
+    .replace(/^\ufeff/, '')
+    .split(/\r\n|\n|\r/)
+    .entries()) {
+    const problem = line.includes('\0') ? 'there is a NUL character; a list is plain text' : read(line.trim())
+    if (problem !== null) problems.push(`${file}:${index + 1}: ${problem}`)
+  }
+  if (problems.length === 0) return
+  const more = problems.length - PROBLEMS_SHOWN
+  throw new AllowListError([...problems.slice(0, PROBLEMS_SHOWN), ...(more > 0 ? [`and ${more} more`] : [])].join('\n'))
+}

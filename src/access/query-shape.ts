@@ -1,0 +1,117 @@
+/** The shape of a query-language text: its canonical form with `?` for every value (decisions 7). */
+import type { Expression, Get, Literal, Nest, Parameter, Statement } from '../language/ast.ts'
+import { NOWHERE, PLACEHOLDER } from '../language/ast.ts'
+import { LanguageError } from '../language/error.ts'
+import { formatStatement } from '../language/format.ts'
+import { parsePattern } from '../language/parse.ts'
+import { rewrite } from '../language/walk.ts'
+import type { QueryPattern, QueryShape } from './pattern.ts'
+
+export function shapeOfQuery(statement: Statement): QueryShape {
+  const { tree, values } = new Opener('any list').open(statement)
+  return {
+    key: formatStatement(tree),
+    values,
+    line: () => onOneLine(formatStatement(new Opener('any list', 'keep names').open(statement).tree)),
+  }
+}
+
+/**
+ * A line of the list: a query in which `?` is any value; a value that is written is demanded. Throws `LanguageError`, with its place where the text
+ * has one.
+ */
+export function parseQueryPattern(text: string): QueryPattern {
+  const { tree, values } = new Opener('open lists').open(parsePattern(text))
+  return { key: formatStatement(tree), values }
+}
+
+/** Replaces values by `?` and writes down what they were, in the order of the walk, which depends on the structure alone. */
+class Opener {
+  readonly #lists: 'any list' | 'open lists'
+  readonly #names: 'open names' | 'keep names'
+  readonly #values: (string | null)[] = []
+  readonly #originals = new WeakMap<object, Literal>()
+
+  /** `lists`: whether a list may have values of its own; how many they are is no part of a shape, so a line cannot demand them. */
+  constructor(lists: 'any list' | 'open lists', names: 'open names' | 'keep names' = 'open names') {
+    this.#lists = lists
+    this.#names = names
+  }
+
+  open(statement: Statement): { readonly tree: Statement; readonly values: readonly (string | null)[] } {
+    const tree = rewrite(statement, {
+      expression: expression => this.#expression(expression),
+      get: get => this.#page<Get>(get),
+      nest: nest => this.#page<Nest>(nest),
+    })
+    return { tree, values: this.#values }
+  }
+
+  #page<T extends Pick<Get, 'limit' | 'offset'>>(page: T): T {
+    const open = (count: T['limit']) => count && this.#value(count)
+    return { ...page, limit: open(page.limit), offset: open(page.offset) }
+  }
+
+  #expression(expression: Expression): Expression {
+    switch (expression.kind) {
+      case 'literal':
+      case 'position':
+      case 'named':
+        return this.#value(expression)
+      case 'negate':
+        return isOpen(expression.operand) ? this.#negated(expression.operand) : expression
+      case 'array':
+        return { ...expression, items: this.#list(expression.items) }
+      case 'in': {
+        const { set } = expression
+        if (set.kind === 'in values') {
+          return { ...expression, set: { ...set, values: this.#list(set.values) } }
+        }
+        // A list that comes whole as a parameter is a list of values like any other.
+        return isOpen(set) ? { ...expression, set: { kind: 'in values', values: [set], span: set.span } } : expression
+      }
+      case 'json step': {
+        // Which part of a document is read is a name, as a column is.
+        const original = this.#names === 'keep names' ? this.#originals.get(expression.step) : undefined
+        return original === undefined ? expression : { ...expression, step: original }
+      }
+      default:
+        return expression
+    }
+  }
+
+  #value(value: Literal | Parameter): Parameter {
+    const open: Parameter = { kind: 'named', name: PLACEHOLDER, span: value.span }
+    this.#values.push(value.kind === 'literal' ? `${value.type} ${value.value}` : null)
+    if (value.kind === 'literal') this.#originals.set(open, value)
+    return open
+  }
+
+  /** `-5` is a value like `5`. */
+  #negated(operand: Parameter): Parameter {
+    const value = this.#values.pop() ?? null
+    this.#values.push(value === null ? null : `- ${value}`)
+    return operand
+  }
+
+  /** Any number of values is one. Those of a list are the last that were written down. */
+  #list(items: readonly Expression[]): readonly Expression[] {
+    const [first] = items
+    if (first === undefined || !items.every(isOpen)) return items
+    const values = this.#values.splice(-items.length, items.length, null)
+    const demanded = values.findIndex(value => value !== null)
+    if (this.#lists === 'open lists' && demanded >= 0) {
+      throw new LanguageError('a list is any values; write (?)', items[demanded]?.span ?? NOWHERE)
+    }
+    return [first]
+  }
+}
+
+function isOpen(expression: Expression): expression is Parameter {
+  return expression.kind === 'named' && expression.name === PLACEHOLDER
+}
+
+/** The canonical form has a line for each clause; the only line breaks beside are those inside of names and texts. */
+function onOneLine(text: string): string {
+  return text.replace(/\n */g, ' ')
+}
