@@ -10,6 +10,9 @@ import { readLines, readListFile } from './list-file.ts'
 import { createPatternSet, type PatternSet, type QueryPattern } from './pattern.ts'
 import { parseQueryPattern } from './query-shape.ts'
 
+/** A request line of 64 KiB, every byte of it percent-encoded. */
+const LINE_CHARACTERS_MAX = 3 * 65_536
+
 /** Lines with a shape; more are no list that anybody has read. */
 export const SHAPES_MAX = 10_000
 
@@ -25,14 +28,15 @@ export function parseQueryList(text: string, file: string, parseRequest: ParseRe
   const patterns = createPatternSet()
   let count = 0
   readLines(text, file, line => {
-    const entry = withoutComment(line)
-    if (entry === '') return null
-    count += 1
-    if (count > SHAPES_MAX) {
-      return count === SHAPES_MAX + 1 ? `there are more than ${SHAPES_MAX} shapes; open some, as in "select"` : null
-    }
+    // The first that is too many is told, and the others are not looked at.
+    if (count > SHAPES_MAX) return null
     try {
-      patterns.add(isRequest(entry) ? parseRequest(entry) : parseQueryPattern(entry))
+      const pattern = parseLine(line, parseRequest)
+      if (pattern === null) return null
+      count += 1
+      if (count > SHAPES_MAX)
+        return `there are more than ${SHAPES_MAX} shapes; leave names open, as in "select", to have one for many`
+      patterns.add(pattern)
       return null
     } catch (error) {
       return problemOf(error)
@@ -41,14 +45,24 @@ export function parseQueryList(text: string, file: string, parseRequest: ParseRe
   return patterns
 }
 
+/** Null for a line that says nothing. Throws `LanguageError` or `GatewayError`. */
+export function parseLine(line: string, parseRequest: ParseRequestPattern): QueryPattern | null {
+  if (line.length > LINE_CHARACTERS_MAX) {
+    throw new LanguageError(`the line has ${line.length} characters; at most ${LINE_CHARACTERS_MAX} are read`)
+  }
+  const entry = withoutComment(line)
+  if (entry === '') return null
+  return isRequest(entry) ? parseRequest(entry) : parseQueryPattern(entry)
+}
+
 /** A method and a path; no table of the language begins with a slash. */
-export function isRequest(entry: string): boolean {
+function isRequest(entry: string): boolean {
   return /^[a-z]+\s+\//i.test(entry)
 }
 
 /** Names of a request that have a `#` write it as `%23`. */
 function withoutComment(line: string): string {
-  const comment = isRequest(line) ? /^[^#]*/ : /^(?:[^#'"`]|#>|'[^']*'|"[^"]*"|`[^`]*`)*/
+  const comment = isRequest(line) ? /^[^#]*/ : /^(?:[^#'"`]+|#>|'[^']*'|"[^"]*"|`[^`]*`)*/
   const [kept = ''] = comment.exec(line) ?? []
   const rest = line.slice(kept.length)
   // A quote that is not closed is for the parser to tell.

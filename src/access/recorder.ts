@@ -1,10 +1,9 @@
 /** Writes down the shapes of the queries that were answered, so that they can become an allow-list (decisions 7). */
 import { access, realpath } from 'node:fs/promises'
-import { isRequest, type ParseRequestPattern, parseQueryList, SHAPES_MAX } from './allow-list.ts'
+import { type ParseRequestPattern, parseLine, parseQueryList, SHAPES_MAX } from './allow-list.ts'
 import type { Approvals } from './approvals.ts'
 import { AllowListError, readListFile } from './list-file.ts'
 import { createPatternSet, type QueryPattern, type QueryShape } from './pattern.ts'
-import { parseQueryPattern } from './query-shape.ts'
 import { createSaver } from './saver.ts'
 
 export interface Recorder extends Approvals {
@@ -43,7 +42,7 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
     const line = shape.line()
     const pattern = patternOf(line, shape)
     if (pattern === null) {
-      onProblem(`a query has no line that stands for it, and is not recorded: ${line.slice(0, LINE_SHOWN_MAX)}`)
+      onProblem(`no line can stand for this query, and it is not recorded: ${line.slice(0, LINE_SHOWN_MAX)}`)
       return
     }
     known.add(pattern)
@@ -53,11 +52,10 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
 
   /** Null for a line that would not approve what it was made of, as where a name has a line break: to be told now, not when it is needed. */
   function patternOf(line: string, shape: QueryShape): QueryPattern | null {
-    const own = createPatternSet()
+    if (/[\r\n]/.test(line)) return null
     try {
-      const pattern = isRequest(line) ? parseRequest(line) : parseQueryPattern(line)
-      own.add(pattern)
-      return own.has(shape) && !/[\r\n]/.test(line) ? pattern : null
+      const pattern = parseLine(line, parseRequest)
+      return pattern !== null && stands(pattern, shape) ? pattern : null
     } catch {
       return null
     }
@@ -84,6 +82,12 @@ async function isThere(file: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
     throw new AllowListError(`--record: ${file} cannot be read: ${(error as Error).message}`, { cause: error })
   }
+}
+
+function stands(pattern: QueryPattern, shape: QueryShape): boolean {
+  const only = createPatternSet()
+  only.add(pattern)
+  return only.has(shape)
 }
 
 /** New lines in the order of their text, whatever order they came in. */

@@ -1,0 +1,150 @@
+/** Decisions 7: a query-language text with its values replaced by `?`, and the line of the allow-list that stands for it. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { anyStatement } from '../../test/support/trees.ts'
+import type { Statement } from '../language/ast.ts'
+import { LanguageError } from '../language/error.ts'
+import { formatStatement } from '../language/format.ts'
+import { parse } from '../language/parse.ts'
+import { createPatternSet } from './pattern.ts'
+import { parseQueryPattern, shapeOfQuery } from './query-shape.ts'
+
+const line = (query: string) => shapeOfQuery(parse(query)).line()
+
+function isApproved(by: string, query: string | Statement): boolean {
+  const set = createPatternSet()
+  set.add(parseQueryPattern(by))
+  return set.has(shapeOfQuery(typeof query === 'string' ? parse(query) : query))
+}
+
+describe('the shape of a text', () => {
+  test.each([
+    ["get orders where status = 'paid' limit 10", 'get orders where status = ? limit ?'],
+    ['GET orders WHERE active = true AND note is null', 'get orders where active = ? and note is null'],
+    ['get orders where id = $1 and total > :least offset $2', 'get orders where id = ? and total > ? offset ?'],
+    ['get t where a < -5 and b > - 2.5 and c = -$1', 'get t where a < ? and b > ? and c = ?'],
+    ["get t where a in ('x', 'y', $1) and b not in :ids", 'get t where a in (?) and b not in (?)'],
+    ['get t where a = [1, 2] and b in (1, lower(c))', 'get t where a = [?] and b in (?, lower(c))'],
+    ['get t where at > now() - 24h and a between 1 and 2', 'get t where at > now() - ? and a between ? and ?'],
+    ["get t where '2026-01-01'::date < at", 'get t where ?::date < at'],
+    ['get t where meta ? \'a\' and meta @> {"a": 1}', 'get t where meta ? ? and meta @> ?'],
+    ['add t fields a, b values 1, null returning id', 'add t fields a, b values ?, ? returning id'],
+    ["set t values a = 'x', n = n + 1 where id = 7", 'set t values a = ?, n = n + ? where id = ?'],
+    ['del t where id = 7 -- that one', 'del t where id = ?'],
+    [
+      'get t nest many u { where x = 1 limit 5 } where exists (get v where y = 2 limit 3)',
+      'get t nest many u { where x = ? limit ? } where exists (get v where y = ? limit ?)',
+    ],
+    ['explain get t where a = 1', 'explain get t where a = ?'],
+  ])('%s', (query, expected) => {
+    expect(line(query)).toBe(expected)
+    expect(isApproved(expected, query)).toBe(true)
+  })
+  test('keeps what names a part of a document', () => {
+    const query = "get t fields meta ->> 'theme' as theme where a #>> '{b,0}' = 'x' and c json_exists '$.d'"
+    expect(line(query)).toBe("get t fields meta ->> 'theme' as theme where a #>> '{b,0}' = ? and c json_exists '$.d'")
+    expect(isApproved(line(query), query)).toBe(true)
+    expect(isApproved(line(query), query.replace('theme', 'secret'))).toBe(false)
+    expect(isApproved(line(query), query.replace('$.d', '$.e'))).toBe(false)
+    expect(isApproved('get t fields meta ->> ?', "get t fields meta ->> 'secret'")).toBe(true)
+    // What comes as a parameter may be anything.
+    expect(isApproved("get t fields meta ->> 'theme'", 'get t fields meta ->> $1')).toBe(false)
+  })
+})
+
+describe('a line', () => {
+  test('may be written in any way that means the same', () => {
+    expect(isApproved('GET  `orders`  WHERE (status = :x) ;', "get orders where status = 'paid'")).toBe(true)
+    expect(isApproved('get t where id in ?', 'get t where id in (1, 2)')).toBe(true)
+    expect(isApproved('get t where id in (?, ?)', 'get t where id in (1, 2, 3)')).toBe(true)
+    expect(isApproved('get t where a < -?', 'get t where a < -5')).toBe(true)
+    expect(isApproved('get t where meta??', "get t where meta ? 'a'")).toBe(true)
+  })
+  test('demands the values that it says', () => {
+    expect(isApproved('get t where public = true', 'get t where public = true')).toBe(true)
+    expect(isApproved('get t where public = true', 'get t where public = false')).toBe(false)
+    expect(isApproved('get t where public = true', 'get t where public = $1')).toBe(false)
+    expect(isApproved('get t where a = 1 and b = ? limit 10', 'get t where a = 1 and b = 5 limit 10')).toBe(true)
+    expect(isApproved('get t where a = 1 and b = ? limit 10', 'get t where a = 1 and b = 5 limit 11')).toBe(false)
+    expect(isApproved('get t where a = 1', "get t where a = '1'")).toBe(false)
+    expect(isApproved('get t where a = 1', 'get t where a = -1')).toBe(false)
+    expect(isApproved('get t where a = -1', 'get t where a = 1')).toBe(false)
+  })
+  test.each([
+    ['get orders', 'get users'],
+    ['get orders where a = ?', 'get orders where b = 1'],
+    ['get orders where a = ?', 'get orders where a > 1'],
+    ['get orders where a = ?', 'get orders where a = 1 or true'],
+    ['get orders where a = ?', 'get orders where a = b'],
+    ['get orders where a = ?', 'get orders where a = (get u fields max(b))'],
+    ['get orders where a = ?', 'get orders where a = 1 limit 1'],
+    ['get orders where a in (?)', 'get orders where a in (b)'],
+    ['get orders where a in (?)', 'get orders where a in (1, b)'],
+    ['get orders', 'count orders'],
+    ['get orders', 'export orders'],
+    ['get orders', 'get orders fields id'],
+    ['get orders', 'explain get orders'],
+    ['del t where id = ?', 'del t where id = 1 returning *'],
+    ['del t where id = ?', 'del t where all'],
+    ['get t where a::int = ?', 'get t where a::text = 1'],
+  ])('%s does not stand for %s', (by, query) => {
+    expect(isApproved(by, query)).toBe(false)
+  })
+  test('does not say how many values a list has', () => {
+    expect(() => parseQueryPattern("get t where a in ('x', ?)")).toThrow('write (?)')
+  })
+  test.each([
+    '',
+    'get',
+    'get t where',
+    'get t where a = ? ?',
+    'get t limit ? ?',
+    'get t where a json_exists ?',
+    '? t',
+    'get ?',
+  ])('%j is no query', text => {
+    expect(() => parseQueryPattern(text)).toThrow(LanguageError)
+  })
+  test('is the only place for a question mark that is a value', () => {
+    expect(() => parse('get t where a = ?')).toThrow(LanguageError)
+    expect(() => parse('get t limit ?')).toThrow(LanguageError)
+  })
+})
+
+test('the line of every query stands for it, unless a name or a path has a line break', () => {
+  let seen = 0
+  fc.assert(
+    fc.property(anyStatement, tree => {
+      const text = textOf(tree)
+      if (text === null) return
+      const query = parse(text)
+      if (JSON.stringify(query).includes('\\n')) return
+      seen += 1
+      expect(isApproved(shapeOfQuery(query).line(), query)).toBe(true)
+    }),
+    { numRuns: 1_000 },
+  )
+  expect(seen).toBeGreaterThan(300)
+})
+
+/** Null for trees that have no text: those that REST builds. */
+function textOf(tree: Statement): string | null {
+  try {
+    return formatStatement(tree)
+  } catch (error) {
+    expect(error).toBeInstanceOf(LanguageError)
+    return null
+  }
+}
+
+test('the values of a query are in its shape nowhere', () => {
+  const text = fc.stringMatching(/^[a-z]{12}$/)
+  fc.assert(
+    fc.property(text, text, fc.integer({ min: 1e9, max: 2e9 }), (a, b, n) => {
+      const query = `get t where x = '${a}' and y in ('${b}', ${n}) and z > now() - ${n}s limit ${n}`
+      const { key } = shapeOfQuery(parse(query))
+      for (const value of [a, b, String(n)]) expect(key).not.toContain(value)
+      expect(key).toBe(shapeOfQuery(parse("get t where x = '' and y in (1) and z > now() - 1s limit 1")).key)
+    }),
+  )
+})

@@ -1,0 +1,66 @@
+/** Decisions 7: files are read again on SIGHUP, and a broken one keeps the old one and says why. */
+import { expect, test } from 'vitest'
+import { AllowListError } from './list-file.ts'
+import { createReloaded } from './reloaded.ts'
+
+test('what is broken leaves the old value in force and is told; what is mended comes into force', async () => {
+  const problems: string[] = []
+  let load = async () => 'one'
+  const reloaded = await createReloaded(
+    () => load(),
+    problem => problems.push(problem),
+  )
+  expect(reloaded.current()).toBe('one')
+  load = async () => {
+    throw new AllowListError('allow.txt:1: broken')
+  }
+  await reloaded.reload()
+  expect(reloaded.current()).toBe('one')
+  expect(problems).toEqual(['allow.txt:1: broken'])
+  load = async () => 'two'
+  await reloaded.reload()
+  expect(reloaded.current()).toBe('two')
+})
+
+test('at the start it is fatal', async () => {
+  const load = async () => {
+    throw new AllowListError('broken')
+  }
+  await expect(createReloaded(load, () => {})).rejects.toThrow('broken')
+})
+
+test('a defect is not taken for a broken file, and does not end the reading', async () => {
+  let load = async () => 1
+  const reloaded = await createReloaded(
+    () => load(),
+    () => {},
+  )
+  load = async () => {
+    throw new TypeError('defect')
+  }
+  await expect(reloaded.reload()).rejects.toThrow('defect')
+  load = async () => 2
+  await reloaded.reload()
+  expect(reloaded.current()).toBe(2)
+})
+
+test('what was asked for last is in force, however long the one before takes', async () => {
+  let release = () => {}
+  const loads: (() => Promise<string>)[] = [
+    async () => 'start',
+    () =>
+      new Promise(resolve => {
+        release = () => resolve('slow')
+      }),
+    async () => 'last',
+  ]
+  const reloaded = await createReloaded(
+    () => loads.shift()?.() ?? Promise.reject(new Error('asked too often')),
+    () => {},
+  )
+  const both = [reloaded.reload(), reloaded.reload()]
+  await new Promise(setImmediate)
+  release()
+  await Promise.all(both)
+  expect(reloaded.current()).toBe('last')
+})
