@@ -36,6 +36,10 @@ describe('the shape of a text', () => {
       'get t nest many u { where x = ? limit ? } where exists (get v where y = ? limit ?)',
     ],
     ['explain get t where a = 1', 'explain get t where a = ?'],
+    [
+      'get t fields count(distinct 5), case 1 when 2 then 3 else 4 end',
+      'get t fields count(distinct ?), case ? when ? then ? else ? end',
+    ],
   ])('%s', (query, expected) => {
     expect(line(query)).toBe(expected)
     expect(isApproved(expected, query)).toBe(true)

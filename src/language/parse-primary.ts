@@ -26,6 +26,7 @@ import {
   failAt,
   is,
   isName,
+  isPlaceholder,
   listOf,
   note,
   open,
@@ -63,7 +64,7 @@ export function parsePrimary(parser: Parser): Expression {
     case ':':
       return parseParameter(parser) ?? refuse(parser)
     case '?':
-      return parser.dialect === 'pattern' ? takePlaceholder(parser) : refuse(parser)
+      return isPlaceholder(parser, parser.token) ? takePlaceholder(parser) : refuse(parser)
     case '(':
       return parseParenthesised(parser)
     case '[':
@@ -165,7 +166,7 @@ export function parseParameter(parser: Parser): Parameter | null {
       return { kind: 'named', name, span: spanFrom(parser, start) }
     }
     default:
-      if (parser.token === '?' && parser.dialect === 'pattern') return takePlaceholder(parser)
+      if (isPlaceholder(parser, parser.token)) return takePlaceholder(parser)
       note(parser, 'a parameter')
       return null
   }

@@ -221,9 +221,16 @@ export function isName(parser: Parser): boolean {
       return true
     case ROLE.beforeBy:
       return peek(parser) !== 'by'
-    default:
-      return AFTER_NAMES.has(peek(parser))
+    default: {
+      const next = peek(parser)
+      return AFTER_NAMES.has(next) && !isPlaceholder(parser, next)
+    }
   }
+}
+
+/** Whether this token, where an operand is expected, is any value. */
+export function isPlaceholder(parser: Parser, token: Token): boolean {
+  return token === '?' && parser.dialect === 'pattern'
 }
 
 /** `name`: what the author wrote, without the back-ticks. `kind` says what it is the name of. */
