@@ -141,8 +141,8 @@ function createProgram(world: World, finish: (code: number) => void): Command {
     )
     .action(async (options: { config?: string; print?: true; record?: string | true }) => {
       if (options.record !== undefined) {
-        const { record } = await import('./record.ts')
-        finish(await record({ file: options.config, record: options.record }, world))
+        const { serve } = await import('./serve.ts')
+        finish(await serve({ file: options.config, record: options.record }, world))
         return
       }
       const { check } = await import('./check.ts')

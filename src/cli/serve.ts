@@ -1,24 +1,31 @@
-/** `svc serve`: the gateway, until a signal stops it. */
+/** `svc serve`, and `svc check --record`: the gateway, until a signal stops it. */
+import { resolve } from 'node:path'
 import { unbuiltFindings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
 import { asErrors, printFinding } from '../ops/finding.ts'
+import { UsageError } from './failure.ts'
 import { runUntilSignal } from './signals.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface ServeCommand {
   readonly file: string | undefined
-  /** A file to write the shapes of queries to, as `svc check --record` does. */
-  readonly record?: string
+  /** Where the shapes of queries are written to instead of being compared; true: to the file of `allow_list_path` (decisions 7). */
+  readonly record?: string | true
 }
 
-export async function serve({ file, ...options }: ServeCommand, world: World): Promise<number> {
-  const loaded = loadConfig({ ...world, file })
-  const { strict } = loaded.config.gateway
+export async function serve({ file, record }: ServeCommand, world: World): Promise<number> {
+  const loaded = loadConfig({ ...world, file, purpose: record === undefined ? 'serve' : 'record' })
+  const { strict, allowListPath } = loaded.config.gateway
+  const target = record === true ? allowListPath : record && resolve(world.workingDirectory, record)
+  if (target === null) {
+    throw new UsageError('--record needs a file to write to: svc check --record FILE, or set allow_list_path')
+  }
   // A file written for a later version must still start this one; who wants to be strict believes that every key has an effect.
   const findings = unbuiltFindings(loaded)
   for (const finding of strict ? asErrors(findings) : findings) world.error(printFinding(finding))
   if (strict && findings.length > 0) return EXIT.failed
   const { startGateway } = await import('../gateway.ts')
+  const options = target === undefined ? {} : { record: target }
   await runUntilSignal(() => startGateway(loaded.config, options), world.signals, world.error)
   return EXIT.ok
 }

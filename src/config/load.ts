@@ -27,6 +27,8 @@ export interface LoadOptions {
   readonly environment: Environment
   /** Where a relative name of the file itself begins. */
   readonly workingDirectory: string
+  /** `record`: the allow-list is being made, and need not be there yet. `serve` by default. */
+  readonly purpose?: 'serve' | 'record'
 }
 
 export interface LoadedConfig {
@@ -65,7 +67,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   if (file !== null) for (const problem of unknownKeys(file)) report(problem)
   // A file that could not be read says nothing; what it lacks is not worth a second complaint.
   if (problems.length === 0) for (const problem of contradictions(config, given)) report(problem)
-  for (const problem of unreadableFiles(config, given)) report(problem)
+  for (const problem of unreadableFiles(config, given, options)) report(problem)
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
   return { config, given }
 }
@@ -128,11 +130,16 @@ function contradictions(config: Config, given: readonly Given[]): readonly Probl
   return written === undefined ? [] : [problemOf(written, 'needs access.path, the file with the policy')]
 }
 
-/** Every file that is named has to be there at start-up – but for the policy that is switched off. */
-function unreadableFiles(config: Config, given: readonly Given[]): readonly Problem[] {
+/** Every file that is named has to be there at start-up – but for the policy that is switched off, and the list that is recorded. */
+function unreadableFiles(
+  config: Config,
+  given: readonly Given[],
+  { purpose }: Pick<LoadOptions, 'purpose'>,
+): readonly Problem[] {
   return given.flatMap(({ setting, written }) => {
     if (setting.kind.namesFile !== true || typeof written.value !== 'string') return []
     if (setting === ACCESS.path && !config.access.enabled) return []
+    if (setting === GATEWAY.allowListPath && purpose === 'record') return []
     const reason = whyUnreadable(resolve(written.folder, written.value))
     return reason === null ? [] : [problemOf(written, `expected a file that can be read: ${reason}`)]
   })
