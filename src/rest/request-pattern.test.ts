@@ -256,8 +256,9 @@ test('a recorded line stands for its own request, has no character that ends it,
 })
 
 test('requests of different shapes have different keys', () => {
+  // Few of them, so that all but one thing is often the same.
   const request = fc
-    .tuple(name, operator, fc.boolean())
+    .tuple(fc.constantFrom('a', 'a.not', 'a.eq'), operator, fc.boolean())
     .map(([column, op, negated]) => ({ column, op: op === 'neq' ? 'ne' : op, negated }))
   fc.assert(
     fc.property(request, request, (a, b) => {

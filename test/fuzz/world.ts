@@ -166,7 +166,7 @@ export function recording(
   }
 }
 
-function incomingOf({ method, path, headers = {}, body = '' }: Sent): Incoming {
+export function incomingOf({ method, path, headers = {}, body = '' }: Sent): Incoming {
   const mark = path.indexOf('?')
   const plain = mark < 0 ? path : path.slice(0, mark)
   const query = mark < 0 ? '' : path.slice(mark + 1)
