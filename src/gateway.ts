@@ -1,7 +1,7 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { canSeeResult } from './access/columns.ts'
-import { AllowListError } from './access/list-file.ts'
+import { AllowListError } from './access/list/list-file.ts'
 import { createPolicies, type Policies } from './access/policy/policies.ts'
 import { canSee, type View } from './access/rights.ts'
 import { describe } from './catalog/describe.ts'

@@ -197,6 +197,26 @@ describe('check, without a database', () => {
   })
 })
 
+describe('check, of the lists of what may be asked and called', () => {
+  test('all that is wrong in both of them', async () => {
+    writeFileSync(join(folder, 'svc.toml'), '[gateway]\nallow_list_path = "a.txt"\nrpc_allowlist_path = "f.txt"\n')
+    writeFileSync(join(folder, 'a.txt'), 'GET /api/orders?status\n# fine\nget orders where\n')
+    writeFileSync(join(folder, 'f.txt'), 'no function\n')
+    const { code, error } = await svc(['check'], { JWT_SECRET: SECRET })
+    expect(code).toBe(1)
+    expect(error).toMatch(/error: \S+f\.txt:1: .*\n\S+a\.txt:1: .*\n\S+a\.txt:3: .*\n {2}Mend the files/)
+  })
+
+  test('--record needs a file, and has nothing to do with --print', async () => {
+    expect(await svc(['check', '--record'], { JWT_SECRET: SECRET })).toEqual({
+      ...{ code: 2, out: '' },
+      error: '--record needs a file to write to: svc check --record FILE, or set allow_list_path',
+    })
+    const both = await svc(['check', '--record', 'a.txt', '--print'], { JWT_SECRET: SECRET })
+    expect([both.code, both.error]).toEqual([2, expect.stringContaining("cannot be used with option '--print'")])
+  })
+})
+
 describe('serve refuses to start', () => {
   test('under strict, with a feature that this version does not have', async () => {
     writeFileSync(join(folder, 'svc.toml'), '[gateway]\nstrict = true\nevents_path = "svc.toml"')

@@ -2,7 +2,7 @@
  * What happens to a request, in the order of specification 4.7. Limits on the bytes of a request, CORS and the rate limit come before, in `server.ts` and
  * `admission.ts`.
  */
-import type { Approvals } from '../access/approvals.ts'
+import type { Approvals } from '../access/list/approvals.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'

@@ -1,9 +1,9 @@
 /** The files that say what may be asked and what may be called (specification 5.4 (5), (6)), or the record of what is asked. */
-import { loadQueryList } from '../access/allow-list.ts'
-import { type Approvals, createApprovals } from '../access/approvals.ts'
-import { AllowListError } from '../access/list-file.ts'
-import { createRecorder } from '../access/recorder.ts'
-import { createReloaded } from '../access/reloaded.ts'
+import { loadQueryList } from '../access/list/allow-list.ts'
+import { type Approvals, createApprovals } from '../access/list/approvals.ts'
+import { AllowListError } from '../access/list/list-file.ts'
+import { createRecorder } from '../access/list/recorder.ts'
+import { createReloaded } from '../access/list/reloaded.ts'
 import { parseRequestPattern } from './request-pattern.ts'
 import { type FunctionList, loadFunctionList } from './rpc/function-list.ts'
 

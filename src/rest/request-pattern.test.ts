@@ -1,7 +1,7 @@
 /** Specification 5.4 (5), decisions 7 and 13: the shape of a request, and the line of the allow-list that stands for it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createPatternSet, type QueryShape } from '../access/pattern.ts'
+import { createPatternSet, type QueryShape } from '../access/list/pattern.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'
 import { OPERAND_OF, type Operator } from './operators.ts'

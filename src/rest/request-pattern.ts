@@ -5,7 +5,7 @@
  *   parameter = column [ ".not" ] "." operator | group "=(" … ")"        filters, without values
  *             | name [ "=" value ]                                       select, sort, expand …: without a value, any
  */
-import type { QueryPattern } from '../access/pattern.ts'
+import type { QueryPattern } from '../access/list/pattern.ts'
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../shorten.ts'
 import { GROUP_PARAMETERS, isParenthesised, readFilterKey, readGroup, type Test } from './filter-notation.ts'

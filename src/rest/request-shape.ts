@@ -1,5 +1,5 @@
 /** The shape of a request: method, route, and the parameters without their values (decisions 7, 13). No names are looked up. */
-import type { QueryShape } from '../access/pattern.ts'
+import type { QueryShape } from '../access/list/pattern.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'
 import { readFilter } from './filter-notation.ts'

@@ -1,5 +1,5 @@
 /** The text of a request's shape: its parts in canonical form, sorted by name and then by operator (decisions 13). */
-import type { QueryShape } from '../access/pattern.ts'
+import type { QueryShape } from '../access/list/pattern.ts'
 import type { ColumnPath } from './column-path.ts'
 import { INDEX } from './column-path.ts'
 import { type Filter, isFlagSet, type Test } from './filter-notation.ts'
@@ -90,5 +90,8 @@ const PLAIN = /^[\p{L}\p{N}_$]+$/u
 
 /** What would end a name, a parameter or a line, and what nobody sees, is percent-encoded. */
 export function encodeName(name: string): string {
-  return name.replace(/[%#?&=+{}/\s\p{C}]/gu, encodeURIComponent)
+  // Nearly every name has nothing of that.
+  return HARMLESS.test(name) ? name : name.replace(/[%#?&=+{}/\s\p{C}]/gu, encodeURIComponent)
 }
+
+const HARMLESS = /^[\w.,:<>()-]*$/

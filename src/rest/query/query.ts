@@ -1,8 +1,8 @@
 /** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
-import type { Approvals } from '../../access/approvals.ts'
+
 import { type CheckContext, checkRead, checkWrite, type ParameterKey } from '../../access/check.ts'
 import type { IsCallable } from '../../access/functions.ts'
-import { shapeOfQuery } from '../../access/query-shape.ts'
+import type { Approvals } from '../../access/list/approvals.ts'
 import type { View } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
@@ -22,6 +22,7 @@ import { respondReadRows, respondStream, respondWrittenRows } from '../respond.t
 import { untilGone } from '../until-gone.ts'
 import { parseRowsMax } from '../write/request.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
+import { createShapes } from './shapes.ts'
 import { encodeValue, nameOf, typeOfValue } from './values.ts'
 
 export interface QuerierParts {
@@ -51,6 +52,7 @@ interface Planned {
 
 export function createQuerier(parts: QuerierParts): Querier {
   const { runner, limits } = parts
+  const shapes = createShapes()
 
   function plan(tree: Tree, context: CheckContext): Planned {
     switch (tree.kind) {
@@ -97,7 +99,7 @@ export function createQuerier(parts: QuerierParts): Querier {
     const request = readQueryRequest(incoming)
     const { statement, answer, writes } = withPlaces(request.text, () => {
       const tree = parse(request.text)
-      parts.approvals?.approve(incoming, shapeOfQuery(tree))
+      parts.approvals?.approve(incoming, shapes.of(request.text, tree))
       visit(tree, { parameter: parameter => void givenFor(parameter, request) })
       return plan(tree, {
         ...parts.view(identity),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { AllowListError } from '../../access/list-file.ts'
+import { AllowListError } from '../../access/list/list-file.ts'
 import { loadFunctionList, parseFunctionList } from './function-list.ts'
 
 const list = (text: string) => parseFunctionList(text, 'shop', 'rpc.txt')

@@ -5,7 +5,7 @@
  *
  * A name alone is one of the first schema. Overloads are not told apart.
  */
-import { readLines, readListFile } from '../../access/list-file.ts'
+import { readLines, readListFile } from '../../access/list/list-file.ts'
 import { shorten } from '../../shorten.ts'
 
 export interface FunctionList {

@@ -1,10 +1,10 @@
 /** The shape of a query-language text: its canonical form with `?` for every value (decisions 7). */
-import type { Expression, Get, Literal, Nest, Parameter, Statement } from '../language/ast.ts'
-import { NOWHERE, PLACEHOLDER } from '../language/ast.ts'
-import { LanguageError } from '../language/error.ts'
-import { formatStatement } from '../language/format.ts'
-import { parsePattern } from '../language/parse.ts'
-import { rewrite } from '../language/walk.ts'
+import type { Expression, Get, Literal, Nest, Parameter, Statement } from '../../language/ast.ts'
+import { NOWHERE, PLACEHOLDER } from '../../language/ast.ts'
+import { LanguageError } from '../../language/error.ts'
+import { formatStatement } from '../../language/format.ts'
+import { parsePattern } from '../../language/parse.ts'
+import { rewrite } from '../../language/walk.ts'
 import type { QueryPattern, QueryShape } from './pattern.ts'
 
 export function shapeOfQuery(statement: Statement): QueryShape {

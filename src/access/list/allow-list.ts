@@ -3,9 +3,9 @@
  * query-language text with `?` for values. `#` begins a comment; the operators `#>` and `#>>` of the language, and what stands in quotes there, are none.
  */
 
-import { GatewayError } from '../errors.ts'
-import { LanguageError } from '../language/error.ts'
-import { QuerySyntaxError } from '../language/syntax-error.ts'
+import { GatewayError } from '../../errors.ts'
+import { LanguageError } from '../../language/error.ts'
+import { QuerySyntaxError } from '../../language/syntax-error.ts'
 import { readLines, readListFile } from './list-file.ts'
 import { createPatternSet, type PatternSet, type QueryPattern } from './pattern.ts'
 import { parseQueryPattern } from './query-shape.ts'

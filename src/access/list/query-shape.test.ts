@@ -1,11 +1,11 @@
 /** Decisions 7: a query-language text with its values replaced by `?`, and the line of the allow-list that stands for it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { anyStatement } from '../../test/support/trees.ts'
-import type { Statement } from '../language/ast.ts'
-import { LanguageError } from '../language/error.ts'
-import { formatStatement } from '../language/format.ts'
-import { parse } from '../language/parse.ts'
+import { anyStatement } from '../../../test/support/trees.ts'
+import type { Statement } from '../../language/ast.ts'
+import { LanguageError } from '../../language/error.ts'
+import { formatStatement } from '../../language/format.ts'
+import { parse } from '../../language/parse.ts'
 import { createPatternSet } from './pattern.ts'
 import { parseQueryPattern, shapeOfQuery } from './query-shape.ts'
 

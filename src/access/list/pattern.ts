@@ -36,6 +36,7 @@ export function createPatternSet(): PatternSet {
       const choices = known.get(key)
       if (choices === undefined) return false
       for (const { filled, lines } of choices.values()) {
+        if (!filled.includes(true)) return true
         if (lines.has(JSON.stringify(values.map((value, index) => (filled[index] ? value : null))))) return true
       }
       return false

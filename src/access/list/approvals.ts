@@ -1,5 +1,5 @@
 /** Whether a query may be asked at all (specification 5.4 (5)): the step of the pipeline before anything is looked up. */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../../errors.ts'
 import type { PatternSet, QueryShape } from './pattern.ts'
 
 export interface Approvals {
