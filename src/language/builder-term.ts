@@ -7,6 +7,7 @@
  */
 
 import type { Arithmetic, ComparisonOperator, Expression, Get, Order, PatternMatch, Statement } from './ast.ts'
+import { PLACEHOLDER } from './ast.ts'
 import * as build from './build.ts'
 import { jsonOf, literalOf, type Value } from './builder-value.ts'
 import { LanguageError } from './error.ts'
@@ -114,6 +115,9 @@ export function excluded<const N extends string>(name: N): Term<Has<N>> {
 
 /** `:name`, or `$1`. */
 export function param(name: string | number): Term<unknown> {
+  if (name === PLACEHOLDER) {
+    throw new LanguageError('? is any value in the pattern of a query; a parameter of a query has a name or a number')
+  }
   return new Term(typeof name === 'number' ? build.position(name) : build.named(name))
 }
 

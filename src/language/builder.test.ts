@@ -128,6 +128,10 @@ describe('reads', () => {
     expect(text(get('t').where(eq(col('meta', 'th.eme'), param(1))))).toBe('get t where meta.`th.eme` = $1')
   })
 
+  test('a question mark is no name of a parameter', () => {
+    expect(() => param('?')).toThrow(LanguageError)
+  })
+
   test('sources, fields, groups and the rest', () => {
     const query = get(aliased('sales.orders', 'o'))
       .join('users', eq('users.id', col('o.user_id')))

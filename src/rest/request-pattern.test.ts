@@ -78,6 +78,8 @@ describe('the shape of a request', () => {
   })
   test('both ways to sort are one', () => {
     expect(line('GET /api/t?sort=a:desc,b:asc,c,d:desc.nullslast')).toBe('GET /api/t?sort=-a,b,c,d:desc.nullslast')
+    // Ascending by a column whose name is "-b".
+    expect(line('GET /api/t?sort=a,%20-b')).not.toBe(line('GET /api/t?sort=a,-b'))
   })
   test('names keep apart what looks alike', () => {
     // A column called "x.not", and x that is not equal.

@@ -36,12 +36,10 @@ export function valuePart(name: string, value: string | null | undefined): Part 
 
 /** `created_at:desc` is `-created_at`. What has quotes or paths stays as it is written. */
 function canonicalSort(text: string): string {
-  if (/["]|->/.test(text)) return text
+  if (/"|->/.test(text)) return text
   return text
     .split(',')
-    .map(item =>
-      item.trim().replace(/^([^-:][^:]*):(asc|desc)$/, (_, column, way) => (way === 'asc' ? column : `-${column}`)),
-    )
+    .map(item => item.replace(/^([^-:][^:]*):(asc|desc)$/, (_, column, way) => (way === 'asc' ? column : `-${column}`)))
     .join(',')
 }
 
