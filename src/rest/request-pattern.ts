@@ -51,6 +51,11 @@ const METHODS: Readonly<Record<DataRoute['kind'], readonly string[]>> = {
 }
 
 function readRoute(path: string): DataRoute {
+  // {table} would be taken for the name of a table, and stand for nothing.
+  const placeholder = path.split('/').find(segment => /[{}]/.test(segment) && segment !== '{id}')
+  if (placeholder !== undefined) {
+    refuse(`"${shorten(placeholder)}" is no name; only {id} stands for anything, tables and functions are written out`)
+  }
   const route = parsePath(path)
   if (route === null) {
     return refuse(`"${shorten(path)}" is no path of the API; expected /api/{table} with the table's name`)
