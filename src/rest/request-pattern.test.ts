@@ -148,6 +148,8 @@ describe('a line', () => {
     expect(
       isApproved('POST /api/t?x-upsert&X-ON-CONFLICT', 'POST /api/t', { 'x-upsert': 'true', 'x-on-conflict': 'a' }),
     ).toBe(true)
+    expect(isApproved('POST /api/t?X-Upsert=True', 'POST /api/t', { 'x-upsert': 'TRUE' })).toBe(true)
+    expect(isApproved('POST /api/t?X-Upsert=True', 'POST /api/t', { 'x-upsert': 'ignore' })).toBe(false)
     expect(isApproved('GET /api/%6Frders?%61.eq', 'GET /api/orders?a=1')).toBe(true)
     expect(isApproved('GET /api/orders?or=(total.lt,status.neq)', 'GET /api/orders?or=(status.ne.x,total.lt.5)')).toBe(
       true,
@@ -162,6 +164,8 @@ describe('a line', () => {
     ['GET /api/orders?or=(status.eq.paid)', '"status.eq.paid" in "or=(status.eq.paid)"'],
     ['GET /api/orders?or=()', 'empty group'],
     ['GET /api/orders?limit=5', 'limit is no part of a shape'],
+    ['POST /api/orders?X-Upsert=yes', 'X-Upsert=yes is neither true nor ignore'],
+    ['POST /api/orders?X-Upsert=', 'X-Upsert= is neither true nor ignore'],
     ['GET /api/orders?search=red', 'write search'],
     ['GET /api/orders?select&select=id', '"select" is there twice'],
     ['GET /api/orders/7', 'write {id}'],

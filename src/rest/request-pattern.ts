@@ -91,6 +91,7 @@ function readParameters(query: string, method: string, route: DataRoute): readon
     if (value !== null && VALUES.has(ours)) refuse(`the words of a search are left out; write ${ours}`)
     if (named.has(ours)) refuse(`"${ours}" is there twice; join its items with a comma`)
     named.add(ours)
+    if (ours === UPSERT) return [valuePart(ours, value === null ? null : readMode(value))]
     return [valuePart(ours, VALUES.has(ours) ? undefined : value)]
   })
 }
@@ -100,6 +101,12 @@ function ourName(name: string, method: string, route: DataRoute): string | null 
   if (parametersOf(method, route).includes(name)) return name
   if (method !== 'POST' || route.kind !== 'list') return null
   return [UPSERT, ON_CONFLICT].find(header => header.toLowerCase() === name.toLowerCase()) ?? null
+}
+
+/** The header's letter case does not matter; any other mode would be refused whatever the list says. */
+function readMode(value: string): string {
+  const mode = value.toLowerCase()
+  return mode === 'true' || mode === 'ignore' ? mode : refuse(`${UPSERT}=${shorten(value)} is neither true nor ignore`)
 }
 
 function readOther(name: string, value: string | null, isArgumentTaken: boolean): Part {
