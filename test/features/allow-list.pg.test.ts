@@ -8,7 +8,7 @@ import type { Event } from '../../src/events.ts'
 import { startGateway } from '../../src/gateway.ts'
 import { type AskOptions, configFile, type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase } from '../support/postgres.ts'
-import { sampleDatabase } from '../support/sample.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 import { shopDatabase } from './shop.ts'
 
@@ -229,32 +229,35 @@ test('what cannot be understood is 400, as without a list', async () => {
 
 describe('docs/guides/allow-list.md', () => {
   const guide = read('docs/guides/allow-list.md')
-  test('shows a list that is one, a configuration, and the error of a query that it lacks', async () => {
-    const sample = await sampleDatabase()
+  let sample: SampleDatabase
+  let shown: TestGateway
+  beforeAll(async () => {
+    sample = await sampleDatabase()
     const file = join(folder, 'guide.txt')
     await writeFile(file, /^```text\n([\s\S]*?)^```/m.exec(guide)?.[1] ?? 'no list')
-    const [tenant] = sample.tenants
-    const shown = await testGateway(sample.url, { toml: `allow_list_path = '${file}'` })
-    try {
-      const as = { tenantId: tenant?.id ?? '', userId: tenant?.userId ?? '', role: 'clerk' }
-      const status = async (path: string, options: AskOptions = {}) =>
-        (await shown.get(path, { as, ...options })).status
-      expect(await status('/api/orders?select=id,total&status=paid&sort=-placed_at')).toBe(200)
-      expect(await status('/api/orders/5?expand=customer,nested:order_items')).toBe(200)
-      expect(await status('/api/customers/934/orders?limit=1')).toBe(200)
-      expect(await status('/api/orders/aggregate?fn=sum&column=total&group_by=status')).toBe(200)
-      const text = { method: 'POST', headers: { 'Content-Type': 'text/plain' } }
-      const body = "get orders fields id, total where status = 'paid' order by placed_at desc limit 5"
-      expect(await status('/api/_query', { ...text, body })).toBe(200)
-      expect(await status('/api/rpc/order_summary', { ...text, headers: json, body: '[5]' })).toBe(200)
+    shown = await testGateway(sample.url, { toml: `allow_list_path = '${file}'` })
+  })
+  afterAll(async () => {
+    await shown?.close()
+    await sample?.drop()
+  })
 
-      const refused = (await shown.get('/api/orders?note=x', { as })).json
-      const example = JSON.parse(/^```json\n([\s\S]*?)^```/m.exec(guide)?.[1] ?? '{}')
-      expect(refused).toEqual({ error: { ...example.error, request_id: expect.any(String) } })
-    } finally {
-      await shown.close()
-      await sample.drop()
-    }
+  test('shows a list that is one, and the error of a query that it lacks', async () => {
+    const [tenant] = sample.tenants
+    const as = { tenantId: tenant?.id ?? '', userId: tenant?.userId ?? '', role: 'clerk' }
+    const status = async (path: string, options: AskOptions = {}) => (await shown.get(path, { as, ...options })).status
+    expect(await status('/api/orders?select=id,total&status=paid&sort=-placed_at')).toBe(200)
+    expect(await status('/api/orders/5?expand=customer,nested:order_items')).toBe(200)
+    expect(await status('/api/customers/934/orders?limit=1')).toBe(200)
+    expect(await status('/api/orders/aggregate?fn=sum&column=total&group_by=status')).toBe(200)
+    const text = { method: 'POST', headers: { 'Content-Type': 'text/plain' } }
+    const body = "get orders fields id, total where status = 'paid' order by placed_at desc limit 5"
+    expect(await status('/api/_query', { ...text, body })).toBe(200)
+    expect(await status('/api/rpc/order_summary', { ...text, headers: json, body: '[5]' })).toBe(200)
+
+    const refused = (await shown.get('/api/orders?note=x', { as })).json
+    const example = JSON.parse(/^```json\n([\s\S]*?)^```/m.exec(guide)?.[1] ?? '{}')
+    expect(refused).toEqual({ error: { ...example.error, request_id: expect.any(String) } })
   })
 })
 

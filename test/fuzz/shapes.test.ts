@@ -14,7 +14,7 @@ import { request } from './requests.ts'
 import { type Asked, incomingOf, type Sent } from './world.ts'
 import { write } from './write-requests.ts'
 
-const REQUESTS = 3_000
+const REQUESTS = 2_000
 
 /** Requests by the line that would be recorded for them, with the words of what they ran; those of which nothing ran are left out. */
 async function runByLine(ask: Asked, requests: readonly Sent[]): Promise<Run> {

@@ -96,6 +96,27 @@ describe('what is wrong', () => {
 })
 
 describe('the file', () => {
+  test('is read in turns: others are served meanwhile, however long it is', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-allow-'))
+    let turns = 0
+    let isLoading = true
+    const count = () => {
+      turns += 1
+      if (isLoading) setImmediate(count)
+    }
+    try {
+      const file = join(folder, 'allow.txt')
+      await writeFile(file, Array.from({ length: 5_000 }, (_, n) => `get t${n} where a = ?\n`).join(''))
+      setImmediate(count)
+      expect((await loadQueryList(file, parseRequest)).size).toBe(5_000)
+      expect(turns).toBeGreaterThan(90)
+      await writeFile(file, 'nonsense\n'.repeat(1_000))
+      await expect(loadQueryList(file, parseRequest)).rejects.toThrow(/allow\.txt:20: .*\nand 980 more$/)
+    } finally {
+      isLoading = false
+      await rm(folder, { recursive: true })
+    }
+  })
   test('is UTF-8 of some megabytes at most', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-allow-'))
     try {

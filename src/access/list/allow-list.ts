@@ -6,7 +6,7 @@
 import { GatewayError } from '../../errors.ts'
 import { LanguageError } from '../../language/error.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
-import { readLines, readListFile } from './list-file.ts'
+import { type ReadLine, readLines, readLinesInTurns, readListFile } from './list-file.ts'
 import { createPatternSet, type PatternSet, type QueryPattern } from './pattern.ts'
 import { parseQueryPattern } from './query-shape.ts'
 
@@ -19,30 +19,45 @@ export const SHAPES_MAX = 10_000
 /** Reads a line that is a request: what its parts mean is known to the door that takes them. Throws `GatewayError`. */
 export type ParseRequestPattern = (line: string) => QueryPattern
 
+/** Rejects with `AllowListError`. */
 export async function loadQueryList(file: string, parseRequest: ParseRequestPattern): Promise<PatternSet> {
-  return parseQueryList(await readListFile(file, 'allow_list_path'), file, parseRequest)
+  const { patterns, read } = createReader(parseRequest)
+  await readLinesInTurns(await readListFile(file, 'allow_list_path'), file, read)
+  return patterns
 }
 
 /** Throws `AllowListError` with all lines that are wrong. */
 export function parseQueryList(text: string, file: string, parseRequest: ParseRequestPattern): PatternSet {
+  const { patterns, read } = createReader(parseRequest)
+  readLines(text, file, read)
+  return patterns
+}
+
+interface Reader {
+  readonly patterns: PatternSet
+  readonly read: ReadLine
+}
+
+function createReader(parseRequest: ParseRequestPattern): Reader {
   const patterns = createPatternSet()
   let count = 0
-  readLines(text, file, line => {
+  const read: ReadLine = line => {
     // The first that is too many is told, and the others are not looked at.
     if (count > SHAPES_MAX) return null
     try {
       const pattern = parseLine(line, parseRequest)
       if (pattern === null) return null
       count += 1
-      if (count > SHAPES_MAX)
+      if (count > SHAPES_MAX) {
         return `there are more than ${SHAPES_MAX} shapes; leave names open, as in "select", to have one for many`
+      }
       patterns.add(pattern)
       return null
     } catch (error) {
       return problemOf(error)
     }
-  })
-  return patterns
+  }
+  return { patterns, read }
 }
 
 /** Null for a line that says nothing. Throws `LanguageError` or `GatewayError`. */

@@ -1,5 +1,6 @@
 /** Files that list what is allowed, one entry a line: how they are read, and how all of their problems are told together. */
 import { readFile } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 
 /** The file cannot be read, or has lines that mean nothing. The message is for whoever runs the gateway, and says all of it. */
 export class AllowListError extends Error {
@@ -29,19 +30,39 @@ export async function readListFile(file: string, key: string): Promise<string> {
   }
 }
 
-/**
- * Shows every line to `read`, which answers what is wrong with it, or null. Throws `AllowListError` with all lines that are wrong, each with its
- * number.
- */
-export function readLines(text: string, file: string, read: (line: string) => string | null): void {
-  const problems: string[] = []
+/** What is wrong with a line, or null. */
+export type ReadLine = (line: string) => string | null
+
+/** Shows every line to `read`. Throws `AllowListError` with all lines that are wrong, each with its number. */
+export function readLines(text: string, file: string, read: ReadLine): void {
+  refuse([...problemsOf(text, file, read)])
+}
+
+/** The same, a few lines at a time: who is being served meanwhile does not wait for all of a long list. */
+export async function readLinesInTurns(text: string, file: string, read: ReadLine): Promise<void> {
+  const problems: (string | null)[] = []
+  for (const problem of problemsOf(text, file, read)) {
+    problems.push(problem)
+    if (problems.length % LINES_AT_ONCE === 0) await setImmediate()
+  }
+  refuse(problems)
+}
+
+/** Some milliseconds' worth. */
+const LINES_AT_ONCE = 50
+
+function* problemsOf(text: string, file: string, read: ReadLine): Generator<string | null> {
   for (const [index, line] of text
     .replace(/^\ufeff/, '')
     .split(/\r\n|\n|\r/)
     .entries()) {
     const problem = line.includes('\0') ? 'there is a NUL character; a list is plain text' : read(line.trim())
-    if (problem !== null) problems.push(`${file}:${index + 1}: ${problem}`)
+    yield problem === null ? null : `${file}:${index + 1}: ${problem}`
   }
+}
+
+function refuse(found: readonly (string | null)[]): void {
+  const problems = found.filter(problem => problem !== null)
   if (problems.length === 0) return
   const more = problems.length - PROBLEMS_SHOWN
   throw new AllowListError([...problems.slice(0, PROBLEMS_SHOWN), ...(more > 0 ? [`and ${more} more`] : [])].join('\n'))
