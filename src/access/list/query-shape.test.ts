@@ -51,6 +51,9 @@ describe('the shape of a text', () => {
     expect(isApproved(line(query), query.replace('theme', 'secret'))).toBe(false)
     expect(isApproved(line(query), query.replace('$.d', '$.e'))).toBe(false)
     expect(isApproved('get t fields meta ->> ?', "get t fields meta ->> 'secret'")).toBe(true)
+    const last = 'get t fields a -> -1'
+    expect(line(last)).toBe(last)
+    expect([isApproved(last, last), isApproved(last, 'get t fields a -> 1')]).toEqual([true, false])
     // What comes as a parameter may be anything.
     expect(isApproved("get t fields meta ->> 'theme'", 'get t fields meta ->> $1')).toBe(false)
   })

@@ -1,5 +1,5 @@
 /** The shape of a query-language text: its canonical form with `?` for every value (decisions 7). */
-import type { Expression, Get, Literal, Nest, Parameter, Statement } from '../../language/ast.ts'
+import type { Expression, Get, Literal, Negate, Nest, Parameter, Statement } from '../../language/ast.ts'
 import { NOWHERE, PLACEHOLDER } from '../../language/ast.ts'
 import { LanguageError } from '../../language/error.ts'
 import { formatStatement } from '../../language/format.ts'
@@ -30,7 +30,8 @@ class Opener {
   readonly #lists: 'any list' | 'open lists'
   readonly #names: 'open names' | 'keep names'
   readonly #values: (string | null)[] = []
-  readonly #originals = new WeakMap<object, Literal>()
+  /** What an open place was, for those that are names. */
+  readonly #originals = new WeakMap<object, Expression>()
 
   /** `lists`: whether a list may have values of its own; how many they are is no part of a shape, so a line cannot demand them. */
   constructor(lists: 'any list' | 'open lists', names: 'open names' | 'keep names' = 'open names') {
@@ -59,7 +60,7 @@ class Opener {
       case 'named':
         return this.#value(expression)
       case 'negate':
-        return isOpen(expression.operand) ? this.#negated(expression.operand) : expression
+        return isOpen(expression.operand) ? this.#negated(expression, expression.operand) : expression
       case 'array':
         return { ...expression, items: this.#list(expression.items) }
       case 'in': {
@@ -88,7 +89,9 @@ class Opener {
   }
 
   /** `-5` is a value like `5`. */
-  #negated(operand: Parameter): Parameter {
+  #negated(negate: Negate, operand: Parameter): Parameter {
+    const original = this.#originals.get(operand)
+    if (original !== undefined) this.#originals.set(operand, { ...negate, operand: original })
     const value = this.#values.pop() ?? null
     this.#values.push(value === null ? null : `- ${value}`)
     return operand
