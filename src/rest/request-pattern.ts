@@ -2,7 +2,7 @@
  * A line of the allow-list that is a request: the shape of requests, written by a person or recorded (decisions 7, 13).
  *
  *   line      = method path [ "?" parameter { "&" parameter } ]          path: as sent, with {id} for the id of a row
- *   parameter = column [ ".not" ] "." operator | group "=(" … ")"        filters, without values
+ *   parameter = column [ [ ".not" ] "." operator ] | group "=(" … ")"        filters, without values
  *             | name [ "=" value ]                                       select, sort, expand …: without a value, any
  */
 import type { QueryPattern } from '../access/list/pattern.ts'
@@ -116,6 +116,10 @@ function readOther(name: string, value: string | null, isArgumentTaken: boolean)
   const key = readFilterKey(name)
   if (value === null && key !== null) return printFilter(testOf(key, name))
   if (value === null && isArgumentTaken) return argumentPart(name)
+  // As in a request, a column without an operator is compared with eq; one with a dot is more likely a misspelt operator.
+  const isBare = value === null && !name.includes('.') && !GROUP_PARAMETERS.has(name)
+  const equal = isBare ? readFilterKey(`${name}.eq`) : null
+  if (equal !== null) return printFilter(testOf(equal, name))
   return refuse(
     `"${shorten(value === null ? name : `${name}=${value}`)}" is no part of a shape; a filter is its column and operator without a value, e.g. status.eq`,
   )
