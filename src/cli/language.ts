@@ -1,7 +1,7 @@
 /** `svc parse | format | transpile`: the query language without a database (decisions 1). */
-import { format, formatStatement } from '../language/format.ts'
-import { type ParameterMode, printSql, type Sql } from '../language/index.ts'
+import { answerFormat, answerParse, answerTranspile } from '../language/answer.ts'
 import { type Parsed, parseMany } from '../language/parse.ts'
+import type { ParameterMode } from '../language/printer.ts'
 import { QuerySyntaxError } from '../language/syntax-error.ts'
 import { readText, type SourceText, writeText } from './text-file.ts'
 import { EXIT, type World } from './world.ts'
@@ -23,19 +23,16 @@ export interface FormatCommand {
 
 /** The tree of each statement as JSON. */
 export async function parse(command: LanguageCommand, world: World): Promise<number> {
-  return each(command.file, world, (parsed, { length }) => {
-    if (!command.json) return printJson(parsed.statement)
-    const { text, parameters } = sqlOf(parsed, command.parameters)
-    const formatted = formatStatement(parsed.statement)
-    return printTool({ ok: true, ast: parsed.statement, formatted, sql: text, parameters }, length)
-  })
+  return each(command.file, world, ({ statement }, { length }) =>
+    command.json ? printTool(answerParse(statement, command.parameters), length) : printJson(statement),
+  )
 }
 
 /** The SQL of each statement. */
 export async function transpile(command: LanguageCommand, world: World): Promise<number> {
-  return each(command.file, world, (parsed, { length }) => {
-    const { text, parameters } = sqlOf(parsed, command.parameters)
-    return command.json ? printTool({ ok: true, sql: text, parameters }, length) : `${text};`
+  return each(command.file, world, ({ statement }, { length }) => {
+    const answer = answerTranspile(statement, command.parameters)
+    return command.json ? printTool(answer, length) : `${answer.sql};`
   })
 }
 
@@ -44,13 +41,14 @@ export async function formatFiles({ files, json, mode }: FormatCommand, world: W
   let code: number = EXIT.ok
   for (const file of files.length === 0 ? [undefined] : files) {
     const source = await readText(file, world)
-    const formatted = told(source, world, () => format(source.text))
-    if (formatted === null) {
+    const answer = told(source, world, () => answerFormat(source.text))
+    if (answer === null) {
       code = EXIT.failed
       continue
     }
+    const { formatted } = answer
     const text = formatted.endsWith('\n') ? formatted : `${formatted}\n`
-    if (mode === 'print') world.out(json ? JSON.stringify({ ok: true, formatted }) : formatted)
+    if (mode === 'print') world.out(json ? JSON.stringify(answer) : formatted)
     else if (text === source.text) continue
     else if (mode === 'check') {
       world.error(`${source.name} is not formatted; svc format --write puts it right`)
@@ -83,10 +81,6 @@ function told<T>(source: SourceText, world: World, work: () => T): T | null {
     )
     return null
   }
-}
-
-function sqlOf({ statement }: Parsed, parameters: ParameterMode): Sql {
-  return printSql(statement, { parameters })
 }
 
 function printJson(value: unknown): string {

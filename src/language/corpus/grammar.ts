@@ -464,21 +464,73 @@ export const GRAMMAR: readonly Production[] = [
   { name: 'digits', text: 'digit { digit }', explanation: 'From 0 to 9.', construct: null },
 ]
 
-/** What the productions do not say, in Markdown. */
-export const NOTES: readonly string[] = [
-  'Keywords are written in any case. Names are exact: `Users` is another table than `users`.',
-  'A word that is a keyword somewhere is a name wherever it can be nothing else; after a dot and after `as` every word is one. In back-ticks anything is a name, and a doubled back-tick is the back-tick itself.',
-  'Both quotes make text; there are no escapes with a back-slash. Three quotes always open a raw text, so a text that begins with a quote is written with the other kind: `"\'x"`.',
-  'Comments are `-- …` up to the end of the line and `/* … */`, one inside of another, too. The formatter keeps them.',
-  "A name with dots is `alias.column` where its first part is a source in scope, those of outer queries included; anything else is a path into a JSON column: `a.b.c` is `a->'b'->>'c'`.",
-  'Joins and nests without `on` follow the foreign key. Where no catalogue is at hand (on the command line) the names decide: `posts.user_id = users.id`.',
-  'A condition in brackets after a table is part of `where`. So it also takes away rows of a left join that matched nothing.',
-  'An alias in `having` stands for the expression of the projection, but not inside an aggregate, where a name is a column.',
-  '`nest` without an order expects one row at most, and several are an error of the database; with an order or offset it is the first.',
-  '`in :ids` compares with one array parameter; `in ()` is an error.',
-  "`x ~ 'v'` is `x ILIKE '%v%'` with `%`, `_` and `\\` in the value taken literally. `@@` is full-text search in English over the text on its left.",
-  'Whole numbers and decimals of any size keep their digits.',
-  'Types of the database itself, as enums, are written with their schema or in back-ticks, so that a slip in the name of a type is noticed without a database.',
-  'What a statement cannot honour is refused and never left out.',
-  'A text has at most 64 KiB and 16 384 words and signs, and is nested 128 levels deep at most. Long lists and chains of `and` and `or` are no nesting.',
+export interface Note {
+  /** In Markdown. */
+  readonly text: string
+  /** Where it matters. */
+  readonly constructs: readonly Construct[]
+}
+
+/** What the productions do not say. */
+export const NOTES: readonly Note[] = [
+  {
+    text: 'Keywords are written in any case. Names are exact: `Users` is another table than `users`.',
+    constructs: ['get', 'name'],
+  },
+  {
+    text: 'A word that is a keyword somewhere is a name wherever it can be nothing else; after a dot and after `as` every word is one. In back-ticks anything is a name, and a doubled back-tick is the back-tick itself.',
+    constructs: ['name'],
+  },
+  {
+    text: 'Both quotes make text; there are no escapes with a back-slash. Three quotes always open a raw text, so a text that begins with a quote is written with the other kind: `"\'x"`.',
+    constructs: ['literal'],
+  },
+  {
+    text: 'Comments are `-- …` up to the end of the line and `/* … */`, one inside of another, too. The formatter keeps them.',
+    constructs: ['get'],
+  },
+  {
+    text: "A name with dots is `alias.column` where its first part is a source in scope, those of outer queries included; anything else is a path into a JSON column: `a.b.c` is `a->'b'->>'c'`.",
+    constructs: ['name', 'json', 'fields'],
+  },
+  {
+    text: 'Joins and nests without `on` follow the foreign key. Where no catalogue is at hand (on the command line) the names decide: `posts.user_id = users.id`.',
+    constructs: ['join', 'nest'],
+  },
+  {
+    text: 'A condition in brackets after a table is part of `where`. So it also takes away rows of a left join that matched nothing.',
+    constructs: ['source', 'join'],
+  },
+  {
+    text: 'An alias in `having` stands for the expression of the projection, but not inside an aggregate, where a name is a column.',
+    constructs: ['having'],
+  },
+  {
+    text: '`nest` without an order expects one row at most, and several are an error of the database; with an order or offset it is the first.',
+    constructs: ['nest'],
+  },
+  {
+    text: '`in :ids` compares with one array parameter; `in ()` is an error.',
+    constructs: ['in'],
+  },
+  {
+    text: "`x ~ 'v'` is `x ILIKE '%v%'` with `%`, `_` and `\\` in the value taken literally. `@@` is full-text search in English over the text on its left.",
+    constructs: ['pattern', 'search'],
+  },
+  {
+    text: 'Whole numbers and decimals of any size keep their digits.',
+    constructs: ['literal'],
+  },
+  {
+    text: 'Types of the database itself, as enums, are written with their schema or in back-ticks, so that a slip in the name of a type is noticed without a database.',
+    constructs: ['cast', 'make'],
+  },
+  {
+    text: 'What a statement cannot honour is refused and never left out.',
+    constructs: ['get'],
+  },
+  {
+    text: 'A text has at most 64 KiB and 16 384 words and signs, and is nested 128 levels deep at most. Long lists and chains of `and` and `or` are no nesting.',
+    constructs: ['get'],
+  },
 ]

@@ -2,17 +2,18 @@
 
 import { CONSTRUCTS, type Construct } from './constructs.ts'
 import type { Example, InvalidExample } from './example.ts'
-import { GRAMMAR, NOTES, type Production } from './grammar.ts'
+import { GRAMMAR, NOTES } from './grammar.ts'
 import { EXAMPLES } from './index.ts'
 import { INVALID } from './invalid.ts'
+import { printEbnf } from './markdown.ts'
 import { CORPUS_SCHEMA } from './schema.ts'
 
 export function printReference(): string {
   const constructs = Object.keys(CONSTRUCTS) as Construct[]
   return [
     HEAD,
-    `## Grammar\n\n${GRAMMAR_HEAD}\n\n\`\`\`ebnf\n${GRAMMAR.map(production).join('\n')}\n\`\`\`\n`,
-    `${NOTES.map(note => `- ${note}`).join('\n')}\n`,
+    `## Grammar\n\n${GRAMMAR_HEAD}\n\n\`\`\`ebnf\n${GRAMMAR.map(printEbnf).join('\n')}\n\`\`\`\n`,
+    `${NOTES.map(({ text }) => `- ${text}`).join('\n')}\n`,
     CANONICAL,
     EXAMPLES_HEAD,
     ...constructs.map(section),
@@ -88,10 +89,6 @@ const SCHEMA = `## Tables of the examples
 ${CORPUS_SCHEMA.trim()}
 \`\`\`
 `
-
-function production({ name, text, explanation }: Production): string {
-  return `(* ${explanation} *)\n${name} = ${text} ;`
-}
 
 function section(construct: Construct): string {
   const rows = EXAMPLES.filter(example => example.construct === construct).map(row)

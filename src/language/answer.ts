@@ -1,0 +1,63 @@
+/**
+ * What can be said about a text, as plain data: the objects of the tools `svc_parse_query`, `svc_transpile_query`, `svc_explain_query` and
+ * `svc_format_query`, which `svc parse --json` and its like print too (decisions 1, 12).
+ */
+
+import type { Statement } from './ast.ts'
+import { type Explanation, explain } from './explain.ts'
+import { format, formatStatement } from './format.ts'
+import { printSql } from './print.ts'
+import type { ParameterMode, SqlParameter } from './printer.ts'
+
+export interface TranspileAnswer {
+  readonly ok: true
+  readonly sql: string
+  /** Entry n-1 is what `$n` stands for. */
+  readonly parameters: readonly SqlParameter[]
+}
+
+export interface ParseAnswer extends TranspileAnswer {
+  /** The tree without its places in the text. */
+  readonly ast: object
+  readonly formatted: string
+}
+
+export interface FormatAnswer {
+  readonly ok: true
+  readonly formatted: string
+}
+
+export interface ExplainAnswer extends Explanation {
+  readonly ok: true
+}
+
+export function answerParse(statement: Statement, mode: ParameterMode): ParseAnswer {
+  const { sql, parameters } = answerTranspile(statement, mode)
+  return { ok: true, ast: withoutPlaces(statement), formatted: formatStatement(statement), sql, parameters }
+}
+
+export function answerTranspile(statement: Statement, mode: ParameterMode): TranspileAnswer {
+  const { text, parameters } = printSql(statement, { parameters: mode })
+  return { ok: true, sql: text, parameters }
+}
+
+export function answerExplain(statement: Statement): ExplainAnswer {
+  return { ok: true, ...explain(statement) }
+}
+
+/** Of one statement or several, comments kept. */
+export function answerFormat(text: string): FormatAnswer {
+  return { ok: true, formatted: format(text) }
+}
+
+/** Places are half of a tree's JSON, and say nothing to who has only asked what a text means. No deeper than the parser lets a tree be. */
+function withoutPlaces(node: object): object {
+  if (Array.isArray(node)) return node.map(bare)
+  const copy: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(node)) if (name !== 'span') copy[name] = bare(value)
+  return copy
+}
+
+function bare(value: unknown): unknown {
+  return typeof value === 'object' && value !== null ? withoutPlaces(value) : value
+}
