@@ -78,6 +78,7 @@ function compile() {
   try {
     const compiler = join(root, 'node_modules/typescript/bin/tsc')
     run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], { cwd: root })
+    run(process.execPath, [join(aside, 'mcp/library/write.js'), root], { cwd: root })
     chmodSync(join(aside, 'cli/main.js'), 0o755)
     rmSync(stamp, { force: true })
     rmSync(dist, { recursive: true, force: true })
@@ -113,14 +114,22 @@ function isBuilt() {
   }
 }
 
-/** A hash of everything the compiler reads; times of files mean nothing after `git checkout`. */
+/** Of the root, what the build reads. */
+const BUILT_FROM = [
+  ...['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'],
+  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'],
+]
+
+/** A hash of everything the build reads, sources and documents; times of files mean nothing after `git checkout`. */
 function sourceVersion() {
   const hash = createHash('sha256')
-  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const files = ['src', 'docs']
+    .flatMap(folder =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)),
+    )
+    .filter(name => /\.(ts|md)$/.test(name) && !name.endsWith('.test.ts'))
     .sort()
-    .map(name => join('src', name))
-  for (const file of [...files, 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json']) {
+  for (const file of [...files, ...BUILT_FROM]) {
     hash
       .update(`${file}\0`)
       .update(readFileSync(join(root, file)))

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { run } from './program.ts'
@@ -38,6 +39,7 @@ async function check(toml: string, url: string): Promise<readonly [code: number,
     out: line => said.push(`out: ${line}`),
     error: line => said.push(line),
     input: async () => '',
+    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     signals: new EventEmitter() as unknown as SignalSource,
   })
   return [code, said.filter(line => !/^error: PostgreSQL \d/.test(line)).join('\n')]

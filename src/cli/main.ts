@@ -7,6 +7,7 @@ process.exitCode = await run(process.argv.slice(2), {
   environment: process.env,
   workingDirectory: process.cwd(),
   input: () => text(process.stdin),
+  stdio: () => ({ input: process.stdin, output: process.stdout }),
   out: line => process.stdout.write(`${line}\n`),
   error: line => process.stderr.write(`${line}\n`),
   signals: process,

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTokenVerifier } from '../identity/jwt.ts'
 import { run } from './program.ts'
@@ -30,6 +31,7 @@ async function svc(argv: readonly string[], environment: Record<string, string> 
     environment,
     workingDirectory: folder,
     input: async () => input,
+    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),
     signals: new EventEmitter() as unknown as SignalSource,
@@ -45,7 +47,7 @@ describe('help', () => {
       expect(out).toContain(text)
   })
 
-  test.each(['serve', 'demo', 'token', 'check', 'parse', 'transpile', 'format', 'types'])(
+  test.each(['serve', 'demo', 'token', 'check', 'mcp', 'parse', 'transpile', 'format', 'types'])(
     'of %s, with examples',
     async command => {
       const { code, out } = await svc([command, '--help'])

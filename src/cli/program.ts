@@ -149,8 +149,35 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       finish(await check({ file: options.config, print: options.print === true }, world))
     })
 
+  program
+    .command('mcp')
+    .description(
+      'Start the tool server for agents: the query language and the documentation as tools of the Model Context Protocol. Needs no configuration and no database.',
+    )
+    .option('-b, --bind <host:port>', 'where to listen (else SVC_MCP_BIND, else [mcp] bind, else 127.0.0.1:8090)')
+    .option('--stdio', 'speak over standard input and output instead')
+    .option(...CONFIG)
+    .addHelpText(
+      'after',
+      examples(
+        ['svc mcp', 'at http://127.0.0.1:8090/mcp'],
+        ['svc mcp --bind 0.0.0.0:9000', 'reachable from elsewhere'],
+        ['svc mcp --stdio', 'as a child of the agent'],
+      ),
+    )
+    .action(async ({ config, bind, stdio }: McpOptions) => {
+      const { mcp } = await import('./mcp.ts')
+      finish(await mcp({ file: config, bind: bind ?? null, stdio: stdio === true }, world))
+    })
+
   addLanguageCommands(program, world, finish)
   return program
+}
+
+interface McpOptions {
+  readonly config?: string
+  readonly bind?: string
+  readonly stdio?: true
 }
 
 interface TokenOptions {

@@ -1,6 +1,7 @@
 /** `svc schema pull`, `summary` and `types` on a real database. */
 import { EventEmitter } from 'node:events'
 import { tmpdir } from 'node:os'
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SampleDatabase, sampleDatabase } from '../../test/support/sample.ts'
 import { parseSchema } from '../language/schema/parse.ts'
@@ -21,6 +22,7 @@ async function svc(...argv: readonly string[]): Promise<string> {
     environment: { DATABASE_URL: database.url },
     workingDirectory: tmpdir(),
     input: async () => '',
+    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),
     signals: new EventEmitter() as unknown as SignalSource,

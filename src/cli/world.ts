@@ -1,4 +1,5 @@
 /** What commands know of the process they run in. */
+import type { Readable, Writable } from 'node:stream'
 import type { Environment } from '../config/expand.ts'
 import type { SignalSource } from './signals.ts'
 
@@ -7,6 +8,8 @@ export interface World {
   readonly workingDirectory: string
   /** All of standard input. */
   input(): Promise<string>
+  /** Both, for who answers as he reads. */
+  stdio(): { readonly input: Readable; readonly output: Writable }
   /** What was asked for: standard output. */
   out(line: string): void
   /** What went wrong, and remarks: standard error. */

@@ -110,4 +110,6 @@ export interface AccessConfig {
 
 export interface McpConfig {
   readonly bind: Bind
+  /** Names without port, in lower case. */
+  readonly allowedHosts: readonly string[]
 }

@@ -197,3 +197,10 @@ export const origins: Kind<readonly string[]> = list(
   element => (element === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*]+$/i.test(element) ? element.toLowerCase() : null),
   0,
 )
+
+/** In lower case, as names of hosts mean the same in any. */
+export const hostNames: Kind<readonly string[]> = list(
+  'an array of different host names such as "tools.example.com" (no scheme, no port)',
+  element => (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(element) ? element.toLowerCase() : null),
+  0,
+)

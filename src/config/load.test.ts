@@ -96,7 +96,7 @@ describe('defaults (decisions 1 and 13)', () => {
         webhookAllow: [],
       },
       access: { enabled: false, path: null },
-      mcp: { bind: { host: '127.0.0.1', port: 8090 } },
+      mcp: { bind: { host: '127.0.0.1', port: 8090 }, allowedHosts: [] },
       jwtSecret: null,
       devMode: false,
       logLevel: 'info',
@@ -188,7 +188,7 @@ describe('environment', () => {
     })
     expect(config).toMatchObject({
       gateway: { databaseUrl: 'postgresql://env/db', bind: { host: '::1', port: 2 } },
-      mcp: { bind: { host: 'localhost', port: 3 } },
+      mcp: { bind: { host: 'localhost', port: 3 }, allowedHosts: [] },
       jwtSecret: 's',
       devMode: true,
       adminToken: 'env',

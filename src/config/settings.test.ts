@@ -35,6 +35,7 @@ test('every key of the specification and the decisions has a row', () => {
     'access.enabled',
     'access.path',
     'mcp.bind',
+    'mcp.allowed_hosts',
   ])
 })
 

@@ -10,6 +10,7 @@ import {
   databaseUrl,
   decimal,
   flag,
+  hostNames,
   integer,
   type Kind,
   names,
@@ -62,7 +63,7 @@ export const FEATURES = {
   webhooks: { title: 'Webhooks', built: false },
   kerberos: { title: 'Kerberos', built: false },
   internal: { title: 'Internal endpoints', built: true },
-  tools: { title: 'Tool server', built: false },
+  tools: { title: 'Tool server', built: true },
 } as const
 
 export type Feature = keyof typeof FEATURES
@@ -512,7 +513,15 @@ export const MCP: Table<McpConfig> = {
     kind: bind,
     default: { host: '127.0.0.1', port: 8090 },
     feature: 'tools',
-    description: 'Where `svc mcp` listens.',
+    description: 'Where `svc mcp` listens; `--bind` beats it.',
+  },
+  allowedHosts: {
+    key: 'mcp.allowed_hosts',
+    kind: hostNames,
+    default: [],
+    feature: 'tools',
+    description:
+      'Names under which the tool server is reached besides `localhost` and its address, as behind a proxy. A request whose `Host` or `Origin` names another is refused with 403.',
   },
 }
 

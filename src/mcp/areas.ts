@@ -1,0 +1,137 @@
+/** The parts of the repository, for somebody who has never seen it. A test holds this to the folders that are there. */
+
+export interface Area {
+  readonly name: string
+  readonly path: string
+  readonly purpose: string
+  /** Where to read on; ids and paths for `svc_doc`. */
+  readonly documents: readonly string[]
+}
+
+const MAP = 'ARCHITECTURE.md'
+
+export const AREAS: readonly Area[] = [
+  {
+    name: 'language',
+    path: 'src/language',
+    purpose:
+      'The query language and the one tree that every request becomes: parser, formatter, SQL printer, explain, builder. Pure; published as svc-gateway/language.',
+    documents: ['docs/guides/query-language.md', 'docs/reference/language.md', 'src/language/README.md'],
+  },
+  {
+    name: 'schema',
+    path: 'src/language/schema',
+    purpose:
+      'The schema document: a text form of a database schema, its summary with warnings, and types for the builder.',
+    documents: ['docs/guides/schema-document.md', 'src/language/schema/README.md'],
+  },
+  {
+    name: 'corpus',
+    path: 'src/language/corpus',
+    purpose: 'The language by example: queries with their SQL, refused texts with their errors, the grammar as data.',
+    documents: ['docs/reference/language.md'],
+  },
+  {
+    name: 'rest',
+    path: 'src/rest',
+    purpose: 'HTTP requests to trees and rows to answers: lists, filters, expand, writes, aggregates, RPC, _query.',
+    documents: [
+      'docs/reference/rest-api.md',
+      'docs/reference/reading.md',
+      'docs/reference/writing.md',
+      'src/rest/rpc/README.md',
+    ],
+  },
+  {
+    name: 'access',
+    path: 'src/access',
+    purpose:
+      'Checks every name and right of a tree against the catalogue; nothing unchecked can be printed for execution.',
+    documents: [`${MAP}#the-way-of-a-request`],
+  },
+  {
+    name: 'run',
+    path: 'src/run',
+    purpose: "Runs a statement in one round trip under the caller's settings; cost guard, permits of tenants.",
+    documents: ['docs/reference/reading.md#cost-guard', 'docs/decisions/0007-settings-travel-with-the-query.md'],
+  },
+  {
+    name: 'postgres',
+    path: 'src/postgres',
+    purpose:
+      "The gateway's own PostgreSQL client: protocol, authentication, TLS, prepared statements, pipelining pool.",
+    documents: ['src/postgres/README.md'],
+  },
+  {
+    name: 'catalog',
+    path: 'src/catalog',
+    purpose: 'The live schema as plain data: read in one statement, built aside, swapped whole.',
+    documents: ['src/catalog/README.md'],
+  },
+  {
+    name: 'identity',
+    path: 'src/identity',
+    purpose: 'Who calls: tokens, development headers, the settings that row-level security reads.',
+    documents: ['src/identity/README.md', 'docs/guides/your-own-database.md'],
+  },
+  {
+    name: 'limits',
+    path: 'src/limits',
+    purpose: 'Rate by address, permits of tenants, load: data structures without clock or request.',
+    documents: ['docs/reference/limits.md'],
+  },
+  {
+    name: 'http',
+    path: 'src/http',
+    purpose: 'The HTTP server, limits on bytes and time, and the order in which a request is looked at.',
+    documents: [`${MAP}#the-way-of-a-request`, 'docs/reference/limits.md#bytes-and-time'],
+  },
+  {
+    name: 'config',
+    path: 'src/config',
+    purpose: 'svc.toml and environment to one frozen configuration, or all problems together.',
+    documents: ['docs/reference/configuration.md', 'src/config/README.md'],
+  },
+  {
+    name: 'ops',
+    path: 'src/ops',
+    purpose: 'Log, metrics, health, warnings at start.',
+    documents: ['docs/guides/monitoring.md', 'docs/reference/metrics.md'],
+  },
+  {
+    name: 'mcp',
+    path: 'src/mcp',
+    purpose: 'This tool server: tools, resources, prompts, and the knowledge that is built into the package.',
+    documents: ['docs/guides/agents.md', 'src/mcp/README.md'],
+  },
+  {
+    name: 'demo',
+    path: 'src/demo',
+    purpose: 'The embedded PostgreSQL and the sample business of three shops.',
+    documents: ['README.md'],
+  },
+  {
+    name: 'cli',
+    path: 'src/cli',
+    purpose: 'The program svc, a file for each command.',
+    documents: ['README.md#two-commands', 'docs/reference/language.md'],
+  },
+  {
+    name: 'docs',
+    path: 'docs',
+    purpose: 'Guides, reference, and decisions with their reasons.',
+    documents: ['README.md#where-to-go-on', 'docs/guides/query-language.md', 'docs/reference/rest-api.md'],
+  },
+  {
+    name: 'test',
+    path: 'test',
+    purpose: 'Black-box features, faults, fuzzing, and tests about the repository; unit tests lie beside the code.',
+    documents: ['CONTRIBUTING.md'],
+  },
+  {
+    name: 'bench',
+    path: 'bench',
+    purpose: 'Benchmarks, each beside a reference that is measured in the same run.',
+    documents: ['bench/README.md'],
+  },
+]

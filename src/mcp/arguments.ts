@@ -1,0 +1,150 @@
+/** The arguments of a tool as a table: its JSON Schema is printed from it, and what a caller gives is read by it. */
+import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
+import { invalid, isObject, kindOf, own, type Params } from './rpc.ts'
+import type { JsonSchema } from './schema.ts'
+
+export type Argument = TextArgument | FlagArgument | IntegerArgument
+
+export interface TextArgument {
+  readonly kind: 'text'
+  readonly description: string
+  readonly required: boolean
+  /** In UTF-16 units; null: the message's own limit is enough. */
+  readonly lengthMax: number | null
+  /** The only possible ones; null: any text. */
+  readonly choices: readonly string[] | null
+}
+
+export interface FlagArgument {
+  readonly kind: 'flag'
+  readonly description: string
+  readonly default: boolean
+}
+
+export interface IntegerArgument {
+  readonly kind: 'integer'
+  readonly description: string
+  readonly min: number
+  readonly max: number
+  readonly default: number
+}
+
+export type ArgumentTable = Readonly<Record<string, Argument>>
+
+/** A text that was not given and need not be is null. */
+export type Values<T extends ArgumentTable> = {
+  readonly [N in keyof T]: T[N] extends FlagArgument
+    ? boolean
+    : T[N] extends IntegerArgument
+      ? number
+      : T[N] extends { readonly required: true }
+        ? string
+        : string | null
+}
+
+export function required(description: string, lengthMax: number | null = null): TextArgument & { required: true } {
+  return { kind: 'text', description, required: true, lengthMax, choices: null }
+}
+
+export function optional(description: string, lengthMax: number): TextArgument & { required: false } {
+  return { kind: 'text', description, required: false, lengthMax, choices: null }
+}
+
+export function choice(description: string, choices: readonly string[]): TextArgument & { required: false } {
+  return { kind: 'text', description, required: false, lengthMax: null, choices }
+}
+
+export function printSchema(table: ArgumentTable): JsonSchema & { readonly type: 'object' } {
+  const names = Object.keys(table).filter(name => isRequired(table[name]))
+  return {
+    type: 'object',
+    properties: Object.fromEntries(Object.entries(table).map(([name, argument]) => [name, schemaOf(argument)])),
+    ...(names.length === 0 ? {} : { required: names }),
+    additionalProperties: false,
+  }
+}
+
+/** Throws an `RpcError` that names the argument. */
+export function readArguments<T extends ArgumentTable>(table: T, given: unknown): Values<T> {
+  const object = given ?? {}
+  if (!isObject(object)) throw invalid('arguments', `expected an object, not ${kindOf(object)}`)
+  for (const name of Object.keys(object)) {
+    if (!Object.hasOwn(table, name)) throw unknownArgument(name, Object.keys(table))
+  }
+  const read = Object.entries(table).map(([name, argument]) => [name, readOne(name, argument, object)])
+  return Object.fromEntries(read) as Values<T>
+}
+
+function isRequired(argument: Argument | undefined): boolean {
+  return argument?.kind === 'text' && argument.required
+}
+
+function schemaOf(argument: Argument): JsonSchema {
+  const { description } = argument
+  switch (argument.kind) {
+    case 'flag':
+      return { type: 'boolean', description, default: argument.default }
+    case 'integer':
+      return {
+        type: 'integer',
+        description,
+        minimum: argument.min,
+        maximum: argument.max,
+        default: argument.default,
+      }
+    case 'text':
+      return {
+        type: 'string',
+        description,
+        ...(argument.lengthMax === null ? {} : { maxLength: argument.lengthMax }),
+        ...(argument.choices === null ? {} : { enum: argument.choices }),
+      }
+  }
+}
+
+function readOne(name: string, argument: Argument, given: Params): string | boolean | number | null {
+  const value = own(given, name)
+  switch (argument.kind) {
+    case 'flag':
+      if (value === undefined) return argument.default
+      if (typeof value !== 'boolean') throw invalid(name, `expected true or false, not ${kindOf(value)}`)
+      return value
+    case 'integer': {
+      const { min, max } = argument
+      if (value === undefined) return argument.default
+      if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
+        throw invalid(name, `expected an integer from ${min} to ${max}, not ${kindOf(value)}`)
+      }
+      return value
+    }
+    case 'text':
+      return readText(name, argument, value)
+  }
+}
+
+function readText(name: string, { required, lengthMax, choices }: TextArgument, value: unknown): string | null {
+  if (value === undefined) {
+    if (required) throw invalid(name, 'is required; expected a string')
+    return null
+  }
+  if (typeof value !== 'string') throw invalid(name, `expected a string, not ${kindOf(value)}`)
+  if (lengthMax !== null && value.length > lengthMax) {
+    throw invalid(name, `expected at most ${lengthMax} characters, not ${value.length}`)
+  }
+  if (choices !== null && !choices.includes(value)) throw notAmong(name, value, choices)
+  return value
+}
+
+/** A text that is none of the possible ones: with the nearest, and all of them. */
+export function notAmong(name: string, value: string, choices: readonly string[]): Error {
+  const near = nearest(value, choices)
+  const meant = near === null ? '' : `; did you mean ${JSON.stringify(near)}?`
+  return invalid(name, `there is no ${JSON.stringify(shorten(value))}${meant} There are: ${choices.join(', ')}`)
+}
+
+function unknownArgument(name: string, names: readonly string[]): Error {
+  const near = nearest(name, names)
+  const meant = near === null ? `there are: ${names.join(', ') || 'none'}` : `did you mean ${JSON.stringify(near)}?`
+  return invalid(shorten(name), `is not among the arguments; ${meant}`)
+}

@@ -1,0 +1,63 @@
+/** What a part of the language may be called, and what belongs to it. */
+import { CONSTRUCTS, type Construct } from '../language/corpus/constructs.ts'
+import { GRAMMAR, type Production } from '../language/corpus/grammar.ts'
+import { notAmong } from './arguments.ts'
+
+export interface Part {
+  /** As it was asked for. */
+  readonly name: string
+  /** The first is what is meant most. */
+  readonly constructs: readonly [Construct, ...Construct[]]
+  readonly productions: readonly Production[]
+}
+
+/** Words by which people know a part that is called something else here, and parts that are several. */
+const ALSO: Readonly<Record<string, readonly [Construct, ...Construct[]]>> = {
+  where: ['logic', 'comparison', 'is', 'between', 'in', 'exists', 'pattern', 'search'],
+  filter: ['logic', 'comparison', 'is', 'between', 'in', 'exists', 'pattern', 'search'],
+  select: ['get', 'fields'],
+  insert: ['add'],
+  upsert: ['conflict'],
+  update: ['set'],
+  delete: ['del'],
+  create: ['make'],
+  'order by': ['order'],
+  'group by': ['aggregate'],
+  group: ['aggregate', 'having'],
+  cte: ['with'],
+  union: ['compound'],
+  intersect: ['compound'],
+  except: ['compound'],
+  offset: ['limit'],
+  values: ['add', 'set'],
+  null: ['is'],
+  like: ['pattern'],
+  over: ['window'],
+  procedure: ['call'],
+}
+
+/** Lower case, as all names are looked up. */
+export const PART_NAMES: readonly string[] = [
+  ...new Set([...Object.keys(CONSTRUCTS), ...Object.keys(ALSO), ...GRAMMAR.map(({ name }) => name)]),
+]
+
+const NAME_LENGTH_MAX = 40
+
+/** Throws an `RpcError` about the argument `construct` with the nearest name where there is no such part. */
+export function partOf(written: string): Part {
+  const name = written.trim().toLowerCase().replace(/\s+/g, ' ')
+  const named = GRAMMAR.filter(production => production.name === name)
+  const constructs = constructsOf(name, named)
+  if (name.length > NAME_LENGTH_MAX || constructs === null) throw notAmong('construct', written, PART_NAMES)
+  const [main] = constructs
+  // A part that is several has too many productions; the rules of each are shown with its own name.
+  const others = GRAMMAR.filter(({ construct }) => construct === main)
+  return { name, constructs, productions: [...new Set([...named, ...others])] }
+}
+
+function constructsOf(name: string, named: readonly Production[]): Part['constructs'] | null {
+  if (Object.hasOwn(ALSO, name)) return ALSO[name] ?? null
+  if (Object.hasOwn(CONSTRUCTS, name)) return [name as Construct]
+  const [production] = named
+  return production === undefined ? null : [production.construct ?? 'get']
+}

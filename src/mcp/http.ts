@@ -1,0 +1,192 @@
+/**
+ * The tool server over HTTP: `POST /mcp` with one JSON-RPC message, answered with one (decisions 12; Streamable HTTP of
+ * https://modelcontextprotocol.io/specification/2025-06-18/basic/transports, without sessions and streams, which nothing here needs).
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createClientAddress } from '../limits/client-address.ts'
+import { createRateLimit } from '../limits/rate.ts'
+import { type Answerer, PROTOCOL_VERSIONS } from './answer.ts'
+import { createHosts } from './hosts.ts'
+import { errorOf, MESSAGE_BYTES_MAX, type Response, RPC, type RpcCode, RpcError } from './rpc.ts'
+
+export const PATH = '/mcp'
+
+/** Decisions 12. */
+export const RATE_LIMIT = { burst: 120, rate: 2 } as const
+
+/** 131 072 addresses at a time, in 2 MB; beyond that the fullest bucket of a few is forgotten. */
+const RATE_SETS = 8_192
+
+const HEADER_BYTES_MAX = 16 * 1024
+/** The whole request must have come by then, and what is too large has been thrown away. */
+const REQUEST_MS_MAX = 10_000
+/** How often Node looks for requests whose time is over. */
+const REQUEST_CHECK_MS = 1_000
+/** A client that neither sends nor takes anything for so long loses its connection. */
+const IDLE_MS_MAX = 30_000
+const KEEP_ALIVE_MS = 10_000
+/** More are closed as they come. */
+const CONNECTIONS_MAX = 1_024
+/** What is being answered when the server closes has so long to be taken. */
+const DRAIN_MS_MAX = 5_000
+
+export interface ToolServerOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  /** Under which it is reached besides loopback and its address. */
+  readonly allowedHosts: readonly string[]
+  /** Whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[]
+  readonly answerer: Answerer
+  /** 0 switches it off. */
+  readonly rateLimit: { readonly burst: number; readonly rate: number }
+  /** Milliseconds, from any monotonic clock. */
+  readonly now: () => number
+  /** Any secret number of 32 bits. */
+  readonly seed: number
+  readonly connectionsMax?: number
+  readonly requestMsMax?: number
+}
+
+export interface ToolServer {
+  /** `http://127.0.0.1:8090/mcp` */
+  readonly url: string
+  close(): Promise<void>
+}
+
+export async function startToolServer(options: ToolServerOptions): Promise<ToolServer> {
+  const { answerer, now, seed, requestMsMax = REQUEST_MS_MAX } = options
+  const hosts = createHosts([options.host, ...options.allowedHosts])
+  const addressOf = createClientAddress(options.trustedProxies)
+  const rate = createRateLimit({ ...options.rateLimit, now, seed, sets: RATE_SETS })
+
+  /** What of a request can be judged before its body, cheapest first; null: it is welcome. */
+  function refusalOf(request: IncomingMessage): Refusal | null {
+    const { headers, socket } = request
+    // Before the bucket: a page in a browser must not empty that of the program beside it.
+    if (!hosts.isOurs(headers.host, headers.origin, socket.localAddress)) return FOREIGN
+    const forwardedFor = headers['x-forwarded-for']
+    if (rate?.take(addressOf(socket.remoteAddress, String(forwardedFor ?? ''))) === false) return TOO_MANY
+    if (pathOf(request) !== PATH) return NOT_FOUND
+    if (request.method !== 'POST') return NOT_ALLOWED
+    if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return NOT_JSON
+    const version = headers['mcp-protocol-version']
+    if (version !== undefined && !PROTOCOL_VERSIONS.some(known => known === version)) return OTHER_VERSION
+    return Number(headers['content-length'] ?? 0) > MESSAGE_BYTES_MAX ? TOO_LARGE : null
+  }
+
+  const server = createServer(
+    {
+      maxHeaderSize: HEADER_BYTES_MAX,
+      requestTimeout: requestMsMax,
+      headersTimeout: requestMsMax,
+      connectionsCheckingInterval: Math.min(REQUEST_CHECK_MS, requestMsMax),
+      keepAliveTimeout: KEEP_ALIVE_MS,
+    },
+    (request, response) => {
+      const refusal = refusalOf(request)
+      if (refusal !== null) {
+        // Read and thrown away: a client that is still sending hears the answer.
+        request.resume()
+        refuse(response, refusal)
+        return
+      }
+      readBody(request, body => {
+        if (body === null) refuse(response, TOO_LARGE)
+        else send(response, answerer.answer(body))
+      })
+    },
+  )
+  server.timeout = IDLE_MS_MAX
+  server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX
+  // Node answers what is no HTTP request itself, in plain text.
+  server.listen(options.port, options.host)
+  await once(server, 'listening')
+  return { url: urlOf(server.address() as AddressInfo), close: () => closed(server) }
+}
+
+/** Calls back once, with null for a body that is too large; never for one whose client went away. */
+function readBody(request: IncomingMessage, done: (body: Buffer | null) => void): void {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= MESSAGE_BYTES_MAX) chunks.push(chunk)
+    else if (bytes - chunk.length <= MESSAGE_BYTES_MAX) done(null)
+  })
+  request.on('end', () => {
+    const [only] = chunks
+    if (bytes <= MESSAGE_BYTES_MAX) done(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks))
+  })
+}
+
+interface Refusal {
+  readonly status: number
+  readonly error: RpcError
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function refusal(status: number, message: string, headers: Readonly<Record<string, string>> = {}): Refusal {
+  return { status, headers, error: new RpcError(RPC.refused, message) }
+}
+
+const FOREIGN = refusal(
+  403,
+  'Host or Origin names another server; add the name under which this one is reached to allowed_hosts of [mcp]',
+)
+const TOO_MANY = refusal(429, 'too many requests from this address; try again in a second', { 'Retry-After': '1' })
+const NOT_FOUND = refusal(404, `there is nothing here; the tool server is at ${PATH}`)
+const NOT_ALLOWED = refusal(405, 'messages are sent by POST; there are no streams and no sessions', { Allow: 'POST' })
+const NOT_JSON = refusal(415, 'Content-Type: expected application/json')
+const OTHER_VERSION = refusal(400, `MCP-Protocol-Version: expected ${PROTOCOL_VERSIONS.join(' or ')}`)
+const TOO_LARGE = refusal(413, `a message has at most ${MESSAGE_BYTES_MAX} bytes`)
+
+function refuse(response: ServerResponse, { status, error, headers }: Refusal): void {
+  write(response, status, errorOf(error, null), headers)
+}
+
+/** Errors about what a message says are answers like any other; only what is no message is an error of HTTP, too. */
+const STATUS_OF: Readonly<Partial<Record<RpcCode, number>>> = {
+  [RPC.parseError]: 400,
+  [RPC.invalidRequest]: 400,
+  [RPC.internalError]: 500,
+}
+
+function send(response: ServerResponse, answer: Response | null): void {
+  if (answer === null) response.writeHead(202, HEADERS).end()
+  else write(response, 'error' in answer ? (STATUS_OF[answer.error.code] ?? 200) : 200, answer)
+}
+
+const HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const
+
+function write(response: ServerResponse, status: number, answer: Response, headers: object = {}): void {
+  const body = JSON.stringify(answer)
+  response
+    .writeHead(status, {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+      ...HEADERS,
+      ...headers,
+    })
+    .end(body)
+}
+
+function pathOf({ url = '/' }: IncomingMessage): string {
+  const mark = url.indexOf('?')
+  return mark < 0 ? url : url.slice(0, mark)
+}
+
+function urlOf({ address, port, family }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${PATH}`
+}
+
+async function closed(server: ReturnType<typeof createServer>): Promise<void> {
+  const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_MS_MAX)
+  server.close()
+  server.closeIdleConnections()
+  await once(server, 'close')
+  clearTimeout(cutOff)
+}

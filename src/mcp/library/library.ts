@@ -1,0 +1,69 @@
+/** The shipped knowledge, ready to be asked. */
+import { type Entry, KINDS, type Kind, type LibraryData, type Recipe } from './model.ts'
+import { openIndex, searchIndex } from './search.ts'
+
+export interface Found {
+  readonly entry: Entry
+  readonly score: number
+  /** Words of the texts that the search has found, in lower case. */
+  readonly terms: readonly string[]
+}
+
+export interface Library {
+  readonly recipes: readonly Recipe[]
+  /** The best first, at most `limit`. Null: of any kind. */
+  search(query: string, kind: Kind | null, limit: number): readonly Found[]
+  /** A page whole. */
+  page(path: string): Entry | null
+  /** A page by its path, a part with the parts below it, a production or an example, by id. */
+  entry(id: string): Entry | null
+  /** Of a page, in its order. */
+  slugs(path: string): readonly string[]
+  /** Every page, part, production and example. */
+  readonly ids: readonly string[]
+}
+
+export { KINDS }
+
+export function openLibrary(data: LibraryData): Library {
+  const index = openIndex(data.index)
+  const byId = new Map(data.entries.map(entry => [entry.id, entry]))
+  const pages = new Map<string, readonly Entry[]>()
+  for (const entry of data.entries) {
+    if (entry.level === 0) continue
+    pages.set(entry.path, [...(pages.get(entry.path) ?? []), entry])
+  }
+
+  function page(path: string): Entry | null {
+    const [first, ...others] = pages.get(path) ?? []
+    return first === undefined ? null : joined(first, others, path)
+  }
+
+  return {
+    recipes: data.recipes,
+    search(query, kind, limit) {
+      const isWanted = (id: string): boolean => kind === null || byId.get(id)?.kind === kind
+      return searchIndex(index, query, isWanted)
+        .slice(0, limit)
+        .flatMap(({ id, score, terms }) => {
+          const entry = byId.get(String(id))
+          return entry === undefined ? [] : [{ entry, score, terms }]
+        })
+    },
+    page,
+    entry(id) {
+      const entry = byId.get(id)
+      if (entry === undefined) return page(id)
+      const parts = pages.get(entry.path) ?? []
+      const behind = parts.slice(parts.indexOf(entry) + 1)
+      const next = behind.findIndex(({ level }) => level <= entry.level)
+      return entry.level === 0 ? entry : joined(entry, next < 0 ? behind : behind.slice(0, next), entry.id)
+    },
+    slugs: path => (pages.get(path) ?? []).map(({ id }) => id.slice(path.length + 1)),
+    ids: [...pages.keys(), ...byId.keys()],
+  }
+}
+
+function joined(first: Entry, others: readonly Entry[], id: string): Entry {
+  return { ...first, id, markdown: [first, ...others].map(({ markdown }) => markdown).join('\n') }
+}

@@ -1,0 +1,10 @@
+/** Reads the knowledge that was built into the package. */
+import { readFileSync } from 'node:fs'
+import { type Library, openLibrary } from './library.ts'
+
+/** Beside this file once it is compiled; `scripts/build.js` has it written there. */
+export const LIBRARY_FILE = 'library.json'
+
+export function loadLibrary(): Library {
+  return openLibrary(JSON.parse(readFileSync(new URL(LIBRARY_FILE, import.meta.url), 'utf8')))
+}

@@ -1,0 +1,38 @@
+/** What the tool server knows by heart: made when the package is built, and shipped in it. */
+
+export const KINDS = ['documentation', 'readme', 'grammar', 'example'] as const
+
+export type Kind = (typeof KINDS)[number]
+
+/** A part of a page, a production of the grammar, or an example of the language. */
+export interface Entry {
+  /** `docs/reference/limits.md#behind-proxies`, `grammar:join`, `example:join-3`. */
+  readonly id: string
+  /** From the root of the repository. */
+  readonly path: string
+  readonly kind: Kind
+  readonly title: string
+  /** Of its heading; 0: no part of a page. */
+  readonly level: number
+  readonly markdown: string
+}
+
+/** A recipe of the builder's guide. */
+export interface Recipe {
+  /** The part of the guide that it stands in. */
+  readonly topic: string
+  readonly title: string
+  /** TypeScript. */
+  readonly code: string
+  /** What it makes: the text and the SQL. */
+  readonly query: string
+  readonly sql: string
+}
+
+export interface LibraryData {
+  /** Parts of a page follow each other as in the page. */
+  readonly entries: readonly Entry[]
+  readonly recipes: readonly Recipe[]
+  /** The search index as `minisearch` writes it. */
+  readonly index: object
+}

@@ -1,0 +1,61 @@
+/** A Markdown page in parts, by its headings; together they are the page. */
+
+export interface Section {
+  /** As the fragment of a link to it, unique on the page: `behind-proxies`. */
+  readonly slug: string
+  readonly title: string
+  /** Of its heading, from 1. */
+  readonly level: number
+  /** The heading and what follows it, up to the next heading of any level. */
+  readonly markdown: string
+}
+
+const HEADING = /^(#{1,6}) +(.+?) *#* *$/
+const FENCE = /^ {0,3}(`{3,}|~{3,})/
+
+/** What stands before the first heading belongs to it. */
+export function splitSections(page: string): readonly Section[] {
+  const sections: Section[] = []
+  const slugs = new Map<string, number>()
+  let heading: { title: string; level: number } | null = null
+  let lines: string[] = []
+  let fence: string | null = null
+
+  const finish = (): void => {
+    if (heading === null) return
+    sections.push({ ...heading, slug: unique(slugOf(heading.title), slugs), markdown: lines.join('\n') })
+    lines = []
+  }
+  for (const line of page.split('\n')) {
+    const mark = FENCE.exec(line)?.[1] ?? null
+    if (fence === null) fence = mark
+    else if (mark?.startsWith(fence)) fence = null
+    const found: RegExpExecArray | null = fence === null ? HEADING.exec(line) : null
+    if (found !== null) {
+      finish()
+      heading = { title: plain(found[2] ?? ''), level: found[1]?.length ?? 1 }
+    }
+    lines.push(line)
+  }
+  finish()
+  return sections
+}
+
+/** As GitHub makes it of a heading. */
+function slugOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+function unique(slug: string, seen: Map<string, number>): string {
+  const times = seen.get(slug) ?? 0
+  seen.set(slug, times + 1)
+  return times === 0 ? slug : `${slug}-${times}`
+}
+
+/** Without the marks of code, emphasis and links. */
+function plain(title: string): string {
+  return title.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '')
+}

@@ -1,0 +1,8 @@
+/** A step of the build: `node write.js ROOT` writes the knowledge of the repository at ROOT beside this file. */
+import { writeFileSync } from 'node:fs'
+import { collectLibrary } from './collect.ts'
+import { LIBRARY_FILE } from './load.ts'
+
+const [, , root] = process.argv
+if (root === undefined) throw new Error('write.js needs the root of the repository')
+writeFileSync(new URL(LIBRARY_FILE, import.meta.url), JSON.stringify(collectLibrary(root)))

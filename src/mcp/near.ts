@@ -1,0 +1,39 @@
+/** Which construct somebody was writing when the text went wrong: that of the last word before the place that opens one. */
+import type { Construct } from '../language/corpus/constructs.ts'
+
+const OPENS: Readonly<Record<string, Construct>> = {
+  ...{
+    get: 'get',
+    select: 'get',
+    count: 'count',
+    cnt: 'count',
+    export: 'export',
+    fields: 'fields',
+    distinct: 'distinct',
+  },
+  ...{ add: 'add', insert: 'add', set: 'set', update: 'set', del: 'del', delete: 'del', merge: 'merge', when: 'merge' },
+  ...{ make: 'make', create: 'make', index: 'index', call: 'call', explain: 'explain', begin: 'transaction' },
+  ...{ with: 'with', join: 'join', nest: 'nest', where: 'logic', and: 'logic', or: 'logic', not: 'logic' },
+  ...{ between: 'between', in: 'in', exists: 'exists', like: 'pattern', ilike: 'pattern', is: 'is', regex: 'pattern' },
+  ...{ group: 'aggregate', having: 'having', over: 'window', window: 'window', order: 'order', limit: 'limit' },
+  ...{ offset: 'limit', for: 'lock', union: 'compound', intersect: 'compound', except: 'compound', case: 'case' },
+  ...{ conflict: 'conflict', returning: 'returning', from: 'source' },
+}
+
+/** Further back nobody looks: a text can be long. */
+const LOOKED_BACK_MAX = 1_000
+
+const WORD = /[a-z_]+/gi
+
+export function constructNear(text: string, offset: number): Construct {
+  const before = text.slice(Math.max(0, offset - LOOKED_BACK_MAX), offset)
+  let near: Construct | null = null
+  for (const [word] of before.matchAll(WORD)) near = opened(word) ?? near
+  // At the very beginning the word itself is all there is.
+  return near ?? opened(/^[a-z_]+/i.exec(text.slice(offset, offset + LOOKED_BACK_MAX))?.[0] ?? '') ?? 'get'
+}
+
+function opened(word: string): Construct | null {
+  const name = word.toLowerCase()
+  return Object.hasOwn(OPENS, name) ? (OPENS[name] ?? null) : null
+}

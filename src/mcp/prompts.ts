@@ -1,0 +1,112 @@
+/** Prompts: the beginnings of conversations in which the tools are put to use. */
+import type { GetPromptResult, Prompt as Listed } from '@modelcontextprotocol/sdk/spec.types.js'
+import { answerParse } from '../language/answer.ts'
+import { block } from '../language/corpus/markdown.ts'
+import { parse } from '../language/parse.ts'
+import { parseSchema } from '../language/schema/parse.ts'
+import { summarize } from '../language/schema/summary.ts'
+import { type ArgumentTable, optional, readArguments, required, type Values } from './arguments.ts'
+import { partOf } from './constructs.ts'
+import { exampleFor, type Lesson, taught } from './teach.ts'
+import { cardOf } from './tools/language.ts'
+import { SCHEMA_EXAMPLE } from './tools/schema-summary.ts'
+
+export interface Prompt {
+  readonly listed: Listed
+  readonly arguments: readonly string[]
+  /** Throws an `RpcError` that names the argument. */
+  get(given: unknown): GetPromptResult
+}
+
+const RULES = `svc's query language is no SQL: the verb comes first (get, count, add, set, del, merge), then the table, then the clauses, each once and in order.
+Look a construct up with svc_syntax and svc_examples before you use it, and check every query with svc_parse_query: what it answers with ok true is right, otherwise its error says where and what to write.
+Values that come from outside are parameters ($1 or :name), never part of the text.`
+
+const writeQuery = definePrompt({
+  name: 'write_query',
+  title: 'Write a query',
+  description: 'Write a query for a task, checked with the tools.',
+  arguments: {
+    task: required('What the query should do, in words'),
+    construct: optional('A construct to begin with, e.g. nest', 40),
+    schema: optional('A schema document with the tables that there are', 100_000),
+  },
+  print({ task, construct, schema }) {
+    const card = construct === null ? [] : [`The grammar of "${construct}":`, json(cardOf(partOf(construct)))]
+    const tables = schema === null ? [] : ['The tables that there are:', block('text', schema)]
+    return [`Write a query in svc's query language for this task: ${task}`, RULES, ...card, ...tables]
+  },
+})
+
+const fixQuery = definePrompt({
+  name: 'fix_query',
+  title: 'Mend a query',
+  description: 'Mend a query that is refused, beginning from what the parser says.',
+  arguments: { query: required('The query as it stands') },
+  print({ query }) {
+    const answer = taught(query, exampleFor(query), () => answerParse(parse(query), 'all'))
+    const verdict = isLesson(answer)
+      ? ['The parser refuses it:', json(answer.error)]
+      : ['The parser takes it. Its SQL:', block('sql', answer.sql), 'Say whether it does what it seems to be for.']
+    return ['Mend this query:', block('svc', query), ...verdict, RULES]
+  },
+})
+
+const reviewSchema = definePrompt({
+  name: 'review_schema',
+  title: 'Review a schema',
+  description: 'Review a schema document for what is wrong or dangerous, above all for tenants.',
+  arguments: { schema: required('A schema document, as svc schema pull prints it') },
+  print({ schema }) {
+    const summary = taught(
+      schema,
+      () => SCHEMA_EXAMPLE,
+      () => summarize(parseSchema(schema)),
+    )
+    const findings = isLesson(summary)
+      ? ['It cannot be read:', json(summary.error)]
+      : ['What the checks found:', json(summary.warnings.map(({ code, message }) => `${code}: ${message}`))]
+    return [
+      'Review this schema document. Say what could go wrong, the worst first, and what mends it; a tenant that sees rows of another is the worst.',
+      block('text', schema),
+      ...findings,
+    ]
+  },
+})
+
+export const PROMPTS: readonly Prompt[] = [writeQuery, fixQuery, reviewSchema]
+
+interface PromptDefinition<T extends ArgumentTable> {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly arguments: T
+  /** Paragraphs. */
+  print(values: Values<T>): readonly string[]
+}
+
+function definePrompt<const T extends ArgumentTable>(definition: PromptDefinition<T>): Prompt {
+  const { name, title, description, arguments: table } = definition
+  return {
+    listed: {
+      ...{ name, title, description },
+      arguments: Object.entries(table).map(([argument, { description, ...rest }]) => ({
+        ...{ name: argument, description },
+        required: 'required' in rest && rest.required,
+      })),
+    },
+    arguments: Object.keys(table),
+    get(given) {
+      const text = definition.print(readArguments(table, given)).join('\n\n')
+      return { description, messages: [{ role: 'user', content: { type: 'text', text } }] }
+    },
+  }
+}
+
+function isLesson(answer: object): answer is Lesson {
+  return 'ok' in answer && answer.ok === false
+}
+
+function json(value: object): string {
+  return block('json', JSON.stringify(value, null, 2))
+}

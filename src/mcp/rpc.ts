@@ -1,0 +1,148 @@
+/**
+ * JSON-RPC 2.0 as the tool server takes it: one message at a time, bytes to a narrow type and back (decisions 12,
+ * https://modelcontextprotocol.io/specification/2025-06-18/basic).
+ */
+
+/** Of one message, whichever way it comes. */
+export const MESSAGE_BYTES_MAX: number = 128 * 1024
+
+export const RPC = {
+  parseError: -32_700,
+  invalidRequest: -32_600,
+  methodNotFound: -32_601,
+  invalidParams: -32_602,
+  internalError: -32_603,
+  /** Of the protocol, not of JSON-RPC. */
+  resourceNotFound: -32_002,
+  /** Refused before the message was looked at; the HTTP status says why. */
+  refused: -32_000,
+} as const
+
+export type RpcCode = (typeof RPC)[keyof typeof RPC]
+
+/** No fractions, which come back as another number, and not null, which is the id of errors that belong to no request. */
+export type RequestId = string | number
+
+export type Params = Readonly<Record<string, unknown>>
+
+export type Message = Request | { readonly kind: 'notification' }
+
+export interface Request {
+  readonly kind: 'request'
+  readonly id: RequestId
+  readonly method: string
+  readonly params: Params
+}
+
+export type Response =
+  | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: object }
+  | {
+      readonly jsonrpc: '2.0'
+      readonly id: RequestId | null
+      readonly error: { readonly code: RpcCode; readonly message: string; readonly data?: object }
+    }
+
+/** What the caller did wrong: what failed, what was expected. `id` is that of the request, where it could be read. */
+export class RpcError extends Error {
+  readonly code: RpcCode
+  readonly data: object | null
+  readonly id: RequestId | null
+
+  constructor(code: RpcCode, message: string, data: object | null = null, id: RequestId | null = null) {
+    super(message)
+    this.name = 'RpcError'
+    this.code = code
+    this.data = data
+    this.id = id
+  }
+}
+
+/** A parameter or argument that is not what it should be, by its name. */
+export function invalid(name: string, problem: string): RpcError {
+  return new RpcError(RPC.invalidParams, `${name}: ${problem}`, { argument: name })
+}
+
+const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Throws `RpcError`. An answer of the client to a request is one too: this server never asks, so nobody waits for it. */
+export function decodeMessage(bytes: Uint8Array): Message {
+  const value = parseJson(bytes)
+  if (Array.isArray(value)) {
+    throw new RpcError(RPC.invalidRequest, 'batches are not taken; send each message by itself')
+  }
+  if (!isObject(value)) {
+    throw new RpcError(RPC.invalidRequest, `a message is a JSON object, not ${kindOf(value)}`)
+  }
+  const hasId = Object.hasOwn(value, 'id')
+  const id = hasId ? own(value, 'id') : undefined
+  const known = isRequestId(id) ? id : null
+  const refuse = (problem: string): RpcError => new RpcError(RPC.invalidRequest, problem, null, known)
+  if (own(value, 'jsonrpc') !== '2.0') throw refuse('jsonrpc: expected "2.0"')
+  const method = own(value, 'method')
+  if (method === undefined && (Object.hasOwn(value, 'result') || Object.hasOwn(value, 'error'))) {
+    return { kind: 'notification' }
+  }
+  if (typeof method !== 'string') throw refuse(`method: expected a string, not ${kindOf(method)}`)
+  if (!hasId) return { kind: 'notification' }
+  if (known === null) throw refuse(`id: expected a string or an integer, not ${kindOf(id)}`)
+  const params = own(value, 'params') ?? {}
+  if (!isObject(params) || Array.isArray(params)) {
+    throw new RpcError(RPC.invalidParams, `params: expected an object, not ${kindOf(params)}`, null, known)
+  }
+  return { kind: 'request', id: known, method, params }
+}
+
+export function resultOf(id: RequestId, result: object): Response {
+  return { jsonrpc: '2.0', id, result }
+}
+
+/** What is no `RpcError` is a defect, and says nothing about itself. */
+export function errorOf(error: unknown, id: RequestId | null): Response {
+  const { code, message, data } =
+    error instanceof RpcError ? error : new RpcError(RPC.internalError, 'an unexpected error occurred')
+  return { jsonrpc: '2.0', id, error: { code, message, ...(data === null ? {} : { data }) } }
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  let text: string
+  try {
+    text = STRICT_UTF8.decode(bytes)
+  } catch {
+    throw new RpcError(RPC.parseError, 'the message is not valid UTF-8')
+  }
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new RpcError(RPC.parseError, `the message is not valid JSON: ${(error as Error).message.slice(0, 200)}`)
+  }
+}
+
+export function isObject(value: unknown): value is Params {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A member that the sender wrote: never what every object inherits. */
+export function own(object: Params, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+function isRequestId(id: unknown): id is RequestId {
+  return typeof id === 'string' || Number.isSafeInteger(id)
+}
+
+/** For messages. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  switch (typeof value) {
+    case 'object':
+      return 'an object'
+    case 'number':
+      return `the number ${value}`
+    case 'boolean':
+      return String(value)
+    default:
+      return `a ${typeof value}`
+  }
+}

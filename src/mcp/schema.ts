@@ -1,0 +1,47 @@
+/** JSON Schema (2020-12) of what tools answer, in few words. */
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+export const STRING: JsonSchema = { type: 'string' }
+export const INTEGER: JsonSchema = { type: 'integer' }
+export const NUMBER: JsonSchema = { type: 'number' }
+export const BOOLEAN: JsonSchema = { type: 'boolean' }
+/** Of which the description says what it is. */
+export const OBJECT: JsonSchema = { type: 'object' }
+
+export function nullable(schema: JsonSchema): JsonSchema {
+  return { anyOf: [schema, { type: 'null' }] }
+}
+
+export function arrayOf(items: JsonSchema): JsonSchema {
+  return { type: 'array', items }
+}
+
+/** Every property is always there. */
+export function record(properties: Readonly<Record<string, JsonSchema>>): JsonSchema & { readonly type: 'object' } {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
+}
+
+/** What went wrong with a text, and how to mend it. */
+const FAILED: JsonSchema = record({
+  ok: { const: false },
+  error: record({
+    message: STRING,
+    line: nullable(INTEGER),
+    column: nullable(INTEGER),
+    found: nullable(STRING),
+    expected: arrayOf(STRING),
+    hint: nullable(STRING),
+    example: STRING,
+  }),
+})
+
+/** An answer about a text: of one that is understood, or of one that is not; `ok` says which. */
+export function outcome(properties: Readonly<Record<string, JsonSchema>>): JsonSchema & { readonly type: 'object' } {
+  return {
+    type: 'object',
+    properties: { ok: BOOLEAN },
+    required: ['ok'],
+    oneOf: [record({ ok: { const: true }, ...properties }), FAILED],
+  }
+}

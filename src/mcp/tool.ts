@@ -1,0 +1,44 @@
+/** What a tool is: a table of arguments, and a function from their values to plain data. */
+import type { CallToolResult, Tool as Listed } from '@modelcontextprotocol/sdk/spec.types.js'
+import { type ArgumentTable, printSchema, readArguments, type Values } from './arguments.ts'
+import type { JsonSchema } from './schema.ts'
+
+export interface Tool {
+  readonly listed: Listed
+  /** Throws an `RpcError` that names the argument. */
+  call(given: unknown): CallToolResult
+}
+
+export interface ToolDefinition<T extends ArgumentTable> {
+  readonly name: `svc_${string}`
+  readonly title: string
+  /** For the agent that chooses. */
+  readonly description: string
+  readonly arguments: T
+  readonly output: JsonSchema & { readonly type: 'object' }
+  /** `ok: false` is a text that was not understood. */
+  run(values: Values<T>): object
+}
+
+/** None of them changes anything, or looks anywhere but into its arguments and its own knowledge. */
+const ANNOTATIONS = { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false } as const
+
+export function defineTool<const T extends ArgumentTable>(definition: ToolDefinition<T>): Tool {
+  const { name, title, description, output } = definition
+  return {
+    listed: {
+      ...{ name, title, description },
+      inputSchema: printSchema(definition.arguments) as Listed['inputSchema'],
+      outputSchema: output as NonNullable<Listed['outputSchema']>,
+      annotations: { title, ...ANNOTATIONS },
+    },
+    call(given) {
+      const answer = definition.run(readArguments(definition.arguments, given))
+      return {
+        content: [{ type: 'text', text: JSON.stringify(answer) }],
+        structuredContent: answer as { [key: string]: unknown },
+        ...('ok' in answer && answer.ok === false ? { isError: true } : {}),
+      }
+    },
+  }
+}

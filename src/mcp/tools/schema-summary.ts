@@ -1,0 +1,48 @@
+/** The tool that reads a schema document. */
+import { parseSchema } from '../../language/schema/parse.ts'
+import { summarize } from '../../language/schema/summary.ts'
+import { required } from '../arguments.ts'
+import { arrayOf, OBJECT, outcome, record, STRING } from '../schema.ts'
+import { taught } from '../teach.ts'
+import { defineTool, type Tool } from '../tool.ts'
+
+/** Shown beside an error: a little of everything that one writes most. */
+export const SCHEMA_EXAMPLE = `enum status { draft, paid }
+table orders {
+  id int8 primary_key
+  tenant_id uuid not_null
+  customer_id int8 references customers (id)
+  status status default 'draft'
+  enable_rls
+  force_rls
+}
+table customers { id int8 primary_key, name text not_null }
+index orders_by_customer on orders (customer_id)
+policy own on orders using $$ tenant_id = current_setting('app.current_tenant_id')::uuid $$`
+
+const OBJECTS = arrayOf(OBJECT)
+
+export const schemaSummary: Tool = defineTool({
+  name: 'svc_schema_summary',
+  title: 'Summarize a schema document',
+  description:
+    'Parses a schema document (svc schema pull prints that of a database) into tables, columns, enums, indexes and policies, with warnings about what looks wrong, such as tenant tables without row-level security.',
+  arguments: { schema: required('A schema document, e.g. table users { id int8 primary_key, name text not_null }') },
+  output: outcome({
+    tables: arrayOf({ ...OBJECT, properties: { name: STRING, columns: OBJECTS }, required: ['name', 'columns'] }),
+    enums: OBJECTS,
+    domains: OBJECTS,
+    indexes: OBJECTS,
+    policies: OBJECTS,
+    views: OBJECTS,
+    functions: OBJECTS,
+    extensions: arrayOf(STRING),
+    warnings: arrayOf(record({ code: STRING, message: STRING, span: OBJECT })),
+  }),
+  run: ({ schema }) =>
+    taught(
+      schema,
+      () => SCHEMA_EXAMPLE,
+      () => summarize(parseSchema(schema)),
+    ),
+})
