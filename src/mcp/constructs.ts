@@ -36,6 +36,14 @@ const ALSO: Readonly<Record<string, readonly [Construct, ...Construct[]]>> = {
   procedure: ['call'],
 }
 
+/** Constructs that are one of the choices of a production which is shown by another's examples. */
+const CHOICE_OF: Readonly<Partial<Record<Construct, string>>> = {
+  between: 'test',
+  in: 'test',
+  pattern: 'operator',
+  search: 'operator',
+}
+
 /** Lower case, as all names are looked up. */
 export const PART_NAMES: readonly string[] = [
   ...new Set([...Object.keys(CONSTRUCTS), ...Object.keys(ALSO), ...GRAMMAR.map(({ name }) => name)]),
@@ -51,7 +59,7 @@ export function partOf(written: string): Part {
   if (name.length > NAME_LENGTH_MAX || constructs === null) throw notAmong('construct', written, PART_NAMES)
   const [main] = constructs
   // A part that is several has too many productions; the rules of each are shown with its own name.
-  const others = GRAMMAR.filter(({ construct }) => construct === main)
+  const others = GRAMMAR.filter(production => production.construct === main || production.name === CHOICE_OF[main])
   return { name, constructs, productions: [...new Set([...named, ...others])] }
 }
 

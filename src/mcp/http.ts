@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { watchConnections } from '../http/connections.ts'
 import { createClientAddress } from '../limits/client-address.ts'
 import { createRateLimit } from '../limits/rate.ts'
 import { type Answerer, PROTOCOL_VERSIONS } from './answer.ts'
@@ -100,9 +101,9 @@ export async function startToolServer(options: ToolServerOptions): Promise<ToolS
       })
     },
   )
+  watchConnections(server)
   server.timeout = IDLE_MS_MAX
   server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX
-  // Node answers what is no HTTP request itself, in plain text.
   server.listen(options.port, options.host)
   await once(server, 'listening')
   return { url: urlOf(server.address() as AddressInfo), close: () => closed(server) }
@@ -185,8 +186,8 @@ function urlOf({ address, port, family }: AddressInfo): string {
 
 async function closed(server: ReturnType<typeof createServer>): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), DRAIN_MS_MAX)
+  // Ends what is idle, and every other connection with its answer.
   server.close()
-  server.closeIdleConnections()
   await once(server, 'close')
   clearTimeout(cutOff)
 }

@@ -7,6 +7,9 @@ import { promisify } from 'node:util'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
+/** As users get it; what is made when the package is built is only there. */
+export const BUILT_MAIN: string = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
 export interface Svc {
   readonly child: ChildProcess
   readonly exited: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>
@@ -20,7 +23,16 @@ const started = new Set<ChildProcess>()
 
 /** Starts `svc` with nothing in its environment but `PATH` and what is given. */
 export function startSvc(argv: readonly string[], environment: Readonly<Record<string, string>>): Svc {
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...argv], {
+  return start(['--import', 'tsx', MAIN, ...argv], environment)
+}
+
+/** The same from `dist/`, which `npm test` keeps fresh. */
+export function startBuiltSvc(argv: readonly string[], environment: Readonly<Record<string, string>> = {}): Svc {
+  return start([BUILT_MAIN, ...argv], environment)
+}
+
+function start(argv: readonly string[], environment: Readonly<Record<string, string>>): Svc {
+  const child = spawn(process.execPath, argv, {
     env: { PATH: process.env.PATH ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,83 @@
+/** Decisions 12: "Everything shown is checked: each example is parsed, printed, and prepared on a real PostgreSQL in the tests." */
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Statement } from '../../src/language/ast.ts'
+import { CONSTRUCTS, CORPUS_SCHEMA, INVALID } from '../../src/language/corpus/index.ts'
+import { parse } from '../../src/language/parse.ts'
+import { printSql } from '../../src/language/print.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { buildRecipes } from '../support/recipes.ts'
+import { call, repositoryLibrary, type TestToolServer, testToolServer } from '../support/tool-server.ts'
+
+let database: TestDatabase
+let client: pg.Client
+let server: TestToolServer
+beforeAll(async () => {
+  server = await testToolServer()
+  database = await testDatabase()
+  client = new pg.Client({ connectionString: database.adminUrl })
+  await client.connect()
+  await client.query(CORPUS_SCHEMA)
+})
+afterAll(async () => {
+  await client?.end()
+  await database?.drop()
+  await server.close()
+})
+
+/** What `PREPARE` takes; of the others the corpus' own tests run each. */
+const PREPARABLE: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['get', 'add', 'set', 'del', 'merge'])
+
+async function assertRight({ query, sql }: { readonly query: string; readonly sql: string }): Promise<void> {
+  const tree = parse(query)
+  expect(printSql(tree).text).toBe(sql)
+  if (PREPARABLE.has(tree.kind)) await prepare(sql)
+}
+
+async function prepare(sql: string): Promise<void> {
+  await client.query(`prepare shown as ${sql}`)
+  await client.query('deallocate shown')
+}
+
+test.each([...Object.keys(CONSTRUCTS), 'where', 'order by', 'upsert', 'cte'])(
+  'svc_syntax and svc_examples: %s',
+  async construct => {
+    const { card } = (await call(server.url, 'svc_syntax', { construct })).structuredContent
+    expect(card).toMatchObject({ construct, grammar: expect.stringContaining(' = ') })
+    expect(card.examples.length).toBeGreaterThan(0)
+    for (const example of card.examples) await assertRight(example)
+
+    const { examples } = (await call(server.url, 'svc_examples', { construct, limit: 20 })).structuredContent
+    expect(examples.length).toBeGreaterThan(0)
+    for (const example of examples) await assertRight(example)
+  },
+)
+
+describe('svc_builder_cookbook', () => {
+  const { recipes } = repositoryLibrary()
+
+  test('every recipe is compiled and run, and makes the query and the SQL that are shown', async () => {
+    expect(recipes.length).toBeGreaterThan(15)
+    const built = await buildRecipes(recipes.map(({ code }) => code))
+    expect(built).toEqual(recipes.map(({ query, sql }) => ({ query, sql })))
+  }, 60_000)
+
+  test.each(recipes)('$title: PostgreSQL takes it', async ({ sql }) => {
+    await prepare(sql)
+  })
+
+  test('each is shown under its topic', async () => {
+    const topics = [...new Set(recipes.map(({ topic }) => topic))]
+    const shown = await Promise.all(
+      topics.map(async topic => (await call(server.url, 'svc_builder_cookbook', { topic })).structuredContent.recipes),
+    )
+    expect(shown.flat()).toEqual(recipes.map(({ topic, ...recipe }) => recipe))
+  })
+})
+
+test.each(INVALID)('the example beside the error of $query', async ({ query }) => {
+  const { structuredContent } = await call(server.url, 'svc_parse_query', { query })
+  expect(structuredContent.ok).toBe(false)
+  const { example } = structuredContent.error
+  expect(() => printSql(parse(example))).not.toThrow()
+})
