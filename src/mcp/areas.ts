@@ -89,7 +89,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'config',
     path: 'src/config',
-    purpose: 'svc.toml and environment to one frozen configuration, or all problems together.',
+    purpose: 'Turns svc.toml and the environment into one frozen configuration, or all problems together.',
     documents: ['docs/reference/configuration.md', 'src/config/README.md'],
   },
   {

@@ -79,7 +79,7 @@ function mended(text: string, error: LanguageError): string | null {
   const [, better, worse] = INSTEAD.exec(hint ?? '') ?? []
   const [, meant] = MEANT.exec(hint ?? '') ?? []
   if (better !== undefined && worse !== undefined) {
-    return ifRight(replaced(text, text.toLowerCase().lastIndexOf(worse.toLowerCase(), offset), worse, better))
+    return ifRight(replaced(text, text.toLowerCase().lastIndexOf(worse.toLowerCase(), offset - 1), worse, better))
   }
   return meant === undefined ? null : ifRight(replaced(text, offset, found, meant))
 }

@@ -47,7 +47,7 @@ export async function post(url: string, message: unknown, headers: Record<string
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...headers },
-    body: body as BodyInit,
+    body: body as string,
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) }

@@ -1,0 +1,35 @@
+/** Specification of the tool server, 4.2: "grammar card for a construct (where, join, with, conflict, order, and others)". */
+import { expect, test } from 'vitest'
+import { CONSTRUCTS } from '../language/corpus/constructs.ts'
+import { GRAMMAR } from '../language/corpus/grammar.ts'
+import { PART_NAMES, partOf } from './constructs.ts'
+
+test.each(['where', 'join', 'with', 'conflict', 'order'])('%s, which the specification names', name => {
+  const { productions, constructs } = partOf(name)
+  expect(productions.map(production => production.name)).toContain(name)
+  expect(constructs.length).toBeGreaterThan(0)
+})
+
+test.each(PART_NAMES)('%s has productions and constructs', name => {
+  const part = partOf(name)
+  expect(part.productions.length).toBeGreaterThan(0)
+  expect(part.constructs.length).toBeGreaterThan(0)
+})
+
+test('all constructs and all productions can be asked for', () => {
+  expect(PART_NAMES).toEqual(expect.arrayContaining([...Object.keys(CONSTRUCTS), ...GRAMMAR.map(({ name }) => name)]))
+  expect(new Set(PART_NAMES).size).toBe(PART_NAMES.length)
+})
+
+test('letter case and blanks do not matter', () => {
+  expect(partOf('  ORDER   by ')).toMatchObject({ name: 'order by', constructs: ['order'] })
+})
+
+test.each([
+  ['wher', 'did you mean "where"?'],
+  ['__proto__', 'There are: get, source'],
+  ['constructor', 'There are: '],
+  ['', 'There are: '],
+])('%s is no part', (name, help) => {
+  expect(() => partOf(name)).toThrow(help)
+})

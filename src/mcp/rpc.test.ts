@@ -1,0 +1,80 @@
+/** Decisions 12: "Notifications → 202 …, bad JSON → −32700, array bodies → −32600"; ids are strings and integers. */
+import { describe, expect, test } from 'vitest'
+import { decodeMessage, errorOf, invalid, RPC, RpcError, resultOf } from './rpc.ts'
+
+function decode(message: unknown) {
+  return decodeMessage(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
+}
+
+function refused(message: unknown): RpcError {
+  try {
+    decode(message)
+  } catch (error) {
+    if (error instanceof RpcError) return error
+    throw error
+  }
+  throw new Error('nobody refuses it')
+}
+
+test('a request', () => {
+  expect(decode({ jsonrpc: '2.0', id: 'a', method: 'ping', params: { b: 1 } })).toEqual({
+    kind: 'request',
+    id: 'a',
+    method: 'ping',
+    params: { b: 1 },
+  })
+  expect(decode({ jsonrpc: '2.0', id: 0, method: 'ping' })).toMatchObject({ id: 0, params: {} })
+  expect(decode({ jsonrpc: '2.0', id: 0, method: 'ping', params: null })).toMatchObject({ params: {} })
+})
+
+test('a message without an id, or without a method, expects no answer', () => {
+  expect(decode({ jsonrpc: '2.0', method: 'x' })).toEqual({ kind: 'notification' })
+  expect(decode({ jsonrpc: '2.0', id: 1, result: {} })).toEqual({ kind: 'notification' })
+  expect(decode({ jsonrpc: '2.0', id: null, error: {} })).toEqual({ kind: 'notification' })
+})
+
+describe('refused', () => {
+  test.each([
+    ['', RPC.parseError, 'the message is not valid JSON'],
+    ['[]', RPC.invalidRequest, 'batches are not taken'],
+    ['1', RPC.invalidRequest, 'a message is a JSON object, not the number 1'],
+    [{ jsonrpc: 2, id: 1, method: 'x' }, RPC.invalidRequest, 'jsonrpc: expected "2.0"'],
+    [{ jsonrpc: '2.0', id: 1 }, RPC.invalidRequest, 'method: expected a string, not nothing'],
+    [{ jsonrpc: '2.0', id: 1, method: null }, RPC.invalidRequest, 'method: expected a string, not null'],
+    [{ jsonrpc: '2.0', id: null, method: 'x' }, RPC.invalidRequest, 'id: expected a string or an integer, not null'],
+    [{ jsonrpc: '2.0', id: 0.5, method: 'x' }, RPC.invalidRequest, 'not the number 0.5'],
+    [{ jsonrpc: '2.0', id: 1, method: 'x', params: [] }, RPC.invalidParams, 'params: expected an object, not an array'],
+  ])('%j', (message, code, problem) => {
+    const error = refused(message)
+    expect([error.code, error.message]).toEqual([code, expect.stringContaining(problem)])
+  })
+
+  test('bytes that are no UTF-8, whatever they would mean', () => {
+    expect(() => decodeMessage(Buffer.from([0x7b, 0xc0, 0x80, 0x7d]))).toThrow('the message is not valid UTF-8')
+    expect(() => decodeMessage(Buffer.from([0xed, 0xa0, 0x80]))).toThrow('the message is not valid UTF-8')
+  })
+
+  test('integers that JavaScript does not hold: another would come back', () => {
+    expect(refused('{"jsonrpc":"2.0","id":9007199254740993,"method":"x"}').code).toBe(RPC.invalidRequest)
+  })
+
+  test('with the id, where it could be read', () => {
+    expect(refused({ jsonrpc: '1', id: 'a', method: 'x' }).id).toBe('a')
+    expect(refused({ jsonrpc: '1', id: {}, method: 'x' }).id).toBeNull()
+  })
+})
+
+test('members that every object inherits are not there', () => {
+  expect(refused('{"jsonrpc":"2.0","id":1,"__proto__":{"method":"ping"}}').message).toContain('method: expected')
+})
+
+test('answers', () => {
+  expect(resultOf(1, { a: 1 })).toEqual({ jsonrpc: '2.0', id: 1, result: { a: 1 } })
+  expect(errorOf(invalid('limit', 'expected an integer'), 'x')).toEqual({
+    jsonrpc: '2.0',
+    id: 'x',
+    error: { code: RPC.invalidParams, message: 'limit: expected an integer', data: { argument: 'limit' } },
+  })
+  // A defect says nothing about itself.
+  expect(JSON.stringify(errorOf(new Error('secret'), 1))).not.toContain('secret')
+})
