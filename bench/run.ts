@@ -23,6 +23,7 @@ import { language } from './language.ts'
 import { largeCatalog } from './large-catalog.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
+import { mcp } from './mcp.ts'
 import { ndjson } from './ndjson.ts'
 import { nestedExpand } from './nested-expand.ts'
 import { rpc } from './rpc.ts'
@@ -30,7 +31,7 @@ import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
-  ...[getById, guarded, latency, list, expand, nestedExpand, aggregate, language],
+  ...[getById, guarded, latency, list, expand, nestedExpand, aggregate, language, mcp],
   ...[insertOne, updateById, batch, rpc],
   ...[ndjson, start, largeCatalog],
 ]

@@ -20,8 +20,10 @@ export interface ServiceOptions {
   readonly args: readonly string[]
   readonly environment: Readonly<Record<string, string>>
   readonly port: number
-  /** Asked until it answers 200. */
+  /** Asked until it answers `status`. */
   readonly path: string
+  /** 200 unless it is said. */
+  readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   /** Where standard output and error go. */
   readonly logFile: string
@@ -59,7 +61,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   })
   const url = `http://127.0.0.1:${options.port}`
   const deadline = Date.now() + START_TIMEOUT_MS
-  while (!(await answers(url + options.path, options.headers ?? {}))) {
+  while (!(await answers(url + options.path, options.headers ?? {}, options.status ?? 200))) {
     if (over || Date.now() > deadline) {
       child.kill('SIGKILL')
       throw new Error(
@@ -81,11 +83,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-function answers(url: string, headers: Readonly<Record<string, string>>): Promise<boolean> {
+function answers(url: string, headers: Readonly<Record<string, string>>, status: number): Promise<boolean> {
   return new Promise(resolve => {
     const request = get(url, { agent: false, headers }, response => {
       response.resume()
-      response.once('close', () => resolve(response.statusCode === 200))
+      response.once('close', () => resolve(response.statusCode === status))
     })
     request.once('error', () => resolve(false))
   })

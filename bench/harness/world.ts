@@ -22,10 +22,16 @@ export interface World {
   gateway(): Promise<Service>
   startGateway(options?: GatewayOptions): Promise<Service>
   /** A server of `references/`. */
-  startReference(name: string): Promise<Service>
+  startReference(name: string, ready?: Ready): Promise<Service>
   /** The statements of one request, settings first. */
   sent(path: string, sending?: Sending): Promise<readonly Sent[]>
   close(): Promise<void>
+}
+
+/** What a server answers when it is up; `/health` with 200 unless it is said. */
+export interface Ready {
+  readonly path: string
+  readonly status: number
 }
 
 export interface GatewayOptions {
@@ -121,7 +127,7 @@ export function createWorld(options: WorldOptions): World {
     headers,
     gateway: once(() => startGateway({ profileFolder: options.profileFolder ?? undefined })),
     startGateway,
-    async startReference(name) {
+    async startReference(name, ready = { path: '/health', status: 200 }) {
       const port = await freePort()
       const environment = {
         DATABASE_URL: (await database()).url,
@@ -131,7 +137,7 @@ export function createWorld(options: WorldOptions): World {
         NODE_ENV: 'production',
       }
       const script = fileURLToPath(new URL(`../references/${name}.js`, import.meta.url))
-      return start(name, [script], { port, environment })
+      return start(name, [script], { port, environment, ...ready })
     },
     async sent(path, sending) {
       const ask = await headers()
