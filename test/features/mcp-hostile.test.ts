@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openRaw } from '../support/raw-http.ts'
-import { call, post, request, type TestToolServer, testToolServer } from '../support/tool-server.ts'
+import { ask, call, post, request, type TestToolServer, testToolServer } from '../support/tool-server.ts'
 
 let server: TestToolServer
 beforeAll(async () => {
@@ -75,6 +75,22 @@ describe('schema documents', () => {
   ])('%s', async (_what, schema) => {
     const { structuredContent } = await call(server.url, 'svc_schema_summary', { schema })
     expect(structuredContent.ok).toEqual(expect.any(Boolean))
+  })
+
+  test('columns and labels that multiply', async () => {
+    const document = (labels: number, columns: number): string =>
+      `enum e { ${numbered('l', labels)} } table t { ${numbered('c', columns, ' e')} }`
+    const numbered = (name: string, count: number, behind = ''): string =>
+      Array.from({ length: count }, (_, at) => `${name}${at}${behind}`).join(', ')
+    const { structuredContent } = await call(server.url, 'svc_schema_summary', { schema: document(100, 200) })
+    expect(structuredContent.tables[0].columns[199].enum).toHaveLength(100)
+    const schema = document(8_000, 6_000)
+    expect((await call(server.url, 'svc_schema_summary', { schema })).structuredContent).toMatchObject({
+      ok: false,
+      error: { message: expect.stringContaining('the columns have 48000000 labels of enums together'), line: null },
+    })
+    const { messages } = await ask(server.url, 'prompts/get', { name: 'review_schema', arguments: { schema } })
+    expect(messages).toHaveLength(1)
   })
 })
 

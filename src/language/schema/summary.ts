@@ -4,6 +4,7 @@ import { unreachable } from '../error.ts'
 import { type Lookup, lookupOf, primaryKeyOf, shownName } from './lookup.ts'
 import type {
   CommentDefinition,
+  EnumDefinition,
   Exclusion,
   FunctionDefinition,
   FunctionResult,
@@ -125,9 +126,18 @@ function summarizeColumn(
   return {
     ...{ name: column.name.text, type: printSchemaType(column.type), nullable: lookup.isNullable(column, table) },
     ...{ default: column.default, identity: column.identity, generated: column.generated },
-    enum: declared?.kind === 'enum' ? texts(declared.labels) : null,
+    enum: declared?.kind === 'enum' ? labelsOf(declared) : null,
     comment: commentOn('column', shownName(table.name), column.name.text),
   }
+}
+
+/** One list for all columns of the type: a document can have as many labels as columns, and then there is no memory for each of each. */
+const LABELS = new WeakMap<EnumDefinition, readonly string[]>()
+
+function labelsOf(definition: EnumDefinition): readonly string[] {
+  const known = LABELS.get(definition) ?? texts(definition.labels)
+  LABELS.set(definition, known)
+  return known
 }
 
 function keysOfColumn(column: SchemaColumn): readonly KeySummary[] {

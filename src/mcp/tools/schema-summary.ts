@@ -1,6 +1,7 @@
 /** The tool that reads a schema document. */
+import { LanguageError } from '../../language/error.ts'
 import { parseSchema } from '../../language/schema/parse.ts'
-import { summarize } from '../../language/schema/summary.ts'
+import { type SchemaSummary, summarize } from '../../language/schema/summary.ts'
 import { required } from '../arguments.ts'
 import { arrayOf, OBJECT, outcome, record, STRING } from '../schema.ts'
 import { taught } from '../teach.ts'
@@ -43,6 +44,18 @@ export const schemaSummary: Tool = defineTool({
     taught(
       schema,
       () => SCHEMA_EXAMPLE,
-      () => summarize(parseSchema(schema)),
+      () => assertShort(summarize(parseSchema(schema))),
     ),
 })
+
+/** Each column of an enum lists its labels, so that columns and labels multiply: a document of 128 KiB could be answered with hundreds of megabytes. */
+export const LABELS_MAX = 20_000
+
+function assertShort(summary: SchemaSummary): SchemaSummary {
+  let labels = 0
+  for (const { columns } of summary.tables) for (const column of columns) labels += column.enum?.length ?? 0
+  if (labels <= LABELS_MAX) return summary
+  throw new LanguageError(
+    `the columns have ${labels} labels of enums together, and a summary lists at most ${LABELS_MAX}; give fewer tables at a time`,
+  )
+}
