@@ -14,7 +14,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { BUILT_MAIN, killSvc, type Svc, startBuiltSvc } from '../support/process.ts'
-import { post, request } from '../support/tool-server.ts'
+import { call, post, request } from '../support/tool-server.ts'
 
 const LISTENING = /The tool server listens at (http:\/\/\S+)/
 
@@ -108,6 +108,24 @@ describe.each<readonly [string, () => Transport]>([
     await expect(client.readResource({ uri: 'svc://nothing' })).rejects.toMatchObject({ code: -32_002 })
     await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32_602 })
     await expect(client.getPrompt({ name: 'nothing' })).rejects.toMatchObject({ code: -32_602 })
+  })
+})
+
+/** Decisions 1: "`--json` [prints] the same objects as the tools". */
+describe('on the command line', () => {
+  const QUERY = "get users u left join posts p where u.name ~ 'a' and p.id = :id limit 3"
+  test.each([
+    ['parse', ['--parameterized'], 'svc_parse_query', { query: QUERY }],
+    ['parse', [], 'svc_parse_query', { query: QUERY, parameterized: false }],
+    ['transpile', ['--parameterized'], 'svc_transpile_query', { query: QUERY }],
+    ['transpile', [], 'svc_transpile_query', { query: QUERY, parameterized: false }],
+    ['format', [], 'svc_format_query', { query: QUERY }],
+  ])('svc %s --json %j is what %s answers', async (command, options, tool, given) => {
+    const file = join(folder, 'query.svc')
+    await writeFile(file, QUERY)
+    const own = startBuiltSvc([command, '--json', ...options, file])
+    expect(await own.exited).toEqual([0, null])
+    expect(JSON.parse(own.said.out)).toEqual((await call(url, tool, given)).structuredContent)
   })
 })
 
