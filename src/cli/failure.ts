@@ -19,16 +19,18 @@ const WRITTEN_FOR_USERS = new Set([
   'UsageError',
 ])
 
+const BIND = 'bind in svc.toml, SVC_BIND for svc serve, SVC_MCP_BIND for svc mcp'
+
 export function printFailure(error: unknown): string {
   if (!(error instanceof Error)) return `svc: ${String(error)}`
   if (WRITTEN_FOR_USERS.has(error.name)) return error.message
   const { code, address, port } = error as NodeJS.ErrnoException & { readonly address?: string; readonly port?: number }
   if (code === 'EADDRINUSE')
-    return `${address}:${port} is taken: stop what listens there, or set another address with bind or SVC_BIND`
+    return `${address}:${port} is taken: stop what listens there, or set another address: ${BIND}`
   if (code === 'EACCES' && port !== undefined)
-    return `${address}:${port} may not be used: ports below 1024 need a privilege; set another with bind or SVC_BIND`
+    return `${address}:${port} may not be used: ports below 1024 need a privilege; set another: ${BIND}`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `cannot listen on ${address ?? 'the configured address'}: it is no address of this machine; see bind and SVC_BIND`
+    return `cannot listen on ${address ?? 'the configured address'}: it is no address of this machine; set another: ${BIND}`
   return error.stack ?? error.message
 }
 

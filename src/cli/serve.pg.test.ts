@@ -88,6 +88,6 @@ test('an address that is taken is told without a stack', async () => {
   })
   expect(await second.exited).toEqual([1, null])
   expect(second.said.error).toBe(
-    `${url.replace('http://', '')} is taken: stop what listens there, or set another address with bind or SVC_BIND\n`,
+    `${url.replace('http://', '')} is taken: stop what listens there, or set another address: bind in svc.toml, SVC_BIND for svc serve, SVC_MCP_BIND for svc mcp\n`,
   )
 })

@@ -46,8 +46,8 @@ export const AREAS: readonly Area[] = [
     name: 'access',
     path: 'src/access',
     purpose:
-      'Checks every name and right of a tree against the catalogue; nothing unchecked can be printed for execution.',
-    documents: [`${MAP}#the-way-of-a-request`],
+      'Checks every name and right of a tree against catalogue and policies; nothing unchecked can be printed for execution.',
+    documents: ['docs/guides/access-policies.md', `${MAP}#the-way-of-a-request`],
   },
   {
     name: 'run',

@@ -139,8 +139,8 @@ function readText(name: string, { required, lengthMax, choices }: TextArgument, 
 /** A text that is none of the possible ones: with the nearest, and all of them. */
 export function notAmong(name: string, value: string, choices: readonly string[]): Error {
   const near = nearest(value, choices)
-  const meant = near === null ? '' : `; did you mean ${JSON.stringify(near)}?`
-  return invalid(name, `there is no ${JSON.stringify(shorten(value))}${meant} There are: ${choices.join(', ')}`)
+  const help = near === null ? 'there are' : `did you mean ${JSON.stringify(near)}? There are`
+  return invalid(name, `there is no ${JSON.stringify(shorten(value))}; ${help}: ${choices.join(', ') || 'none'}`)
 }
 
 function unknownArgument(name: string, names: readonly string[]): Error {

@@ -27,9 +27,9 @@ test('letter case and blanks do not matter', () => {
 
 test.each([
   ['wher', 'did you mean "where"?'],
-  ['__proto__', 'There are: get, source'],
-  ['constructor', 'There are: '],
-  ['', 'There are: '],
+  ['__proto__', 'there are: get, source'],
+  ['constructor', '; '],
+  ['', 'there are: '],
 ])('%s is no part', (name, help) => {
   expect(() => partOf(name)).toThrow(help)
 })
