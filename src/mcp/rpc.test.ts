@@ -1,6 +1,6 @@
 /** Decisions 12: "Notifications → 202 …, bad JSON → −32700, array bodies → −32600"; ids are strings and integers. */
 import { describe, expect, test } from 'vitest'
-import { decodeMessage, errorOf, invalid, RPC, RpcError, resultOf } from './rpc.ts'
+import { decodeMessage, errorOf, invalid, own, RPC, RpcError, resultOf } from './rpc.ts'
 
 function decode(message: unknown) {
   return decodeMessage(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
@@ -65,6 +65,11 @@ describe('refused', () => {
 })
 
 test('members that every object inherits are not there', () => {
+  expect([own({}, 'toString'), own({}, '__proto__'), own({ toString: 1 }, 'toString')]).toEqual([
+    undefined,
+    undefined,
+    1,
+  ])
   expect(refused('{"jsonrpc":"2.0","id":1,"__proto__":{"method":"ping"}}').message).toContain('method: expected')
 })
 

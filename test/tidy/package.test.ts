@@ -4,12 +4,13 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { filesBelow, ROOT, read } from './tree.ts'
+import { filesBelow, importsOf, ROOT, read } from './tree.ts'
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
   readonly dependencies: Readonly<Record<string, string>>
+  readonly optionalDependencies: Readonly<Record<string, string>>
 }
 
 const manifest = JSON.parse(read('package.json')) as Manifest
@@ -33,7 +34,14 @@ test('the package holds the build, the licence and the changelog, and neither te
   })
   const [{ files }] = JSON.parse(listing) as [{ files: { path: string }[] }]
   const paths = files.map(file => file.path)
-  const needed = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'dist/cli/main.js']
+  const needed = [
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+    'dist/cli/main.js',
+    'dist/mcp/library/library.json',
+  ]
   expect(needed.filter(path => !paths.includes(path))).toEqual([])
   expect(paths.filter(path => /\.test\.|^src\/|^test\//.test(path))).toEqual([])
 })
@@ -43,4 +51,14 @@ test('the build has no file without a source', () => {
   const built = filesBelow('dist').filter(path => path.endsWith('.js'))
   expect(built.length).toBeGreaterThan(80)
   expect(built.filter(path => !sources.has(path.replace(/^dist\/(.*)\.js$/, '$1')))).toEqual([])
+})
+
+test('what the build imports is installed with it', () => {
+  const built = filesBelow('dist').filter(path => path.endsWith('.js'))
+  const packages = new Set(
+    built.flatMap(importsOf).flatMap(target => /^(?!\.|node:)(?:@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? []),
+  )
+  expect(packages.size).toBeGreaterThan(5)
+  const installed = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })
+  expect([...packages].filter(name => !installed.includes(name))).toEqual([])
 })
