@@ -40,6 +40,69 @@ test('a text with a slip is mended', () => {
   expect(lesson('GET wher WHER Id = 1').example).toBe('GET wher where Id = 1')
 })
 
+/** What people write who think in SQL. */
+test.each([
+  ['SELECT id, name FROM users WHERE active = true LIMIT 5', 'get users fields id, name WHERE active = true LIMIT 5'],
+  ['select * from users', 'get users'],
+  ['select distinct role from users order by role', 'get distinct users fields role order by role'],
+  [
+    'select u.name, count(*) as n from users u join posts p on p.user_id = u.id group by u.name having n > 3',
+    'get users u join posts p on p.user_id = u.id fields u.name, count(*) as n group by u.name having n > 3',
+  ],
+  ['get id, name from users', 'get users fields id, name'],
+  ["insert into users (name) values ('a')", "add users fields name values ('a')"],
+  [
+    "insert into users (email, name) values ('a', 'b') on conflict (email) do update set name = excluded.name",
+    "add users fields email, name values ('a', 'b') conflict (email) update name = excluded.name",
+  ],
+  ['update users set a = 1 where id = 1', 'set users values a = 1 where id = 1'],
+  ['delete from users where id = 1', 'del users where id = 1'],
+  ["get users where created_at > now() - interval '3 days'", 'get users where created_at > now() - 3d'],
+  ['get users where id == 1', 'get users where id = 1'],
+  ["get users where name = 'x' order created_at", "get users where name = 'x' order by created_at"],
+  ['get users order by name descending', 'get users order by name desc'],
+])('%s', (query, example) => {
+  expect(lesson(query).example).toBe(example)
+})
+
+test('a word that is too much is not left out: it was meant to say something', () => {
+  expect(lesson('get users select id').example).toBe('get users')
+  expect(lesson("get users where name is 'x'").example).toBe('get users\nwhere active is false')
+})
+
+test('no example changes a whole table', () => {
+  for (const construct of Object.keys(CONSTRUCTS) as Construct[])
+    expect(exampleOf(construct)).not.toContain('where all')
+  expect(lesson('del users').example).toMatch(/^del \w+.*\nwhere (?!all)/s)
+  expect(lesson('delete from users').example).not.toContain('where all')
+})
+
+test('what cannot be mended has the example that is most like it', () => {
+  expect(lesson('get users join posts on posts.user_id = users.id where').example).toMatch(/where/)
+  expect(lesson('get customers where exists orders').example).toMatch(/^get customers\nwhere exists|exists \(get/)
+})
+
+test('looking for what was meant takes no time', () => {
+  const floods = [
+    'select ',
+    'select a from ',
+    ' from',
+    'insert into a (',
+    'update a set ',
+    "interval '1",
+    'a ',
+    ', ',
+    '= ',
+  ]
+  for (const flood of floods) {
+    const began = process.cpuUsage()
+    lesson(`select ${flood.repeat(Math.floor(1_990 / flood.length))} `)
+    const { user, system } = process.cpuUsage(began)
+    // Milliseconds of the processor, whatever else the machine does; quadratic in the text it would still be a few.
+    expect([flood, (user + system) / 1_000 < 500]).toEqual([flood, true])
+  }
+})
+
 test('a text that is too long is not sent back, mended or not', () => {
   const { example } = lesson(`get users wher id = '${'x'.repeat(3_000)}'`)
   expect(example.length).toBeLessThan(200)

@@ -2,12 +2,11 @@
 import type { Construct } from '../language/corpus/constructs.ts'
 import { EXAMPLES } from '../language/corpus/index.ts'
 import { LanguageError } from '../language/error.ts'
-import { parse } from '../language/parse.ts'
 import { placeOf } from '../language/place.ts'
-import { printSql } from '../language/print.ts'
 import { SchemaSyntaxError } from '../language/schema/syntax-error.ts'
 import { QuerySyntaxError } from '../language/syntax-error.ts'
 import { shorten } from '../shorten.ts'
+import { mended } from './mend.ts'
 import { constructNear } from './near.ts'
 
 export interface Lesson {
@@ -22,13 +21,10 @@ export interface Lesson {
     readonly expected: readonly string[]
     /** What to write instead, where that is known. */
     readonly hint: string | null
-    /** The text mended where the hint mends it, else another that shows the construct. Always one that is right. */
+    /** The text mended where a small change mends it, else another that shows the construct. Always one that is right. */
     readonly example: string
   }
 }
-
-/** Longer texts are not written once more, mended. */
-const MENDED_LENGTH_MAX = 2_000
 
 /** What `work` answers about a text, or the lesson. Whatever else is thrown is a defect. */
 export function taught<T>(text: string, example: (error: LanguageError) => string, work: () => T): T | Lesson {
@@ -53,47 +49,43 @@ function describe(error: LanguageError, text: string): Omit<Lesson['error'], 'ex
 
 /** For queries. */
 export function exampleFor(text: string): (error: LanguageError) => string {
-  return error => mended(text, error) ?? exampleOf(constructNear(text, offsetOf(error, text)))
+  return error =>
+    (error instanceof QuerySyntaxError ? mended(text, error) : null) ??
+    exampleOf(constructNear(text, offsetOf(error, text)), text)
 }
 
 function offsetOf(error: LanguageError, text: string): number {
   return error instanceof QuerySyntaxError ? error.offset : (error.span?.start ?? text.length)
 }
 
-/** The shortest example: what it shows is what there is to see. */
-export function exampleOf(construct: Construct): string {
-  const [shortest] = EXAMPLES.filter(example => example.construct === construct)
-    .map(({ query, formatted = query }) => formatted)
-    .sort((a, b) => a.length - b.length)
-  if (shortest === undefined) throw new Error(`${construct} has no example`)
-  return shortest
+/** Of the construct's examples the one that shares most words with the text, and of equals the shortest. */
+export function exampleOf(construct: Construct, text = ''): string {
+  const words = wordsOf(text)
+  const [nearest] = EXAMPLES.filter(example => example.construct === construct && !MEANS_EVERY_ROW.test(example.query))
+    .map(({ query, formatted = query }) => ({ formatted, likeness: likeness(words, wordsOf(formatted)) }))
+    .sort((a, b) => b.likeness - a.likeness || a.formatted.length - b.formatted.length)
+  if (nearest === undefined) throw new Error(`${construct} has no example`)
+  return nearest.formatted
 }
 
-const INSTEAD = /^did you mean "([^"]+)" instead of "([^"]+)"\?$/
-const MEANT = /^did you mean "([^"]+)"\?$/
+/** What somebody copies in a hurry should not change a whole table. */
+const MEANS_EVERY_ROW = /\bwhere all\b/
 
-/** The text as the hint would have it, if that is right. */
-function mended(text: string, error: LanguageError): string | null {
-  if (!(error instanceof QuerySyntaxError) || text.length > MENDED_LENGTH_MAX) return null
-  const { hint, offset, found } = error
-  const [, better, worse] = INSTEAD.exec(hint ?? '') ?? []
-  const [, meant] = MEANT.exec(hint ?? '') ?? []
-  if (better !== undefined && worse !== undefined) {
-    return ifRight(replaced(text, text.toLowerCase().lastIndexOf(worse.toLowerCase(), offset - 1), worse, better))
-  }
-  return meant === undefined ? null : ifRight(replaced(text, offset, found, meant))
+/** As much of the beginning as says what the text is about. */
+const LIKENED_LENGTH_MAX = 1_000
+
+function wordsOf(text: string): ReadonlySet<string> {
+  return new Set(
+    text
+      .slice(0, LIKENED_LENGTH_MAX)
+      .toLowerCase()
+      .match(/[a-z_]+/g) ?? [],
+  )
 }
 
-function replaced(text: string, at: number, old: string, by: string): string {
-  return at < 0 ? '' : text.slice(0, at) + by + text.slice(at + old.length)
-}
-
-function ifRight(text: string): string | null {
-  try {
-    printSql(parse(text))
-    return text
-  } catch (error) {
-    if (error instanceof LanguageError) return null
-    throw error
-  }
+/** The words of both as a part of the words of either. */
+function likeness(some: ReadonlySet<string>, others: ReadonlySet<string>): number {
+  let shared = 0
+  for (const word of others) if (some.has(word)) shared++
+  return shared / (some.size + others.size - shared || 1)
 }

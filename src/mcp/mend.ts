@@ -1,0 +1,57 @@
+/** Mends a text that the parser refuses, where a small change makes it right: what the author most likely meant. */
+import { LanguageError } from '../language/error.ts'
+import { parse } from '../language/parse.ts'
+import { printSql } from '../language/print.ts'
+import type { QuerySyntaxError } from '../language/syntax-error.ts'
+import { fromSql } from './from-sql.ts'
+
+/** Longer texts are not written once more. */
+export const MENDED_LENGTH_MAX = 2_000
+
+const INSTEAD = /^did you mean "([^"]+)" instead of "([^"]+)"\?$/
+const MEANT = /^did you mean "([^"]+)"\?$/
+
+/** Null where none of the changes makes a query of it. */
+export function mended(text: string, error: QuerySyntaxError): string | null {
+  if (text.length > MENDED_LENGTH_MAX) return null
+  for (const candidate of candidates(text, error)) {
+    if (candidate !== text && isRight(candidate)) return candidate
+  }
+  return null
+}
+
+/** The likeliest first; each is tried only if the one before is wrong. */
+function* candidates(text: string, error: QuerySyntaxError): Generator<string, void> {
+  const { offset, found, expected } = error
+  const hint = error.hint ?? ''
+  const [, better, worse] = INSTEAD.exec(hint) ?? []
+  if (better !== undefined && worse !== undefined) {
+    // It stands before the place where the parser noticed.
+    const at = text.toLowerCase().lastIndexOf(worse.toLowerCase(), offset - 1)
+    if (at >= 0) yield replaced(text, at, worse, better)
+  }
+  yield fromSql(text)
+  const isAtEnd = offset >= text.length
+  const [, meant] = MEANT.exec(hint) ?? []
+  if (meant !== undefined && !isAtEnd) yield replaced(text, offset, found, meant)
+  const [only, ...others] = expected
+  if (only !== undefined && others.length === 0 && !only.includes(' ')) yield replaced(text, offset, '', `${only} `)
+  const whole = expected.find(word => /^[a-z]{3,}$/.test(word) && found.toLowerCase().startsWith(word))
+  if (whole !== undefined) yield replaced(text, offset, found, whole)
+  // Signs alone: a word that is left out was meant to say something.
+  if (/^[^\w\s'"`]+$/.test(found)) yield replaced(text, offset, found, '')
+}
+
+function replaced(text: string, at: number, old: string, by: string): string {
+  return text.slice(0, at) + by + text.slice(at + old.length)
+}
+
+function isRight(text: string): boolean {
+  try {
+    printSql(parse(text))
+    return true
+  } catch (error) {
+    if (error instanceof LanguageError) return false
+    throw error
+  }
+}
