@@ -50,6 +50,7 @@ export interface ToolServerOptions {
   readonly seed: number
   readonly connectionsMax?: number
   readonly requestMsMax?: number
+  readonly idleMsMax?: number
 }
 
 export interface ToolServer {
@@ -102,7 +103,7 @@ export async function startToolServer(options: ToolServerOptions): Promise<ToolS
     },
   )
   watchConnections(server)
-  server.timeout = IDLE_MS_MAX
+  server.timeout = options.idleMsMax ?? IDLE_MS_MAX
   server.maxConnections = options.connectionsMax ?? CONNECTIONS_MAX
   server.listen(options.port, options.host)
   await once(server, 'listening')

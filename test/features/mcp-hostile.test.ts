@@ -178,6 +178,28 @@ describe('connections', () => {
     await impatient.close()
   })
 
+  test('a client that takes nothing of its answers loses its connection', async () => {
+    // With room for one: the next is let in when this one has gone.
+    const impatient = await testToolServer({ idleMsMax: 300, connectionsMax: 1 })
+    const connection = await openRaw(impatient.url)
+    connection.socket.pause()
+    const body = JSON.stringify(request('resources/read', { uri: 'svc://reference/configuration' }))
+    // More than sockets hold: 60 MB of answers.
+    for (let at = 0; at < 4_000; at++) {
+      connection.socket.write(`${HEAD}Content-Length: ${body.length}\r\n\r\n${body}`)
+    }
+    const before = process.memoryUsage().rss
+    const isLetIn = () =>
+      post(impatient.url, request('ping')).then(
+        () => true,
+        () => false,
+      )
+    while (!(await isLetIn())) await new Promise(resolve => setImmediate(resolve))
+    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+    connection.socket.destroy()
+    await impatient.close()
+  })
+
   test('connections beyond the limit are closed as they come', async () => {
     const small = await testToolServer({ connectionsMax: 2 })
     const { hostname, port } = new URL(small.url)
