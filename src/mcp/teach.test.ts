@@ -1,4 +1,4 @@
-/** Issue of the language's errors: "position, expected, the nearest valid form", and an example that is right. */
+/** Decisions 12: a query that does not parse is answered with its place, what was found and expected, a hint, and an example. */
 import { describe, expect, test } from 'vitest'
 import { CONSTRUCTS, type Construct } from '../language/corpus/constructs.ts'
 import { INVALID } from '../language/corpus/index.ts'
