@@ -13,6 +13,7 @@ import type { Config } from './config/config.ts'
 import { limitsOf } from './config/limits.ts'
 import { policyFiles } from './config/policy-files.ts'
 import type { Emit } from './events.ts'
+import { asErrors, asWarnings, type Finding, printFinding } from './finding.ts'
 import { createAdmission } from './http/admission.ts'
 import { documentFor } from './http/document.ts'
 import { createPipeline } from './http/pipeline.ts'
@@ -25,9 +26,8 @@ import { createClientAddress } from './limits/client-address.ts'
 import { createGate } from './limits/gate.ts'
 import { createLoad, type Load, PROBE_INTERVAL_MS } from './limits/load.ts'
 import { createRateLimit } from './limits/rate.ts'
+import { bootDangers, lintDatabase } from './lint/lint-database.ts'
 import { createBootWarnings } from './ops/boot-warnings.ts'
-import { databaseFindings } from './ops/checks.ts'
-import { asErrors, type Finding, printFinding } from './ops/finding.ts'
 import { createHealth } from './ops/health.ts'
 import { createInternal, type Internal } from './ops/internal.ts'
 import { createLog } from './ops/log.ts'
@@ -116,7 +116,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const pool = await openPool(config, emit)
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
-    report(await onceAvailable(pool, () => databaseFindings(query, config.gateway)), config, emit)
+    report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
@@ -157,6 +157,12 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     await closeAll()
     throw error
   }
+}
+
+/** `strict` looks at everything that `svc check` looks at; who only wants to start does not wait for that. */
+async function databaseFindings({ gateway }: Config, query: Query): Promise<readonly Finding[]> {
+  if (gateway.strict) return (await lintDatabase(query, gateway)).findings
+  return asWarnings(await bootDangers(query, gateway))
 }
 
 /** Warnings go to the log; an error, or any finding under `strict`, ends the start (decisions 1). */

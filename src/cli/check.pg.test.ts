@@ -29,27 +29,31 @@ beforeEach(() =>
   ),
 )
 
-/** Exit code and what was said on standard error, but for the version of this server. */
-async function check(toml: string, url: string): Promise<readonly [code: number, error: string]> {
+/** Exit code, standard error but for the version of this server, and standard output. */
+async function check(toml: string, url: string, ...options: string[]): Promise<readonly [number, string, string]> {
   writeFileSync(join(folder, 'svc.toml'), toml)
   const said: string[] = []
-  const code = await run(['check'], {
+  const asked: string[] = []
+  const code = await run(['check', ...options], {
     environment: { DATABASE_URL: url, JWT_SECRET: 'a secret of 32 bytes, or of more' },
     workingDirectory: folder,
-    out: line => said.push(`out: ${line}`),
+    out: line => asked.push(line),
     error: line => said.push(line),
     input: async () => '',
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     signals: new EventEmitter() as unknown as SignalSource,
   })
-  return [code, said.filter(line => !/^error: PostgreSQL \d/.test(line)).join('\n')]
+  return [code, said.filter(line => !line.startsWith('error: PostgreSQL older than')).join('\n'), asked.join('\n')]
 }
 
 test('a tenant table without forced row-level security, with the SQL that mends it', async () => {
-  await execute(database.adminUrl, 'create table deals (tenant_id int, id int); grant select on deals to public')
+  await execute(
+    database.adminUrl,
+    'create table deals (tenant_id int primary key, id int); grant select on deals to app',
+  )
   const [code, error] = await check('', database.url)
   expect(code).toBe(1)
-  expect(error).toContain('error: Tables with the column tenant_id but without forced row-level security: deals.')
+  expect(error).toContain('error: Tables with the column tenant_id but without forced row-level security: deals. ')
   expect(error).toContain('\n  alter table public.deals enable row level security, force row level security;\n')
 
   const sql = error.split('\n').filter(line => /^ {2}(alter|create)/.test(line))
@@ -58,13 +62,15 @@ test('a tenant table without forced row-level security, with the SQL that mends 
 })
 
 test('the tenant column of the configuration', async () => {
-  await execute(database.adminUrl, 'create table deals (operator_id int); grant select on deals to public')
+  await execute(database.adminUrl, 'create table deals (operator_id int); grant select on deals to app')
   expect((await check('', database.url))[1]).not.toContain('deals')
   expect((await check('[gateway]\ntenant_column = "operator_id"', database.url))[1]).toContain('column operator_id')
 })
 
 test('a superuser', async () => {
-  expect((await check('', database.adminUrl))[1]).toMatch(/^error: The database role postgres is a superuser: /)
+  expect((await check('', database.adminUrl))[1]).toMatch(
+    /^error: Row-level security does not apply to the gateway's role: postgres is a superuser\. .* \[role-bypasses-rls\]$/m,
+  )
 })
 
 test('a schema that is not there', async () => {
@@ -76,7 +82,7 @@ test('a schema that is not there', async () => {
 test('a search language that is not there', async () => {
   const [code, error] = await check('[gateway]\nsearch_language = "englsh"', database.url)
   expect(code).toBe(1)
-  expect(error).toMatch(/^error: .*"englsh".*\n {2}Set search_language to english\.$/m)
+  expect(error).toMatch(/^error: .*englsh \(did you mean english\?\).*\n {2}Set search_language to simple/m)
 })
 
 test('the address to listen at is read like the other', async () => {
@@ -94,4 +100,51 @@ test('a password that is wrong is not printed', async () => {
   expect(code).toBe(1)
   expect(error).toMatch(/^error: The database cannot be checked: no session with .*no_such_database/)
   expect(error).not.toContain('hunter2')
+})
+
+test('a warning is told, and is no failure', async () => {
+  await execute(database.adminUrl, 'create table a (id int primary key, b int references a); grant select on a to app')
+  const [, error] = await check('', database.url)
+  expect(error).toMatch(
+    /^warning: Foreign keys without an index on their columns: a_b_fkey on a\. .*\[foreign-key-index\]$/m,
+  )
+  expect(error).toContain('\n  create index on public.a (b);\n')
+})
+
+test('an accepted finding is only counted', async () => {
+  await execute(database.adminUrl, 'create table a (id int primary key, b int references a); grant select on a to app')
+  const [, error] = await check('[gateway]\naccepted_findings = ["foreign-key-index: a_b_fkey on a"]', database.url)
+  expect(error).not.toContain('[foreign-key-index]')
+  expect(error).toMatch(/, 1 accepted$/)
+})
+
+test('--json: one object, with all statements and nothing beside it', async () => {
+  await execute(database.adminUrl, 'create table "De als" (tenant_id int primary key); grant select on "De als" to app')
+  const [code, error, out] = await check('', database.url, '--json')
+  const report = JSON.parse(out)
+  expect(code).toBe(1)
+  expect(error).toBe('')
+  expect(report).toMatchObject({ file: join(folder, 'svc.toml'), warnings: 0, accepted: 0 })
+  expect(report.findings).toHaveLength(report.errors)
+  expect(report.findings).toContainEqual({
+    level: 'error',
+    check: 'tenant-table-unprotected',
+    message: expect.stringContaining('De als'),
+    objects: ['De als'],
+    fix: expect.any(String),
+    sql: [
+      'alter table public."De als" enable row level security, force row level security;',
+      expect.stringMatching(/^create policy tenant on public\."De als" /),
+    ],
+  })
+})
+
+test('--json when there is no database, and not together with --print', async () => {
+  const [code, , out] = await check('', '', '--json')
+  expect(code).toBe(1)
+  expect(JSON.parse(out).findings).toContainEqual({
+    ...{ level: 'error', check: null, message: 'No database is configured.', fix: expect.any(String) },
+    ...{ objects: [], sql: [] },
+  })
+  expect((await check('', database.url, '--json', '--print'))[0]).toBe(2)
 })

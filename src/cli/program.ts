@@ -122,31 +122,36 @@ function createProgram(world: World, finish: (code: number) => void): Command {
 
   program
     .command('check')
-    .description('Check configuration and database without starting: exit code 1 when something is wrong or dangerous.')
+    .description(
+      'Check configuration and database without starting, and print what is wrong, dangerous or slow, each with what mends it. Exit code 1 when a finding is an error.',
+    )
     .option(...CONFIG)
     .option('--print', 'print the effective settings, without secrets')
     .addOption(
       new Option(
         '--record [file]',
         'start the gateway, let every query pass, and write its shape to an allow-list (else allow_list_path), until Ctrl-C',
-      ).conflicts('print'),
+      ).conflicts(['print', 'json']),
     )
+    .addOption(new Option('--json', 'print one JSON object on standard output, for machines').conflicts('print'))
     .addHelpText(
       'after',
       examples(
         ['svc check', 'findings, each with what mends it'],
         ['svc check --config svc.toml --print', 'which settings are in force'],
         ['svc check --record allow.txt', 'then use your application, and read what was written'],
+        ["svc check --json | jq -r '.findings[].sql[]'", 'all the SQL, to be read and then run as the owner'],
       ),
     )
-    .action(async (options: { config?: string; print?: true; record?: string | true }) => {
+    .action(async (options: { config?: string; print?: true; json?: true; record?: string | true }) => {
       if (options.record !== undefined) {
         const { serve } = await import('./serve.ts')
         finish(await serve({ file: options.config, record: options.record }, world))
         return
       }
       const { check } = await import('./check.ts')
-      finish(await check({ file: options.config, print: options.print === true }, world))
+      const { config: file, print = false, json = false } = options
+      finish(await check({ file, print, json }, world))
     })
 
   program

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { unbuiltFindings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
-import { asErrors, printFinding } from '../ops/finding.ts'
+import { asErrors, printFinding } from '../finding.ts'
 import { UsageError } from './failure.ts'
 import { runUntilSignal } from './signals.ts'
 import { EXIT, type World } from './world.ts'

@@ -36,6 +36,8 @@ export interface GatewayConfig {
   readonly tenantColumn: string
   readonly schemaPollSecs: number
   readonly strict: boolean
+  /** As written: `check`, or `check: object`; the lints know what they mean. */
+  readonly acceptedFindings: readonly string[]
 
   readonly requireAuth: boolean
   /** Already `true` under `strict` unless the file says otherwise. */

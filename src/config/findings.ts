@@ -1,15 +1,10 @@
 /** What is right in itself but not what somebody who wrote it will expect: for boot and `svc check`. */
+import type { Finding } from '../finding.ts'
 import type { LoadedConfig } from './load.ts'
 import { FEATURES } from './settings.ts'
 
-export interface ConfigFinding {
-  readonly level: 'warning' | 'error'
-  readonly message: string
-  readonly fix: string
-}
-
 /** Keys that were given although this version does not have their feature. */
-export function unbuiltFindings({ given }: Pick<LoadedConfig, 'given'>): readonly ConfigFinding[] {
+export function unbuiltFindings({ given }: Pick<LoadedConfig, 'given'>): readonly Finding[] {
   return given.flatMap(({ setting, written }) => {
     const { title, built } = FEATURES[setting.feature]
     if (built) return []

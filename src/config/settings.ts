@@ -137,7 +137,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     default: false,
     feature: 'process',
     description:
-      'Refuse to start where boot would only warn: superuser or BYPASSRLS role, tenant table without forced row-level security, short secret, view that is not `security_invoker`, PostgreSQL with known holes. Also turns on `require_exp`.',
+      'Refuse to start on anything that `svc check` finds, warnings as well, where boot would only warn and only of [what is looked for at every boot](checks.md). Also turns on `require_exp`.',
+  },
+  acceptedFindings: {
+    key: 'gateway.accepted_findings',
+    kind: names,
+    default: [],
+    feature: 'process',
+    description:
+      'Findings of `svc check` that are right as they are: the name of a [check](checks.md), or `check: object` as it is printed. They neither fail `svc check` nor stop a start under `strict`. What is looked for at every boot cannot be accepted.',
   },
 
   databaseUrl: {

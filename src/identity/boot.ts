@@ -1,7 +1,7 @@
 /** Whether the gateway may start as it was told who to believe: fail-closed (specification 5.2, decisions 6 and 1). */
 import { isIPv4, isIPv6 } from 'node:net'
 import type { Bind, Config, GatewayConfig } from '../config/config.ts'
-import type { Finding } from '../ops/finding.ts'
+import type { Finding } from '../finding.ts'
 
 export interface BootConfig extends Pick<Config, 'jwtSecret' | 'devMode'> {
   readonly gateway: Pick<GatewayConfig, 'bind' | 'requireAuth'>

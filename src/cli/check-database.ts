@@ -1,0 +1,53 @@
+/** The part of `svc check` that asks the database: whether it can be published, whether the policies fit it, and the lints. */
+import { createPolicies, PolicyError } from '../access/policy/policies.ts'
+import { introspect, type Query } from '../catalog/introspect.ts'
+import type { Config } from '../config/config.ts'
+import { policyFiles } from '../config/policy-files.ts'
+import { printProblem } from '../config/problem.ts'
+import type { Finding } from '../finding.ts'
+import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
+import { openDatabase } from './database.ts'
+import { printFailure } from './failure.ts'
+
+/** A schema of 5 000 tables takes seconds, on a machine that has nothing else to do. */
+const TIMEOUT_MS = 120_000
+
+/** What cannot be asked is a finding as well: does not reject. */
+export async function checkDatabase(config: Config): Promise<DatabaseLints> {
+  const { databaseUrl, preparedStatements } = config.gateway
+  if (databaseUrl === null) {
+    const fix = 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.'
+    return { findings: [error('No database is configured.', fix)], accepted: 0 }
+  }
+  try {
+    const database = openDatabase(databaseUrl, { preparedStatements, timeoutMs: TIMEOUT_MS })
+    try {
+      const policies = await policyFindings(config, database.query)
+      const { findings, accepted } = await lintDatabase(database.query, config.gateway)
+      return { findings: [...findings, ...policies], accepted }
+    } finally {
+      await database.close()
+    }
+  } catch (failure) {
+    const message = `The database cannot be checked: ${printFailure(failure)}`
+    return { findings: [error(message, 'See database_url (DATABASE_URL) and schemas.')], accepted: 0 }
+  }
+}
+
+/** Rejects when the schema cannot be published: one that is missing is found here. */
+async function policyFindings(config: Config, query: Query): Promise<readonly Finding[]> {
+  const catalog = await introspect(query, config.gateway)
+  try {
+    const schema = () => ({ catalog, ...config.gateway })
+    await createPolicies({ ...policyFiles(config), schema, onProblem: () => {} })
+    return []
+  } catch (failure) {
+    if (!(failure instanceof PolicyError)) throw failure
+    const fix = 'Mend the policy; while it has problems the gateway does not start.'
+    return failure.problems.map(problem => error(printProblem(problem), fix))
+  }
+}
+
+function error(message: string, fix: string): Finding {
+  return { level: 'error', message, fix }
+}

@@ -1,0 +1,45 @@
+/** What `svc check` has found, for people and for machines. */
+import { type Finding, type Level, printFinding } from '../finding.ts'
+
+/** The object of `svc check --json`; fields are only ever added to it. */
+export interface CheckReport {
+  /** The configuration file, or null. */
+  readonly file: string | null
+  readonly errors: number
+  readonly warnings: number
+  /** Objects that are in no finding because of `accepted_findings`. */
+  readonly accepted: number
+  readonly findings: readonly ReportedFinding[]
+}
+
+interface ReportedFinding extends Required<Omit<Finding, 'check'>> {
+  /** Null for what a setting of the configuration is wrong in itself. */
+  readonly check: string | null
+}
+
+/** Errors first. */
+export function reportOf(file: string | null, findings: readonly Finding[], accepted: number): CheckReport {
+  const reported = findings.map(
+    ({ level, check = null, message, fix, objects = [], sql = [] }): ReportedFinding => ({
+      ...{ level, check, message, fix, objects, sql },
+    }),
+  )
+  const of = (wanted: Level) => reported.filter(({ level }) => level === wanted)
+  const [errors, warnings] = [of('error'), of('warning')]
+  return {
+    ...{ file, errors: errors.length, warnings: warnings.length, accepted },
+    findings: [...errors, ...warnings],
+  }
+}
+
+export function printReport({ file, findings, errors, warnings, accepted }: CheckReport): readonly string[] {
+  const counts = [count(errors, 'error'), count(warnings, 'warning'), ...(accepted > 0 ? [`${accepted} accepted`] : [])]
+  return [
+    ...findings.map(({ check, ...finding }) => printFinding(check === null ? finding : { check, ...finding })),
+    `${file ?? 'no configuration file'}: ${counts.join(', ')}`,
+  ]
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

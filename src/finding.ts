@@ -1,0 +1,32 @@
+/** A danger, or something to mend, that boot and `svc check` see; and what to do about it. */
+
+export interface Finding {
+  readonly level: Level
+  /** What is the case, and what can come of it. */
+  readonly message: string
+  /** What to do: a sentence, or SQL that can be pasted. */
+  readonly fix: string
+  /** The check that found it, by its name in docs/reference/checks.md; a setting that is wrong in itself has none. */
+  readonly check?: string
+  /** What it was found in, all of it, where the message may name only the first. */
+  readonly objects?: readonly string[]
+  /** The statements that mend it, all of them, in order. */
+  readonly sql?: readonly string[]
+}
+
+export type Level = 'warning' | 'error'
+
+/** Under `strict` nothing is only warned about (decisions 1). */
+export function asErrors(findings: readonly Finding[]): readonly Finding[] {
+  return findings.map(finding => ({ ...finding, level: 'error' }))
+}
+
+/** At boot, without `strict`, a danger is told and the gateway starts. */
+export function asWarnings(findings: readonly Finding[]): readonly Finding[] {
+  return findings.map(finding => ({ ...finding, level: 'warning' }))
+}
+
+export function printFinding({ level, message, fix, check }: Finding): string {
+  const name = check === undefined ? '' : ` [${check}]`
+  return `${level}: ${message}${name}\n  ${fix.replaceAll('\n', '\n  ')}`
+}

@@ -1,0 +1,299 @@
+/** Decisions 1: boot never hides a danger. How findings are told, what can be accepted, and what is asked of the server itself. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type LintedDatabase, lintedDatabase, TARGET } from '../../test/support/lint.ts'
+import type { Query } from '../catalog/introspect.ts'
+import type { Finding } from '../finding.ts'
+import { bootDangers, lintDatabase } from './lint-database.ts'
+
+let database: LintedDatabase
+
+beforeAll(async () => {
+  database = await lintedDatabase()
+})
+afterAll(() => database.drop())
+beforeEach(() => database.reset())
+
+async function only(ask: Query, check: string): Promise<Finding | undefined> {
+  return (await bootDangers(ask, TARGET)).find(finding => finding.check === check)
+}
+
+test('what was found, in what, why it matters, and what mends it', async () => {
+  await database.admin.run('create table "Ta ble" (tenant_id int primary key)')
+  expect(await database.findings()).toEqual([
+    {
+      level: 'error',
+      check: 'tenant-table-unprotected',
+      message:
+        "Tables with the column tenant_id but without forced row-level security: Ta ble. Every caller can see every tenant's rows in them. Enabled alone does not bind the owner; only forced does.",
+      objects: ['Ta ble'],
+      fix: expect.stringContaining(
+        'alter table public."Ta ble" enable row level security, force row level security;\n',
+      ),
+      sql: [
+        'alter table public."Ta ble" enable row level security, force row level security;',
+        `create policy tenant on public."Ta ble" using (tenant_id = (select nullif(current_setting('app.current_tenant_id', true), '')::integer));`,
+      ],
+    },
+  ])
+})
+
+test('the policy that is proposed lets a tenant see its own rows, and nobody see any without a tenant', async () => {
+  await database.admin.run(`create table notes (tenant_id uuid, body text); create index on notes (tenant_id);
+    insert into notes values ('11111111-1111-1111-1111-111111111111', 'mine'), ('22222222-2222-2222-2222-222222222222', 'theirs')`)
+  await mend()
+  expect(await database.findings()).toEqual([])
+  await database.app.run(`set app.current_tenant_id = '11111111-1111-1111-1111-111111111111'`)
+  expect(await database.app.query('select body from notes', [])).toEqual([['mine']])
+  await database.app.run(`set app.current_tenant_id = ''`)
+  expect(await database.app.query('select body from notes', [])).toEqual([])
+})
+
+test('nor does it cut a longer tenant off until it fits', async () => {
+  await database.admin.run(`create table notes (tenant_id char(2)); insert into notes values ('ab')`)
+  await mend()
+  await database.app.run(`set app.current_tenant_id = 'abc'`)
+  expect(await database.app.query('select from notes', [])).toEqual([])
+  await database.app.run(`set app.current_tenant_id = 'ab'`)
+  expect(await database.app.query('select from notes', [])).toHaveLength(1)
+})
+
+test('a table that has a policy gets no second one', async () => {
+  await database.admin.run('create table t (tenant_id int primary key); create policy mine on t using (tenant_id > 0)')
+  const [finding] = await database.findings()
+  expect(finding?.sql).toEqual(['alter table public.t enable row level security, force row level security;'])
+})
+
+test('the tenant column is the configured one, however long', async () => {
+  await database.admin.run('create table t (operator_id int)')
+  expect(await database.findings()).toEqual([])
+  expect((await database.findings({ tenantColumn: 'operator_id' })).length).toBeGreaterThan(0)
+  expect(await database.findings({ tenantColumn: 'operator_id'.repeat(20) })).toEqual([])
+})
+
+test('one readable column is enough to be in danger', async () => {
+  await database.admin.run('create table t (tenant_id int primary key); revoke all on t from app')
+  expect(await database.findings()).toEqual([])
+  await database.admin.run('grant select (tenant_id) on t to app')
+  expect(await database.findings()).toHaveLength(1)
+})
+
+test('many tables make one finding that names twenty; sql and objects have all', async () => {
+  const name = (n: number) => `t${String(n).padStart(3, '0')}`
+  await database.admin.run(
+    Array.from({ length: 230 }, (_, n) => `create table ${name(n)} (tenant_id int primary key)`).join(';'),
+  )
+  const [finding, ...others] = await database.findings()
+  expect(others).toEqual([])
+  expect(finding?.message).toContain('t018, t019 and 210 more.')
+  expect(finding?.fix.split('\n').at(-1)).toBe('-- and 260 more like these: --json has all')
+  expect(finding?.objects).toHaveLength(230)
+  expect(finding?.sql).toHaveLength(460)
+})
+
+test('what is printed means the same under any search_path', async () => {
+  await database.admin.run(`create domain sales.tenant as int; create table t (tenant_id sales.tenant primary key);
+    create function sales.whose() returns int stable language sql return 1;
+    create table u (tenant_id int primary key); alter table u enable row level security, force row level security;
+    create policy p on u using (tenant_id = sales.whose() and current_setting('app.current_role', true) = 'a')`)
+  await database.admin.run('set search_path = sales, public')
+  await database.app.run('set search_path = sales, public')
+  try {
+    const sql = (await database.findings()).flatMap(finding => finding.sql ?? [])
+    expect(sql.join('\n')).toContain("''::text)::sales.tenant".replace('::text', ''))
+    expect(sql.join('\n')).toContain('(select sales.whose())')
+    expect(await database.app.query('show search_path', [])).toEqual([['sales, public']])
+  } finally {
+    await database.app.run('reset search_path')
+    await database.admin.run('reset search_path')
+  }
+})
+
+test('names that nobody should choose', async () => {
+  const names = [
+    '__proto__',
+    'a\nb',
+    'drop"; drop table kept; --',
+    'esc\u001b[2J',
+    'back\\slash\n',
+    '\u202eright',
+    "it's",
+    '🙂',
+  ]
+  const quoted = names.map(name => `"${name.replaceAll('"', '""')}"`)
+  await database.admin.run(`create table kept (id int primary key);
+    ${quoted
+      .map(
+        name => `create table ${name} (id int primary key generated always as identity, tenant_id int, ${name} text unique, up int references ${name});
+          alter table ${name} enable row level security, force row level security;
+          create policy ${name} on ${name} using (tenant_id = current_setting('app.current_tenant_id', true)::int and ${name} <> '${name.slice(1, -1).replaceAll("'", "''")}');`,
+      )
+      .join('\n')}`)
+  const first = await database.findings()
+  expect(first.map(({ check }) => check)).toEqual([
+    'policy-per-row',
+    'tenant-index',
+    'foreign-key-index',
+    'foreign-key-across-tenants',
+    'unique-across-tenants',
+  ])
+  for (const { objects, message, sql = [] } of first) {
+    expect(objects).toHaveLength(names.length)
+    expect(`${message} ${sql.join('')}`).not.toMatch(/[\p{Cc}\u202e]/u)
+  }
+  await mend()
+  expect(await database.findings()).toEqual([])
+  expect(
+    await database.app.query(
+      `select count(*) from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+      [],
+    ),
+  ).toEqual([[String(names.length + 1)]])
+})
+
+describe('accepted findings', () => {
+  const SETUP = 'create table a (id int primary key, b int references a, c int references a)'
+
+  test('all of a lint, or one object', async () => {
+    await database.admin.run(SETUP)
+    const accepting = (...acceptedFindings: string[]) =>
+      lintDatabase(database.app.query, { ...TARGET, acceptedFindings }).then(({ findings, accepted }) => ({
+        objects: findings.flatMap(({ check, objects = [] }) => (check === 'foreign-key-index' ? objects : [])),
+        accepted,
+      }))
+    const both = ['a_b_fkey on a', 'a_c_fkey on a']
+    expect(await accepting()).toEqual({ objects: both, accepted: 0 })
+    expect(await accepting('foreign-key-index')).toEqual({ objects: [], accepted: 2 })
+    expect(await accepting('foreign-key-index: a_b_fkey on a')).toEqual({ objects: ['a_c_fkey on a'], accepted: 1 })
+    expect(await accepting('foreign-key-index: a_x_fkey on a', 'tenant-index')).toEqual({ objects: both, accepted: 0 })
+  })
+
+  test('a danger that boot looks for is told all the same, and so is that it cannot be accepted', async () => {
+    await database.admin.run('create table t (tenant_id int primary key)')
+    expect(await database.findings({ acceptedFindings: ['tenant-table-unprotected: t'] })).toEqual([
+      { level: 'error', message: expect.stringContaining('boot never hides this danger'), fix: expect.any(String) },
+      expect.objectContaining({ check: 'tenant-table-unprotected' }),
+    ])
+  })
+
+  test('what is no check', async () => {
+    expect(await database.findings({ acceptedFindings: ['foreign-key-indx', '__proto__'] })).toEqual([
+      {
+        level: 'error',
+        message: 'accepted_findings names "foreign-key-indx", which is no check.',
+        fix: 'Did you mean foreign-key-index?',
+      },
+      { level: 'error', message: expect.stringContaining('"__proto__"'), fix: expect.stringMatching(/^Name one of /) },
+    ])
+  })
+})
+
+test('boot asks for its dangers alone', async () => {
+  await database.admin.run('create table a (id int primary key, b int references a, tenant_id int)')
+  const found = (await bootDangers(database.app.query, TARGET)).map(({ check }) => check)
+  expect(found.filter(check => check !== 'version-reads-past-rls')).toEqual(['tenant-table-unprotected'])
+})
+
+describe('role', () => {
+  test('a superuser; what is proposed makes a role that is none', async () => {
+    await database.admin.run('create table sales.t (id int)')
+    const finding = await only(database.admin.query, 'role-bypasses-rls')
+    expect(finding?.objects).toEqual(['postgres is a superuser'])
+    await database.admin.run(finding?.sql?.join('\n') ?? '')
+    try {
+      await database.admin.run('set role gateway; select from sales.t')
+      expect(await only(database.admin.query, 'role-bypasses-rls')).toBeUndefined()
+    } finally {
+      await database.admin.run('reset role; drop owned by gateway; drop role gateway')
+    }
+  })
+
+  test('BYPASSRLS', async () => {
+    await database.admin.run('create role "by passing" bypassrls; set role "by passing"')
+    try {
+      const finding = await only(database.admin.query, 'role-bypasses-rls')
+      expect(finding?.objects).toEqual(['by passing has the attribute BYPASSRLS'])
+      await database.admin.run(`reset role; ${finding?.sql}; set role "by passing"`)
+      expect(await only(database.admin.query, 'role-bypasses-rls')).toBeUndefined()
+    } finally {
+      await database.admin.run('reset role; drop role "by passing"')
+    }
+  })
+
+  test('a plain role is as it should be', async () => {
+    expect(await database.findings()).toEqual([])
+  })
+})
+
+describe('search language', () => {
+  beforeEach(() =>
+    database.admin.run(`create text search configuration sales.recipes (copy = simple);
+      create text search configuration sales."Old Norse" (copy = simple)`),
+  )
+
+  test.each([
+    ['englsh', 'englsh (did you mean english?)'],
+    ['pg_catalog.germn', 'pg_catalog.germn (did you mean pg_catalog.german?)'],
+    ['klingon', 'klingon'],
+    ['recipes', 'recipes'],
+    ['"English"', '"English" (did you mean english?)'],
+  ])('%s is none', async (searchLanguage, object) => {
+    await expect(database.app.query('select $1::regconfig', [searchLanguage])).rejects.toThrow('does not exist')
+    expect(await database.findings({ searchLanguage })).toEqual([
+      expect.objectContaining({ check: 'search-language', objects: [object], fix: expect.stringContaining('simple') }),
+    ])
+  })
+
+  test.each(['simple', 'German', 'pg_catalog.english', 'sales.recipes', 'sales."Old Norse"', '"simple"'])(
+    '%s',
+    async searchLanguage => {
+      await database.app.query('select $1::regconfig', [searchLanguage])
+      expect(await database.findings({ searchLanguage })).toEqual([])
+    },
+  )
+
+  test('one that only the search_path leads to', async () => {
+    await database.app.run('set search_path = sales')
+    try {
+      await database.app.query('select $1::regconfig', ['recipes'])
+      expect(await database.findings({ searchLanguage: 'recipes' })).toEqual([])
+    } finally {
+      await database.app.run('reset search_path')
+    }
+  })
+})
+
+describe('version', () => {
+  /** As a server of that version would answer; everything else is asked of the real one. */
+  const ofVersion =
+    (version: number): Query =>
+    (text, parameters) =>
+      database.app.query(text.replace(`current_setting('server_version_num')`, `'${version}'`), parameters)
+
+  test.each([
+    [180_006, 'version-reads-past-rls', '18.6'],
+    [170_011, 'version-reads-past-rls', '17.11'],
+    [160_015, 'version-reads-past-rls', '16.15'],
+    [150_019, 'version-reads-past-rls', '15.19'],
+    [140_024, 'version-reads-past-rls', '14.24'],
+    [130_023, 'version-unsupported', '13.23'],
+  ])('%i', async (version, check, printed) => {
+    expect(await bootDangers(ofVersion(version), TARGET)).toEqual([
+      expect.objectContaining({ check, level: 'error', objects: [`PostgreSQL ${printed}`] }),
+    ])
+  })
+
+  test.each([180_007, 180_010, 170_012, 160_016, 150_020, 140_025, 190_000])('%i is safe', async version => {
+    expect(await bootDangers(ofVersion(version), TARGET)).toEqual([])
+  })
+
+  test('the real server is asked', async () => {
+    const [[number = ''] = []] = await database.app.query(`select current_setting('server_version_num')`, [])
+    const finding = await only(database.app.query, 'version-reads-past-rls')
+    expect(finding === undefined).toBe(Number(number) >= 180_007)
+  })
+})
+
+/** Runs all of the SQL that the findings print, each finding's as one text, indented as it is printed. */
+async function mend(): Promise<void> {
+  for (const { fix } of await database.findings()) await database.admin.run(fix.replaceAll('\n', '\n  '))
+}

@@ -1,0 +1,76 @@
+/** Runs lints over a database and tells what they have found: one finding for each lint that found anything. */
+import type { Query } from '../catalog/introspect.ts'
+import type { Finding } from '../finding.ts'
+import { readAcceptance } from './accept.ts'
+import type { Found, Lint, LintTarget } from './lint.ts'
+import { LINTS } from './lints.ts'
+import { askLints } from './statement.ts'
+import { visible, visibleSql } from './visible.ts'
+
+export interface DatabaseLints {
+  readonly findings: readonly Finding[]
+  /** How many objects are in no finding because the configuration accepts them. */
+  readonly accepted: number
+}
+
+/** The dangers that boot never hides (decisions 1), in one round trip. */
+export async function bootDangers(ask: Query, target: LintTarget): Promise<readonly Finding[]> {
+  return findingsOf(
+    ask,
+    target,
+    LINTS.filter(({ boot }) => boot),
+    () => false,
+  )
+}
+
+/** Everything, in one round trip as well; a schema of thousands of tables takes some seconds. */
+export async function lintDatabase(ask: Query, target: LintTarget): Promise<DatabaseLints> {
+  const acceptance = readAcceptance(target.acceptedFindings, LINTS)
+  let accepted = 0
+  const findings = await findingsOf(ask, target, LINTS, (lint, object) => {
+    const isAccepted = acceptance.has(lint.name, object) && !lint.boot
+    if (isAccepted) accepted++
+    return isAccepted
+  })
+  return { findings: [...acceptance.findings, ...findings], accepted }
+}
+
+async function findingsOf(
+  ask: Query,
+  target: LintTarget,
+  lints: readonly Lint[],
+  isAccepted: (lint: Lint, object: string) => boolean,
+): Promise<readonly Finding[]> {
+  const answers = await askLints(ask, lints, target)
+  return lints.flatMap(lint => {
+    const rows = answers.get(lint.name) ?? []
+    const found = (lint.judge?.(rows, target) ?? rows)
+      .map(({ object, sql }) => ({ object: visible(object), sql }))
+      .filter(({ object }) => !isAccepted(lint, object))
+      .sort((a, b) => (a.object < b.object ? -1 : 1))
+    return found.length === 0 ? [] : [findingOf(lint, found, target)]
+  })
+}
+
+/** A schema may hold thousands of tables; a message should not. */
+const NAMED_MAX = 20
+const STATEMENTS_MAX = 200
+
+function findingOf(lint: Lint, found: readonly Found[], { tenantColumn }: LintTarget): Finding {
+  const { name, level, what, why, remedy } = lint
+  const objects = found.map(({ object }) => object)
+  const sql = [...new Set(found.flatMap(one => one.sql.filter(statement => statement !== null).map(visibleSql)))]
+  const more = objects.length > NAMED_MAX ? ` and ${objects.length - NAMED_MAX} more` : ''
+  const named = `${objects.slice(0, NAMED_MAX).join(', ')}${more}`
+  return {
+    ...{ level, check: name, objects, sql },
+    message: `${what(visible(tenantColumn))}: ${named}. ${why}`,
+    fix: sql.length === 0 ? remedy : printStatements(sql),
+  }
+}
+
+function printStatements(sql: readonly string[]): string {
+  const more =
+    sql.length > STATEMENTS_MAX ? [`-- and ${sql.length - STATEMENTS_MAX} more like these: --json has all`] : []
+  return [...sql.slice(0, STATEMENTS_MAX), ...more].join('\n')
+}

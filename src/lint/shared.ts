@@ -1,0 +1,119 @@
+/** What lints have in common: which tables are published, which policies bind the gateway's role, which rights reach it. */
+
+/** A policy `q` is applied to the gateway's role. */
+const APPLIES = 'exists (select from unnest(q.polroles) as granted_to(oid) join reach r on r.oid = granted_to.oid)'
+
+/**
+ * Asked as the gateway's own role, because the question is what *it* may do; `pg_catalog` is readable to every role. A
+ * lint asks PostgreSQL what holds (`pg_has_role`, `pg_depend`, parsed defaults) and guesses from text only where there is
+ * nothing else.
+ *
+ * - path: from its evaluation on, names are printed with their schemas, so that a statement means the same to whoever
+ *   pastes it. `statement.ts` has every lint wait for it. `searched` is what the session's path led to until then.
+ * - reach: the roles whose rights the gateway's role has – itself, those it inherits from, and PUBLIC as 0. Of a superuser
+ *   only itself: it has everybody's, and is a finding already.
+ * - published: the tables that are resources, by the same rule as the catalogue's. `tenant` is the tenant column's number,
+ *   `own_tenant` the condition that a row is the caller's. Compared in the column's type without its length:
+ *   a cast to `char(2)` would cut a longer claim off until it fits another tenant. `usable`: some right to it reaches us.
+ * - granted: rights that were granted, to tables or columns; an owner's own are not. `permitted`: the commands that
+ *   permissive policies allow there.
+ * - policy: those that are applied to the gateway's role. `restricted`: a restrictive one on the tenant column holds beside
+ *   it, whatever permissive ones allow.
+ *
+ * No lint may join these with each other: PostgreSQL knows neither their size nor an index, and takes a minute for 5 000
+ * tables where a second is enough. So each carries what is needed of the others.
+ */
+export const SHARED: string = `
+  target as materialized (
+    select $1::json as schemas, $2::text as tenant_column, $3::json as exposed
+  ),
+  path as materialized (
+    select current_schemas(true) as searched, set_config('search_path', 'pg_catalog', true) as value
+  ),
+  version as materialized (
+    select current_setting('server_version_num')::int as number
+  ),
+  me as materialized (
+    select r.oid, quote_ident(r.rolname) as name, r.rolname as plain, r.rolsuper as super, r.rolbypassrls as bypasses
+    from pg_catalog.pg_roles r
+    where r.rolname = current_user
+  ),
+  reach(oid, name) as materialized (
+    select 0::oid, 'public'
+    union all
+    select r.oid, quote_ident(r.rolname)
+    from pg_catalog.pg_roles r, me
+    where r.oid = me.oid or not me.super and pg_has_role(r.oid, 'usage')
+  ),
+  schema as materialized (
+    select n.oid, n.nspname::text as name, n.nspowner as owner, n.nspacl as acl, s.position
+    from target, json_array_elements_text(target.schemas) with ordinality as s(name, position)
+    join pg_catalog.pg_namespace n on n.nspname = s.name
+  ),
+  published as materialized (
+    select
+      c.oid,
+      case s.position when 1 then c.relname::text else s.name || '.' || c.relname end as object,
+      format('%I.%I', s.name, c.relname) as name,
+      s.name as schema,
+      c.relname as plain,
+      c.relkind as kind,
+      c.relowner as owner,
+      not me.super and pg_has_role(c.relowner, 'usage') as owned,
+      c.relacl as acl,
+      c.relrowsecurity as enabled,
+      c.relforcerowsecurity as forced,
+      a.attnum as tenant,
+      quote_ident(a.attname) as tenant_name,
+      quote_ident(a.attname) || format(
+        ' = (select nullif(current_setting(''app.current_tenant_id'', true), '''')::%s)', format_type(a.atttypid, -1)
+      ) as own_tenant,
+      has_any_column_privilege(c.oid, 'select, insert, update') or has_table_privilege(c.oid, 'delete') as usable
+    from me, target, pg_catalog.pg_class c
+    join schema s on s.oid = c.relnamespace
+    left join pg_catalog.pg_attribute a
+      on a.attrelid = c.oid and a.attname = (select tenant_column from target) and a.attnum > 0 and not a.attisdropped
+    where c.relkind in ('r', 'p', 'f') and not c.relispartition
+  ),
+  granted as materialized (
+    select p.oid as relation, p.object, p.name, p.tenant, p.enabled,
+      array(
+        select q.polcmd::text from pg_catalog.pg_policy q where q.polrelid = p.oid and q.polpermissive and ${APPLIES}
+      ) as permitted,
+      g.number as "column", g.privilege_type as "right", r.oid as role, r.name as role_name
+    from published p
+    cross join lateral (
+      select null::int2 as number, a.grantee, a.privilege_type from aclexplode(p.acl) a
+      union
+      select c.attnum, a.grantee, a.privilege_type
+      from pg_catalog.pg_attribute c
+      cross join lateral aclexplode(c.attacl) a
+      where c.attrelid = p.oid and c.attnum > 0 and not c.attisdropped
+    ) g
+    join reach r on r.oid = g.grantee
+    where g.grantee <> p.owner
+  ),
+  policy as materialized (
+    select q.*,
+      bool_or(q.narrows) over (partition by q.relation, q.command)
+        or bool_or(q.narrows and q.command = '*') over (partition by q.relation) as restricted
+    from (
+      select
+        q.polname || ' on ' || p.object as object,
+        q.polrelid as relation,
+        q.polcmd as command,
+        q.polpermissive as permissive,
+        p.tenant, p.tenant_name, p.own_tenant,
+        format('alter policy %I on %s', q.polname, p.name) as alter,
+        pg_get_expr(q.polqual, q.polrelid) as "using",
+        pg_get_expr(q.polwithcheck, q.polrelid) as "check",
+        not q.polpermissive and exists (
+          select from pg_catalog.pg_depend d
+          where d.classid = 'pg_catalog.pg_policy'::regclass and d.objid = q.oid
+            and d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = p.oid and d.refobjsubid = p.tenant
+        ) as narrows
+      from published p
+      join pg_catalog.pg_policy q on q.polrelid = p.oid
+      where ${APPLIES}
+    ) q
+  )`

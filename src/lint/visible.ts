@@ -1,0 +1,33 @@
+/**
+ * Names as they can be shown: whoever may create a table chooses its name, and what is printed goes to terminals, logs and,
+ * indented, into psql.
+ */
+
+/** Control characters, and those that turn the direction of what follows. */
+const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
+
+/** For messages: `a\u{1b}b`. */
+export function visible(name: string): string {
+  return name.replace(INVISIBLE, character => `\\u{${codeOf(character)}}`)
+}
+
+/**
+ * SQL that means the same, with no such character in it: a quoted name or text that has one is written in Unicode
+ * escapes (PostgreSQL manual, 4.1.2.3), and between tokens they are only space.
+ */
+export function visibleSql(sql: string): string {
+  return sql.replace(/"(?:[^"]|"")*"|[eE]?'(?:[^']|'')*'|[^"']/gs, token => {
+    if (token.search(INVISIBLE) < 0) return token
+    if (!/["']$/.test(token) || token.length === 1) return token.replace(INVISIBLE, ' ')
+    const isEscaped = /^[eE]/.test(token)
+    const plain = isEscaped ? token.slice(1).replaceAll('\\\\', '\\') : token
+    const escaped = plain
+      .replaceAll('\\', '\\\\')
+      .replace(INVISIBLE, character => `\\+${codeOf(character).padStart(6, '0')}`)
+    return `U&${escaped}`
+  })
+}
+
+function codeOf(character: string): string {
+  return (character.codePointAt(0) ?? 0).toString(16)
+}
