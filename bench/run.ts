@@ -23,6 +23,7 @@ import { language } from './language.ts'
 import { largeCatalog } from './large-catalog.ts'
 import { latency } from './latency.ts'
 import { list } from './list.ts'
+import { manyAddresses } from './many-addresses.ts'
 import { mcp } from './mcp.ts'
 import { ndjson } from './ndjson.ts'
 import { nestedExpand } from './nested-expand.ts'
@@ -33,7 +34,7 @@ import { updateById } from './update-by-id.ts'
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, latency, list, expand, nestedExpand, aggregate, language, mcp],
   ...[insertOne, updateById, batch, rpc],
-  ...[ndjson, start, largeCatalog],
+  ...[ndjson, start, largeCatalog, manyAddresses],
 ]
 const ROUNDS = 5
 const SECONDS = 3
