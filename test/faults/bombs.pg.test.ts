@@ -1,0 +1,106 @@
+/** Requests whose head is as large as it may be, or larger: each is refused, others are answered, and nothing of them is kept. */
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mintToken } from '../../src/identity/mint.ts'
+import { SECRET } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { killSvc, residentBytes, type Svc, startSvc } from '../support/process.ts'
+
+/** Below the 64 KiB of limits.md, with room for the rest of the head. */
+const NEARLY = 60_000
+const ABOVE = 70_000
+const TURNS = 120
+
+/** Half of what the bombs of all turns together have sent; measured: 22 MB. */
+const GROWTH_BYTES_MAX = 75_000_000
+
+let database: TestDatabase
+let svc: Svc
+let url: string
+let token: string
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text not null);
+     insert into notes values (1, 'one');
+     grant select on notes to app`,
+  )
+  svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
+  url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+  token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
+})
+afterAll(async () => {
+  killSvc()
+  await svc.exited
+  await database.drop()
+})
+
+const fill = (piece: string, bytes: number) => piece.repeat(Math.floor(bytes / piece.length))
+
+/** Query strings; each is refused for what it says, before the database is asked. */
+const QUERIES: Readonly<Record<string, string>> = {
+  'thousands of filters': fill('id=1&', NEARLY),
+  'thousands of names': Array.from({ length: 6_000 }, (_, n) => `c${n}=1`).join('&'),
+  'deep logic': `or=${fill('and(', NEARLY)}`,
+  'a long list': `id=in.(${fill('1,', NEARLY)}1)`,
+  'a long name': `${fill('a', NEARLY)}=1`,
+  'a deep path': `body->${fill('a->', NEARLY)}b=1`,
+  'a long selection': `select=${fill('id,', NEARLY)}id`,
+  'a deep expansion': `expand=${fill('a.', NEARLY)}a`,
+  'a long sort': `sort=${fill('id,', NEARLY)}id`,
+  escapes: `id=${fill('%25', NEARLY)}`,
+  'half an escape': `id=${fill('%', NEARLY)}`,
+}
+
+/** Whole heads, but for their first line. */
+const HEADERS: Readonly<Record<string, readonly [lines: string, status: RegExp]>> = {
+  'one above the limit': [`X-Bomb: ${fill('a', ABOVE)}\r\n`, /^431$/],
+  // Only names and values count, a half of these bytes.
+  'thousands of them, above the limit': [fill('X-B: 1\r\n', 4 * ABOVE), /^431$/],
+  'a name above the limit': [`${fill('a', ABOVE)}: 1\r\n`, /^431$/],
+  'a token nearly as long': [`Authorization: Bearer ${fill('a', NEARLY)}\r\n`, /^401$/],
+  'hops without end': [`X-Forwarded-For: ${fill('1,', NEARLY)}\r\n`, /^401$/],
+  'preferences without end': [`Prefer: ${fill('a,', NEARLY)}\r\n`, /^401$/],
+}
+
+const authorization = () => `Authorization: Bearer ${token}\r\n`
+
+/** The status of the answer. */
+async function ask(path: string, headers: string): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  // The server ends it without reading what is above the limit.
+  socket.on('error', () => {})
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)
+  const answer = await text(socket).catch(() => '')
+  return /^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? `no answer: ${answer.slice(0, 100)}`
+}
+
+describe('are refused', () => {
+  test.each(Object.entries(QUERIES))('%s', async (_, query) => {
+    expect(await ask(`/api/notes?${query}`, authorization())).toBe('400')
+  })
+
+  test.each(Object.entries(HEADERS))('header: %s', async (_, [headers, status]) => {
+    expect(await ask('/api/notes', headers)).toMatch(status)
+  })
+})
+
+test('turn by turn, others are answered between them and nothing is kept', { timeout: 120_000 }, async () => {
+  // Each is another one, so that whatever is kept by its text is kept again.
+  const bombs = (n: number) => [
+    ...Object.values(QUERIES).map(query => ask(`/api/notes?t${n}=1&${query}`, authorization())),
+    ...Object.values(HEADERS).map(([headers]) => ask(`/api/notes?t${n}=1`, headers)),
+  ]
+  const turn = async (n: number) => {
+    const [answer] = await Promise.all([ask('/api/notes/1', authorization()), ...bombs(n)])
+    expect(answer).toBe('200')
+  }
+  await turn(0)
+  const before = await residentBytes(svc.child.pid ?? 0)
+  for (let n = 1; n <= TURNS; n++) await turn(n)
+  expect((await residentBytes(svc.child.pid ?? 0)) - before).toBeLessThan(GROWTH_BYTES_MAX)
+  expect(svc.child.exitCode).toBeNull()
+})
