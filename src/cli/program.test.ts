@@ -202,7 +202,7 @@ describe('check, without a database', () => {
 describe('check, of the lists of what may be asked and called', () => {
   test('all that is wrong in both of them', async () => {
     writeFileSync(join(folder, 'svc.toml'), '[gateway]\nallow_list_path = "a.txt"\nrpc_allowlist_path = "f.txt"\n')
-    writeFileSync(join(folder, 'a.txt'), 'GET /api/orders?status\n# fine\nget orders where\n')
+    writeFileSync(join(folder, 'a.txt'), 'GET /api/orders?status.ek\n# fine\nget orders where\n')
     writeFileSync(join(folder, 'f.txt'), 'no function\n')
     const { code, error } = await svc(['check'], { JWT_SECRET: SECRET })
     expect(code).toBe(1)
