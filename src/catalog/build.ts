@@ -1,5 +1,7 @@
 /** Turns the rows of the catalogue statement into the frozen model. Pure: the same rows give the same catalogue. */
 import { nearest } from '../nearest.ts'
+import type { EffectItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
+import { buildDependences } from './dependences.ts'
 import { buildFunctions } from './functions.ts'
 import type { Catalog, Table } from './model.ts'
 import { relate } from './relations.ts'
@@ -49,6 +51,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       types,
       intern,
     }),
+    dependences: buildDependences({ ties: sections.tie, unsteady: sections.unsteady, effects: sections.effect }),
   })
 }
 
@@ -65,6 +68,9 @@ interface Items {
   readonly function: FunctionItem[]
   readonly composite: CompositeItem[]
   readonly attribute: AttributeItem[]
+  readonly tie: TieItem[]
+  readonly unsteady: UnsteadyItem[]
+  readonly effect: EffectItem[]
 }
 
 interface Sections extends Items {
@@ -75,6 +81,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   const items: Items = {
     ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [] },
     ...{ key: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
+    ...{ tie: [], unsteady: [], effect: [] },
   }
   let fingerprint = ''
   for (const [section, item] of rows) {

@@ -14,6 +14,8 @@ export interface Catalog {
   readonly tables: ReadonlyMap<string, Table>
   /** By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of their identity arguments. */
   readonly functions: ReadonlyMap<string, readonly DatabaseFunction[]>
+  /** By OID: what reading or writing a relation comes to beside it. Relations that are no resources count; those with nothing to say are left out. */
+  readonly dependences: ReadonlyMap<number, Dependence>
 }
 
 export type TableKind = 'table' | 'partitioned' | 'foreign' | 'view' | 'materialized view'
@@ -166,3 +168,30 @@ export type FunctionResult =
     }
   /** `RETURNS record` without outputs: the caller would have to say which columns it has, and nobody can. */
   | { readonly kind: 'record' }
+
+/** How answers depend on a relation, and relations on a write to it. */
+export interface Dependence {
+  /** Relations that it brings in. */
+  readonly ties: readonly Tie[]
+  /** Why what it shows may change though no row of its tables does. */
+  readonly unsteady: readonly Unsteady[]
+  /** Which writes to it may change any table; null: none. */
+  readonly effect: { readonly insert: boolean; readonly update: boolean; readonly delete: boolean } | null
+}
+
+export interface Tie {
+  /** The OID of the other relation. */
+  readonly other: number
+  /**
+   * `child`: a partition, or a table that inherits. `view`, `policy`: the relation is, or is guarded by, a query over the other one. Else what a
+   * foreign key of the other one does when rows of this one are deleted or changed.
+   */
+  readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates'
+}
+
+export interface Unsteady {
+  /** `stable`: a STABLE function of PostgreSQL's own. `opaque`: one of the database. `volatile`: the clock, chance, or what lies outside. */
+  readonly cause: 'stable' | 'opaque' | 'volatile'
+  /** Of the function or relation. */
+  readonly name: string
+}

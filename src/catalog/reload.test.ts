@@ -221,6 +221,7 @@ class FakeDatabase {
       schemas: ['public'],
       tables: new Map(),
       functions: new Map(),
+      dependences: new Map(),
     }
     await this.#gate
     if (this.failure !== null) throw this.failure

@@ -13,6 +13,8 @@
  * `pg_relation_is_updatable`, which opens the view or foreign table it is asked about.
  */
 
+import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependence-sections.ts'
+
 export interface CatalogOptions {
   /** In order; tables of the first are addressed by their bare name. */
   readonly schemas: readonly string[]
@@ -265,6 +267,8 @@ const SECTIONS = {
       format_type(a.atttypid, a.atttypmod) as "typeText"
     from composite c
     join pg_catalog.pg_attribute a on a.attrelid = c.relation and a.attnum > 0 and not a.attisdropped`,
+
+  ...DEPENDENCE_SECTIONS,
 } as const
 
 /**
@@ -375,14 +379,14 @@ const SHARED = `
     select p.oid, p.made_of, p.is_array from used u join part p on p.oid = u.made_of
   )`
 
-const CATALOG_TEXT: string = `with recursive${SHARED},
+const CATALOG_TEXT: string = `with recursive${SHARED},${DEPENDENCE_SHARED},
   item(section, item, hash) as (${union((section, hash) => `'${section}', row_to_json(x)::text, ${hash}`)}
   )
   select section, item from item
   union all
   select 'fingerprint', sum(hash)::text from item`
 
-const FINGERPRINT_TEXT: string = `with recursive${SHARED},
+const FINGERPRINT_TEXT: string = `with recursive${SHARED},${DEPENDENCE_SHARED},
   item(hash) as (${union((_section, hash) => hash)}
   )
   select sum(hash)::text from item`

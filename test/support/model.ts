@@ -77,5 +77,6 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     schemas: ['public', 'sales'],
     tables: new Map(tables.map(table => [table.resource, table])),
     functions: new Map(),
+    dependences: new Map(),
   }
 }

@@ -1,0 +1,175 @@
+/**
+ * The sections of the catalogue statement that say what else is read when a relation is read, and what else is written when it is written: whoever
+ * keeps an answer must know when it is out of date.
+ *
+ * Relations that are no resources count as well – partitions, tables under a view, tables that only a policy reads. PostgreSQL records what a view or
+ * policy depends on, but for its own functions and tables, which are pinned (manual, pg_depend); those are read out of the expression trees.
+ */
+
+import type { Tie, Unsteady } from './model.ts'
+
+/** A relation brings another one in. */
+export interface TieItem extends Tie {
+  readonly relation: number
+}
+
+/** What a view or policy shows may change though no row of its tables does. */
+export interface UnsteadyItem extends Unsteady {
+  readonly relation: number
+}
+
+/** Writing to it may change any table: it has triggers, rules, or calls functions that may write. */
+export interface EffectItem {
+  readonly relation: number
+  readonly insert: boolean
+  readonly update: boolean
+  readonly delete: boolean
+}
+
+/** Of objects that PostgreSQL brings along (manual, System Catalog Initial Data). */
+const FIRST_OWN_OID = 16_384
+
+/** For the statement's own expressions: which rows of `pg_depend` an object of this catalogue has on others of that one. */
+const dependsOn = (from: string, oid: string, to: string): string =>
+  `join pg_catalog.pg_depend d on d.classid = 'pg_catalog.${from}'::regclass and d.objid = ${oid}
+      and d.refclassid = 'pg_catalog.${to}'::regclass`
+
+/** What stands behind a key of an expression tree, wherever in it. To split is many times faster than to match. */
+const behind = (key: string): string => `(string_to_array(t.text, '${key} '))[2:]`
+
+/**
+ * - member: every relation, and what it counts as: a partition as the table that it is part of, so that a new one – of tomorrow, say – changes nothing.
+ * - tie: of all relations of the database; there are few, and to look for those of one relation at a time would read whole tables each time.
+ * - reached: the resources, and what they bring in.
+ * - tree: the expressions of what is reached. Of a materialised view none: it shows what it showed when it was refreshed.
+ */
+export const DEPENDENCE_SHARED: string = `
+  member(oid, relation, kind) as materialized (
+    select c.oid, case when c.relispartition then pg_partition_root(c.oid)::oid else c.oid end, c.relkind
+    from pg_catalog.pg_class c
+    where c.relkind in ('r', 'p', 'f', 'v', 'm') and c.oid >= ${FIRST_OWN_OID}
+  ),
+  tie(relation, other, how) as materialized (
+    select m.relation, o.relation, t.how
+    from (
+      select i.inhparent, i.inhrelid, 'child'
+      from pg_catalog.pg_inherits i
+      union all
+      select v.ev_class, d.refobjid, 'view'
+      from pg_catalog.pg_rewrite v
+      join pg_catalog.pg_class c on c.oid = v.ev_class and c.relkind = 'v'
+      ${dependsOn('pg_rewrite', 'v.oid', 'pg_class')}
+      where v.ev_type = '1' and v.ev_class >= ${FIRST_OWN_OID}
+      union all
+      select p.polrelid, d.refobjid, 'policy'
+      from pg_catalog.pg_policy p
+      join pg_catalog.pg_class c on c.oid = p.polrelid and c.relrowsecurity
+      ${dependsOn('pg_policy', 'p.oid', 'pg_class')}
+      union all
+      select c.confrelid, c.conrelid, e.how
+      from pg_catalog.pg_constraint c
+      cross join lateral (
+        values (c.confdeltype = 'c', 'delete deletes'), (c.confdeltype in ('n', 'd'), 'delete updates'),
+          (c.confupdtype in ('c', 'n', 'd'), 'update updates')
+      ) e (happens, how)
+      where c.contype = 'f' and e.happens
+    ) t (oid, other, how)
+    join member m on m.oid = t.oid
+    join member o on o.oid = t.other
+    where o.relation <> m.relation or t.how like '% %'
+    group by 1, 2, 3
+  ),
+  reached(relation) as (
+    select oid from relation
+    union
+    select t.other from reached r join tie t on t.relation = r.relation
+  ),
+  tree(relation, text) as (
+    select m.relation, v.ev_action::text
+    from reached r
+    join member m on m.relation = r.relation and m.kind = 'v'
+    join pg_catalog.pg_rewrite v on v.ev_class = m.oid and v.ev_type = '1'
+    union all
+    select m.relation, p.polqual::text
+    from reached r
+    join member m on m.relation = r.relation
+    join pg_catalog.pg_class c on c.oid = m.oid and c.relrowsecurity
+    join pg_catalog.pg_policy p on p.polrelid = c.oid and p.polcmd in ('*', 'r')
+    where p.polqual is not null
+  )`
+
+export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'unsteady' | 'effect']: string } = {
+  tie: `
+    select t.relation::int8 as relation, t.other::int8 as other, t.how
+    from tie t
+    join reached r on r.relation = t.relation`,
+
+  // `current_date` and its like have a node of their own, numbered 0 to 8 where they are about time (primnodes.h, SQLValueFunctionOp).
+  unsteady: `
+    select u.relation::int8 as relation, u.cause, u.name
+    from (
+      select t.relation, case when p.provolatile = 'v' then 'volatile' when n.nspname = 'pg_catalog' then 'stable' else 'opaque' end as cause,
+        p.proname::text as name
+      from tree t
+      cross join lateral unnest(
+        ${[':funcid', ':opfuncid', ':aggfnoid', ':winfnoid'].map(behind).join(' || ')}
+      ) f (rest)
+      join pg_catalog.pg_proc p on p.oid = split_part(f.rest, ' ', 1)::oid and p.provolatile <> 'i'
+      join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+      union
+      select t.relation, 'volatile', 'current_timestamp'
+      from tree t
+      where strpos(t.text, 'SQLVALUEFUNCTION') > 0 and t.text ~ 'SQLVALUEFUNCTION :op [0-8] '
+      union
+      select t.relation, 'volatile', 'tablesample'
+      from tree t
+      where strpos(t.text, 'TABLESAMPLECLAUSE') > 0
+      union
+      select t.relation, 'volatile', c.relname::text
+      from tree t
+      cross join lateral unnest(${behind(':relid')}) s (rest)
+      join pg_catalog.pg_class c on c.oid = split_part(s.rest, ' ', 1)::oid and c.oid < ${FIRST_OWN_OID}
+      union
+      select m.relation, 'volatile', c.relname::text
+      from reached r
+      join member m on m.relation = r.relation and m.kind = 'f'
+      join pg_catalog.pg_class c on c.oid = m.oid
+    ) u`,
+
+  // Triggers by their bits (manual, pg_trigger; trigger.h): 4 insert, 8 delete, 16 update. PostgreSQL's own trigger functions touch their row alone, and
+  // those of the gateway's schema write to that schema. Functions in C and of PostgreSQL draw numbers and make keys; what others do, nobody can tell.
+  effect: `
+    select m.relation::int8 as relation, bool_or(e.insert) as insert, bool_or(e.update) as update, bool_or(e.delete) as delete
+    from (
+      select t.tgrelid as relation, t.tgtype & 4 <> 0 as insert, t.tgtype & 16 <> 0 as update, t.tgtype & 8 <> 0 as delete
+      from pg_catalog.pg_trigger t
+      join pg_catalog.pg_proc p on p.oid = t.tgfoid
+      join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+      where not t.tgisinternal and t.tgenabled in ('O', 'A') and n.nspname not in ('pg_catalog', 'svc')
+      union all
+      select v.ev_class, v.ev_type = '3', v.ev_type = '2', v.ev_type = '4'
+      from pg_catalog.pg_rewrite v
+      where v.ev_type <> '1' and v.ev_enabled in ('O', 'A')
+      union all
+      select f.relation, true, true, true
+      from (
+        select a.adrelid as relation, d.refobjid as function
+        from pg_catalog.pg_attrdef a
+        ${dependsOn('pg_attrdef', 'a.oid', 'pg_proc')}
+        union all
+        select p.polrelid, d.refobjid
+        from pg_catalog.pg_policy p
+        ${dependsOn('pg_policy', 'p.oid', 'pg_proc')}
+        union all
+        select c.conrelid, d.refobjid
+        from pg_catalog.pg_constraint c
+        ${dependsOn('pg_constraint', 'c.oid', 'pg_proc')}
+        where c.contype = 'c' and c.conrelid <> 0
+      ) f
+      join pg_catalog.pg_proc p on p.oid = f.function and p.provolatile = 'v'
+      join pg_catalog.pg_language l on l.oid = p.prolang and l.lanname not in ('internal', 'c')
+    ) e
+    join member m on m.oid = e.relation
+    join reached r on r.relation = m.relation
+    group by m.relation`,
+}
