@@ -45,10 +45,11 @@ import { createReader } from './rest/read/read.ts'
 import { createCaller } from './rest/rpc/call.ts'
 import { callName, isAllowed } from './rest/rpc/names.ts'
 import { createWriter } from './rest/write/write.ts'
+import { createResultCache, type ResultCache } from './run/cache/cache.ts'
 import { guardCost } from './run/cost-guard.ts'
 import { createGatedRunner } from './run/gated.ts'
 import { createRunner } from './run/run.ts'
-import { createSettings } from './run/settings.ts'
+import { createSettings, type SettingsSource } from './run/settings.ts'
 import { VERSION } from './version.ts'
 
 export interface Gateway {
@@ -124,6 +125,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const listener = openListener(config, catalog, emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
+    const settings = createSettings(config.gateway)
+    const cache = openCache(config, catalog, settings, now)
     const load = createLoad(() => performance.now())
     const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
     opened.push(() => clearInterval(probing))
@@ -131,11 +134,15 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       ...{ version: VERSION, metrics, warnings, now },
       schema: schema.status,
       pool: () => pool.stats(),
+      cache: cache === null ? null : () => cache.stats(),
       maxConnections: config.gateway.maxConnections,
       limits: limitsOf(config.gateway),
       isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
     })
-    const server = await openServer({ config, pool, catalog, lists, policies, load, internal, emit })
+    const server = await openServer({
+      ...{ config, pool, catalog, settings, cache, lists, policies },
+      ...{ load, internal, emit },
+    })
     opened.push(() => server.close())
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -151,6 +158,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await Promise.all([catalog.reload('asked to'), lists.reload()])
         // A policy is read against the schema as it is now.
         await policies.reload()
+        cache?.clear()
       },
     }
   } catch (error) {
@@ -244,6 +252,26 @@ function openListener(config: Config, catalog: CatalogSource, emit: Emit): Liste
   return listener
 }
 
+/** Null: it is off, and nothing of it is on the way of a request. */
+function openCache(
+  { gateway }: Config,
+  catalog: CatalogSource,
+  settings: SettingsSource,
+  now: () => number,
+): ResultCache | null {
+  const { enabled, maxEntries, ttlSecs } = gateway.cache
+  if (!enabled) return null
+  return createResultCache({
+    catalog: () => catalog.current(),
+    settings,
+    entriesMax: maxEntries,
+    ttlMs: ttlSecs * 1_000,
+    statementTimeoutMs: gateway.statementTimeoutMs,
+    now,
+    after: (delayMs, call) => void setTimeout(call, delayMs).unref(),
+  })
+}
+
 /** A view that is broken for good fails at every request; that is no reason to read the schema all the time. */
 const STALE_LOOK_INTERVAL_MS = 5_000
 
@@ -251,6 +279,8 @@ interface ServerParts {
   readonly config: Config
   readonly pool: Pool
   readonly catalog: CatalogSource
+  readonly settings: SettingsSource
+  readonly cache: ResultCache | null
   readonly lists: Lists
   readonly policies: Policies
   readonly load: Load
@@ -259,7 +289,7 @@ interface ServerParts {
 }
 
 async function openServer(parts: ServerParts): Promise<Server> {
-  const { config, pool, catalog, lists, policies, load, internal, emit } = parts
+  const { config, pool, catalog, settings, cache, lists, policies, load, internal, emit } = parts
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -273,11 +303,13 @@ async function openServer(parts: ServerParts): Promise<Server> {
   const current = () => catalog.current()
   const timing = config.devMode ? createServerTiming(now) : null
   const database = timing?.database(pool) ?? pool
-  const ungated = createRunner({ database, settings: createSettings(gateway), onStaleSchema: lookAtSchema })
+  const plain = createRunner({ database, settings, onStaleSchema: lookAtSchema })
+  const ungated = cache?.watching(plain) ?? plain
   const gate = createGate(gateway.tenantMaxConcurrent)
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
-  const reads = createGatedRunner(guardCost(ungated, { limits: gateway, now }), gate)
+  const guarded = guardCost(ungated, { limits: gateway, now })
+  const reads = createGatedRunner(cache?.serving(guarded) ?? guarded, gate)
   const view = (identity: Identity): View => ({ catalog: current(), rights: policies.rightsOf(identity) })
   const documents = { sources: () => [current(), lists.functions()], keyOf: ({ rights }: View) => rights.key }
   const schemaDocument = documentFor<View>({

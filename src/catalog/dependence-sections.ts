@@ -73,6 +73,10 @@ export const DEPENDENCE_SHARED: string = `
           (c.confupdtype in ('c', 'n', 'd'), 'update updates')
       ) e (happens, how)
       where c.contype = 'f' and e.happens
+      union all
+      select m.oid, m.oid, 'update moves'
+      from member m
+      where m.kind = 'p' and m.oid = m.relation
     ) t (oid, other, how)
     join member m on m.oid = t.oid
     join member o on o.oid = t.other

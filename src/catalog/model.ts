@@ -184,9 +184,10 @@ export interface Tie {
   readonly other: number
   /**
    * `child`: a partition, or a table that inherits. `view`, `policy`: the relation is, or is guarded by, a query over the other one. Else what a
-   * foreign key of the other one does when rows of this one are deleted or changed.
+   * foreign key of the other one does when rows of this one are deleted or changed; or that a changed row may move to another partition, which is to
+   * delete and to insert it.
    */
-  readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates'
+  readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates' | 'update moves'
 }
 
 export interface Unsteady {

@@ -56,7 +56,7 @@ export const FEATURES = {
   functions: { title: 'Stored functions', built: true },
   limits: { title: 'Limits', built: true },
   cost: { title: 'Cost guard', built: true },
-  cache: { title: 'Result cache', built: false },
+  cache: { title: 'Result cache', built: true },
   policies: { title: 'Access policies', built: true },
   approval: { title: 'Query allow-list', built: true },
   realtime: { title: 'Realtime', built: false },
@@ -460,14 +460,16 @@ export const CACHE: Table<CacheConfig> = {
     kind: flag,
     default: false,
     feature: 'cache',
-    description: 'Keep answers of reads.',
+    description:
+      'Keep answers of reads until something they were read from is changed through this gateway, or they are too old. [Caching](../guides/caching.md) says what is kept, and what is not seen.',
   },
   maxEntries: {
     key: 'gateway.cache.max_entries',
     kind: integer(1, 10_000_000),
     default: 1_000,
     feature: 'cache',
-    description: 'Answers kept; the one unused for longest goes first.',
+    description:
+      'Answers kept; the one unused for longest goes first. All together take 128 MiB at most, and one larger than 1 MiB is not kept.',
   },
   ttlSecs: {
     key: 'gateway.cache.ttl_secs',
@@ -475,7 +477,7 @@ export const CACHE: Table<CacheConfig> = {
     default: 60,
     unit: 's',
     feature: 'cache',
-    description: 'How long an answer is kept.',
+    description: 'How long an answer is kept; changes made elsewhere than through this gateway are seen no later.',
   },
 }
 

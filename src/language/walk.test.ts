@@ -41,6 +41,7 @@ function seen(statement: Statement): readonly string[] {
       lines.push(`${clause}: ${star?.of === undefined || star.of === null ? '' : `${star.of}.`}*`),
     name: (column, use, table) => lines.push(`${use} ${table.name}.${column}`),
     parameter: parameter => lines.push(parameter.kind === 'position' ? `$${parameter.n}` : `:${parameter.name}`),
+    call: call => lines.push(`call ${call.kind === 'function' ? call.name : call.function.name}`),
   }
   visit(statement, visitor)
   return lines
@@ -149,6 +150,7 @@ describe('visit', () => {
       'fields: paid',
       'fields: p',
       'fields: q',
+      'call sum',
       'read items',
       'on: items.order_id',
       'on: o.id',

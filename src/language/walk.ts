@@ -12,6 +12,8 @@ import type {
   Del,
   Expression,
   Field,
+  FunctionCall,
+  FunctionSource,
   Get,
   Join,
   Merge,
@@ -79,6 +81,8 @@ export interface Visitor {
   name?(name: string, use: ColumnUse, table: TableName): void
   /** Every parameter, those of `limit` and `offset` included. */
   parameter?(parameter: Parameter, scope: Scope): void
+  /** Every function that is called, in an expression or as a source. */
+  call?(call: FunctionCall | FunctionSource): void
 }
 
 /**
@@ -340,12 +344,13 @@ class Walk {
         return changed(source, { query: this.get(source.query, outer) })
       case 'record source':
         return changed(source, { value: this.#expression(source.value, 'arguments', outer) })
-      case 'function source':
-        return changed(source, {
-          arguments: mapList(source.arguments, argument =>
-            changed(argument, { value: this.#expression(argument.value, 'arguments', outer) }),
-          ),
-        })
+      case 'function source': {
+        const called = mapList(source.arguments, argument =>
+          changed(argument, { value: this.#expression(argument.value, 'arguments', outer) }),
+        )
+        this.#hooks.call?.(source)
+        return changed(source, { arguments: called })
+      }
       case 'table source':
         this.#table(source.table, scope)
         return changed(source, { condition: this.#optional(source.condition, 'where', scope) })
@@ -393,6 +398,7 @@ class Walk {
       expression: part => this.#expression(part, clause, scope),
       query: query => this.get(query, scope),
     })
+    if (expression.kind === 'function') this.#hooks.call?.(expression)
     return this.#hooks.expression?.(replaced, clause, scope) ?? replaced
   }
 

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../http/types.ts'
 import type { PoolStats } from '../postgres/pool.ts'
+import type { CacheStats } from '../run/cache/cache.ts'
 import type { BootWarnings } from './boot-warnings.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
 import type { Metrics } from './metrics.ts'
@@ -21,6 +22,8 @@ export interface InternalOptions {
   readonly metrics: Metrics
   readonly schema: () => SchemaStatus
   readonly pool: () => PoolStats
+  /** Null: the result cache is off. */
+  readonly cache: (() => CacheStats) | null
   readonly warnings: BootWarnings
   readonly maxConnections: number
   /** The limits in force, by their names in the file. */
@@ -32,7 +35,7 @@ export interface InternalOptions {
 }
 
 export function createInternal(options: InternalOptions): Internal {
-  const { metrics, schema, pool, warnings, maxConnections, isAdmin, now } = options
+  const { metrics, schema, pool, cache, warnings, maxConnections, isAdmin, now } = options
   const startedAt = now()
 
   function guarded(path: string, answer: () => Promise<Answer>): readonly [string, InternalAnswer] {
@@ -49,6 +52,7 @@ export function createInternal(options: InternalOptions): Internal {
     guarded('/metrics', async () => {
       const text = await metrics.print({
         pool: pool(),
+        cache: cache?.() ?? null,
         maxConnections,
         schema: schema(),
         warnings: warnings.all().length,
@@ -62,7 +66,10 @@ export function createInternal(options: InternalOptions): Internal {
   ])
 }
 
-function details({ version, pool, schema, warnings, maxConnections, limits }: InternalOptions, uptimeSecs: number) {
+function details(
+  { version, pool, cache, schema, warnings, maxConnections, limits }: InternalOptions,
+  uptimeSecs: number,
+) {
   const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
   const { fingerprint, tables, serverVersion, version: schemaVersion, readAt, reloads } = schema()
   return {
@@ -84,8 +91,20 @@ function details({ version, pool, schema, warnings, maxConnections, limits }: In
       // 180004 is 18.4.
       postgresql: `${Math.floor(serverVersion / 10_000)}.${serverVersion % 10_000}`,
     },
+    cache: cacheDetails(cache?.() ?? null),
     limits,
     warnings: warnings.all(),
+  }
+}
+
+function cacheDetails(stats: CacheStats | null) {
+  if (stats === null) return { enabled: false }
+  const { hits, misses, entries, entriesMax, weight, weightMax } = stats
+  return {
+    ...{ enabled: true, hits, misses, entries },
+    max_entries: entriesMax,
+    weighted_size: weight,
+    max_weighted_size: weightMax,
   }
 }
 

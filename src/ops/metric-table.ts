@@ -127,6 +127,35 @@ export const METRICS = {
     help: 'Times that the connection broke which hears of changes of the schema.',
   },
 
+  cacheHits: {
+    section: 'Result cache',
+    name: 'svc_cache_hits_total',
+    type: 'counter',
+    labels: [],
+    help: 'Reads that were answered from the cache; 0 while it is off, as everything here.',
+  },
+  cacheMisses: {
+    section: 'Result cache',
+    name: 'svc_cache_misses_total',
+    type: 'counter',
+    labels: [],
+    help: 'Reads that were executed, those that are never kept included; streams and calls of functions count for neither.',
+  },
+  cacheEntries: {
+    section: 'Result cache',
+    name: 'svc_cache_entries',
+    type: 'gauge',
+    labels: [],
+    help: 'Answers that are held, those included that are out of date and have not been asked for since.',
+  },
+  cacheWeight: {
+    section: 'Result cache',
+    name: 'svc_cache_weighted_size_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'Memory that they take, with their keys and what is around them, by estimate.',
+  },
+
   schemaTables: {
     section: 'Schema',
     name: 'svc_schema_tables',

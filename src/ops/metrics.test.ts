@@ -11,6 +11,7 @@ const PARTS: Parts = {
     ...{ open: 3, opening: 1, idle: 2, busy: 1, streaming: 1, inFlight: 4, waiting: 5 },
     ...{ finished: 100, timedOut: 6, lost: 7 },
   },
+  cache: { hits: 11, misses: 12, entries: 13, entriesMax: 1_000, weight: 14, weightMax: 15 },
   maxConnections: 10,
   schema: {
     ...{ fingerprint: 'f', tables: 8, serverVersion: 180_004, version: 2 },

@@ -6,6 +6,7 @@
  */
 import type { Event } from '../events.ts'
 import type { PoolStats } from '../postgres/pool.ts'
+import type { CacheStats } from '../run/cache/cache.ts'
 import { printMetric, type Sample } from './exposition.ts'
 import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
 import { createProcessMetrics } from './process-metrics.ts'
@@ -22,6 +23,8 @@ export interface Metrics {
 /** What is asked when it is printed. */
 export interface Parts {
   readonly pool: PoolStats
+  /** Null: the result cache is off. */
+  readonly cache: CacheStats | null
   readonly maxConnections: number
   readonly schema: SchemaStatus
   readonly warnings: number
@@ -62,11 +65,12 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print({ pool, maxConnections, schema, warnings }) {
+    async print({ pool, cache, maxConnections, schema, warnings }) {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
         ...collectPool(pool),
+        ...collectCache(cache),
         ...collectSchema(schema, now()),
         ...(await processes.collect()),
         poolMax: one(maxConnections),
@@ -98,6 +102,17 @@ function collectPool(stats: PoolStats): Collected<PoolKey> {
     poolTransactions: one(stats.finished),
     poolTimeouts: one(stats.timedOut),
     poolLost: one(stats.lost),
+  }
+}
+
+type CacheKey = 'cacheHits' | 'cacheMisses' | 'cacheEntries' | 'cacheWeight'
+
+function collectCache(stats: CacheStats | null): Collected<CacheKey> {
+  return {
+    cacheHits: one(stats?.hits ?? 0),
+    cacheMisses: one(stats?.misses ?? 0),
+    cacheEntries: one(stats?.entries ?? 0),
+    cacheWeight: one(stats?.weight ?? 0),
   }
 }
 

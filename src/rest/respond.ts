@@ -3,12 +3,22 @@ import type { Table } from '../catalog/model.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../http/types.ts'
-import type { Row } from '../run/run.ts'
+import type { Reading, Row } from '../run/run.ts'
 import type { BoundStatement } from '../run/statement.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 
-const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'X-Cache': 'MISS' }
+/** `X-Cache` (specification 4.8). */
+export type CacheUse = 'HIT' | 'MISS'
+
+export function cacheUseOf({ isCached }: Pick<Reading, 'isCached'>): CacheUse {
+  return isCached === true ? 'HIT' : 'MISS'
+}
+
+const JSON_HEADERS: Readonly<Record<CacheUse, Answer['headers']>> = {
+  HIT: { 'Content-Type': 'application/json; charset=utf-8', 'X-Cache': 'HIT' },
+  MISS: { 'Content-Type': 'application/json; charset=utf-8', 'X-Cache': 'MISS' },
+}
 const NDJSON_HEADERS = { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'X-Cache': 'MISS' }
 
 const ROW_START = Buffer.from('{"data":')
@@ -19,8 +29,12 @@ const NEWLINE = 0x0a
 const SPACE = 0x20
 
 /** `{"data":{…}}`: a row that was read. */
-export function respondReadRow(row: Buffer): Answer {
-  return { status: 200, headers: JSON_HEADERS, body: Buffer.concat([ROW_START, row, ROW_END]) }
+export function respondReadRow(row: Buffer, use: CacheUse): Answer {
+  return { status: 200, headers: JSON_HEADERS[use], body: wholeRow(row) }
+}
+
+function wholeRow(row: Buffer): Buffer {
+  return Buffer.concat([ROW_START, row, ROW_END])
 }
 
 export interface ListOutcome {
@@ -32,6 +46,7 @@ export interface ListOutcome {
   readonly total: Buffer | null
   /** The cursor after a row; null when it would be too long. */
   nextCursor(last: Row): string | null
+  readonly use: CacheUse
 }
 
 /** `{"data":[…],"count":n,"limit":n,"offset":n,"next_cursor":…}` and `"total"` (decisions 3). */
@@ -42,7 +57,7 @@ export function respondList(outcome: ListOutcome): Answer {
   const cursor = last === undefined ? null : outcome.nextCursor(last)
   const page = `],"count":${count},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(cursor)}`
   const end = total === null ? `${page}}` : `${page},"total":${String(JSON.parse(total.toString()).count)}}`
-  return { status: 200, headers: JSON_HEADERS, body: joinRows(rows, count, end) }
+  return { status: 200, headers: JSON_HEADERS[outcome.use], body: joinRows(rows, count, end) }
 }
 
 /** Measures first and copies once. */
@@ -60,20 +75,20 @@ function joinRows(rows: readonly Row[], count: number, end: string): Buffer {
 }
 
 /** `{"data":[…],"count":n}`: all the rows that a query found. */
-export function respondReadRows(rows: readonly Row[]): Answer {
-  return { status: 200, headers: JSON_HEADERS, body: joinRows(rows, rows.length, `],"count":${rows.length}}`) }
+export function respondReadRows(rows: readonly Row[], use: CacheUse): Answer {
+  return { status: 200, headers: JSON_HEADERS[use], body: joinRows(rows, rows.length, `],"count":${rows.length}}`) }
 }
 
 /** `{"data":[…]}`: the rows of an aggregate's groups. */
-export function respondGroups(rows: readonly Row[]): Answer {
-  return { status: 200, headers: JSON_HEADERS, body: joinRows(rows, rows.length, ']}') }
+export function respondGroups(rows: readonly Row[], use: CacheUse): Answer {
+  return { status: 200, headers: JSON_HEADERS[use], body: joinRows(rows, rows.length, ']}') }
 }
 
 /** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it (decisions 4). */
 export function respondExplained({ statement, values }: BoundStatement, plan: Buffer): Answer {
   const asked = JSON.stringify({ query: statement.text, parameters: values.map(value => value?.toString() ?? null) })
   const body = Buffer.concat([Buffer.from(`${asked.slice(0, -1)},"plan":`), plan, ROW_END])
-  return { status: 200, headers: JSON_HEADERS, body }
+  return { status: 200, headers: JSON_HEADERS.MISS, body }
 }
 
 // ---- writes ------------------------------------------------------------------------------------------------
@@ -126,7 +141,7 @@ export function respondNothing(status: 200 | 201 | 204, returned: Preferences['r
 
 /** `{"data":{…}}`: the row as it is now, or was when it was deleted. */
 export function respondWrittenRow(row: Buffer): Answer {
-  return { ...respondReadRow(row), headers: WRITE_HEADERS }
+  return { status: 200, headers: WRITE_HEADERS, body: wholeRow(row) }
 }
 
 /** `{"data":[…],"count":n}`: the rows that a write answers. `count`: of those it wrote, which need not be answered. */

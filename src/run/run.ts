@@ -9,7 +9,7 @@ export type { Row, Running } from '../postgres/types.ts'
 
 export interface Runner {
   /** One result for each statement, all of one transaction. Rejects with a `GatewayError`. */
-  read(identity: Identity, statements: readonly BoundStatement[]): Running<readonly (readonly Row[])[]>
+  read(identity: Identity, statements: readonly BoundStatement[]): Reading
   /** As `read`, for statements that change something: all of them, or none. */
   write(identity: Identity, statements: readonly BoundStatement[]): Running<readonly Written[]>
   /** Runs a statement that calls a function of the database, and undoes whatever settings the function leaves behind. */
@@ -18,6 +18,11 @@ export interface Runner {
   parse(identity: Identity, statement: Statement): Running<void>
   /** Rows as PostgreSQL produces them, batch by batch as they are taken; the connection is held until the end. */
   stream(identity: Identity, statement: BoundStatement): AsyncIterableIterator<readonly Row[]>
+}
+
+export interface Reading extends Running<readonly (readonly Row[])[]> {
+  /** It was not executed: the answer was kept. */
+  readonly isCached?: boolean
 }
 
 export interface Written {

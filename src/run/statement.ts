@@ -10,6 +10,7 @@ import { printSql } from '../language/print.ts'
 import { printRows } from '../language/print-rows.ts'
 import { printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
 import type { Sql } from '../language/printer.ts'
+import { type Touches, touchesOf } from './cache/touches.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
 
 declare const printed: unique symbol
@@ -23,6 +24,8 @@ export interface Statement {
   readonly mentions?: readonly Mention[]
   /** Of an `EXPLAIN`: the statement that it runs, null for none. */
   readonly runs?: Statement | null
+  /** The tables it reads and writes; without it, nobody knows. */
+  readonly touches?: Touches
 }
 
 export type StatementParameter =
@@ -58,7 +61,8 @@ export function printText(checked: CheckedQuery, rowsMax: number): Statement {
 /** As `printText`, for a write. */
 export function printWriteText({ query, parameters, check }: CheckedWrite, rowsMax: Parameter | null): Statement {
   const options = { keys: [], rowsMax: bounded(rowsMax), check, parameters: 'all' } as const
-  return statement({ parameters: withRowsMax(parameters, rowsMax) }, () => printWriteRows(query, options))
+  const whole = { parameters: withRowsMax(parameters, rowsMax) }
+  return { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
 }
 
 /** As `printRead`, for a read of one field: column 1 is the JSON of its value alone. */
@@ -100,7 +104,8 @@ export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: Wri
     rowsMax: bounded(rowsMax),
     check,
   }
-  return statement({ parameters: withRowsMax(parameters, rowsMax) }, () => printWriteRows(query, options))
+  const whole = { parameters: withRowsMax(parameters, rowsMax) }
+  return { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
 }
 
 /** Nobody can send a value that reads like it. */
@@ -138,7 +143,7 @@ function createdBy({ query, table, serverVersion }: CheckedWrite): Expression {
 const BEFORE = 'svc_before'
 
 function reading(checked: CheckedQuery, print: () => Sql): Statement {
-  return { ...statement(checked, print), mentions: mentionsOf(checked.query) }
+  return { ...statement(checked, print), mentions: mentionsOf(checked.query), touches: touchesOf(checked.query) }
 }
 
 function statement({ parameters }: Pick<CheckedQuery, 'parameters'>, print: () => Sql): Statement {

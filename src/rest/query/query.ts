@@ -14,11 +14,11 @@ import { parse } from '../../language/parse.ts'
 import { placeOf } from '../../language/place.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
 import { visit } from '../../language/walk.ts'
-import type { Row, Runner, Written } from '../../run/run.ts'
+import type { Reading, Row, Runner, Running, Written } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
 import type { JsonValue } from '../json-body.ts'
 import { methodNotAllowed } from '../method.ts'
-import { respondReadRows, respondStream, respondWrittenRows } from '../respond.ts'
+import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows } from '../respond.ts'
 import { untilGone } from '../until-gone.ts'
 import { parseRowsMax } from '../write/request.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
@@ -111,8 +111,10 @@ export function createQuerier(parts: QuerierParts): Querier {
     })
     const bound = bind(statement, request, parseRowsMax(incoming.headers))
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
-    const running = writes ? runner.write(identity, [bound]) : runner.read(identity, [bound])
-    const [outcome] = await untilGone<readonly (Written | readonly Row[])[]>(incoming, running)
+    const running: Running<readonly (Written | readonly Row[])[]> & Pick<Reading, 'isCached'> = writes
+      ? runner.write(identity, [bound])
+      : runner.read(identity, [bound])
+    const [outcome] = await untilGone(incoming, running)
     if (outcome === undefined) throw new Error('a statement has a result')
     const { rows, count } = 'rows' in outcome ? outcome : { rows: outcome, count: outcome.length }
     return writes
@@ -121,7 +123,7 @@ export function createQuerier(parts: QuerierParts): Querier {
           rows.filter(row => row.length > 0),
           count,
         )
-      : respondReadRows(rows)
+      : respondReadRows(rows, cacheUseOf(running))
   }
 }
 

@@ -8,14 +8,14 @@ import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Expression, Get, Parameter } from '../../language/ast.ts'
 import type { Runner } from '../../run/run.ts'
-import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
+import { explained, printRead, type Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import { preferencesOf } from '../prefer.ts'
 import { parseQueryString } from '../query-string.ts'
 import { idParameters, notFound, tableNamed } from '../resource.ts'
-import { respondExplained, respondGroups, respondList, respondReadRow, respondStream } from '../respond.ts'
+import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow, respondStream } from '../respond.ts'
 import { Shape } from '../shape.ts'
 import { untilGone } from '../until-gone.ts'
 import { AGGREGATE_PARAMETERS, buildAggregate, parseAggregateRequest } from './aggregate.ts'
@@ -70,9 +70,6 @@ export function createReader(parts: ReaderParts): Reader {
     return table
   }
 
-  const run = (incoming: Incoming, identity: Identity, statements: readonly BoundStatement[]) =>
-    untilGone(incoming, runner.read(identity, statements))
-
   async function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Promise<Answer> {
     const view = parts.view(identity)
     const table = readable(view, tableName)
@@ -83,10 +80,11 @@ export function createReader(parts: ReaderParts): Reader {
       const row = printRead(check(buildOne(request, table, parameters, view, limits), view), 'without keys')
       return { row, statements: [row] }
     })
-    const [rows] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
+    const reading = runner.read(identity, [bindValues(plan.row, shape.values)])
+    const [rows] = await untilGone(incoming, reading)
     const row = rows?.[0]?.[0]
     if (row === undefined || row === null) throw notFound(table, id)
-    return respondReadRow(row)
+    return respondReadRow(row, cacheUseOf(reading))
   }
 
   async function list(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
@@ -157,13 +155,14 @@ export function createReader(parts: ReaderParts): Reader {
     const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
     if (request.stream) {
       if (parent !== null) {
-        const [found] = await run(incoming, identity, parentStatement)
+        const [found] = await untilGone(incoming, runner.read(identity, parentStatement))
         if (found?.length !== 1) throw notFound(parent.table, parent.text)
       }
       return respondStream(runner.stream(identity, rows), incoming)
     }
     const totalStatement = plan.total === null ? [] : [bind(plan.total)]
-    const results = [...(await run(incoming, identity, [...parentStatement, rows, ...totalStatement]))]
+    const reading = runner.read(identity, [...parentStatement, rows, ...totalStatement])
+    const results = [...(await untilGone(incoming, reading))]
     if (parent !== null && results.shift()?.length !== 1) throw notFound(parent.table, parent.text)
     const [found = [], total] = results
     const offset = startOf(request, plan.paging)
@@ -172,6 +171,7 @@ export function createReader(parts: ReaderParts): Reader {
       limit: request.limit,
       offset,
       total: total?.[0]?.[0] ?? null,
+      use: cacheUseOf(reading),
       nextCursor(last) {
         const keys = last.slice(1).map(key => key?.toString() ?? null)
         const next = plan.paging === 'offset' ? [String(offset + request.limit)] : keys
@@ -194,9 +194,13 @@ export function createReader(parts: ReaderParts): Reader {
       const row = printRead(check(buildAggregate(request, table, view), view), 'without keys')
       return { row, statements: [row] }
     })
-    const [rows = []] = await run(incoming, identity, [bindValues(plan.row, shape.values)])
+    const reading = runner.read(identity, [bindValues(plan.row, shape.values)])
+    const [rows = []] = await untilGone(incoming, reading)
     const only = rows[0]?.[0]
-    return request.groups === null && only !== undefined && only !== null ? respondReadRow(only) : respondGroups(rows)
+    const use = cacheUseOf(reading)
+    return request.groups === null && only !== undefined && only !== null
+      ? respondReadRow(only, use)
+      : respondGroups(rows, use)
   }
 
   /** The plan of the list with these parameters, run in a transaction that can only read. */
@@ -205,7 +209,8 @@ export function createReader(parts: ReaderParts): Reader {
     const table = readable(view, tableName)
     const { plan, shape } = planList(incoming, view, table, new Shape(`list ${table.resource}`), null)
     const asked = bindValues(plan.rows, shape.values)
-    const [rows] = await run(incoming, identity, [{ ...asked, statement: explained(asked.statement, 'analyze') }])
+    const explaining = { ...asked, statement: explained(asked.statement, 'analyze') }
+    const [rows] = await untilGone(incoming, runner.read(identity, [explaining]))
     const found = rows?.[0]?.[0]
     if (found === undefined || found === null) throw new Error('EXPLAIN answers one row')
     return respondExplained(asked, found)

@@ -1,0 +1,366 @@
+/** The cache over a runner whose database answers when the test says so: what is kept when reads and writes cross. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { catalogOf, tableOf } from '../../../test/support/model.ts'
+import { type CheckContext, checkRead, checkWrite } from '../../access/check.ts'
+import { EVERYTHING } from '../../access/rights.ts'
+import type { Catalog } from '../../catalog/model.ts'
+import { ANONYMOUS } from '../../identity/authenticate.ts'
+import { parse } from '../../language/parse.ts'
+import { CancelledError, DatabaseError, UnavailableError } from '../../postgres/errors.ts'
+import type { Command, Database, Result } from '../../postgres/types.ts'
+import { createRunner, type Runner } from '../run.ts'
+import { createSettings } from '../settings.ts'
+import { type BoundStatement, explained, printText, printWriteText } from '../statement.ts'
+import { createResultCache, type ResultCache, VALUE_CHARACTERS_MAX } from './cache.ts'
+
+const TTL_MS = 60_000
+const STATEMENT_TIMEOUT_MS = 30_000
+const ENTRIES_MAX = 100
+
+/** One packet that the database was sent, and what it will say. */
+interface Sent {
+  readonly text: string
+  answer(...cells: readonly string[]): Promise<void>
+  fail(error: Error): Promise<void>
+}
+
+let sent: Sent[]
+let catalog: Catalog
+let now: number
+let timers: { at: number; call: () => void }[]
+let cache: ResultCache
+let runner: Runner
+
+const tables = (oid = 0) => [
+  { ...tableOf('orders', { id: 'int8', note: 'text', placed: 'timestamptz' }, { primaryKey: ['id'] }), oid: oid + 1 },
+  { ...tableOf('items', { id: 'int8' }), oid: oid + 2 },
+]
+
+beforeEach(() => {
+  sent = []
+  now = 1_000
+  timers = []
+  catalog = catalogOf(...tables())
+  const settings = createSettings({ statementTimeoutMs: STATEMENT_TIMEOUT_MS })
+  cache = createResultCache({
+    catalog: () => catalog,
+    settings,
+    entriesMax: ENTRIES_MAX,
+    ttlMs: TTL_MS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    now: () => now,
+    after: (delayMs, call) => timers.push({ at: now + delayMs, call }),
+  })
+  const plain = createRunner({ database: scripted(), settings, onStaleSchema() {} })
+  runner = cache.serving(cache.watching(plain))
+})
+
+/** A server that answers when it is told to. */
+function scripted(): Database {
+  const run = (commands: readonly Command[]) => {
+    const result = new Promise<readonly Result[]>((resolve, reject) => {
+      const settled = () => new Promise<void>(done => setImmediate(done))
+      sent.push({
+        text: commands[1]?.text ?? '',
+        answer(...cells) {
+          const rows = cells.map(cell => [Buffer.from(cell)])
+          resolve(
+            commands.map((_, index) => ({ fields: [], rows: index === 0 ? [] : rows, tag: `SELECT ${rows.length}` })),
+          )
+          return settled()
+        },
+        fail(error) {
+          reject(error)
+          return settled()
+        },
+      })
+    })
+    return { result, cancel() {} }
+  }
+  return {
+    run,
+    describe: () => {
+      throw new Error('nobody asks for a description here')
+    },
+    stream: () => {
+      throw new Error('nobody streams here')
+    },
+  }
+}
+
+function context(): CheckContext {
+  return { catalog, rights: EVERYTHING, searchLanguage: 'english' }
+}
+
+function bound(text: string, ...values: readonly string[]): BoundStatement {
+  const tree = parse(text)
+  const statement =
+    tree.kind === 'get'
+      ? printText(checkRead(tree, context()), 0)
+      : printWriteText(checkWrite(tree as Parameters<typeof checkWrite>[0], context()), null)
+  let next = 0
+  const filled = statement.parameters.map(parameter =>
+    'literal' in parameter ? parameter.literal : (values[next++] ?? ''),
+  )
+  return { statement, values: filled }
+}
+
+const ORDERS = 'get orders where id = 1'
+const alice = { ...ANONYMOUS, tenantId: 't1', userId: 'alice' }
+
+/** Reads; whether the database is not asked. */
+function isHit(text = ORDERS, identity = alice): boolean {
+  const before = sent.length
+  const reading = runner.read(identity, [bound(text)])
+  expect(reading.isCached === true).toBe(sent.length === before)
+  return reading.isCached === true
+}
+
+/** Reads, and lets the database answer. */
+async function fill(text = ORDERS, identity = alice): Promise<void> {
+  expect(isHit(text, identity)).toBe(false)
+  await last().answer('row')
+}
+
+function write(text = "set orders values note = 'x' where id = 1"): Sent {
+  runner.write(alice, [bound(text)]).result.catch(() => {})
+  return last()
+}
+
+function last(): Sent {
+  const found = sent.at(-1)
+  if (found === undefined) throw new Error('nothing was sent')
+  return found
+}
+
+describe('what is kept', () => {
+  test('the second read is not executed, and gets what the first got', async () => {
+    await fill()
+    const reading = runner.read(alice, [bound(ORDERS)])
+    expect(reading.isCached).toBe(true)
+    expect(await reading.result).toEqual([[[Buffer.from('row')]]])
+    expect(cache.stats()).toMatchObject({ hits: 1, misses: 1, entries: 1, entriesMax: ENTRIES_MAX })
+  })
+
+  test('another value, statement or caller is another answer', async () => {
+    await fill()
+    expect(isHit('get orders where id = 2')).toBe(false)
+    expect(isHit('get orders fields id where id = 1')).toBe(false)
+    expect(isHit(ORDERS, { ...alice, userId: 'bob' })).toBe(false)
+    expect(isHit(ORDERS, { ...alice, claims: '{"plan":"gold"}' })).toBe(false)
+    expect(isHit(ORDERS, { ...alice })).toBe(true)
+  })
+
+  test('several statements of one read are one answer', async () => {
+    const both = () => runner.read(alice, [bound(ORDERS), bound('get items')])
+    both()
+    await last().answer('row')
+    expect(both().isCached).toBe(true)
+    expect(isHit()).toBe(false)
+    expect(runner.read(alice, [bound('get items'), bound(ORDERS)]).isCached).toBeUndefined()
+    await write('del items where id = 1').answer()
+    expect(both().isCached).toBeUndefined()
+  })
+
+  test('only until it is too old, from when its read began', async () => {
+    expect(isHit()).toBe(false)
+    now += TTL_MS - 10
+    await last().answer('row')
+    expect(isHit()).toBe(true)
+    now += 10
+    expect(isHit()).toBe(false)
+  })
+
+  test('no errors, and what failed is asked again', async () => {
+    const { result } = runner.read(alice, [bound(ORDERS)])
+    const refused = expect(result).rejects.toMatchObject({ code: 'QUERY_ERROR' })
+    await last().fail(new DatabaseError(new Map([['C', '22012']])))
+    await refused
+    expect(isHit()).toBe(false)
+  })
+
+  test.each([
+    'get orders where placed < now()',
+    'get orders fields id, random()',
+    "get orders where placed > 'today'",
+    'get orders where placed > $1',
+  ])('never: %s', async text => {
+    for (let i = 0; i < 2; i++) {
+      expect(runner.read(alice, [bound(text, 'Yesterday')]).isCached).toBeUndefined()
+      await last().answer('row')
+    }
+    expect(cache.stats().entries).toBe(0)
+  })
+
+  test('never plans, statements that nobody knows, and tables that are not there', async () => {
+    const { statement, values } = bound(ORDERS)
+    const unknown = { text: 'SELECT 1', parameters: [] } as unknown as BoundStatement['statement']
+    const gone = bound('get items')
+    catalog = catalogOf(...tables().slice(0, 1))
+    const reads = [
+      { statement: explained(statement, 'analyze'), values },
+      { statement: explained(statement, 'plan only'), values },
+      { statement: unknown, values: [] },
+      gone,
+    ]
+    for (const read of [...reads, ...reads]) {
+      expect(runner.read(alice, [read]).isCached).toBeUndefined()
+      await last().answer('row')
+    }
+  })
+
+  test('never long values', async () => {
+    const read = (length: number) => runner.read(alice, [bound('get orders where note = $1', 'x'.repeat(length))])
+    for (const length of [VALUE_CHARACTERS_MAX, VALUE_CHARACTERS_MAX + 1]) {
+      read(length)
+      await last().answer('row')
+    }
+    expect(read(VALUE_CHARACTERS_MAX).isCached).toBe(true)
+    expect(read(VALUE_CHARACTERS_MAX + 1).isCached).toBeUndefined()
+  })
+
+  test('no more than there is room for', async () => {
+    for (let id = 0; id <= ENTRIES_MAX; id++) await fill(`get orders where id = ${id}`)
+    expect(cache.stats().entries).toBe(ENTRIES_MAX)
+    expect(isHit('get orders where id = 0')).toBe(false)
+    expect(isHit(`get orders where id = ${ENTRIES_MAX}`)).toBe(true)
+  })
+})
+
+describe('a write', () => {
+  test('takes what is kept out of service when it begins, and not only when it is over', async () => {
+    await fill()
+    const change = write()
+    expect(isHit()).toBe(false)
+    await change.answer()
+    expect(isHit()).toBe(false)
+  })
+
+  test('a read that began before it is not kept, whichever ends first', async () => {
+    isHit()
+    const read = last()
+    const change = write()
+    await change.answer()
+    await read.answer('old')
+    expect(isHit()).toBe(false)
+    const [second, another] = [last(), write()]
+    await second.answer('old')
+    await another.answer()
+    expect(isHit()).toBe(false)
+  })
+
+  test('a read that began within it is not kept', async () => {
+    const change = write()
+    isHit()
+    const within = last()
+    await within.answer('old')
+    expect(isHit()).toBe(false)
+    const still = last()
+    await change.answer()
+    await still.answer('old')
+    expect(isHit()).toBe(false)
+  })
+
+  test('a read that begins when it is over is', async () => {
+    await write().answer()
+    await fill()
+    expect(isHit()).toBe(true)
+  })
+
+  test('leaves other tables alone', async () => {
+    await fill('get items')
+    await write().answer()
+    expect(isHit('get items')).toBe(true)
+  })
+
+  test('that fails in the database is over then', async () => {
+    await write().fail(new DatabaseError(new Map([['C', '23505']])))
+    await fill()
+    expect(isHit()).toBe(true)
+    expect(timers).toEqual([])
+  })
+
+  test('that was never sent has changed nothing', async () => {
+    await write().fail(new UnavailableError('no connection', false))
+    await fill()
+    expect(isHit()).toBe(true)
+  })
+
+  test.each([
+    ['the connection broke', new UnavailableError('broke', true)],
+    ['its client went away', new CancelledError()],
+  ])('may still be made when %s: nothing is kept until it must be over', async (_, error) => {
+    await write().fail(error)
+    await fill()
+    expect(isHit()).toBe(false)
+    await last().answer('old')
+    expect(timers).toMatchObject([{ at: now + STATEMENT_TIMEOUT_MS }])
+    timers[0]?.call()
+    await fill()
+    expect(isHit()).toBe(true)
+  })
+
+  test('through a foreign key, a trigger, or a function of which nothing is known', async () => {
+    const [orders, items] = tables()
+    const ties = [{ other: items?.oid ?? 0, how: 'delete deletes' as const }]
+    catalog = { ...catalog, dependences: new Map([[orders?.oid ?? 0, { ties, unsteady: [], effect: null }]]) }
+    await fill('get items')
+    await write().answer()
+    expect(isHit('get items')).toBe(true)
+    await write('del orders where id = 1').answer()
+    await fill('get items')
+    const [statement] = [bound(ORDERS)]
+    runner.call(alice, statement, { access: 'read only', format: 'text' })
+    await last().answer()
+    expect(isHit('get items')).toBe(true)
+    runner.call(alice, statement, { access: 'read write', format: 'text' })
+    expect(isHit('get items')).toBe(false)
+  })
+
+  test('to what a view is made of', async () => {
+    const [orders, items] = tables()
+    const ties = [{ other: orders?.oid ?? 0, how: 'view' as const }]
+    catalog = { ...catalog, dependences: new Map([[items?.oid ?? 0, { ties, unsteady: [], effect: null }]]) }
+    await fill('get items')
+    await write().answer()
+    expect(isHit('get items')).toBe(false)
+  })
+
+  test('anywhere, for a policy that asks a function of the database', async () => {
+    const [orders] = tables()
+    const unsteady = [{ cause: 'opaque' as const, name: 'is_member' }]
+    catalog = { ...catalog, dependences: new Map([[orders?.oid ?? 0, { ties: [], unsteady, effect: null }]]) }
+    await fill()
+    expect(isHit()).toBe(true)
+    await write('del items where id = 1').answer()
+    expect(isHit()).toBe(false)
+  })
+})
+
+describe('all is forgotten', () => {
+  test('when it is asked for, reads on their way included', async () => {
+    await fill()
+    isHit('get items')
+    const under = last()
+    cache.clear()
+    await under.answer('old')
+    expect(isHit()).toBe(false)
+    expect(isHit('get items')).toBe(false)
+  })
+
+  test('with another schema, and a write that began before it still counts', async () => {
+    await fill()
+    const change = write()
+    isHit('get items')
+    const under = last()
+    catalog = catalogOf(...tables())
+    await under.answer('old')
+    expect(isHit('get items')).toBe(false)
+    isHit()
+    await last().answer('old')
+    expect(isHit()).toBe(false)
+    await change.answer()
+    await fill()
+    expect(isHit()).toBe(true)
+  })
+})

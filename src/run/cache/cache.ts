@@ -1,0 +1,189 @@
+/**
+ * The result cache (specification 8, decisions 7): answers of reads are kept until they are too old, something they were read from changes, or others are
+ * wanted more.
+ *
+ * It stands between the tenant's gate and the cost guard. So the order of specification 4.7 is that of every request, whoever serves it: a tenant at
+ * its limit is refused whether or not somebody has asked the same before. And what is kept has passed the guard, so it is not judged again.
+ */
+import type { Catalog } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Identity } from '../../identity/identity.ts'
+import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
+import type { Reading, Runner } from '../run.ts'
+import type { SettingsSource } from '../settings.ts'
+import type { BoundStatement } from '../statement.ts'
+import { createAnswers, WEIGHT_MAX } from './answers.ts'
+import { createChanges } from './changes.ts'
+import { createCallerDigests, measureValues, printValues } from './key.ts'
+import { createStatementPlans } from './plans.ts'
+import { hasClockWord } from './steady.ts'
+
+/** Values of more characters are not looked up: it would take long, and hardly anybody sends them twice. */
+export const VALUE_CHARACTERS_MAX = 8_192
+
+export interface ResultCache {
+  /** The runner, with every change that goes through it known here. Nothing else may write. */
+  watching(runner: Runner): Runner
+  /** The runner, with reads served from the cache where they can be. */
+  serving(runner: Runner): Runner
+  /** Forgets all answers, also those that are on their way. */
+  clear(): void
+  stats(): CacheStats
+}
+
+export interface CacheStats {
+  readonly hits: number
+  /** Reads that were executed while the cache was on. */
+  readonly misses: number
+  readonly entries: number
+  readonly entriesMax: number
+  /** Bytes, roughly: answers with their keys and what is around them. */
+  readonly weight: number
+  readonly weightMax: number
+}
+
+export interface ResultCacheParts {
+  readonly catalog: () => Catalog
+  readonly settings: SettingsSource
+  readonly entriesMax: number
+  readonly ttlMs: number
+  /** How long a statement may run on when nobody is there to hear of its end. */
+  readonly statementTimeoutMs: number
+  /** Milliseconds, monotonic. */
+  readonly now: () => number
+  /** Calls back once, without keeping the process alive. */
+  readonly after: (delayMs: number, call: () => void) => void
+}
+
+export function createResultCache(parts: ResultCacheParts): ResultCache {
+  const { entriesMax, ttlMs, statementTimeoutMs, now, after } = parts
+  const changes = createChanges()
+  const answers = createAnswers(entriesMax)
+  const callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
+  let catalog = parts.catalog()
+  let plans = createStatementPlans(catalog, changes)
+  let hits = 0
+  let misses = 0
+
+  function clear(): void {
+    answers.clear()
+    changes.begin(null)()
+  }
+
+  /** The statements' plans of the catalogue in force; with another one everything begins anew. */
+  function currentPlans(): typeof plans {
+    const current = parts.catalog()
+    if (current !== catalog) {
+      catalog = current
+      clear()
+      changes.forget()
+      plans = createStatementPlans(catalog, changes)
+    }
+    return plans
+  }
+
+  /** Null: the answer is not to be kept, whatever the values are. */
+  function keyOf(identity: Identity, statements: readonly BoundStatement[]): string | null {
+    const current = currentPlans()
+    let key = callerDigest(identity)
+    let left = VALUE_CHARACTERS_MAX
+    for (const { statement, values } of statements) {
+      const plan = current.reading(statement)
+      left -= measureValues(values)
+      if (plan === null || left < 0) return null
+      key += plan.digest + printValues(values)
+    }
+    return key
+  }
+
+  function find(key: string): Reading | null {
+    const kept = answers.get(key)
+    if (kept === undefined) return null
+    if (kept.until > now() && changes.areQuietSince(kept.moment, kept.changes)) return kept.reading
+    answers.remove(key)
+    return null
+  }
+
+  /** Runs the read and keeps its answer, unless something changed on the way. */
+  function fill(key: string, statements: readonly BoundStatement[], start: () => Reading): Reading {
+    const moment = changes.now()
+    const until = now() + ttlMs
+    const concerned = statements.flatMap(({ statement }) => plans.reading(statement)?.changes ?? [])
+    const isSteady = !statements.some(({ values }) => values.some(hasClockWord))
+    const reading = start()
+    if (!isSteady || !changes.areQuietSince(moment, concerned)) return reading
+    const result = reading.result.then(results => {
+      if (changes.areQuietSince(moment, concerned)) answers.keep(key, results, { moment, changes: concerned, until })
+      return results
+    })
+    return { result, cancel: () => reading.cancel() }
+  }
+
+  /** `relations` null: of what cannot be told. */
+  function during<T extends { readonly result: Promise<unknown> }>(
+    relations: ReadonlySet<number> | null,
+    count: number,
+    start: () => T,
+  ): T {
+    const end = changes.begin(relations)
+    try {
+      const running = start()
+      running.result.then(end, error => {
+        if (isOver(error)) end()
+        // Its statements may go on for as long as each of them is let.
+        else after(Math.min(statementTimeoutMs * count, DELAY_MS_MAX), end)
+      })
+      return running
+    } catch (error) {
+      end()
+      throw error
+    }
+  }
+
+  return {
+    watching: runner => ({
+      ...runner,
+      write: (identity, statements) =>
+        during(currentPlans().writing(statements.map(({ statement }) => statement)), statements.length, () =>
+          runner.write(identity, statements),
+        ),
+      call: (identity, statement, how) =>
+        how.access === 'read only'
+          ? runner.call(identity, statement, how)
+          : during(null, 1, () => runner.call(identity, statement, how)),
+    }),
+    serving: runner => ({
+      ...runner,
+      read(identity, statements) {
+        const key = keyOf(identity, statements)
+        const found = key === null ? null : find(key)
+        if (found !== null) {
+          hits++
+          return found
+        }
+        misses++
+        const start = () => runner.read(identity, statements)
+        return key === null ? start() : fill(key, statements, start)
+      },
+    }),
+    clear,
+    stats: () => ({
+      hits,
+      misses,
+      entries: answers.entries,
+      entriesMax,
+      weight: answers.weight,
+      weightMax: WEIGHT_MAX,
+    }),
+  }
+}
+
+/** Node fires a timer of more at once. */
+const DELAY_MS_MAX = 2 ** 31 - 1
+
+/** Whether a change that failed has come to an end in the database, well or not; else it may still be made. */
+function isOver(error: unknown): boolean {
+  const cause = error instanceof GatewayError ? error.cause : error
+  if (cause instanceof UnavailableError) return !cause.sent
+  return cause instanceof DatabaseError
+}

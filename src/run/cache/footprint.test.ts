@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import { catalogOf } from '../../../test/support/model.ts'
+import type { Catalog, Dependence } from '../../catalog/model.ts'
+import { readFootprint, writeFootprint } from './footprint.ts'
+
+const NOTHING: Dependence = { ties: [], unsteady: [], effect: null }
+const NO_EFFECT = { insert: false, update: false, delete: false }
+
+function catalogWith(dependences: Readonly<Record<number, Partial<Dependence>>>): Catalog {
+  const entries = Object.entries(dependences).map(([oid, part]) => [Number(oid), { ...NOTHING, ...part }] as const)
+  return { ...catalogOf(), dependences: new Map(entries) }
+}
+
+function reads(catalog: Catalog, ...start: readonly number[]) {
+  const { relations, opaque, steady } = readFootprint(catalog, start)
+  return { relations: [...relations].sort(), opaque, steady }
+}
+
+function writes(catalog: Catalog, relation: number, operation: 'insert' | 'update' | 'delete') {
+  const relations = writeFootprint(catalog, [{ relation, operation }])
+  return relations === null ? 'anything' : [...relations].sort()
+}
+
+test('a read: views, policies and heirs at any depth, once each, round in circles too', () => {
+  const catalog = catalogWith({
+    1: { ties: [{ other: 2, how: 'view' }] },
+    2: { ties: [{ other: 3, how: 'policy' }] },
+    3: {
+      ties: [
+        { other: 4, how: 'child' },
+        { other: 2, how: 'policy' },
+      ],
+    },
+    4: { ties: [{ other: 5, how: 'delete deletes' }] },
+  })
+  expect(reads(catalog, 1)).toEqual({ relations: [1, 2, 3, 4], opaque: false, steady: true })
+  expect(reads(catalog, 5, 4)).toEqual({ relations: [4, 5], opaque: false, steady: true })
+  expect(reads(catalog)).toEqual({ relations: [], opaque: false, steady: true })
+})
+
+test('a read: what functions in views and policies mean for it', () => {
+  const catalog = catalogWith({
+    1: { unsteady: [{ cause: 'stable', name: 'current_setting' }] },
+    2: { unsteady: [{ cause: 'stable', name: 'now' }] },
+    3: { unsteady: [{ cause: 'stable', name: 'made_up_in_a_later_version' }] },
+    4: { unsteady: [{ cause: 'opaque', name: 'is_member' }] },
+    5: { unsteady: [{ cause: 'volatile', name: 'current_setting' }] },
+    6: { ties: [{ other: 5, how: 'view' }] },
+  })
+  expect(reads(catalog, 1)).toMatchObject({ opaque: false, steady: true })
+  expect(reads(catalog, 2)).toMatchObject({ steady: false })
+  expect(reads(catalog, 3)).toMatchObject({ steady: false })
+  expect(reads(catalog, 4)).toMatchObject({ opaque: true, steady: true })
+  expect(reads(catalog, 5)).toMatchObject({ steady: false })
+  expect(reads(catalog, 6)).toMatchObject({ steady: false })
+})
+
+test('a write: heirs, tables under views, and what foreign keys carry on', () => {
+  const catalog = catalogWith({
+    1: {
+      ties: [
+        { other: 2, how: 'delete deletes' },
+        { other: 3, how: 'delete updates' },
+        { other: 4, how: 'update updates' },
+        { other: 9, how: 'policy' },
+      ],
+    },
+    2: { ties: [{ other: 5, how: 'delete deletes' }] },
+    3: {
+      ties: [
+        { other: 6, how: 'update updates' },
+        { other: 9, how: 'delete deletes' },
+      ],
+    },
+    7: { ties: [{ other: 1, how: 'view' }] },
+    8: { ties: [{ other: 7, how: 'child' }] },
+  })
+  expect(writes(catalog, 1, 'insert')).toEqual([1])
+  expect(writes(catalog, 1, 'update')).toEqual([1, 4])
+  expect(writes(catalog, 1, 'delete')).toEqual([1, 2, 3, 5, 6])
+  expect(writes(catalog, 8, 'delete')).toEqual([1, 2, 3, 5, 6, 7, 8])
+})
+
+test('a write: a row of a partitioned table that is changed may be deleted and inserted', () => {
+  const catalog = catalogWith({
+    1: {
+      ties: [
+        { other: 1, how: 'update moves' },
+        { other: 2, how: 'delete deletes' },
+      ],
+    },
+  })
+  expect(writes(catalog, 1, 'update')).toEqual([1, 2])
+  expect(writes(catalog, 1, 'insert')).toEqual([1])
+})
+
+test('a write: a trigger, near or far, may change anything', () => {
+  const catalog = catalogWith({
+    1: { effect: { ...NO_EFFECT, insert: true } },
+    2: { ties: [{ other: 3, how: 'delete updates' }] },
+    3: { effect: { ...NO_EFFECT, update: true } },
+  })
+  expect(writes(catalog, 1, 'insert')).toBe('anything')
+  expect(writes(catalog, 1, 'update')).toEqual([1])
+  expect(writes(catalog, 2, 'delete')).toBe('anything')
+  expect(writes(catalog, 2, 'update')).toEqual([2])
+})

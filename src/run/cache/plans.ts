@@ -1,0 +1,68 @@
+/** What the cache has to know of a statement, worked out once: what it is called in keys, and which changes concern it. */
+import type { Catalog } from '../../catalog/model.ts'
+import type { TableName } from '../../language/ast.ts'
+import type { Statement } from '../statement.ts'
+import type { Change, Changes } from './changes.ts'
+import { readFootprint, writeFootprint } from './footprint.ts'
+import { digestOfText } from './key.ts'
+import { hasClockLiteral } from './steady.ts'
+
+export interface ReadPlan {
+  readonly digest: string
+  /** Whoever keeps its answer must have heard of these. */
+  readonly changes: readonly Change[]
+}
+
+export interface StatementPlans {
+  /** Null: its answer cannot be kept. */
+  reading(statement: Statement): ReadPlan | null
+  /** The relations that statements may change; null: any. */
+  writing(statements: readonly Statement[]): ReadonlySet<number> | null
+}
+
+/** For one catalogue: another one means other relations by the same names. */
+export function createStatementPlans(catalog: Catalog, changes: Changes): StatementPlans {
+  const plans = new WeakMap<Statement, ReadPlan | null>()
+
+  function oidOf({ schema, name }: TableName): number | null {
+    const resource = schema === catalog.schemas[0] ? name : `${schema}.${name}`
+    const table = catalog.tables.get(resource)
+    return table !== undefined && table.schema === schema && table.name === name ? table.oid : null
+  }
+
+  function planOf({ text, touches, runs }: Statement): ReadPlan | null {
+    // A plan is of this moment: of how many rows there are, and how long it took.
+    if (runs !== undefined || touches === undefined) return null
+    if (!touches.steady || touches.writes.length > 0 || hasClockLiteral(text)) return null
+    const tables = touches.reads.map(oidOf)
+    if (!tables.every(oid => oid !== null)) return null
+    const { relations, opaque, steady } = readFootprint(catalog, tables)
+    if (!steady) return null
+    return {
+      digest: digestOfText(text),
+      changes: [...Array.from(relations, changes.of), ...(opaque ? [changes.any] : [])],
+    }
+  }
+
+  return {
+    reading(statement) {
+      const known = plans.get(statement)
+      if (known !== undefined) return known
+      const plan = planOf(statement)
+      plans.set(statement, plan)
+      return plan
+    },
+    writing(statements) {
+      const steps = []
+      for (const { touches } of statements) {
+        if (touches === undefined) return null
+        for (const { table, operation } of touches.writes) {
+          const relation = oidOf(table)
+          if (relation === null) return null
+          steps.push({ relation, operation })
+        }
+      }
+      return writeFootprint(catalog, steps)
+    },
+  }
+}

@@ -1,0 +1,52 @@
+/** What a statement says of itself: which tables it reads and writes, and whether it answers the same another time. */
+import type { Get, Statement, TableName } from '../../language/ast.ts'
+import { type TableUse, visit } from '../../language/walk.ts'
+import { isMoving } from './steady.ts'
+
+export type Operation = 'insert' | 'update' | 'delete'
+
+export interface Touches {
+  /** With their schemas. */
+  readonly reads: readonly TableName[]
+  readonly writes: readonly { readonly table: TableName; readonly operation: Operation }[]
+  /** The same values give the same answer as long as the same is stored. */
+  readonly steady: boolean
+}
+
+/** Of a checked tree: every table has its schema, and PostgreSQL's functions have theirs. */
+export function touchesOf(tree: Get | Statement): Touches {
+  const reads: TableName[] = []
+  const writes: { table: TableName; operation: Operation }[] = []
+  let steady = true
+  visit(tree, {
+    table(table, use) {
+      if (use === 'read') reads.push(table)
+      for (const operation of OPERATIONS[use]) writes.push({ table, operation })
+    },
+    // Assignments: those of an upsert as well, which is an `add` with an update in it.
+    name(_name, use, table) {
+      if (use === 'set') writes.push({ table, operation: 'update' })
+    },
+    call(call) {
+      // A function as a source is a call of its own, of which nobody knows what it reads.
+      if (call.kind === 'function source' || isMovingCall(call.schema, call.name)) steady = false
+    },
+  })
+  return { reads, writes, steady }
+}
+
+const OPERATIONS: Readonly<Record<TableUse, readonly Operation[]>> = {
+  read: [],
+  add: ['insert'],
+  set: ['update'],
+  del: ['delete'],
+  merge: ['insert', 'update', 'delete'],
+  // Definitions change no row; no door takes them.
+  make: [],
+  index: [],
+  reference: [],
+}
+
+function isMovingCall(schema: string | null, name: string): boolean {
+  return (schema === null || schema === 'pg_catalog') && isMoving(name.toLowerCase())
+}
