@@ -99,6 +99,7 @@ describe('/health/internal', () => {
         reloads: { changed: 0, unchanged: expect.any(Number), failed: 0 },
         postgresql: expect.stringMatching(/^\d+\.\d+$/),
       },
+      cache: { enabled: false },
       limits: expect.objectContaining({ max_result_rows: 10_000, statement_timeout_ms: 30_000, default_limit: 50 }),
       warnings: expect.any(Array),
     })
