@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { aggregate } from './aggregate.ts'
 import { batch } from './batch.ts'
+import { cache } from './cache.ts'
 import { expand } from './expand.ts'
 import { getById } from './get-by-id.ts'
 import { guarded } from './guarded.ts'
@@ -32,7 +33,7 @@ import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
-  ...[getById, guarded, latency, list, expand, nestedExpand, aggregate, language, mcp],
+  ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
   ...[insertOne, updateById, batch, rpc],
   ...[ndjson, start, largeCatalog, manyAddresses],
 ]

@@ -41,7 +41,8 @@ const behind = (key: string): string => `(string_to_array(t.text, '${key} '))[2:
  * - member: every relation, and what it counts as: a partition as the table that it is part of, so that a new one – of tomorrow, say – changes nothing.
  * - tie: of all relations of the database; there are few, and to look for those of one relation at a time would read whole tables each time.
  * - reached: the resources, and what they bring in.
- * - tree: the expressions of what is reached. Of a materialised view none: it shows what it showed when it was refreshed.
+ * - tree: the expressions of what is reached, unpacked once (`|| ''`) and not by every function that looks into them. Of a materialised view none: it shows
+ *   what it showed when it was refreshed.
  */
 export const DEPENDENCE_SHARED: string = `
   member(oid, relation, kind) as materialized (
@@ -88,13 +89,13 @@ export const DEPENDENCE_SHARED: string = `
     union
     select t.other from reached r join tie t on t.relation = r.relation
   ),
-  tree(relation, text) as (
-    select m.relation, v.ev_action::text
+  tree(relation, text) as materialized (
+    select m.relation, v.ev_action::text || ''
     from reached r
     join member m on m.relation = r.relation and m.kind = 'v'
     join pg_catalog.pg_rewrite v on v.ev_class = m.oid and v.ev_type = '1'
     union all
-    select m.relation, p.polqual::text
+    select m.relation, p.polqual::text || ''
     from reached r
     join member m on m.relation = r.relation
     join pg_catalog.pg_class c on c.oid = m.oid and c.relrowsecurity
@@ -132,7 +133,8 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'unsteady' | 'e
       select t.relation, 'volatile', c.relname::text
       from tree t
       cross join lateral unnest(${behind(':relid')}) s (rest)
-      join pg_catalog.pg_class c on c.oid = split_part(s.rest, ' ', 1)::oid and c.oid < ${FIRST_OWN_OID}
+      join pg_catalog.pg_class c on c.oid = split_part(s.rest, ' ', 1)::oid
+      where c.oid < ${FIRST_OWN_OID} or c.relkind = 'S'
       union
       select m.relation, 'volatile', c.relname::text
       from reached r

@@ -14,7 +14,7 @@ beforeAll(async () => {
   admin = await openSession(database.adminUrl)
   gateway = await openSession(database.url)
   await admin.run(`
-    create schema hidden; create schema svc;
+    create schema hidden; create schema svc; create sequence numbers;
     create table plain (id int primary key, word text);
     create function noted() returns trigger language plpgsql as 'begin return new; end';
     create function svc.captured() returns trigger language plpgsql as 'begin return null; end';
@@ -137,6 +137,7 @@ test.each([
   ['look()', ['opaque look']],
   ['draw()', ['volatile draw']],
   ['(select max(relname::text) from pg_class)', ['volatile pg_class']],
+  ['(select last_value from numbers)', ['volatile numbers']],
   ['(select count(*) from pg_stat_activity)', ['volatile pg_stat_activity']],
   ['array(select concat(id) from t)', ['stable concat']],
   ['string_agg(id::text, now()::text) over ()', ['stable now']],
