@@ -300,6 +300,13 @@ describe('a write', () => {
     expect(isHit()).toBe(true)
   })
 
+  test('of very many statements is waited for no longer than a timer can', async () => {
+    const many = Array.from({ length: 100_000 }, () => bound("set orders values note = 'x' where id = 1"))
+    runner.write(alice, many).result.catch(() => {})
+    await last().fail(new UnavailableError('broke', true))
+    expect(timers).toMatchObject([{ at: now + 2 ** 31 - 1 }])
+  })
+
   test('through a foreign key, a trigger, or a function of which nothing is known', async () => {
     const [orders, items] = tables()
     const ties = [{ other: items?.oid ?? 0, how: 'delete deletes' as const }]
