@@ -1,4 +1,7 @@
 /** Specification 8 (cache), 4.8 (`X-Cache`); decisions 7: what is answered without the database, and that nobody can tell but by the header. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
@@ -208,6 +211,48 @@ describe('whose it is', () => {
     const refused = await gateway.get('/api/orders', { as: null, headers: { Authorization: 'Bearer x.y.z' } })
     expect(refused.status).toBe(401)
     expect((await gateway.get('/api/orders', { as: null })).status).toBe(401)
+  })
+})
+
+describe('under a policy', () => {
+  let file: string
+  let guarded: TestGateway
+  beforeAll(async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-cache-'))
+    file = join(folder, 'routes.yaml')
+    await writeFile(file, printPolicies(['clerk', 'viewer']))
+    guarded = await asking({ toml: `cache.enabled = true\npolicy_path = ${JSON.stringify(file)}` })
+  })
+  afterAll(async () => {
+    await guarded?.close()
+    await rm(dirname(file), { recursive: true, force: true })
+  })
+
+  /** The clerk sees every order, the viewer the open ones' numbers. */
+  function printPolicies(roles: readonly string[]): string {
+    const policies = {
+      clerk: '{name: clerks, table: orders, role: clerk, operations: [read], allowed_columns: [id, status]}',
+      viewer: `{name: viewers, table: orders, role: viewer, operations: [read], allowed_columns: [id], filter: "status = 'open'"}`,
+    }
+    const lines = roles.map(role => `  - ${policies[role as keyof typeof policies]}\n`)
+    return `policies:\n${lines.join('')}`
+  }
+
+  const ask = (role: string) => guarded.get('/api/orders?sort=id', { as: { tenantId: 't1', role } })
+
+  test('each gets what it allows them, from the cache as well, and nothing when it allows them nothing any more', async () => {
+    await execute(database.adminUrl, "update orders set status = 'closed' where id = 3")
+    const clerk = (await expectKept(() => ask('clerk'))).json
+    const viewer = (await expectKept(() => ask('viewer'))).json
+    expect(clerk.data).toEqual([
+      { id: 1, status: 'open' },
+      { id: 3, status: 'closed' },
+    ])
+    expect(viewer.data).toEqual([{ id: 1 }])
+    await writeFile(file, printPolicies(['clerk']))
+    await guarded.gateway.reload()
+    expect((await ask('viewer')).status).toBe(403)
+    await expectKept(() => ask('clerk'))
   })
 })
 
