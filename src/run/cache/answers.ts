@@ -9,6 +9,8 @@ export const WEIGHT_MAX: number = 128 * 1024 * 1024
 /** A larger answer is not kept: one caller's giant pages would push out everybody's ordinary ones. */
 export const ONE_WEIGHT_MAX: number = 1024 * 1024
 
+const POINTER_WEIGHT = 8
+
 /** What entry, row and cell cost beside their bytes: the objects around them, roughly. */
 const ENTRY_WEIGHT = 512
 const ROW_WEIGHT = 32
@@ -42,7 +44,7 @@ export function createAnswers(entriesMax: number): Answers {
   return {
     get: key => kept.get(key),
     keep(key, results, about) {
-      const weight = ENTRY_WEIGHT + 2 * key.length + weightOf(results)
+      const weight = ENTRY_WEIGHT + 2 * key.length + POINTER_WEIGHT * about.changes.length + weightOf(results)
       if (weight > ONE_WEIGHT_MAX) return false
       const reading = { result: Promise.resolve(copyOf(results)), cancel() {}, isCached: true }
       kept.set(key, { ...about, reading }, { size: weight })
