@@ -301,7 +301,7 @@ describe('a write', () => {
   })
 
   test('of very many statements is waited for no longer than a timer can', async () => {
-    const many = Array.from({ length: 100_000 }, () => bound("set orders values note = 'x' where id = 1"))
+    const many = new Array<BoundStatement>(100_000).fill(bound("set orders values note = 'x' where id = 1"))
     runner.write(alice, many).result.catch(() => {})
     await last().fail(new UnavailableError('broke', true))
     expect(timers).toMatchObject([{ at: now + 2 ** 31 - 1 }])
