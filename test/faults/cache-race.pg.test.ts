@@ -202,10 +202,10 @@ test(`${WRITERS} write, ${READERS} read, and nobody reads what was before`, { ti
   const outcomes = await Promise.allSettled(workers)
   const reasons = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [String(outcome.reason)] : []))
   expect(reasons).toEqual([])
-  // It was a race: both kinds of answers were many.
-  expect(writes).toBeGreaterThan(100)
-  expect(seen.HIT).toBeGreaterThan(1_000)
-  expect(seen.MISS).toBeGreaterThan(1_000)
+  // It was a race, also on a machine that has much else to do: in peace there are a hundred times as many.
+  expect(writes).toBeGreaterThan(5 * WRITERS)
+  expect(seen.HIT).toBeGreaterThan(5 * READERS)
+  expect(seen.MISS).toBeGreaterThan(5 * READERS)
   // And in the end everybody agrees with the database.
   for (const [table, floor] of counters.entries()) {
     const { json } = await ask('GET', `/api/counters_${table}?sort=id`)
