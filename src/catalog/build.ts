@@ -1,8 +1,10 @@
 /** Turns the rows of the catalogue statement into the frozen model. Pure: the same rows give the same catalogue. */
+
 import { nearest } from '../nearest.ts'
 import type { EffectItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
 import { buildDependences } from './dependences.ts'
 import { buildFunctions } from './functions.ts'
+import { groupByRelation } from './group.ts'
 import type { Catalog, Table } from './model.ts'
 import { relate } from './relations.ts'
 import type {
@@ -179,18 +181,6 @@ function inOrder<T extends Named>(items: readonly T[], schemas: readonly string[
   const place = new Map(schemas.map((schema, n) => [schema, n]))
   const placeOf = (item: T): number => place.get(item.schema) ?? schemas.length
   return items.toSorted((a, b) => placeOf(a) - placeOf(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-}
-
-function groupByRelation<T extends { readonly relation: number }>(
-  items: readonly T[],
-): ReadonlyMap<number, readonly T[]> {
-  const groups = new Map<number, T[]>()
-  for (const item of items) {
-    const group = groups.get(item.relation)
-    if (group === undefined) groups.set(item.relation, [item])
-    else group.push(item)
-  }
-  return groups
 }
 
 function interning(): (text: string) => string {

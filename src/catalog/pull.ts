@@ -1,4 +1,5 @@
 /** A live database → the schema document that describes it: one statement, one round trip, one snapshot. */
+
 import { canonicalExpression } from '../language/schema/expression.ts'
 import {
   type CommentDefinition,
@@ -13,6 +14,7 @@ import {
 } from '../language/schema/model.ts'
 import { nearest } from '../nearest.ts'
 import { CatalogError } from './build.ts'
+import { groupByRelation } from './group.ts'
 import type { Query } from './introspect.ts'
 import { PULL_TEXT, type Pulled, type PulledDomain, type PulledFunction, pullParameters } from './pull-statement.ts'
 import { elementsAfterUsing, nameOf, pullTable } from './pull-table.ts'
@@ -124,18 +126,6 @@ function documentOf(pulled: Pulled, schemas: readonly string[]): SchemaDocument 
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
-}
-
-function groupByRelation<T extends { readonly relation: number }>(
-  items: readonly T[],
-): ReadonlyMap<number, readonly T[]> {
-  const groups = new Map<number, T[]>()
-  for (const item of items) {
-    const group = groups.get(item.relation)
-    if (group === undefined) groups.set(item.relation, [item])
-    else group.push(item)
-  }
-  return groups
 }
 
 function pullDomain(domain: PulledDomain, names: Names): DomainDefinition {

@@ -73,7 +73,7 @@ function printView(view: ViewDefinition): string {
 function printFunction(definition: FunctionDefinition): string {
   return [
     `function ${printTableName(definition.name)}(${definition.arguments.map(printArgument).join(', ')})`,
-    `returns ${printResult(definition.returns)}`,
+    `returns ${printResult(definition.returns, name => printName(name))}`,
     `language ${printName(definition.language)}`,
     ...(definition.volatility === 'volatile' ? [] : [definition.volatility]),
     ...(definition.securityDefiner ? ['security_definer'] : []),
@@ -91,14 +91,15 @@ function printArgument(argument: FunctionArgument): string {
   ].join(' ')
 }
 
-function printResult(returns: FunctionResult): string {
+/** `nameOf`: how the names of a table's columns are written. */
+export function printResult(returns: FunctionResult, nameOf: (text: string) => string): string {
   switch (returns.kind) {
     case 'value':
       return printSchemaType(returns.type)
     case 'set':
       return `setof ${printSchemaType(returns.type)}`
     case 'table':
-      return `table(${returns.columns.map(column => `${printName(column.name.text)} ${printSchemaType(column.type)}`).join(', ')})`
+      return `table(${returns.columns.map(column => `${nameOf(column.name.text)} ${printSchemaType(column.type)}`).join(', ')})`
     default:
       return unreachable(returns)
   }

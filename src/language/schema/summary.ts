@@ -7,7 +7,6 @@ import type {
   EnumDefinition,
   Exclusion,
   FunctionDefinition,
-  FunctionResult,
   IndexDefinition,
   KeyConstraint,
   Name,
@@ -18,6 +17,7 @@ import type {
   TableDefinition,
   ViewDefinition,
 } from './model.ts'
+import { printResult } from './print.ts'
 import type {
   ColumnSummary,
   ExclusionSummary,
@@ -216,7 +216,7 @@ function summarizeFunction(definition: FunctionDefinition, commentOn: CommentOn)
     arguments: definition.arguments.map(argument => ({
       ...{ name: argument.name, type: printSchemaType(argument.type), mode: argument.mode, default: argument.default },
     })),
-    returns: resultText(definition.returns),
+    returns: printResult(definition.returns, name => name),
     ...{ language: definition.language, volatility: definition.volatility },
     ...{ security_definer: definition.securityDefiner, strict: definition.strict, body: definition.body },
     comment: commentOn('function name', shownName(definition.name), ...inputTypes(definition)),
@@ -228,17 +228,4 @@ export function inputTypes(definition: FunctionDefinition): readonly string[] {
   return definition.arguments
     .filter(argument => argument.mode !== 'out')
     .map(argument => printSchemaType(argument.type))
-}
-
-function resultText(returns: FunctionResult): string {
-  switch (returns.kind) {
-    case 'value':
-      return printSchemaType(returns.type)
-    case 'set':
-      return `setof ${printSchemaType(returns.type)}`
-    case 'table':
-      return `table(${returns.columns.map(column => `${column.name.text} ${printSchemaType(column.type)}`).join(', ')})`
-    default:
-      return unreachable(returns)
-  }
 }
