@@ -1,11 +1,12 @@
 /** The error of the parser: where the text stops being a query, what stood there, and what could have. */
 
 import { LanguageError } from './error.ts'
+import { placeOf } from './place.ts'
+import { alternatives, caretAfter, displayed, shortened } from './showing.ts'
 
 /** How much of a long line is shown around the place, and how many of the possibilities a message lists. */
 const LINE_SHOWN_MAX = 100
 const EXPECTED_SHOWN_MAX = 12
-const FOUND_SHOWN_MAX = 40
 
 /** What is known where the parser stops. */
 interface Complaint {
@@ -45,11 +46,9 @@ export class QuerySyntaxError extends LanguageError {
     const found = end > start ? shortened(text.slice(start, end)) : 'end of the query'
     const problem = reason ?? problemOf(expected, end > start ? JSON.stringify(found) : `the ${found}`)
     const lineStart = start === 0 ? 0 : text.lastIndexOf('\n', start - 1) + 1
-    const line = lineNumber(text, lineStart)
-    const column = codePoints(text.slice(lineStart, start)) + 1
+    const { line, column } = placeOf(text, start)
     const { shown, before } = excerpt(text, lineStart, start)
-    const caret = `${[...before].map(character => (character === '\t' ? '\t' : ' ')).join('')}^`
-    const lines = [`${problem} (line ${line}, column ${column})`, `  ${shown}`, `  ${caret}`]
+    const lines = [`${problem} (line ${line}, column ${column})`, `  ${shown}`, `  ${caretAfter(before)}`]
     super((hint === null ? lines : [...lines, hint]).join('\n'), { start, end })
     this.name = 'QuerySyntaxError'
     this.problem = problem
@@ -63,31 +62,9 @@ export class QuerySyntaxError extends LanguageError {
   }
 }
 
-/** Of what is expected some are kinds of things, the others are meant to be written as they are. */
-const KIND = /^(a|an|the) /
-
 function problemOf(expected: readonly string[], found: string): string {
   if (expected.length === 0) return `${found} does not belong here`
-  const shown = expected.slice(0, EXPECTED_SHOWN_MAX).map(item => (KIND.test(item) ? item : JSON.stringify(item)))
-  if (expected.length > EXPECTED_SHOWN_MAX) shown.push('…')
-  const last = shown.pop()
-  return `expected ${shown.length > 0 ? `${shown.join(', ')} or ${last}` : last}; found ${found}`
-}
-
-function shortened(text: string): string {
-  return displayed(text.length > FOUND_SHOWN_MAX ? `${text.slice(0, FOUND_SHOWN_MAX)}…` : text)
-}
-
-function lineNumber(text: string, lineStart: number): number {
-  let lines = 1
-  for (let at = text.indexOf('\n'); at >= 0 && at < lineStart; at = text.indexOf('\n', at + 1)) lines++
-  return lines
-}
-
-function codePoints(text: string): number {
-  let count = 0
-  for (const _ of text) count++
-  return count
+  return `expected ${alternatives(expected, EXPECTED_SHOWN_MAX)}; found ${found}`
 }
 
 /** The line around an offset, and the part of it before the offset. */
@@ -99,9 +76,4 @@ function excerpt(text: string, lineStart: number, at: number): { readonly shown:
   const end = isLong ? Math.min(lineEnd, start + LINE_SHOWN_MAX) : lineEnd
   const before = displayed(`${start > lineStart ? '…' : ''}${text.slice(start, at)}`)
   return { before, shown: `${before}${displayed(text.slice(at, end).trimEnd())}${end < lineEnd ? '…' : ''}` }
-}
-
-/** Safe for a terminal and for every encoding: no control characters but the tab, no halves of surrogate pairs. */
-function displayed(text: string): string {
-  return text.replace(/[\x00-\x08\x0a-\x1f\x7f-\x9f]|\p{Surrogate}/gu, '\ufffd')
 }

@@ -2,11 +2,11 @@
 
 import { LanguageError } from '../error.ts'
 import { placeOf } from '../place.ts'
+import { alternatives, caretAfter, displayed, shortened } from '../showing.ts'
 import { nearestWord } from '../spelling.ts'
 
-/** How much of a long line is shown around the place, and how much of what was found. */
+/** How much of a long line is shown around the place. */
 const LINE_SHOWN_MAX = 100
-const FOUND_SHOWN_MAX = 40
 
 /** What is known where the parser stops. */
 export interface Complaint {
@@ -40,12 +40,12 @@ export class SchemaSyntaxError extends LanguageError {
     const { start, end, expected, reason } = complaint
     const found = foundIn(text, start, end)
     const problem =
-      reason ?? `expected ${listed(expected)}; found ${found.isText ? JSON.stringify(found.text) : `the ${found.text}`}`
+      reason ??
+      `expected ${alternatives(expected)}; found ${found.isText ? JSON.stringify(found.text) : `the ${found.text}`}`
     // A line may end with CR alone; to count, all ends of lines are one.
     const before = text.slice(0, start).replaceAll(/\r\n?/g, '\n')
     const { line, column } = placeOf(before, before.length)
     const { shown, shownBefore } = excerpt(text, start)
-    const caret = `${[...shownBefore].map(character => (character === '\t' ? '\t' : ' ')).join('')}^`
     const near = found.isText
       ? nearestWord(
           found.text,
@@ -53,7 +53,7 @@ export class SchemaSyntaxError extends LanguageError {
         )
       : null
     const hint = near === null || near === found.text.toLowerCase() ? null : `did you mean ${JSON.stringify(near)}?`
-    const lines = [`${problem} (line ${line}, column ${column})`, `  ${shown}`, `  ${caret}`]
+    const lines = [`${problem} (line ${line}, column ${column})`, `  ${shown}`, `  ${caretAfter(shownBefore)}`]
     super((hint === null ? lines : [...lines, hint]).join('\n'), { start, end: Math.max(end, start + 1) })
     this.name = 'SchemaSyntaxError'
     this.problem = problem
@@ -71,18 +71,7 @@ function foundIn(text: string, start: number, end: number): { readonly text: str
   const found = text.slice(start, end)
   if (found === '') return { text: 'end of the document', isText: false }
   if (found === '\n' || found === '\r') return { text: 'end of the line', isText: false }
-  return {
-    text: displayed(found.length > FOUND_SHOWN_MAX ? `${found.slice(0, FOUND_SHOWN_MAX)}…` : found),
-    isText: true,
-  }
-}
-
-/** Of what is expected some are kinds of things, the others are meant to be written as they are. */
-const KIND = /^(?:a|an|the) /
-
-function listed(expected: readonly string[]): string {
-  const shown = expected.map(item => (KIND.test(item) ? item : JSON.stringify(item)))
-  return shown.length < 2 ? (shown[0] ?? '') : `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`
+  return { text: shortened(found), isText: true }
 }
 
 /** The line around an offset, and the part of it before the offset. */
@@ -94,9 +83,4 @@ function excerpt(text: string, at: number): { readonly shown: string; readonly s
   const isCut = end < text.length && !/[\r\n]/.test(text[end] ?? '')
   const shownBefore = displayed(`${start > lineStart ? '…' : ''}${text.slice(start, at)}`)
   return { shownBefore, shown: `${shownBefore}${displayed(after.trimEnd())}${isCut ? '…' : ''}` }
-}
-
-/** Safe for a terminal and for every encoding: no control characters but the tab, no halves of surrogate pairs. */
-function displayed(text: string): string {
-  return text.replace(/[\x00-\x08\x0a-\x1f\x7f-\x9f]|\p{Surrogate}/gu, '\ufffd')
 }
