@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 import { filesBelow, importsOf, ROOT, read } from './tree.ts'
 
@@ -61,4 +62,16 @@ test('what the build imports is installed with it', () => {
   expect(packages.size).toBeGreaterThan(5)
   const installed = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })
   expect([...packages].filter(name => !installed.includes(name))).toEqual([])
+})
+
+/** For the browser: nothing of Node is in it, or it could not be bundled at all. */
+test('text to tree and tree to canonical text are less than 60 KB minified', async () => {
+  const contents = "export * from './parse.ts'; export * from './format.ts'"
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: join(ROOT, 'src/language'), loader: 'ts' },
+    ...{ bundle: true, minify: true, write: false, platform: 'browser', format: 'esm', target: 'es2022' },
+  })
+  const bytes = outputFiles[0]?.contents.length ?? 0
+  expect(bytes).toBeGreaterThan(30_000)
+  expect(bytes).toBeLessThan(60_000)
 })
