@@ -2,6 +2,7 @@
  * Prepares a password for SCRAM (RFC 4013) as PostgreSQL does: a password that SASLprep forbids is used as it is
  * (PostgreSQL's `pg_saslprep` and its callers).
  */
+import { LEFT_TO_RIGHT, RIGHT_TO_LEFT, UNASSIGNED } from './stringprep-tables.ts'
 
 /** RFC 3454 B.1: mapped to nothing. */
 // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are meant
@@ -12,18 +13,17 @@ const SPACES = /[\u00A0\u1680\u2000-\u200B\u202F\u205F\u3000]/gu
 const PROHIBITED =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are meant
   /[\p{Cc}\p{Co}\p{Cs}\p{Noncharacter_Code_Point}\u06DD\u070F\u180E\u200C-\u200F\u2028-\u202E\u2060-\u2063\u206A-\u206F\uFEFF\uFFF9-\uFFFD\u2FF0-\u2FFB\u0340\u0341\u{1D173}-\u{1D17A}\u{E0001}\u{E0020}-\u{E007F}]/u
-/** RFC 3454 6: right-to-left text must not be mixed with left-to-right, and must begin and end with itself. */
-const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}]/u
-const LEFT_TO_RIGHT =
-  /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
 
 export function saslprep(password: string): string {
   if (/^[ -~]*$/.test(password)) return password
   const prepared = password.replace(SPACES, ' ').replace(NOTHING, '').normalize('NFKC')
-  if (prepared === '' || PROHIBITED.test(prepared) || mixesDirections(prepared)) return password
+  if (prepared === '' || PROHIBITED.test(prepared) || UNASSIGNED.test(prepared) || mixesDirections(prepared)) {
+    return password
+  }
   return prepared
 }
 
+/** RFC 3454 6: right-to-left text must not be mixed with left-to-right, and must begin and end with itself. */
 function mixesDirections(text: string): boolean {
   if (!RIGHT_TO_LEFT.test(text)) return false
   const characters = [...text]
