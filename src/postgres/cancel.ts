@@ -1,4 +1,5 @@
 /** Cancel requests: a second connection that names the first (PostgreSQL manual 54.2.7). */
+import { Progress } from './progress.ts'
 import { writeCancelRequest } from './protocol/frontend.ts'
 import { Writer } from './protocol/writer.ts'
 import { openSocket } from './socket.ts'
@@ -18,7 +19,7 @@ export type CancelOutcome = 'delivered' | 'not-sent' | 'unknown'
 /** Never rejects. Asks for the cancellation of whatever the session runs when the request arrives. */
 export async function requestCancel(target: ConnectionTarget, session: Session): Promise<CancelOutcome> {
   const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS)
-  const opened = await openSocket(target, signal).catch(() => null)
+  const opened = await openSocket(target, signal, new Progress()).catch(() => null)
   if (opened === null) return 'not-sent'
   const { socket } = opened
   return new Promise(resolve => {

@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { ConnectError } from './errors.ts'
+import { during, type Progress } from './progress.ts'
 import { type ConnectionTarget, describeTarget } from './target.ts'
 import { upgrade } from './tls.ts'
 
@@ -10,13 +11,15 @@ const KEEP_ALIVE_MS = 30_000
 
 export interface Opened {
   readonly socket: Socket
-  readonly encrypted: boolean
+  /** The server's, DER; null if the connection is not encrypted. */
+  readonly certificate: Buffer | null
 }
 
 /** Rejects with `ConnectError`; an aborted `signal` (deadline or shutdown) destroys the socket. */
-export async function openSocket(target: ConnectionTarget, signal: AbortSignal): Promise<Opened> {
+export async function openSocket(target: ConnectionTarget, signal: AbortSignal, progress: Progress): Promise<Opened> {
   signal.throwIfAborted()
   const { address } = target
+  let isConnected = false
   const raw = connect(address.kind === 'unix' ? { path: address.path } : { host: address.host, port: address.port })
   // Whoever waits for something hears of an error; one in between ends the socket and must not end the process.
   raw.on('error', () => {})
@@ -26,14 +29,16 @@ export async function openSocket(target: ConnectionTarget, signal: AbortSignal):
   signal.addEventListener('abort', onAbort)
   try {
     await connected(raw)
+    isConnected = true
     raw.setNoDelay(true)
     raw.setKeepAlive(true, KEEP_ALIVE_MS)
-    const socket = await upgrade(raw, address, target.tls)
-    return { socket, encrypted: socket instanceof TLSSocket }
+    const socket = await upgrade(raw, address, target.tls, progress)
+    return { socket, certificate: socket instanceof TLSSocket ? certificateOf(socket) : null }
   } catch (error) {
     raw.destroy()
     if (error instanceof ConnectError) throw error
-    throw new ConnectError(`cannot connect to ${describeTarget(target)}: ${describe(error)}`, false, error)
+    const reason = isConnected ? `${describe(error)} ${during(progress)}` : describe(error)
+    throw new ConnectError(`cannot connect to ${describeTarget(target)}: ${reason}`, false, error)
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
@@ -47,6 +52,13 @@ function connected(socket: Socket): Promise<void> {
       resolve()
     })
   })
+}
+
+function certificateOf(socket: TLSSocket): Buffer {
+  const certificate = socket.getPeerX509Certificate()
+  // No cipher that Node offers by default goes without one.
+  if (certificate === undefined) throw new ConnectError('the server showed no certificate', true)
+  return certificate.raw
 }
 
 /** Trying several addresses fails with all their errors and an empty message of its own. */

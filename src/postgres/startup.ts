@@ -4,8 +4,15 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Mechanism } from './auth/mechanism.ts'
-import { type AuthPolicy, type Circumstances, type Credentials, chooseMechanism } from './auth/policy.ts'
+import {
+  type AuthPolicy,
+  type Circumstances,
+  type Credentials,
+  checkAuthenticated,
+  chooseMechanism,
+} from './auth/policy.ts'
 import { ConnectError, DatabaseError, ProtocolError } from './errors.ts'
+import { during, Progress } from './progress.ts'
 import { type Authentication, type BackendMessage, decodeBackend } from './protocol/backend.ts'
 import { writeStartup } from './protocol/frontend.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
@@ -15,6 +22,8 @@ import { Wire, type WireSink } from './wire.ts'
 
 /** Nobody has proved anything yet, so nobody gets more of our memory than this (libpq stops at 30 000). */
 const STARTUP_MESSAGE_BYTES_MAX = 32 * 1024
+/** As much of a server's reason is shown: it may be anybody's. */
+const REASON_LENGTH_MAX = 1_000
 /** A server reports some fifteen parameters. */
 const PARAMETERS_MAX = 256
 
@@ -48,31 +57,34 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
   const { target, signal: shutdown } = options
   shutdown?.throwIfAborted()
   const attempt = new AbortController()
+  const progress = new Progress()
   const onShutdown = (): void => attempt.abort(shutdown?.reason)
   shutdown?.addEventListener('abort', onShutdown)
   const timer = setTimeout(() => {
-    const message = `no session with ${describeTarget(target)} within ${target.connectTimeoutMs} ms`
+    const message = `no session with ${describeTarget(target)} within ${target.connectTimeoutMs} ms ${during(progress)}`
     attempt.abort(new ConnectError(message, false))
   }, target.connectTimeoutMs)
   try {
-    return await establish(options, attempt.signal)
+    return await establish(options, attempt.signal, progress)
   } catch (error) {
-    throw toConnectError(attempt.signal.aborted ? attempt.signal.reason : error, target)
+    throw toConnectError(attempt.signal.aborted ? attempt.signal.reason : error, target, progress)
   } finally {
     clearTimeout(timer)
     shutdown?.removeEventListener('abort', onShutdown)
   }
 }
 
-async function establish(options: ConnectOptions, signal: AbortSignal): Promise<Connected> {
+async function establish(options: ConnectOptions, signal: AbortSignal, progress: Progress): Promise<Connected> {
   const { target } = options
-  const { socket, encrypted } = await openSocket(target, signal)
+  const { socket, certificate } = await openSocket(target, signal, progress)
   const wire = new Wire(socket)
   const onAbort = (): void => wire.destroy(signal.reason)
   signal.addEventListener('abort', onAbort)
   try {
     wire.messageBytesMax = STARTUP_MESSAGE_BYTES_MAX
-    const session = await converse(wire, target, startupParameters(options), { encrypted, random: randomBytes })
+    progress.step = 'starting the session'
+    const circumstances = { certificate, random: randomBytes }
+    const session = await converse(wire, target, startupParameters(options), circumstances, progress)
     checkSession(session, target)
     if (wire.reason !== null) throw wire.reason
     wire.messageBytesMax = MESSAGE_BYTES_MAX
@@ -119,9 +131,10 @@ function converse(
   target: ConnectionTarget,
   parameters: readonly (readonly [string, string])[],
   circumstances: Circumstances,
+  progress: Progress,
 ): Promise<Session> {
   return new Promise((resolve, reject) => {
-    const conversation = new Conversation(wire, target.auth, target, circumstances, resolve)
+    const conversation = new Conversation(wire, target.auth, target, circumstances, progress, resolve)
     const sink: WireSink = {
       message(type, bytes, start, end) {
         conversation.receive(decodeBackend(type, bytes, start, end))
@@ -146,6 +159,7 @@ class Conversation {
   readonly #policy: AuthPolicy
   readonly #credentials: Credentials
   readonly #circumstances: Circumstances
+  readonly #progress: Progress
   readonly #done: (session: Session) => void
   readonly #parameters = new Map<string, string>()
   #mechanism: Mechanism | null = null
@@ -158,12 +172,14 @@ class Conversation {
     policy: AuthPolicy,
     credentials: Credentials,
     circumstances: Circumstances,
+    progress: Progress,
     done: (session: Session) => void,
   ) {
     this.#wire = wire
     this.#policy = policy
     this.#credentials = credentials
     this.#circumstances = circumstances
+    this.#progress = progress
     this.#done = done
   }
 
@@ -195,17 +211,14 @@ class Conversation {
 
   #authenticate(challenge: Authentication): void {
     if (challenge.method === 'ok') {
-      if (this.#mechanism !== null && !this.#mechanism.finished) {
-        throw new ConnectError(
-          `the server let us in before it completed ${this.#mechanism.name}; it may be an impostor`,
-          true,
-        )
-      }
+      checkAuthenticated(this.#mechanism, this.#policy)
       this.#authenticated = true
+      this.#progress.step = 'waiting for the session that it promised'
       return
     }
     this.#mechanism ??= chooseMechanism(challenge, this.#policy, this.#credentials, this.#circumstances)
     const thinking = this.#mechanism.respond(challenge, this.#wire.writer)
+    this.#progress.step = `authenticating with ${this.#mechanism.name}: ${this.#mechanism.step}`
     if (thinking === undefined) {
       this.#wire.flushSoon()
       return
@@ -238,8 +251,13 @@ function checkSession(session: Session, target: ConnectionTarget): void {
   throw new ConnectError(`the server is ${found}, and target_session_attrs=${target.sessionAttributes}`, false)
 }
 
-function toConnectError(error: unknown, target: ConnectionTarget): ConnectError {
+function toConnectError(error: unknown, target: ConnectionTarget, progress: Progress): ConnectError {
   if (error instanceof ConnectError) return error
-  const permanent = error instanceof DatabaseError && PERMANENT.test(error.sqlstate)
-  return new ConnectError(`no session with ${describeTarget(target)}: ${(error as Error).message}`, permanent, error)
+  const message = (error as Error).message.slice(0, REASON_LENGTH_MAX)
+  // What the server says of itself needs no step of ours beside it.
+  const [permanent, reason] =
+    error instanceof DatabaseError
+      ? [PERMANENT.test(error.sqlstate), message]
+      : [false, `${message} ${during(progress)}`]
+  return new ConnectError(`no session with ${describeTarget(target)}: ${reason}`, permanent, error)
 }

@@ -26,7 +26,14 @@ export interface TlsSettings {
   readonly mode: SslMode
   /** Path of a PEM file, or `system` for the authorities that the runtime trusts. */
   readonly rootCertificates: string | null
-  readonly certificate: { readonly certPath: string; readonly keyPath: string } | null
+  readonly certificate: ClientCertificate | null
+}
+
+export interface ClientCertificate {
+  readonly certPath: string
+  readonly keyPath: string
+  /** Of an encrypted key. */
+  readonly password: string | null
 }
 
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
@@ -47,4 +54,9 @@ export function describeTarget(target: ConnectionTarget): string {
 
 export function isVerifying(mode: SslMode): boolean {
   return mode === 'verify-ca' || mode === 'verify-full'
+}
+
+/** An authority that somebody named is asked, whatever the mode. */
+export function verifiesChain({ mode, rootCertificates }: TlsSettings): boolean {
+  return isVerifying(mode) || rootCertificates !== null
 }

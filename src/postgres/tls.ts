@@ -1,38 +1,66 @@
 /**
  * Turns a plain socket into an encrypted one, as `sslmode` says (PostgreSQL manual 34.19.1, 54.2.10; decisions 11).
- * `verify-ca` and `verify-full` really verify, and `require` with `sslrootcert` verifies the chain.
+ * `verify-ca` and `verify-full` really verify, and any mode with `sslrootcert` verifies the chain once there is TLS.
  */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { isIP, type Socket } from 'node:net'
 import * as tls from 'node:tls'
 import { ConnectError } from './errors.ts'
+import type { Progress } from './progress.ts'
 import { writeSslRequest } from './protocol/frontend.ts'
 import { Writer } from './protocol/writer.ts'
-import { type Address, isVerifying, type TlsSettings } from './target.ts'
+import { type Address, type ClientCertificate, type TlsSettings, verifiesChain } from './target.ts'
 
 const YES = 0x53
 const NO = 0x4e
 
 /** What `tls.connect` needs; read anew for each connection, so that renewed files are picked up. */
-export async function loadTls(settings: TlsSettings): Promise<tls.ConnectionOptions> {
+async function loadTls(settings: TlsSettings): Promise<tls.ConnectionOptions> {
   const { rootCertificates, certificate } = settings
   const options: tls.ConnectionOptions = { minVersion: 'TLSv1.2', rejectUnauthorized: verifiesChain(settings) }
   if (rootCertificates !== null && rootCertificates !== 'system') {
-    options.ca = await load('sslrootcert', rootCertificates)
+    options.ca = await loadPem('sslrootcert', rootCertificates)
   }
-  if (certificate !== null) {
-    options.cert = await load('sslcert', certificate.certPath)
-    options.key = await load('sslkey', certificate.keyPath)
+  return certificate === null ? options : { ...options, ...(await loadCertificate(certificate)) }
+}
+
+/** Checked here, because the handshake would name neither the file nor what is wrong with it. */
+async function loadCertificate({ certPath, keyPath, password }: ClientCertificate): Promise<tls.ConnectionOptions> {
+  const cert = await loadPem('sslcert', certPath)
+  const pem = await loadPem('sslkey', keyPath)
+  const passphrase = password ?? undefined
+  let key: KeyObject
+  try {
+    key = createPrivateKey({ key: pem, passphrase: passphrase ?? '' })
+  } catch (error) {
+    throw new ConnectError(`sslkey=${keyPath} ${whyUnusable(pem, password)}`, true, error)
   }
-  return options
+  if (!new X509Certificate(cert).checkPrivateKey(key)) {
+    throw new ConnectError(`sslkey=${keyPath} is not the key of the certificate in sslcert=${certPath}`, true)
+  }
+  return { cert, key: pem, passphrase }
+}
+
+function whyUnusable(pem: Buffer, password: string | null): string {
+  if (!/ENCRYPTED/.test(pem.toString('latin1'))) return 'holds no private key in PEM form'
+  return password === null
+    ? 'is encrypted; give its password as sslpassword, or decrypt the file'
+    : 'cannot be decrypted with sslpassword'
 }
 
 /**
  * Asks the server for TLS and shakes hands. Resolves with the encrypted socket, or with the plain one if the server has
  * no TLS and the mode is `prefer`. The caller bounds the time and destroys `socket` on failure.
  */
-export async function upgrade(socket: Socket, address: Address, settings: TlsSettings): Promise<Socket> {
+export async function upgrade(
+  socket: Socket,
+  address: Address,
+  settings: TlsSettings,
+  progress: Progress,
+): Promise<Socket> {
   if (settings.mode === 'disable' || address.kind === 'unix') return socket
+  progress.step = 'asking for TLS'
   const options = await loadTls(settings)
   const writer = new Writer(8)
   writeSslRequest(writer)
@@ -55,19 +83,25 @@ export async function upgrade(socket: Socket, address: Address, settings: TlsSet
       true,
     )
   }
+  progress.step = 'shaking hands for TLS'
   return handshake(socket, address.host, settings, options)
 }
 
-function verifiesChain(settings: TlsSettings): boolean {
-  return isVerifying(settings.mode) || (settings.mode === 'require' && settings.rootCertificates !== null)
-}
-
-async function load(parameter: string, path: string): Promise<Buffer> {
+async function loadPem(parameter: string, path: string): Promise<Buffer> {
+  let pem: Buffer
   try {
-    return await readFile(path)
+    pem = await readFile(path)
   } catch (error) {
     throw new ConnectError(`${parameter}=${path} cannot be read: ${(error as Error).message}`, true, error)
   }
+  if (parameter === 'sslkey') return pem
+  try {
+    // Node passes over what it cannot read in a bundle, and would then trust nobody without a word.
+    new X509Certificate(pem)
+  } catch (error) {
+    throw new ConnectError(`${parameter}=${path} holds no certificate in PEM form`, true, error)
+  }
+  return pem
 }
 
 function firstBytes(socket: Socket): Promise<Buffer> {

@@ -1,4 +1,7 @@
 /** The parameters of a connection URL: their names, their values, and what each becomes. */
+import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
+import { CHANNEL_BINDINGS } from './auth/channel-binding.ts'
 import { AUTH_MODES, type AuthPolicy } from './auth/policy.ts'
 import { type ConnectionTarget, SESSION_ATTRIBUTES, SSL_MODES, type SslMode } from './target.ts'
 
@@ -11,7 +14,6 @@ const INERT = {
   auth_kerberos: ['false'],
   auth_gssapi: ['false'],
   auth_sspi: ['false'],
-  channel_binding: ['disable', 'prefer'],
 } as const
 
 /** Known, and without meaning unless Kerberos is used. */
@@ -36,10 +38,12 @@ const USED = [
   'sslrootcert',
   'sslcert',
   'sslkey',
+  'sslpassword',
   'application_name',
   'connect_timeout',
   'options',
   'target_session_attrs',
+  'channel_binding',
   'auth_mode',
   'auth_scram',
   'auth_md5',
@@ -47,6 +51,29 @@ const USED = [
 ] as const
 
 export const PARAMETERS: ReadonlySet<string> = new Set([...USED, ...Object.keys(INERT), ...KERBEROS_ONLY])
+
+/** What other clients call the same thing, or what they have and this one has not, by name: what to write instead. */
+export const FOREIGN: ReadonlyMap<string, string> = new Map([
+  ['ssl', 'write sslmode=require, verify-ca or verify-full'],
+  ['sslnegotiation', 'leave it out: TLS is asked for before it begins'],
+  ['sslcompression', 'leave it out: TLS is never compressed'],
+  ['ssl_min_protocol_version', 'leave it out: TLS 1.2 is the oldest that is spoken'],
+  ['sslcrl', 'leave it out: revocation lists are not read'],
+  ['gssencmode', 'leave it out: encryption is by TLS, and GSSAPI authenticates only'],
+  ['krbsrvname', 'write gss_service'],
+  ['gsslib', 'write gss_provider'],
+  ['require_auth', 'write auth_mode, auth_scram, auth_md5 …'],
+  ['hostaddr', 'write the address as host'],
+  ['passfile', 'write the password into the URL, or let svc.toml take it from the environment'],
+  ['service', 'write the parameters themselves'],
+  ['client_encoding', 'leave it out: sessions speak UTF8'],
+  ['pgbouncer', 'set prepared_statements = false under [gateway]'],
+  ['connection_limit', 'set max_connections under [gateway]'],
+  ['pool_timeout', 'set acquire_timeout_ms under [gateway]'],
+  ['schema', 'set schemas under [gateway]'],
+  ['search_path', 'write options=-c%20search_path%3D…'],
+  ['statement_timeout', 'set statement_timeout_ms under [gateway]'],
+])
 
 /** What the parameters say; those of the place and the user may override the URL's own. */
 export interface Settings {
@@ -122,7 +149,11 @@ function readTls(given: ReadonlyMap<string, string>, problems: string[]): Connec
   if (mode === 'disable' && (rootCertificates !== null || certPath !== null)) {
     problems.push('sslmode=disable together with certificates; leave out one or the other')
   }
-  const certificate = certPath !== null && keyPath !== null ? { certPath, keyPath } : null
+  const password = given.get('sslpassword') ?? null
+  if (password !== null && keyPath === null) {
+    problems.push('sslpassword is given without sslkey, the encrypted key that it opens')
+  }
+  const certificate = certPath !== null && keyPath !== null ? { certPath, keyPath, password } : null
   return { mode, rootCertificates, certificate }
 }
 
@@ -139,9 +170,16 @@ function readAuth(given: ReadonlyMap<string, string>, problems: string[]): AuthP
     scram: readBoolean('auth_scram', given, problems) ?? base.scram,
     md5: readBoolean('auth_md5', given, problems) ?? base.md5,
     cleartext: cleartext === null ? base.cleartext : cleartext ? 'always' : 'never',
+    channelBinding: oneOf('channel_binding', given.get('channel_binding'), CHANNEL_BINDINGS, problems) ?? 'prefer',
   }
   if (!policy.scram && !policy.md5 && policy.cleartext === 'never') {
     problems.push('every way of authenticating is switched off; leave auth_scram=false out, or allow another')
+  }
+  if (policy.channelBinding === 'require' && !policy.scram) {
+    problems.push('channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other')
+  }
+  if (policy.channelBinding === 'require' && given.get('sslmode') === 'disable') {
+    problems.push('channel_binding=require binds to TLS, and sslmode=disable has none; use sslmode=require')
   }
   return policy
 }
@@ -150,7 +188,7 @@ function readConnectTimeout(value: string | undefined, problems: string[]): numb
   if (value === undefined) return CONNECT_TIMEOUT_DEFAULT
   const seconds = /^[0-9]{1,4}$/.test(value) ? Number(value) : 0
   if (seconds >= 1 && seconds <= CONNECT_TIMEOUT_MAX) return seconds
-  problems.push(`connect_timeout=${value} is not a number of seconds from 1 to ${CONNECT_TIMEOUT_MAX}`)
+  problems.push(`connect_timeout=${shorten(value)} is not a number of seconds from 1 to ${CONNECT_TIMEOUT_MAX}`)
   return CONNECT_TIMEOUT_DEFAULT
 }
 
@@ -168,7 +206,9 @@ function oneOf<T extends string>(
   if (value === undefined) return null
   const found = allowed.find(candidate => candidate === value)
   if (found !== undefined) return found
-  problems.push(`${name}=${value} is not one of ${allowed.join(', ')}`)
+  const near = nearest(value, allowed)
+  const hint = near === null ? '' : `; did you mean ${near}?`
+  problems.push(`${name}=${shorten(value)} is not one of ${allowed.join(', ')}${hint}`)
   return null
 }
 
@@ -176,6 +216,6 @@ export function readPort(text: string, problems: string[]): number {
   if (text === '') return 5432
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0
   if (port >= 1 && port <= 65_535) return port
-  problems.push(`port "${text}" is not a number from 1 to 65535`)
+  problems.push(`port "${shorten(text)}" is not a number from 1 to 65535`)
   return 5432
 }

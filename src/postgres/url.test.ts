@@ -21,7 +21,7 @@ test('everything that is left out has its usual value', () => {
     password: null,
     database: 'app',
     tls: { mode: 'prefer', rootCertificates: null, certificate: null },
-    auth: { scram: true, md5: false, cleartext: 'never' },
+    auth: { scram: true, md5: false, cleartext: 'never', channelBinding: 'prefer' },
     applicationName: null,
     connectTimeoutMs: 10_000,
     options: null,
@@ -32,14 +32,18 @@ test('everything that is left out has its usual value', () => {
 test('everything that is given is taken', () => {
   const url =
     'postgresql://us%40er:p%3Aw%2F@db.example:6432/my%20db?sslmode=verify-full&sslrootcert=/ca.pem&sslcert=/c.pem&sslkey=/k.pem' +
-    '&application_name=a%20b&connect_timeout=3&options=-c%20search_path%3Dx&target_session_attrs=read-write&auth_mode=compat&auth_scram=false'
+    '&application_name=a%20b&connect_timeout=3&options=-c%20search_path%3Dx&target_session_attrs=read-write&auth_mode=compat&auth_scram=false&channel_binding=disable&sslpassword=p%20w'
   expect(parseUrl(url)).toEqual({
     address: { kind: 'tcp', host: 'db.example', port: 6432 },
     user: 'us@er',
     password: 'p:w/',
     database: 'my db',
-    tls: { mode: 'verify-full', rootCertificates: '/ca.pem', certificate: { certPath: '/c.pem', keyPath: '/k.pem' } },
-    auth: { scram: false, md5: true, cleartext: 'tls-only' },
+    tls: {
+      mode: 'verify-full',
+      rootCertificates: '/ca.pem',
+      certificate: { certPath: '/c.pem', keyPath: '/k.pem', password: 'p w' },
+    },
+    auth: { scram: false, md5: true, cleartext: 'tls-only', channelBinding: 'disable' },
     applicationName: 'a b',
     connectTimeoutMs: 3_000,
     options: '-c search_path=x',
@@ -102,8 +106,28 @@ test.each([
   ['postgres://a@b/c?xyz=1', 'unknown parameter "xyz"'],
   ['postgres://a@b/c?__proto__=1', 'unknown parameter "__proto__"'],
   [
-    'postgres://a@b/c?channel_binding=require',
-    'channel_binding=require is not available in this version; possible: disable, prefer',
+    'postgres://a@/c?host=b,d',
+    'several hosts are named; one is supported: put the list behind one name, or a proxy in front',
+  ],
+  ['postgres://a@b/c?ssl=true', 'parameter "ssl" is not known here; write sslmode=require, verify-ca or verify-full'],
+  ['postgres://a@b/c?krbsrvname=pg', 'parameter "krbsrvname" is not known here; write gss_service'],
+  [
+    'postgres://a@b/c?sslmode=requre',
+    'sslmode=requre is not one of disable, prefer, require, verify-ca, verify-full; did you mean require?',
+  ],
+  ['postgres://a@b/c?sslpassword=x', 'sslpassword is given without sslkey, the encrypted key that it opens'],
+  ['postgres://a@b/c?channel_binding=yes', 'channel_binding=yes is not one of disable, prefer, require'],
+  [
+    'postgres://a@b/c?channel_binding=require&sslmode=disable',
+    'channel_binding=require binds to TLS, and sslmode=disable has none; use sslmode=require',
+  ],
+  [
+    'postgres://a@%2Frun/c?channel_binding=require',
+    'channel_binding=require binds to TLS, which a Unix socket never speaks; leave it out or name a host',
+  ],
+  [
+    'postgres://a@b/c?channel_binding=require&auth_mode=compat&auth_scram=false',
+    'channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other',
   ],
   ['postgres://a@b/c?auth_gssapi=true', 'auth_gssapi=true is not available in this version; possible: false'],
   [

@@ -3,9 +3,10 @@
  * reported together, and nothing that matters is ignored: a parameter is honoured, or refused by name.
  */
 import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
 import { UrlError } from './errors.ts'
 import { type Address, type ConnectionTarget, isVerifying } from './target.ts'
-import { PARAMETERS, readPort, readSettings } from './url-parameters.ts'
+import { FOREIGN, PARAMETERS, readPort, readSettings } from './url-parameters.ts'
 
 /** Throws `UrlError` with all problems. */
 export function parseUrl(text: string): ConnectionTarget {
@@ -38,6 +39,9 @@ export function parseUrl(text: string): ConnectionTarget {
       `sslmode=${target.tls.mode} cannot be had over a Unix socket, which never speaks TLS; leave it out or name a host`,
     )
   }
+  if (target.address.kind === 'unix' && target.auth.channelBinding === 'require') {
+    problems.push('channel_binding=require binds to TLS, which a Unix socket never speaks; leave it out or name a host')
+  }
   if (problems.length > 0) throw new UrlError(problems)
   return target
 }
@@ -57,6 +61,8 @@ interface Authority {
   readonly port: number
 }
 
+const SEVERAL_HOSTS = 'several hosts are named; one is supported: put the list behind one name, or a proxy in front'
+
 /** authority = [ user [ ":" password ] "@" ] host [ ":" port ] ; host = name | "[" IPv6 "]" | percent-encoded path */
 function readAuthority(authority: string, problems: string[]): Authority {
   const at = authority.lastIndexOf('@')
@@ -68,7 +74,7 @@ function readAuthority(authority: string, problems: string[]): Authority {
   const password = colon === -1 ? null : decode(credentials.slice(colon + 1), 'password', problems)
 
   if (place.includes(',')) {
-    problems.push('several hosts are named; one is supported: put the list behind one name, or a proxy in front')
+    problems.push(SEVERAL_HOSTS)
     return { user, password, host: 'localhost', port: 5432 }
   }
   const match = /^(?:\[([0-9a-fA-F:.]+(?:%25[^\]]+)?)\]|([^:[\]]*))(?::([^:]*))?$/.exec(place)
@@ -81,6 +87,7 @@ function readAuthority(authority: string, problems: string[]): Authority {
 }
 
 function toAddress(host: string, port: number, problems: string[]): Address {
+  if (host.includes(',')) problems.push(SEVERAL_HOSTS)
   if (host.includes('\0')) problems.push('the host contains a zero byte (%00)')
   if (host.startsWith('/')) return { kind: 'unix', path: `${host.replace(/\/+$/, '')}/.s.PGSQL.${port}` }
   return { kind: 'tcp', host, port }
@@ -106,8 +113,10 @@ function readQuery(query: string, problems: string[]): Map<string, string> {
 }
 
 function unknownParameter(name: string): string {
+  const instead = FOREIGN.get(name)
+  if (instead !== undefined) return `parameter "${name}" is not known here; ${instead}`
   const near = nearest(name, PARAMETERS)
-  return `unknown parameter "${name}"${near === null ? '' : `; did you mean ${near}?`}`
+  return `unknown parameter "${shorten(name)}"${near === null ? '' : `; did you mean ${near}?`}`
 }
 
 function decode(text: string, what: string, problems: string[]): string {

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest'
 import type { Authentication } from '../protocol/backend.ts'
 import { Writer } from '../protocol/writer.ts'
+import { UNBOUND } from './channel-binding.ts'
 import { md5Response } from './md5.ts'
-import { AUTH_MODES, chooseMechanism } from './policy.ts'
+import { AUTH_MODES, type AuthPolicy, chooseMechanism } from './policy.ts'
 import { saslprep } from './saslprep.ts'
 import { createScram, scramProofs } from './scram.ts'
 
@@ -34,7 +35,7 @@ test('the example of RFC 7677 3', async () => {
 })
 
 test('a SCRAM conversation, and AuthenticationOk is believed only at its end', async () => {
-  const scram = createScram('pencil', 'abc')
+  const scram = createScram('pencil', 'abc', UNBOUND)
   const writer = new Writer()
   scram.respond(SASL, writer)
   expect(body(writer)).toBe('SCRAM-SHA-256\0\0\0\0\x0bn,,n=,r=abc')
@@ -58,16 +59,16 @@ test.each([
   ['an extension that must be understood', 'm=x,r=abcdef,s=W22Z,i=4096', 'its first message is not one'],
   ['no salt', 'r=abcdef,s=,i=4096', 'its first message is not one'],
 ])('SCRAM refuses %s', async (_what, text, message) => {
-  const scram = createScram('pencil', 'abc')
+  const scram = createScram('pencil', 'abc', UNBOUND)
   const writer = new Writer()
   scram.respond(SASL, writer)
   await expect(scram.respond(challenge(text), writer)).rejects.toThrow(message)
 })
 
-test.each(['v=AAAA', 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=', 'e=other-error', ''])(
+test.each(['v=AAAA', 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=', 'e=<script>', ''])(
   'a server that cannot prove itself with "%s" is refused',
   async text => {
-    const scram = createScram('pencil', 'abc')
+    const scram = createScram('pencil', 'abc', UNBOUND)
     const writer = new Writer()
     scram.respond(SASL, writer)
     await scram.respond(challenge('r=abcdef,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096'), writer)
@@ -77,6 +78,33 @@ test.each(['v=AAAA', 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=', 'e=other-
     expect(scram.finished).toBe(false)
   },
 )
+
+test('what a server says of its refusal is told', async () => {
+  const scram = createScram('pencil', 'abc', UNBOUND)
+  const writer = new Writer()
+  scram.respond(SASL, writer)
+  await scram.respond(challenge('r=abcdef,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096'), writer)
+  const final: Authentication = { method: 'saslFinal', data: Buffer.from('e=channel-bindings-dont-match') }
+  expect(() => scram.respond(final, writer)).toThrow('it refused us: channel-bindings-dont-match')
+})
+
+test.each<[Authentication, Authentication]>([
+  [{ method: 'md5', salt: Buffer.alloc(4) }, { method: 'cleartext' }],
+  [
+    { method: 'md5', salt: Buffer.alloc(4) },
+    { method: 'md5', salt: Buffer.alloc(4) },
+  ],
+  [{ method: 'cleartext' }, { method: 'cleartext' }],
+  [SASL, SASL],
+  [SASL, { method: 'cleartext' }],
+  [SASL, { method: 'saslFinal', data: Buffer.from('v=AAAA') }],
+])('after %o, %o is out of turn', (first, second) => {
+  const policy: AuthPolicy = { ...AUTH_MODES.compat, cleartext: 'always' }
+  const mechanism = chooseMechanism(first, policy, credentials, plain)
+  const writer = new Writer()
+  mechanism.respond(first, writer)
+  expect(() => mechanism.respond(second, writer)).toThrow('out of turn')
+})
 
 test('md5 is the one that psql computes', () => {
   // md5(md5('secret' || 'app') || '\x01020304')
@@ -91,13 +119,14 @@ test.each([
   ['the feminine ordinal too', '\u00aa', 'a'],
   ['what is forbidden stays as it is', 'a\u0007\u2168', 'a\u0007\u2168'],
   ['mixed directions stay as they are', '\u0627\u2168', '\u0627\u2168'],
+  ['what Unicode 3.2 did not know stays as it is', '\u{1f600}\u2168', '\u{1f600}\u2168'],
 ])('SASLprep: %s', (_what, given, expected) => {
   expect(saslprep(given)).toBe(expected)
 })
 
 const credentials = { user: 'app', password: 'secret' }
-const plain = { encrypted: false, random: (count: number) => Buffer.alloc(count) }
-const encrypted = { ...plain, encrypted: true }
+const plain = { certificate: null, random: (count: number) => Buffer.alloc(count) }
+const encrypted = { ...plain, certificate: Buffer.from('a certificate that is none') }
 
 test('the default takes SCRAM and refuses the rest, naming both sides', () => {
   const policy = AUTH_MODES.scram_only

@@ -1,13 +1,11 @@
 /** Authentication by the bare password. The policy allows it over TLS only, unless somebody insisted. */
 import { writePassword } from '../protocol/frontend.ts'
-import type { Mechanism } from './mechanism.ts'
+import { type Mechanism, oneAnswer } from './mechanism.ts'
 
 export function createCleartext(password: string): Mechanism {
-  return {
-    name: 'password',
-    finished: true,
-    respond(_challenge, writer) {
-      writePassword(writer, password)
-    },
-  }
+  return oneAnswer('password', (challenge, writer) => {
+    if (challenge.method !== 'cleartext') return false
+    writePassword(writer, password)
+    return true
+  })
 }

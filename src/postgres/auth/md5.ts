@@ -1,19 +1,14 @@
 /** Authentication by salted MD5 (PostgreSQL manual 54.2.1, AuthenticationMD5Password). Kept for old servers; off by default. */
 import { createHash } from 'node:crypto'
-import { ConnectError } from '../errors.ts'
 import { writePassword } from '../protocol/frontend.ts'
-import type { Mechanism } from './mechanism.ts'
+import { type Mechanism, oneAnswer } from './mechanism.ts'
 
 export function createMd5(user: string, password: string): Mechanism {
-  return {
-    name: 'md5',
-    finished: true,
-    respond(challenge, writer) {
-      if (challenge.method !== 'md5')
-        throw new ConnectError('the server changed its mind during md5 authentication', false)
-      writePassword(writer, md5Response(user, password, challenge.salt))
-    },
-  }
+  return oneAnswer('md5', (challenge, writer) => {
+    if (challenge.method !== 'md5') return false
+    writePassword(writer, md5Response(user, password, challenge.salt))
+    return true
+  })
 }
 
 /** `md5` + md5(md5(password + user) + salt), in hexadecimal. */

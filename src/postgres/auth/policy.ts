@@ -1,22 +1,24 @@
 /** Which ways of authenticating we accept, and the choice of one when the server has asked (specification 5.6, decisions 11). */
 import { ConnectError } from '../errors.ts'
 import type { Authentication } from '../protocol/backend.ts'
+import { bindChannel, type ChannelBindingMode, demanded, SCRAM_SHA_256, SCRAM_SHA_256_PLUS } from './channel-binding.ts'
 import { createCleartext } from './cleartext.ts'
 import { createMd5 } from './md5.ts'
 import type { Mechanism } from './mechanism.ts'
-import { createScram, SCRAM_SHA_256 } from './scram.ts'
+import { createScram } from './scram.ts'
 
 export interface AuthPolicy {
   readonly scram: boolean
   readonly md5: boolean
   /** `tls-only` is what a preset gives; `always` takes an explicit `auth_cleartext=true`. */
   readonly cleartext: 'never' | 'tls-only' | 'always'
+  readonly channelBinding: ChannelBindingMode
 }
 
 /** Values of `auth_mode`. */
 export const AUTH_MODES: Readonly<Record<'scram_only' | 'compat', AuthPolicy>> = {
-  scram_only: { scram: true, md5: false, cleartext: 'never' },
-  compat: { scram: true, md5: true, cleartext: 'tls-only' },
+  scram_only: { scram: true, md5: false, cleartext: 'never', channelBinding: 'prefer' },
+  compat: { scram: true, md5: true, cleartext: 'tls-only', channelBinding: 'prefer' },
 }
 
 export interface Credentials {
@@ -25,9 +27,13 @@ export interface Credentials {
 }
 
 export interface Circumstances {
-  readonly encrypted: boolean
+  /** The server's, DER; null on a connection without TLS. */
+  readonly certificate: Buffer | null
   readonly random: (bytes: number) => Buffer
 }
+
+/** RFC 5802 asks for a nonce that nobody guesses; libpq takes as many. */
+const NONCE_BYTES = 18
 
 /**
  * Throws `ConnectError` naming what the server offered and what the policy allows, when the two do not meet; nothing
@@ -39,14 +45,17 @@ export function chooseMechanism(
   credentials: Credentials,
   circumstances: Circumstances,
 ): Mechanism {
-  if (offer.method === 'sasl' && offer.mechanisms.includes(SCRAM_SHA_256) && policy.scram) {
-    return createScram(passwordFor(credentials, SCRAM_SHA_256), circumstances.random(18).toString('base64'))
+  if (offer.method === 'sasl' && policy.scram && offersScram(offer.mechanisms)) {
+    const binding = bindChannel(policy.channelBinding, offer.mechanisms, circumstances.certificate)
+    const nonce = circumstances.random(NONCE_BYTES).toString('base64')
+    return createScram(passwordFor(credentials, binding.mechanism), nonce, binding)
   }
+  if (policy.channelBinding === 'require') throw demanded(`the server offers ${describeOffer(offer)}`)
   if (offer.method === 'md5' && policy.md5) {
     return createMd5(credentials.user, passwordFor(credentials, 'md5'))
   }
   if (offer.method === 'cleartext') {
-    if (policy.cleartext === 'always' || (policy.cleartext === 'tls-only' && circumstances.encrypted)) {
+    if (policy.cleartext === 'always' || (policy.cleartext === 'tls-only' && circumstances.certificate !== null)) {
       return createCleartext(passwordFor(credentials, 'password'))
     }
     if (policy.cleartext === 'tls-only') {
@@ -60,6 +69,20 @@ export function chooseMechanism(
     `the server offers ${describeOffer(offer)}; the policy allows ${describePolicy(policy)}. ${remedy(offer)}`,
     true,
   )
+}
+
+function offersScram(mechanisms: readonly string[]): boolean {
+  return mechanisms.includes(SCRAM_SHA_256) || mechanisms.includes(SCRAM_SHA_256_PLUS)
+}
+
+/** AuthenticationOk has come: whether what went before it is enough. */
+export function checkAuthenticated(mechanism: Mechanism | null, policy: AuthPolicy): void {
+  if (mechanism !== null && !mechanism.finished) {
+    throw new ConnectError(`the server let us in before it completed ${mechanism.name}; it may be an impostor`, true)
+  }
+  if (policy.channelBinding === 'require' && mechanism?.isBound !== true) {
+    throw demanded('the server let us in without any proof')
+  }
 }
 
 function passwordFor(credentials: Credentials, mechanism: string): string {

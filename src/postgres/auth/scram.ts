@@ -1,6 +1,6 @@
 /**
- * SCRAM-SHA-256 (RFC 5802, RFC 7677; PostgreSQL manual 54.3.1): the password never leaves, and the server proves that
- * it knows us before we believe anything it says.
+ * SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; PostgreSQL manual 54.3.1): the password never leaves, and the
+ * server proves that it knows us before we believe anything it says.
  */
 import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -8,10 +8,9 @@ import { ConnectError } from '../errors.ts'
 import type { Authentication } from '../protocol/backend.ts'
 import { writeAnswer, writeSaslInitialResponse } from '../protocol/frontend.ts'
 import type { Writer } from '../protocol/writer.ts'
+import { type ChannelBinding, SCRAM_SHA_256_PLUS } from './channel-binding.ts'
 import type { Mechanism } from './mechanism.ts'
 import { saslprep } from './saslprep.ts'
-
-export const SCRAM_SHA_256 = 'SCRAM-SHA-256'
 
 /** RFC 7677 4: fewer would let a server in the middle collect a proof that is cheap to guess from. */
 const ITERATIONS_MIN = 4096
@@ -21,22 +20,28 @@ const ITERATIONS_MAX = 1_000_000
 const SALT_BYTES_MAX = 1024
 const NONCE_LENGTH_MAX = 1024
 
-/** `n,,`: this client does not bind to the TLS channel (RFC 5802 7). */
-const GS2_HEADER = 'n,,'
-
 const derive = promisify(pbkdf2)
 
+/** Where a conversation stands, and what it waits for there. */
+const STEPS = {
+  first: 'waiting for its offer',
+  challenge: 'waiting for its challenge',
+  final: 'waiting for its proof',
+  finished: 'waiting to be let in',
+} as const
+
 /** `nonce` is fresh and random for each connection: at least 18 bytes, base64. */
-export function createScram(password: string, nonce: string): Mechanism {
+export function createScram(password: string, nonce: string, binding: ChannelBinding): Mechanism {
+  const { mechanism, header } = binding
   // PostgreSQL takes the user from the start-up packet and ignores this one.
   const clientFirst = `n=,r=${nonce}`
-  let step: 'first' | 'challenge' | 'final' | 'finished' = 'first'
+  let step: keyof typeof STEPS = 'first'
   let expectedSignature: Buffer | null = null
 
   function respond(challenge: Authentication, writer: Writer): Promise<void> | void {
     if (step === 'first' && challenge.method === 'sasl') {
       step = 'challenge'
-      writeSaslInitialResponse(writer, SCRAM_SHA_256, Buffer.from(GS2_HEADER + clientFirst))
+      writeSaslInitialResponse(writer, mechanism, Buffer.from(header + clientFirst))
     } else if (step === 'challenge' && challenge.method === 'saslContinue') {
       step = 'final'
       return prove(challenge.data.toString('utf8'), writer)
@@ -44,21 +49,26 @@ export function createScram(password: string, nonce: string): Mechanism {
       checkServerFinal(challenge.data.toString('utf8'), expectedSignature)
       step = 'finished'
     } else {
-      throw new ConnectError(`the server sent "${challenge.method}" out of turn during ${SCRAM_SHA_256}`, false)
+      throw new ConnectError(`the server sent "${challenge.method}" out of turn during ${mechanism}`, false)
     }
   }
 
   async function prove(serverFirst: string, writer: Writer): Promise<void> {
     const { fullNonce, salt, iterations } = parseServerFirst(serverFirst, nonce)
-    const withoutProof = `c=${Buffer.from(GS2_HEADER).toString('base64')},r=${fullNonce}`
+    const channel = Buffer.concat([Buffer.from(header), binding.endPoint]).toString('base64')
+    const withoutProof = `c=${channel},r=${fullNonce}`
     const proofs = await scramProofs(password, salt, iterations, `${clientFirst},${serverFirst},${withoutProof}`)
     expectedSignature = proofs.serverSignature
     writeAnswer(writer, Buffer.from(`${withoutProof},p=${proofs.clientProof.toString('base64')}`))
   }
 
   return {
-    name: SCRAM_SHA_256,
+    name: mechanism,
     respond,
+    isBound: mechanism === SCRAM_SHA_256_PLUS,
+    get step() {
+      return STEPS[step]
+    },
     get finished() {
       return step === 'finished'
     },
@@ -108,6 +118,8 @@ function parseServerFirst(text: string, nonce: string): { fullNonce: string; sal
 
 /** server-final-message = "e=" error / "v=" base64 */
 function checkServerFinal(text: string, expected: Buffer): void {
+  const refusal = /^e=([a-z-]{1,64})(?:,|$)/.exec(text)?.[1]
+  if (refusal !== undefined) throw scramFailure(`it refused us: ${refusal}`)
   const match = /^v=([A-Za-z0-9+/]+={0,2})(?:,|$)/.exec(text)
   const signature = Buffer.from(match?.[1] ?? '', 'base64')
   if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) {
@@ -116,5 +128,5 @@ function checkServerFinal(text: string, expected: Buffer): void {
 }
 
 function scramFailure(what: string): ConnectError {
-  return new ConnectError(`${SCRAM_SHA_256} with the server failed: ${what}`, true)
+  return new ConnectError(`SCRAM with the server failed: ${what}`, true)
 }
