@@ -1,0 +1,94 @@
+/**
+ * Other people's programs that tests talk to or through: from Debian's packages, which `.ci/run` installs. Where one is
+ * missing its tests are skipped, and say which package they miss.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+
+/** Programs for administrators are not in everybody's path. */
+const MORE_PATHS = ['/usr/sbin', '/usr/local/sbin', '/usr/lib/postgresql/15/bin']
+
+/** The program's path, or null. */
+export function findProgram(name: string): string | null {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...MORE_PATHS]
+  return folders.map(folder => join(folder, name)).find(isExecutable) ?? null
+}
+
+/** Why these programs' tests cannot run here: null when all are there. */
+export function missingPrograms(packageOf: Readonly<Record<string, string>>): string | null {
+  const missing = Object.entries(packageOf).filter(([program]) => findProgram(program) === null)
+  if (missing.length === 0) return null
+  const packages = [...new Set(missing.map(([, name]) => name))]
+  return `${missing.map(([program]) => program).join(', ')} missing (Debian: apt-get install ${packages.join(' ')})`
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export interface Running {
+  /** What it has said on standard output and error. */
+  said(): string
+  close(): Promise<void>
+}
+
+export interface ProgramOptions {
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly uid?: number
+  readonly gid?: number
+  /** It has started when it has said this. */
+  readonly ready: RegExp
+}
+
+/** Resolves when the program is ready; rejects with what it said when it ends before. */
+export async function startProgram(program: string, options: ProgramOptions): Promise<Running> {
+  const { args, env = {}, ready, ...user } = options
+  const child = spawn(program, args, {
+    ...user,
+    cwd: '/',
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
+  let said = ''
+  await new Promise<void>((resolve, reject) => {
+    const hear = (chunk: Buffer): void => {
+      said += chunk.toString()
+      if (ready.test(said)) resolve()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    child.once('error', reject)
+    void ended.then(() => reject(new Error(`${program} ended before it was ready:\n${said}`)))
+  })
+  return {
+    said: () => said,
+    async close() {
+      stop(child)
+      await ended
+    },
+  }
+}
+
+function stop(child: ChildProcess): void {
+  if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+    })
+  })
+}
