@@ -285,6 +285,23 @@ test('behind a pooler every statement is unnamed and parsed each time', async ()
   expect(await values(ask(pool))).toEqual(['x'])
 })
 
+test('behind a pooler nothing is sent before the last answer is here', async () => {
+  const { pool } = await bench(
+    async session => {
+      for (let index = 0; index < 4; index++) {
+        await session.until('sync')
+        session.send(...firstAnswer('x'), READY)
+      }
+    },
+    { preparedStatements: false },
+  )
+  await ask(pool).result
+  // Known to be fast now: on a connection of our own they would travel together.
+  const units = [ask(pool), ask(pool), ask(pool)]
+  expect(pool.stats()).toMatchObject({ inFlight: 1, waiting: 2 })
+  for (const unit of units) await unit.result
+})
+
 test('a statement that was parsed and not described is prepared anew: nobody knows its columns', async () => {
   const { pool } = await bench(async session => {
     expect((await session.until('sync'))[0]).toMatchObject({ kind: 'parse', statement: 's1' })

@@ -23,6 +23,12 @@ import { Waiting } from './waiting.ts'
 const IDLE_MS_MAX = 300_000
 const SWEEP_MS = 1_000
 
+/**
+ * A transaction pooler gives a session to somebody else at ReadyForQuery, also when more has been sent behind the Sync and is in
+ * that session already: what one client asks is answered to another. So nothing is sent before the last answer is here.
+ */
+const THROUGH_POOLER = { statementCacheSize: 0, pipelineDepth: 1 } as const
+
 export interface PoolOptions {
   readonly target: ConnectionTarget
   readonly maxConnections?: number
@@ -34,7 +40,10 @@ export interface PoolOptions {
   readonly waitingMax?: number
   /** Prepared statements per connection. */
   readonly statementCacheSize?: number
-  /** False behind a transaction pooler: every statement is parsed each time, and nothing is kept in the session. */
+  /**
+   * False behind a transaction pooler: every statement is parsed each time, nothing is kept in the session, and a
+   * connection carries one exchange at a time.
+   */
   readonly preparedStatements?: boolean
   /**
    * A connection whose statement – or batch of a stream – takes longer is given up as dead: a half-open socket never
@@ -323,9 +332,9 @@ class PostgresPool implements Pool, ConnectionListener {
   }
 
   #adopt(connected: Connected, tookMs: number): void {
-    const { target, preparedStatements, statementCacheSize, pipelineDepth, clock, onEvent } = this.#options
-    const cacheSize = preparedStatements ? statementCacheSize : 0
-    const limits = { target, statementCacheSize: cacheSize, pipelineDepth, clock }
+    const { target, preparedStatements, clock, onEvent } = this.#options
+    const { statementCacheSize, pipelineDepth } = preparedStatements ? this.#options : THROUGH_POOLER
+    const limits = { target, statementCacheSize, pipelineDepth, clock }
     const connection = new Connection(connected, limits, this)
     this.#connections.push(connection)
     if (this.#opener.closed) {

@@ -1,0 +1,169 @@
+/**
+ * `prepared_statements = false` (decisions 11): through PgBouncer in transaction mode, where every transaction may run in
+ * another session and every session serves every tenant. Two sessions, five tenants, reads, writes, streams and failures at once.
+ */
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runAs, spawnAs } from '../../src/demo/run-as.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { findProgram, freePort, missingPrograms, type Running, startProgram } from '../support/programs.ts'
+import { PASSWORD } from '../support/server.ts'
+
+const TENANTS = ['t1', 't2', 't3', 't4', 't5']
+const ROWS_EACH = 20
+const REQUESTS = 600
+const missing = missingPrograms({ pgbouncer: 'pgbouncer' })
+
+let database: TestDatabase
+let folder: string
+let pooler: Running | undefined
+let gateway: TestGateway | undefined
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int generated always as identity primary key, tenant_id text not null, body text not null);
+     insert into notes (tenant_id, body)
+       select 't' || n % ${TENANTS.length} + 1, 'note ' || n from generate_series(1, ${TENANTS.length * ROWS_EACH}) n;
+     alter table notes enable row level security;
+     alter table notes force row level security;
+     create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
+     create function who() returns text language sql stable as $$ select current_setting('app.current_tenant_id', true) $$;
+     create function stay() returns text language sql as
+       $$ select set_config('app.current_tenant_id', 't1', false) || set_config('work_mem', '1MB', false) $$;
+     grant select, insert, update, delete on notes to app`,
+  )
+  folder = await mkdtemp(join(tmpdir(), 'svc-pooler-'))
+  const program = findProgram('pgbouncer')
+  if (program === null) return
+  const port = await freePort()
+  await writeFile(join(folder, 'users.txt'), `"app" "${PASSWORD}"\n`)
+  await writeFile(
+    join(folder, 'pgbouncer.ini'),
+    `[databases]
+${database.database} = host=127.0.0.1 port=${database.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = ${join(folder, 'users.txt')}
+pool_mode = transaction
+default_pool_size = 2
+ignore_startup_parameters = options
+`,
+  )
+  // It runs as root no more than PostgreSQL does.
+  await chmod(folder, 0o755)
+  pooler = await startProgram(program, {
+    args: [join(folder, 'pgbouncer.ini')],
+    ...spawnAs(runAs()),
+    ready: /process up/,
+  })
+  gateway = await testGateway(database.url.replace(`:${database.port}/`, `:${port}/`), {
+    toml: 'prepared_statements = false\nmax_connections = 4\nacquire_timeout_ms = 20000',
+  })
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await pooler?.close()
+  await rm(folder, { recursive: true, force: true })
+  await database?.drop()
+})
+
+interface Row {
+  readonly tenant_id: string
+  readonly body: string
+}
+
+/** What a tenant is answered must be theirs, whatever the others do at the same time. */
+async function ask(of: TestGateway, number: number): Promise<string> {
+  const tenantId = TENANTS[number % TENANTS.length] as string
+  const as = { tenantId }
+  const isTheirs = (rows: readonly Row[]): boolean => rows.every(row => row.tenant_id === tenantId)
+  switch (number % 8) {
+    case 0: {
+      const { status, json } = await of.get('/api/notes?limit=500', { as })
+      return status === 200 && json.data.length >= ROWS_EACH && isTheirs(json.data)
+        ? 'as it should be'
+        : `list: ${status}`
+    }
+    case 1: {
+      const { status, text } = await of.get('/api/notes?stream=true', { as })
+      const rows = text
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line) as Row)
+      return status === 200 && rows.length >= ROWS_EACH && isTheirs(rows) ? 'as it should be' : `stream: ${status}`
+    }
+    case 2: {
+      const body = JSON.stringify({ tenant_id: tenantId, body: `by ${number}` })
+      const { status } = await of.get('/api/notes', { as, method: 'POST', body, headers: JSON_BODY })
+      return status === 201 ? 'as it should be' : `create: ${status}`
+    }
+    case 3: {
+      const other = TENANTS[(number + 1) % TENANTS.length] as string
+      const body = JSON.stringify({ tenant_id: other, body: 'smuggled' })
+      const { status } = await of.get('/api/notes', { as, method: 'POST', body, headers: JSON_BODY })
+      return status === 403 ? 'as it should be' : `create for another: ${status}`
+    }
+    case 4: {
+      const { status, json } = await of.get('/api/rpc/who', { as, method: 'POST' })
+      return status === 200 && json.data === tenantId ? 'as it should be' : `rpc: ${status} ${JSON.stringify(json)}`
+    }
+    case 5: {
+      const { status } = await of.get('/api/rpc/stay', { as, method: 'POST' })
+      return status === 200 ? 'as it should be' : `rpc that leaves settings: ${status}`
+    }
+    case 6: {
+      const { status } = await of.get('/api/notes?id=x', { as })
+      return status === 400 ? 'as it should be' : `bad value: ${status}`
+    }
+    default: {
+      const { status, json } = await of.get('/api/notes/aggregate?fn=count', { as })
+      return status === 200 && json.data.count >= ROWS_EACH ? 'as it should be' : `count: ${status}`
+    }
+  }
+}
+
+const JSON_BODY = { 'Content-Type': 'application/json' }
+const WORKERS = 32
+
+describe('PgBouncer in transaction mode', () => {
+  test('tenants that take turns on two sessions see nothing of each other, and no error', async context => {
+    if (missing !== null || gateway === undefined) return context.skip(missing ?? 'no gateway')
+    const of = gateway
+    const outcomes = new Map<string, number>()
+    let next = 0
+    const work = async (): Promise<void> => {
+      for (let number = next++; number < REQUESTS; number = next++) {
+        const outcome = await ask(of, number)
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+      }
+    }
+    await Promise.all(Array.from({ length: WORKERS }, work))
+    expect(Object.fromEntries(outcomes)).toEqual({ 'as it should be': REQUESTS })
+    // No request of theirs went astray either.
+    const rows = await execute(database.adminUrl, "select count(*)::int as n from notes where body = 'smuggled'")
+    expect(rows).toEqual([{ n: 0 }])
+    const written = await execute(database.adminUrl, "select count(*)::int as n from notes where body like 'by %'")
+    expect(written).toEqual([{ n: REQUESTS / 8 }])
+  })
+
+  test('nothing is left in the sessions that the pooler keeps', async context => {
+    if (missing !== null || gateway === undefined) return context.skip(missing ?? 'no gateway')
+    const answer = await gateway.get('/api/rpc/who', { as: { userId: 'without a tenant' }, method: 'POST' })
+    expect(answer.json.data).toBe('')
+    const sessions = await execute(
+      database.adminUrl,
+      `select count(*)::int as n from pg_stat_activity where datname = '${database.database}' and usename = 'app'`,
+    )
+    // The five tenants really shared them.
+    expect(sessions[0]?.n).toBeLessThanOrEqual(2)
+  })
+})
