@@ -2,6 +2,7 @@
  * A connection of its own for LISTEN (PostgreSQL manual: LISTEN, NOTIFY). It asks regularly whether the other side is
  * still there – a half-open socket never tells – comes back by itself, and says when notifications may have been missed.
  */
+import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import { ConnectError, UnavailableError } from './errors.ts'
@@ -23,6 +24,8 @@ export interface ListenerOptions {
   readonly onNotification: (channel: string, payload: string) => void
   /** The connection was lost and all channels are listened to again: what was notified in between is lost. */
   readonly onGap: () => void
+  /** Needed where the target allows Kerberos. */
+  readonly gss?: Gss | null
   readonly onEvent?: (event: ListenerEvent) => void
   readonly heartbeatMs?: number
   /** A heartbeat that is not answered within this time means that the connection is dead. */
@@ -69,6 +72,7 @@ class PostgresListener implements Listener, ConnectionListener {
     this.#options = {
       heartbeatMs: HEARTBEAT_MS,
       heartbeatAnswerMs: HEARTBEAT_ANSWER_MS,
+      gss: null,
       onEvent: () => {},
       random: Math.random,
       ...options,
@@ -141,9 +145,9 @@ class PostgresListener implements Listener, ConnectionListener {
 
   async #open(): Promise<void> {
     this.#opening = true
-    const { target } = this.#options
+    const { target, gss } = this.#options
     try {
-      const connected = await connect({ target, throughPooler: false, signal: this.#shutdown.signal })
+      const connected = await connect({ target, throughPooler: false, gss, signal: this.#shutdown.signal })
       const clock = (): number => performance.now()
       const limits = { target, statementCacheSize: 0, pipelineDepth: Infinity, clock }
       const connection = new Connection(connected, limits, this)

@@ -1,4 +1,5 @@
 /** Makes the pool's connections: a few at a time while all is well, and one by one, ever more patiently, when the database is away. */
+import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
 import type { ConnectError } from './errors.ts'
 import { type Connected, connect } from './startup.ts'
@@ -11,6 +12,7 @@ const RECONNECT: Backoff = { firstMs: 50, maxMs: 1_000 }
 export interface OpenerOptions {
   readonly target: ConnectionTarget
   readonly throughPooler: boolean
+  readonly gss: Gss | null
   readonly clock: () => number
   readonly random: () => number
   readonly opened: (connected: Connected, tookMs: number) => void
@@ -73,10 +75,10 @@ export class Opener {
   }
 
   async #attempt(): Promise<void> {
-    const { target, throughPooler, clock } = this.#options
+    const { target, throughPooler, gss, clock } = this.#options
     const startedAt = clock()
     this.#opening++
-    const outcome = await connect({ target, throughPooler, signal: this.#shutdown.signal }).catch(
+    const outcome = await connect({ target, throughPooler, gss, signal: this.#shutdown.signal }).catch(
       (error: ConnectError) => error,
     )
     this.#opening--

@@ -3,6 +3,7 @@
  * otherwise waits in a bounded queue until its deadline. Connections are made when they are needed, and made again,
  * ever more patiently, when they are lost.
  */
+import type { Gss } from './auth/gss-attempts.ts'
 import type { CancelOutcome } from './cancel.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import { type Costs, createCosts, type Took } from './costs.ts'
@@ -52,6 +53,8 @@ export interface PoolOptions {
   readonly answerTimeoutMs?: number
   /** A stream whose reader takes nothing for so long is ended: it holds a connection and a snapshot. */
   readonly readerIdleMs?: number
+  /** Needed where the target allows Kerberos. */
+  readonly gss?: Gss | null
   readonly onEvent?: (event: PoolEvent) => void
   /** Milliseconds, monotonic. */
   readonly clock?: () => number
@@ -134,12 +137,13 @@ class PostgresPool implements Pool, ConnectionListener {
       preparedStatements: true,
       answerTimeoutMs: 0,
       readerIdleMs: 60_000,
+      gss: null,
       onEvent: () => {},
       clock: () => performance.now(),
       random: Math.random,
       ...given,
     }
-    const { target, preparedStatements, clock, random } = options
+    const { target, preparedStatements, gss, clock, random } = options
     this.#options = options
     this.#streamHost = {
       readerIdleMs: options.readerIdleMs,
@@ -151,7 +155,7 @@ class PostgresPool implements Pool, ConnectionListener {
     this.#streamsMax = Math.max(1, options.maxConnections - 1)
     this.#waiting = new Waiting({ clock, expired: exchange => this.#expired(exchange) })
     this.#opener = new Opener({
-      ...{ target, throughPooler: !preparedStatements, clock, random },
+      ...{ target, throughPooler: !preparedStatements, gss, clock, random },
       opened: (connected, tookMs) => this.#adopt(connected, tookMs),
       failed: (error, failures, retryInMs) => this.#openFailed(error, failures, retryInMs),
       isWanted: () => this.#waiting.length > 0 || this.#readyWaiters.length > 0,

@@ -3,9 +3,12 @@
  * (PostgreSQL manual 54.2.1).
  */
 import { randomBytes } from 'node:crypto'
+import { createGss } from './auth/gss.ts'
+import type { Gss, Try } from './auth/gss-attempts.ts'
 import type { Mechanism } from './auth/mechanism.ts'
 import {
   type AuthPolicy,
+  allowsGssAlone,
   type Circumstances,
   type Credentials,
   checkAuthenticated,
@@ -45,17 +48,29 @@ export interface ConnectOptions {
   readonly target: ConnectionTarget
   /** A pooler is in between: only parameters that every pooler passes on are sent. */
   readonly throughPooler: boolean
-  /** Aborting gives up. The target's own timeout applies besides. */
+  /** Aborting gives up. The target's own timeout applies besides, to each try. */
   readonly signal?: AbortSignal
+  /** Where Kerberos gets its tokens; nothing is tried without it if the target allows Kerberos. */
+  readonly gss?: Gss | null
 }
 
 /** SQLSTATE classes that trying again does not cure: authorisation, unknown database, bad start-up parameter, no right. */
 const PERMANENT = /^(28|3D|22|42)/
 
 /** Rejects with `ConnectError`. The wire has no sink yet; set one in the same turn. */
-export async function connect(options: ConnectOptions): Promise<Connected> {
+export function connect(options: ConnectOptions): Promise<Connected> {
+  const { target, gss, signal = NEVER } = options
+  if (target.gss === null) return tryOnce(options, null)
+  if (!gss) return Promise.reject(new ConnectError('nothing was set up that Kerberos could get its tokens from', true))
+  return gss.attempts.run(attempt => tryOnce(options, attempt), signal)
+}
+
+const NEVER = new AbortController().signal
+
+async function tryOnce(options: ConnectOptions, kerberos: Try | null): Promise<Connected> {
   const { target, signal: shutdown } = options
   shutdown?.throwIfAborted()
+  if (kerberos !== null) kerberos.usesGss = allowsGssAlone(target.auth)
   const attempt = new AbortController()
   const progress = new Progress()
   const onShutdown = (): void => attempt.abort(shutdown?.reason)
@@ -65,7 +80,7 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     attempt.abort(new ConnectError(message, false))
   }, target.connectTimeoutMs)
   try {
-    return await establish(options, attempt.signal, progress)
+    return await establish(options, attempt.signal, progress, kerberos)
   } catch (error) {
     throw toConnectError(attempt.signal.aborted ? attempt.signal.reason : error, target, progress)
   } finally {
@@ -74,7 +89,12 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
   }
 }
 
-async function establish(options: ConnectOptions, signal: AbortSignal, progress: Progress): Promise<Connected> {
+async function establish(
+  options: ConnectOptions,
+  signal: AbortSignal,
+  progress: Progress,
+  kerberos: Try | null,
+): Promise<Connected> {
   const { target } = options
   const { socket, certificate } = await openSocket(target, signal, progress)
   const wire = new Wire(socket)
@@ -83,7 +103,7 @@ async function establish(options: ConnectOptions, signal: AbortSignal, progress:
   try {
     wire.messageBytesMax = STARTUP_MESSAGE_BYTES_MAX
     progress.step = 'starting the session'
-    const circumstances = { certificate, random: randomBytes }
+    const circumstances = { certificate, random: randomBytes, gss: tokensOf(options, signal, kerberos) }
     const session = await converse(wire, target, startupParameters(options), circumstances, progress)
     checkSession(session, target)
     if (wire.reason !== null) throw wire.reason
@@ -94,6 +114,16 @@ async function establish(options: ConnectOptions, signal: AbortSignal, progress:
     throw error
   } finally {
     signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Null: the target allows no Kerberos. */
+function tokensOf({ target, gss }: ConnectOptions, signal: AbortSignal, kerberos: Try | null): Circumstances['gss'] {
+  if (target.gss === null || !gss || kerberos === null) return null
+  const service = target.gss.target
+  return method => {
+    kerberos.usesGss = true
+    return createGss(method, service, gss.provider.start({ target: service, method, signal }))
   }
 }
 
@@ -164,6 +194,8 @@ class Conversation {
   readonly #parameters = new Map<string, string>()
   #mechanism: Mechanism | null = null
   #thinking = false
+  /** What came while we were thinking, where it may. */
+  readonly #held: BackendMessage[] = []
   #authenticated = false
   #key: { readonly processId: number; readonly secret: Buffer } | null = null
 
@@ -186,7 +218,13 @@ class Conversation {
   receive(message: BackendMessage): void {
     if (message.kind === 'notice') return
     if (message.kind === 'error') throw new DatabaseError(message.fields)
-    if (this.#thinking) throw new ProtocolError(`the server sent ${message.kind} while it was our turn`)
+    if (this.#thinking) {
+      if (this.#mechanism?.mayBeFollowed !== true) {
+        throw new ProtocolError(`the server sent ${message.kind} while it was our turn`)
+      }
+      this.#held.push(message)
+      return
+    }
     if (message.kind === 'authentication' && !this.#authenticated) {
       this.#authenticate(message.authentication)
       return
@@ -218,19 +256,26 @@ class Conversation {
     }
     this.#mechanism ??= chooseMechanism(challenge, this.#policy, this.#credentials, this.#circumstances)
     const thinking = this.#mechanism.respond(challenge, this.#wire.writer)
-    this.#progress.step = `authenticating with ${this.#mechanism.name}: ${this.#mechanism.step}`
+    this.#progress.follow(this.#mechanism)
     if (thinking === undefined) {
       this.#wire.flushSoon()
       return
     }
     this.#thinking = true
-    thinking.then(
-      () => {
-        this.#thinking = false
-        this.#wire.flushSoon()
-      },
-      error => this.#wire.destroy(error),
-    )
+    // What is held meanwhile is no more than the chunk that is being read.
+    this.#wire.pause()
+    thinking.then(() => this.#goOn()).catch(error => this.#wire.destroy(error))
+  }
+
+  #goOn(): void {
+    this.#thinking = false
+    this.#wire.flushSoon()
+    this.#wire.resume()
+    while (!this.#thinking) {
+      const message = this.#held.shift()
+      if (message === undefined) return
+      this.receive(message)
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 /** Where a database is, who we are there, and under which conditions we talk to it: what a connection URL says, in types. */
+import type { GssSettings } from './auth/gss-attempts.ts'
 import type { AuthPolicy } from './auth/policy.ts'
 
 /** Everything needed to reach one database as one user. */
@@ -9,6 +10,8 @@ export interface ConnectionTarget {
   readonly database: string
   readonly tls: TlsSettings
   readonly auth: AuthPolicy
+  /** Null unless the policy allows GSSAPI, SSPI or Kerberos. */
+  readonly gss: GssSettings | null
   readonly applicationName: string | null
   /** For TCP, TLS and authentication together. */
   readonly connectTimeoutMs: number

@@ -1,34 +1,15 @@
 /** The parameters of a connection URL: their names, their values, and what each becomes. */
-import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 import { CHANNEL_BINDINGS } from './auth/channel-binding.ts'
 import { AUTH_MODES, type AuthPolicy } from './auth/policy.ts'
 import { type ConnectionTarget, SESSION_ATTRIBUTES, SSL_MODES, type SslMode } from './target.ts'
+import { GSS_PARAMETERS, GSS_TOGGLES, type GssParameters, readGss, readGssMethods } from './url-kerberos.ts'
+import { type Bounds, oneOf, readBoolean, readInteger } from './url-values.ts'
 
-/** Seconds, as libpq counts them. A wait without end is not offered. */
-const CONNECT_TIMEOUT_DEFAULT = 10
-const CONNECT_TIMEOUT_MAX = 600
+/** As libpq counts it. A wait without end is not offered. */
+const CONNECT_TIMEOUT: Bounds = { min: 1, max: 600, default: 10, unit: 'seconds' }
 
-/** Known, and valid only with these values: what they would switch on does not exist here. */
-const INERT = {
-  auth_kerberos: ['false'],
-  auth_gssapi: ['false'],
-  auth_sspi: ['false'],
-} as const
-
-/** Known, and without meaning unless Kerberos is used. */
-const KERBEROS_ONLY = [
-  'gss_provider',
-  'gss_service',
-  'gss_target',
-  'gss_connect_retries',
-  'gss_retry_base_ms',
-  'gss_circuit_threshold',
-  'gss_circuit_window_ms',
-  'gss_circuit_cooldown_ms',
-] as const
-
-const USED = [
+export const PARAMETERS: ReadonlySet<string> = new Set([
   'host',
   'port',
   'user',
@@ -48,9 +29,9 @@ const USED = [
   'auth_scram',
   'auth_md5',
   'auth_cleartext',
-] as const
-
-export const PARAMETERS: ReadonlySet<string> = new Set([...USED, ...Object.keys(INERT), ...KERBEROS_ONLY])
+  ...Object.keys(GSS_TOGGLES),
+  ...GSS_PARAMETERS,
+])
 
 /** What other clients call the same thing, or what they have and this one has not, by name: what to write instead. */
 export const FOREIGN: ReadonlyMap<string, string> = new Map([
@@ -86,11 +67,14 @@ export interface Settings {
     ConnectionTarget,
     'tls' | 'auth' | 'applicationName' | 'connectTimeoutMs' | 'options' | 'sessionAttributes'
   >
+  /** All but the host in it. */
+  readonly gss: GssParameters | null
 }
 
 export function readSettings(given: ReadonlyMap<string, string>, problems: string[]): Settings {
-  refuseUnbuilt(given, problems)
   const port = given.get('port')
+  const tls = readTls(given, problems)
+  const auth = readAuth(given, problems)
   return {
     host: given.get('host') || null,
     port: port === undefined ? null : readPort(port, problems),
@@ -98,31 +82,15 @@ export function readSettings(given: ReadonlyMap<string, string>, problems: strin
     password: given.get('password') ?? null,
     dbname: given.get('dbname') || null,
     target: {
-      tls: readTls(given, problems),
-      auth: readAuth(given, problems),
+      tls,
+      auth,
       applicationName: given.get('application_name') || null,
-      connectTimeoutMs: readConnectTimeout(given.get('connect_timeout'), problems) * 1000,
+      connectTimeoutMs: readInteger('connect_timeout', given, CONNECT_TIMEOUT, problems) * 1000,
       options: given.get('options') || null,
       sessionAttributes:
         oneOf('target_session_attrs', given.get('target_session_attrs'), SESSION_ATTRIBUTES, problems) ?? 'any',
     },
-  }
-}
-
-function refuseUnbuilt(given: ReadonlyMap<string, string>, problems: string[]): void {
-  for (const [name, values] of Object.entries(INERT)) {
-    const value = given.get(name)
-    if (value === undefined || (values as readonly string[]).includes(value)) continue
-    problems.push(`${name}=${value} is not available in this version; possible: ${values.join(', ')}`)
-  }
-  for (const name of KERBEROS_ONLY) {
-    if (given.has(name))
-      problems.push(`${name} needs Kerberos authentication, which is not available in this version; leave it out`)
-  }
-  if (given.get('auth_mode') === 'gssapi_only') {
-    problems.push(
-      'auth_mode=gssapi_only needs Kerberos authentication, which is not available in this version; possible: scram_only, compat',
-    )
+    gss: readGss(given, auth, problems),
   }
 }
 
@@ -158,21 +126,17 @@ function readTls(given: ReadonlyMap<string, string>, problems: string[]): Connec
 }
 
 function readAuth(given: ReadonlyMap<string, string>, problems: string[]): AuthPolicy {
-  const mode = given.get('auth_mode')
-  // gssapi_only has been refused by name already.
-  const preset =
-    mode === 'gssapi_only'
-      ? 'scram_only'
-      : (oneOf('auth_mode', mode, ['scram_only', 'compat'], problems) ?? 'scram_only')
-  const base: AuthPolicy = AUTH_MODES[preset]
+  const modes = Object.keys(AUTH_MODES) as (keyof typeof AUTH_MODES)[]
+  const base: AuthPolicy = AUTH_MODES[oneOf('auth_mode', given.get('auth_mode'), modes, problems) ?? 'scram_only']
   const cleartext = readBoolean('auth_cleartext', given, problems)
   const policy: AuthPolicy = {
     scram: readBoolean('auth_scram', given, problems) ?? base.scram,
     md5: readBoolean('auth_md5', given, problems) ?? base.md5,
     cleartext: cleartext === null ? base.cleartext : cleartext ? 'always' : 'never',
     channelBinding: oneOf('channel_binding', given.get('channel_binding'), CHANNEL_BINDINGS, problems) ?? 'prefer',
+    gss: readGssMethods(given, base.gss, problems),
   }
-  if (!policy.scram && !policy.md5 && policy.cleartext === 'never') {
+  if (!policy.scram && !policy.md5 && policy.cleartext === 'never' && policy.gss.length === 0) {
     problems.push('every way of authenticating is switched off; leave auth_scram=false out, or allow another')
   }
   if (policy.channelBinding === 'require' && !policy.scram) {
@@ -182,34 +146,6 @@ function readAuth(given: ReadonlyMap<string, string>, problems: string[]): AuthP
     problems.push('channel_binding=require binds to TLS, and sslmode=disable has none; use sslmode=require')
   }
   return policy
-}
-
-function readConnectTimeout(value: string | undefined, problems: string[]): number {
-  if (value === undefined) return CONNECT_TIMEOUT_DEFAULT
-  const seconds = /^[0-9]{1,4}$/.test(value) ? Number(value) : 0
-  if (seconds >= 1 && seconds <= CONNECT_TIMEOUT_MAX) return seconds
-  problems.push(`connect_timeout=${shorten(value)} is not a number of seconds from 1 to ${CONNECT_TIMEOUT_MAX}`)
-  return CONNECT_TIMEOUT_DEFAULT
-}
-
-function readBoolean(name: string, given: ReadonlyMap<string, string>, problems: string[]): boolean | null {
-  const value = oneOf(name, given.get(name), ['true', 'false'], problems)
-  return value === null ? null : value === 'true'
-}
-
-function oneOf<T extends string>(
-  name: string,
-  value: string | undefined,
-  allowed: readonly T[],
-  problems: string[],
-): T | null {
-  if (value === undefined) return null
-  const found = allowed.find(candidate => candidate === value)
-  if (found !== undefined) return found
-  const near = nearest(value, allowed)
-  const hint = near === null ? '' : `; did you mean ${near}?`
-  problems.push(`${name}=${shorten(value)} is not one of ${allowed.join(', ')}${hint}`)
-  return null
 }
 
 export function readPort(text: string, problems: string[]): number {

@@ -21,7 +21,8 @@ test('everything that is left out has its usual value', () => {
     password: null,
     database: 'app',
     tls: { mode: 'prefer', rootCertificates: null, certificate: null },
-    auth: { scram: true, md5: false, cleartext: 'never', channelBinding: 'prefer' },
+    auth: { scram: true, md5: false, cleartext: 'never', channelBinding: 'prefer', gss: [] },
+    gss: null,
     applicationName: null,
     connectTimeoutMs: 10_000,
     options: null,
@@ -43,7 +44,8 @@ test('everything that is given is taken', () => {
       rootCertificates: '/ca.pem',
       certificate: { certPath: '/c.pem', keyPath: '/k.pem', password: 'p w' },
     },
-    auth: { scram: false, md5: true, cleartext: 'tls-only', channelBinding: 'disable' },
+    auth: { scram: false, md5: true, cleartext: 'tls-only', channelBinding: 'disable', gss: [] },
+    gss: null,
     applicationName: 'a b',
     connectTimeoutMs: 3_000,
     options: '-c search_path=x',
@@ -75,6 +77,34 @@ test('auth_cleartext=true is explicit enough to send it without TLS; a preset is
   expect(parseUrl('postgres://a@b/c?auth_mode=compat').auth.cleartext).toBe('tls-only')
   expect(parseUrl('postgres://a@b/c?auth_cleartext=true').auth.cleartext).toBe('always')
   expect(parseUrl('postgres://a@b/c?auth_mode=compat&auth_cleartext=false').auth.cleartext).toBe('never')
+})
+
+test('Kerberos: the preset, the toggles, and what is left out', () => {
+  const defaults = {
+    provider: 'linux_krb5',
+    target: 'postgres@db.example',
+    retries: 2,
+    retryBaseMs: 150,
+    circuit: { threshold: 8, windowMs: 30_000, cooldownMs: 15_000 },
+  }
+  const only = parseUrl('postgres://app@db.example/d?auth_mode=gssapi_only')
+  expect(only.auth).toMatchObject({ scram: false, md5: false, cleartext: 'never', gss: ['gss', 'sspi'] })
+  expect(only.gss).toEqual(defaults)
+  const besides = parseUrl('postgres://app@db.example/d?auth_gssapi=true&gss_service=pg')
+  expect(besides.auth).toMatchObject({ scram: true, gss: ['gss'] })
+  expect(besides.gss).toEqual({ ...defaults, target: 'pg@db.example' })
+  expect(parseUrl('postgres://app@b/d?auth_mode=gssapi_only&auth_sspi=false').auth.gss).toEqual(['gss'])
+  const all =
+    'postgres://app@b/d?auth_mode=gssapi_only&auth_kerberos=true&gss_provider=callback&gss_target=pg@kdc.example&gss_connect_retries=0' +
+    '&gss_retry_base_ms=1&gss_circuit_threshold=1&gss_circuit_window_ms=2&gss_circuit_cooldown_ms=3'
+  expect(parseUrl(all).auth.gss).toEqual(['gss', 'sspi', 'kerberos'])
+  expect(parseUrl(all).gss).toEqual({
+    provider: 'callback',
+    target: 'pg@kdc.example',
+    retries: 0,
+    retryBaseMs: 1,
+    circuit: { threshold: 1, windowMs: 2, cooldownMs: 3 },
+  })
 })
 
 test('all problems are reported together', () => {
@@ -129,11 +159,36 @@ test.each([
     'postgres://a@b/c?channel_binding=require&auth_mode=compat&auth_scram=false',
     'channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other',
   ],
-  ['postgres://a@b/c?auth_gssapi=true', 'auth_gssapi=true is not available in this version; possible: false'],
   [
     'postgres://a@b/c?gss_connect_retries=2',
-    'gss_connect_retries needs Kerberos authentication, which is not available in this version; leave it out',
+    'gss_connect_retries does nothing without Kerberos; add auth_mode=gssapi_only or auth_gssapi=true, or leave it out',
   ],
+  [
+    'postgres://a@b/c?auth_mode=gssapi_only&gss_provider=krb5',
+    'gss_provider=krb5 is not one of linux_krb5, callback, custom',
+  ],
+  [
+    'postgres://a@b/c?auth_kerberos=true',
+    'auth_kerberos=true is the exchange that PostgreSQL dropped with 9.3, and gss_provider=linux_krb5 does not speak it; write auth_gssapi=true',
+  ],
+  [
+    'postgres://a@b/c?auth_gssapi=true&gss_service=postgres/b',
+    'gss_service is the name of a service, such as postgres; a whole target is gss_target=service@host',
+  ],
+  ['postgres://a@b/c?auth_gssapi=true&gss_target=b', 'gss_target is service@host, such as postgres@db.example.com'],
+  [
+    'postgres://a@b/c?auth_gssapi=true&gss_circuit_threshold=0',
+    'gss_circuit_threshold=0 is not a number of failures from 1 to 1000',
+  ],
+  [
+    'postgres://a@%2Frun/c?auth_gssapi=true',
+    'PostgreSQL has no Kerberos over a Unix socket; name a host, or use another way of authenticating',
+  ],
+  [
+    'postgres://a@b/c?auth_mode=gssapi_only&channel_binding=require',
+    'channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other',
+  ],
+  ['postgres://a@b/c?auth_mode=gssapi', 'auth_mode=gssapi is not one of scram_only, gssapi_only, compat'],
   [
     'postgres://a@b/c?auth_scram=false',
     'every way of authenticating is switched off; leave auth_scram=false out, or allow another',

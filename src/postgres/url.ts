@@ -4,8 +4,10 @@
  */
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
+import type { GssSettings } from './auth/gss-attempts.ts'
 import { UrlError } from './errors.ts'
 import { type Address, type ConnectionTarget, isVerifying } from './target.ts'
+import type { GssParameters } from './url-kerberos.ts'
 import { FOREIGN, PARAMETERS, readPort, readSettings } from './url-parameters.ts'
 
 /** Throws `UrlError` with all problems. */
@@ -20,8 +22,10 @@ export function parseUrl(text: string): ConnectionTarget {
   const finalUser = settings.user ?? user
   if (finalUser === null) problems.push('no user is named; write postgres://user:password@host:port/database')
   const database = settings.dbname ?? (decode(path, 'database name', problems) || finalUser || '')
+  const address = toAddress(settings.host ?? host, settings.port ?? port, problems)
   const target = {
-    address: toAddress(settings.host ?? host, settings.port ?? port, problems),
+    address,
+    gss: settings.gss === null ? null : toGss(settings.gss, address, problems),
     user: finalUser ?? '',
     password: settings.password ?? password,
     database,
@@ -91,6 +95,15 @@ function toAddress(host: string, port: number, problems: string[]): Address {
   if (host.includes('\0')) problems.push('the host contains a zero byte (%00)')
   if (host.startsWith('/')) return { kind: 'unix', path: `${host.replace(/\/+$/, '')}/.s.PGSQL.${port}` }
   return { kind: 'tcp', host, port }
+}
+
+/** The host as it is written is the one the ticket is for (specification 5.6: `gss_service`). */
+function toGss({ service, target, ...rest }: GssParameters, address: Address, problems: string[]): GssSettings {
+  if (address.kind === 'unix') {
+    problems.push('PostgreSQL has no Kerberos over a Unix socket; name a host, or use another way of authenticating')
+    return { ...rest, target: service }
+  }
+  return { ...rest, target: target ?? `${service}@${address.host}` }
 }
 
 function readQuery(query: string, problems: string[]): Map<string, string> {

@@ -10,6 +10,8 @@ export interface Mechanism {
   readonly step: string
   /** Writes the answer to what the server asked. Throws `ConnectError` on a step that is not part of the conversation. */
   respond(challenge: Authentication, writer: Writer): Promise<void> | void
+  /** The server may go on behind its question without an answer: there may be none to give. */
+  readonly mayBeFollowed: boolean
   /** The conversation is worth nothing outside of this TLS session. */
   readonly isBound: boolean
   /** AuthenticationOk is believed only now: before, a server could skip the proof that it knows us. */
@@ -22,6 +24,7 @@ export function oneAnswer(name: string, answer: (challenge: Authentication, writ
   return {
     name,
     step: 'waiting to be let in',
+    mayBeFollowed: false,
     isBound: false,
     respond(challenge, writer) {
       if (hasAnswered || !answer(challenge, writer)) {

@@ -3,6 +3,7 @@ import { ConnectError } from '../errors.ts'
 import type { Authentication } from '../protocol/backend.ts'
 import { bindChannel, type ChannelBindingMode, demanded, SCRAM_SHA_256, SCRAM_SHA_256_PLUS } from './channel-binding.ts'
 import { createCleartext } from './cleartext.ts'
+import { GSS_METHODS, type GssMethod } from './gss.ts'
 import { createMd5 } from './md5.ts'
 import type { Mechanism } from './mechanism.ts'
 import { createScram } from './scram.ts'
@@ -13,12 +14,15 @@ export interface AuthPolicy {
   /** `tls-only` is what a preset gives; `always` takes an explicit `auth_cleartext=true`. */
   readonly cleartext: 'never' | 'tls-only' | 'always'
   readonly channelBinding: ChannelBindingMode
+  /** Questions of the server that are answered with tokens: AuthenticationGSS, AuthenticationSSPI, AuthenticationKerberosV5. */
+  readonly gss: readonly GssMethod[]
 }
 
 /** Values of `auth_mode`. */
-export const AUTH_MODES: Readonly<Record<'scram_only' | 'compat', AuthPolicy>> = {
-  scram_only: { scram: true, md5: false, cleartext: 'never', channelBinding: 'prefer' },
-  compat: { scram: true, md5: true, cleartext: 'tls-only', channelBinding: 'prefer' },
+export const AUTH_MODES: Readonly<Record<'scram_only' | 'gssapi_only' | 'compat', AuthPolicy>> = {
+  scram_only: { scram: true, md5: false, cleartext: 'never', channelBinding: 'prefer', gss: [] },
+  gssapi_only: { scram: false, md5: false, cleartext: 'never', channelBinding: 'prefer', gss: ['gss', 'sspi'] },
+  compat: { scram: true, md5: true, cleartext: 'tls-only', channelBinding: 'prefer', gss: [] },
 }
 
 export interface Credentials {
@@ -30,6 +34,8 @@ export interface Circumstances {
   /** The server's, DER; null on a connection without TLS. */
   readonly certificate: Buffer | null
   readonly random: (bytes: number) => Buffer
+  /** Null where nothing was set up to get tokens from. */
+  readonly gss: ((method: GssMethod) => Mechanism) | null
 }
 
 /** RFC 5802 asks for a nonce that nobody guesses; libpq takes as many. */
@@ -51,6 +57,9 @@ export function chooseMechanism(
     return createScram(passwordFor(credentials, binding.mechanism), nonce, binding)
   }
   if (policy.channelBinding === 'require') throw demanded(`the server offers ${describeOffer(offer)}`)
+  if (isGssMethod(offer.method) && policy.gss.includes(offer.method) && circumstances.gss !== null) {
+    return circumstances.gss(offer.method)
+  }
   if (offer.method === 'md5' && policy.md5) {
     return createMd5(credentials.user, passwordFor(credentials, 'md5'))
   }
@@ -66,9 +75,18 @@ export function chooseMechanism(
     }
   }
   throw new ConnectError(
-    `the server offers ${describeOffer(offer)}; the policy allows ${describePolicy(policy)}. ${remedy(offer)}`,
+    `the server offers ${describeOffer(offer)}; the policy allows ${describePolicy(policy)}. ${remedy(offer, policy)}`,
     true,
   )
+}
+
+/** Whatever happens to a connection under this policy happens to Kerberos. */
+export function allowsGssAlone({ scram, md5, cleartext, gss }: AuthPolicy): boolean {
+  return gss.length > 0 && !scram && !md5 && cleartext === 'never'
+}
+
+function isGssMethod(method: string): method is GssMethod {
+  return Object.hasOwn(GSS_METHODS, method)
 }
 
 function offersScram(mechanisms: readonly string[]): boolean {
@@ -97,25 +115,35 @@ function describeOffer(offer: Authentication): string {
     case 'cleartext':
       return 'the bare password (password)'
     default:
-      return offer.method
+      return isGssMethod(offer.method) ? GSS_METHODS[offer.method] : offer.method
   }
 }
 
-function describePolicy(policy: AuthPolicy): string {
+/** For messages: `SCRAM-SHA-256, md5`. */
+export function describePolicy(policy: AuthPolicy): string {
   const allowed = []
   if (policy.scram) allowed.push(SCRAM_SHA_256)
   if (policy.md5) allowed.push('md5')
   if (policy.cleartext !== 'never') allowed.push(policy.cleartext === 'always' ? 'password' : 'password over TLS')
+  for (const method of policy.gss) allowed.push(GSS_METHODS[method])
   return allowed.length === 0 ? 'nothing' : allowed.join(', ')
 }
 
-function remedy(offer: Authentication): string {
+function remedy(offer: Authentication, policy: AuthPolicy): string {
   switch (offer.method) {
+    case 'gss':
+      return 'Allow it with auth_gssapi=true or auth_mode=gssapi_only, or change the method in pg_hba.conf'
+    case 'sspi':
+      return 'Allow it with auth_sspi=true or auth_mode=gssapi_only, or change the method in pg_hba.conf'
+    case 'kerberos':
+      return 'Servers have not asked for it since PostgreSQL 9.3; upgrade, or allow it with auth_kerberos=true and a gss_module that speaks it'
     case 'md5':
       return 'Store the password as SCRAM (password_encryption = scram-sha-256, set it again) or allow it with auth_mode=compat'
     case 'cleartext':
       return 'Use scram-sha-256 in pg_hba.conf, or allow it with auth_mode=compat'
     default:
-      return 'Change the method in pg_hba.conf to scram-sha-256'
+      return policy.scram
+        ? 'Change the method in pg_hba.conf to scram-sha-256'
+        : 'Change the method in pg_hba.conf to gss, or allow passwords with auth_scram=true'
   }
 }

@@ -65,6 +65,7 @@ export function createScram(password: string, nonce: string, binding: ChannelBin
   return {
     name: mechanism,
     respond,
+    mayBeFollowed: false,
     isBound: mechanism === SCRAM_SHA_256_PLUS,
     get step() {
       return STEPS[step]

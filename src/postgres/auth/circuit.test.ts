@@ -1,0 +1,131 @@
+/** The circuit (specification 3): example by example, and whatever happens in whatever order. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { abandoned, type CircuitState, CLOSED, enter, failed, succeeded } from './circuit.ts'
+
+const SETTINGS = { threshold: 3, windowMs: 1_000, cooldownMs: 500 }
+
+function failAt(...times: readonly number[]): CircuitState {
+  return times.reduce((state, at) => failed(state, state.generation, at, SETTINGS), CLOSED)
+}
+
+test('the failure that reaches the threshold within the window opens it', () => {
+  expect(failAt(0, 400)).toEqual({ kind: 'closed', generation: 0, failures: [0, 400] })
+  expect(failAt(0, 400, 999)).toEqual({ kind: 'open', generation: 1, untilMs: 1_499 })
+})
+
+test('the window slides: what is older than it does not count', () => {
+  expect(failAt(0, 400, 1_000)).toEqual({ kind: 'closed', generation: 0, failures: [400, 1_000] })
+  expect(failAt(0, 400, 1_000, 1_399)).toMatchObject({ kind: 'open' })
+})
+
+test('a success does not wipe out failures: every second attempt may fail', () => {
+  const state = succeeded(failAt(0, 1), 0)
+  expect(failed(state, 0, 2, SETTINGS)).toMatchObject({ kind: 'open' })
+})
+
+test('while it is open attempts are blocked; after the cooldown one is let through', () => {
+  const open = failAt(0, 0, 0)
+  expect(enter(open, 100)).toEqual({ kind: 'blocked', state: open, forMs: 400 })
+  const entry = enter(open, 500)
+  expect(entry).toEqual({ kind: 'allowed', state: { kind: 'half-open', generation: 2 } })
+  expect(enter(entry.state, 500)).toEqual({ kind: 'blocked', state: entry.state, forMs: 0 })
+})
+
+test('half open: success closes it, failure opens it again', () => {
+  const { state } = enter(failAt(0, 0, 0), 500)
+  expect(succeeded(state, state.generation)).toEqual({ kind: 'closed', generation: 3, failures: [] })
+  expect(failed(state, state.generation, 700, SETTINGS)).toEqual({ kind: 'open', generation: 3, untilMs: 1_200 })
+  // Neither: the next one is let through at once.
+  const left = abandoned(state, state.generation, 700)
+  expect(enter(left, 700).kind).toBe('allowed')
+})
+
+test('what was begun before a change has no say after it', () => {
+  const { state } = enter(failAt(0, 0, 0), 500)
+  for (const late of [0, 1]) {
+    expect(succeeded(state, late)).toBe(state)
+    expect(failed(state, late, 600, SETTINGS)).toBe(state)
+    expect(abandoned(state, late, 600)).toBe(state)
+  }
+})
+
+/** What may happen: time passes, somebody wants to connect, one of those under way ends. */
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(1_200) }),
+    fc.record({ kind: fc.constant('enter' as const) }),
+    fc.record({ kind: fc.constantFrom('succeed' as const, 'fail' as const, 'abandon' as const), which: fc.nat(9) }),
+  ),
+  { maxLength: 80 },
+)
+const settings = fc.record({
+  threshold: fc.integer({ min: 1, max: 5 }),
+  windowMs: fc.integer({ min: 1, max: 1_000 }),
+  cooldownMs: fc.integer({ min: 1, max: 1_000 }),
+})
+
+test('whatever happens: it opens for a reason, blocks while it is open, and never more than one decides', () => {
+  fc.assert(
+    fc.property(settings, steps, (given, happening) => {
+      let state = CLOSED
+      let now = 0
+      const underWay: number[] = []
+      let failures: number[] = []
+      for (const step of happening) {
+        const before = state
+        if (step.kind === 'wait') {
+          now += step.ms
+        } else if (step.kind === 'enter') {
+          const entry = enter(state, now)
+          state = entry.state
+          if (entry.kind === 'allowed') underWay.push(state.generation)
+          // Blocked exactly while open and cooling down, or while somebody else decides.
+          const isBlocked = (before.kind === 'open' && now < before.untilMs) || before.kind === 'half-open'
+          expect(entry.kind).toBe(isBlocked ? 'blocked' : 'allowed')
+        } else if (underWay.length > 0) {
+          const [generation = 0] = underWay.splice(step.which % underWay.length, 1)
+          if (step.kind === 'succeed') state = succeeded(state, generation)
+          else if (step.kind === 'abandon') state = abandoned(state, generation, now)
+          else {
+            state = failed(state, generation, now, given)
+            if (before.kind === 'closed' && before.generation === generation) failures.push(now)
+          }
+        }
+        if (state.kind === 'closed') {
+          expect(state.failures.length).toBeLessThan(given.threshold)
+          if (before.kind === 'half-open') failures = []
+        }
+        // It opened from closed: as many failures as the threshold lie within the window.
+        if (before.kind === 'closed' && state.kind === 'open') {
+          const within = failures.filter(at => at > now - given.windowMs)
+          expect(within.length).toBe(given.threshold)
+          expect(state.untilMs).toBe(now + given.cooldownMs)
+          failures = []
+        }
+        if (state !== before) expect(state.generation).toBeGreaterThanOrEqual(before.generation)
+        if (state.kind !== before.kind) expect(state.generation).toBe(before.generation + 1)
+        if (state.kind === 'half-open') {
+          expect(underWay.filter(generation => generation === state.generation).length).toBeLessThanOrEqual(1)
+        }
+      }
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test('whatever happened: once everything has ended and the cooldown is over, a success closes it', () => {
+  fc.assert(
+    fc.property(settings, fc.array(fc.nat(2_000), { maxLength: 50 }), (given, waits) => {
+      let state = CLOSED
+      let now = 0
+      for (const wait of waits) {
+        now += wait
+        const entry = enter(state, now)
+        state = entry.kind === 'allowed' ? failed(entry.state, entry.state.generation, now, given) : entry.state
+      }
+      const { state: entered } = enter(state, now + given.cooldownMs)
+      expect(succeeded(entered, entered.generation).kind).toBe('closed')
+    }),
+  )
+})
