@@ -22,6 +22,10 @@ export type Event =
   | { readonly kind: 'request failed'; readonly requestId: string; readonly error: unknown }
   | { readonly kind: 'warning'; readonly message: string; readonly fix: string | null }
   | { readonly kind: 'database'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+  /** The circuit that guards attempts to connect with Kerberos changed (specification 3). */
+  | { readonly kind: 'circuit'; readonly from: CircuitKind; readonly to: CircuitKind; readonly error: Error | null }
   | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+
+export type CircuitKind = 'closed' | 'open' | 'half-open'
 
 export type Emit = (event: Event) => void

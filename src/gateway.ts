@@ -22,21 +22,25 @@ import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
 import type { Identity } from './identity/identity.ts'
+import { openGss } from './kerberos/open.ts'
 import { createClientAddress } from './limits/client-address.ts'
 import { createGate } from './limits/gate.ts'
 import { createLoad, type Load, PROBE_INTERVAL_MS } from './limits/load.ts'
 import { createRateLimit } from './limits/rate.ts'
 import { bootDangers, lintDatabase } from './lint/lint-database.ts'
 import { createBootWarnings } from './ops/boot-warnings.ts'
+import { connectionFindings } from './ops/connections.ts'
 import { createHealth } from './ops/health.ts'
 import { createInternal, type Internal } from './ops/internal.ts'
 import { createLog } from './ops/log.ts'
 import { createMetrics } from './ops/metrics.ts'
 import { createSchemaWatch } from './ops/schema-status.ts'
 import { createServerTiming } from './ops/server-timing.ts'
+import type { Gss } from './postgres/auth/gss-attempts.ts'
 import { UnavailableError } from './postgres/errors.ts'
 import { createListener, type Listener } from './postgres/listener.ts'
 import { createPool, type Pool } from './postgres/pool.ts'
+import type { ConnectionTarget } from './postgres/target.ts'
 import { parseUrl } from './postgres/url.ts'
 import { type Lists, type ListsParts, openLists as loadLists } from './rest/lists.ts'
 import { createQuerier } from './rest/query/query.ts'
@@ -108,6 +112,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   }
   try {
     report(identityFindings(config), config, emit)
+    report(await connectionFindings(config), config, emit)
     const { record = null } = options
     const lists = await openLists(config, record, emit)
     opened.push(async () => {
@@ -122,7 +127,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => catalog.close())
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
-    const listener = openListener(config, catalog, emit)
+    const listener = await openListener(config, catalog, emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
@@ -192,8 +197,10 @@ async function openPool(config: Config, emit: Emit): Promise<Pool> {
       },
     ])
   }
+  const target = parseUrl(databaseUrl)
   const pool = createPool({
-    target: parseUrl(databaseUrl),
+    target,
+    gss: await openTokens(target, config, emit),
     maxConnections,
     acquireTimeoutMs,
     preparedStatements,
@@ -207,6 +214,12 @@ async function openPool(config: Config, emit: Emit): Promise<Pool> {
     throw error
   }
   return pool
+}
+
+/** For the pool and for the listener apart: they may go to different servers, and one circuit must not block the other. */
+function openTokens(target: ConnectionTarget, { gateway }: Config, emit: Emit): Promise<Gss | null> {
+  const { gssModule } = gateway
+  return openGss(target, { gssModule, onTransition: transition => emit({ kind: 'circuit', ...transition }) })
 }
 
 /** A database that goes away again while the gateway starts is waited for like one that was never there. */
@@ -234,12 +247,14 @@ async function openCatalog(config: Config, query: Query, emit: Emit): Promise<Ca
 const SCHEMA_CHANNEL = 'svc_schema'
 
 /** Hears when the schema changed. Null behind a transaction pooler, where LISTEN means nothing: polling remains. */
-function openListener(config: Config, catalog: CatalogSource, emit: Emit): Listener | null {
+async function openListener(config: Config, catalog: CatalogSource, emit: Emit): Promise<Listener | null> {
   const { databaseUrl, realtimeDatabaseUrl, preparedStatements } = config.gateway
   const url = realtimeDatabaseUrl ?? (preparedStatements ? databaseUrl : null)
   if (url === null) return null
+  const target = parseUrl(url)
   const listener = createListener({
-    target: parseUrl(url),
+    target,
+    gss: await openTokens(target, config, emit),
     onNotification: () => catalog.notify('NOTIFY svc_schema'),
     onGap: () => catalog.notify('the connection that listens was lost for a while'),
     onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `listener ${kind}`, detail }),

@@ -14,13 +14,13 @@ const TIMEOUT_MS = 120_000
 
 /** What cannot be asked is a finding as well: does not reject. */
 export async function checkDatabase(config: Config): Promise<DatabaseLints> {
-  const { databaseUrl, preparedStatements } = config.gateway
+  const { databaseUrl, preparedStatements, gssModule } = config.gateway
   if (databaseUrl === null) {
     const fix = 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.'
     return { findings: [error('No database is configured.', fix)], accepted: 0 }
   }
   try {
-    const database = openDatabase(databaseUrl, { preparedStatements, timeoutMs: TIMEOUT_MS })
+    const database = await openDatabase(databaseUrl, { preparedStatements, gssModule, timeoutMs: TIMEOUT_MS })
     try {
       const policies = await policyFindings(config, database.query)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)

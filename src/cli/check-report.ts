@@ -10,6 +10,8 @@ export interface CheckReport {
   /** Objects that are in no finding because of `accepted_findings`. */
   readonly accepted: number
   readonly findings: readonly ReportedFinding[]
+  /** What the connection URLs come to, by lines for people. */
+  readonly connections: readonly string[]
 }
 
 interface ReportedFinding extends Required<Omit<Finding, 'check'>> {
@@ -17,8 +19,13 @@ interface ReportedFinding extends Required<Omit<Finding, 'check'>> {
   readonly check: string | null
 }
 
+interface Found extends Pick<CheckReport, 'accepted' | 'connections'> {
+  readonly findings: readonly Finding[]
+}
+
 /** Errors first. */
-export function reportOf(file: string | null, findings: readonly Finding[], accepted: number): CheckReport {
+export function reportOf(file: string | null, found: Found): CheckReport {
+  const { findings, accepted, connections } = found
   const reported = findings.map(
     ({ level, check = null, message, fix, objects = [], sql = [] }): ReportedFinding => ({
       ...{ level, check, message, fix, objects, sql },
@@ -29,13 +36,22 @@ export function reportOf(file: string | null, findings: readonly Finding[], acce
   return {
     ...{ file, errors: errors.length, warnings: warnings.length, accepted },
     findings: [...errors, ...warnings],
+    connections,
   }
 }
 
-export function printReport({ file, findings, errors, warnings, accepted }: CheckReport): readonly string[] {
+export function printReport({
+  file,
+  findings,
+  errors,
+  warnings,
+  accepted,
+  connections,
+}: CheckReport): readonly string[] {
   const counts = [count(errors, 'error'), count(warnings, 'warning'), ...(accepted > 0 ? [`${accepted} accepted`] : [])]
   return [
     ...findings.map(({ check, ...finding }) => printFinding(check === null ? finding : { check, ...finding })),
+    ...connections,
     `${file ?? 'no configuration file'}: ${counts.join(', ')}`,
   ]
 }

@@ -1,6 +1,7 @@
 /** One connection to the configured database, for commands that ask a few questions and end. */
 import type { Query } from '../catalog/introspect.ts'
 import { queryThrough } from '../catalog/query.ts'
+import { openGss } from '../kerberos/open.ts'
 import { createPool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
 
@@ -11,6 +12,7 @@ export interface DatabaseSession {
 
 export interface DatabaseOptions {
   readonly preparedStatements: boolean
+  readonly gssModule: string | null
   /** How long the database may work on one question. */
   readonly timeoutMs?: number
 }
@@ -25,11 +27,12 @@ const TIMEOUT_MS = 30_000
 const ANSWER_GRACE_MS = 5_000
 
 /**
- * Throws `UrlError`. A query rejects with the first failure to connect: where a gateway tries again for ever, whoever
+ * Rejects with `UrlError` or `KerberosSetupError`. A query rejects with the first failure to connect: where a gateway tries again for ever, whoever
  * called a command wants to know.
  */
-export function openDatabase(url: string, options: DatabaseOptions): DatabaseSession {
-  const { preparedStatements, timeoutMs = TIMEOUT_MS } = options
+export async function openDatabase(url: string, options: DatabaseOptions): Promise<DatabaseSession> {
+  const { preparedStatements, gssModule, timeoutMs = TIMEOUT_MS } = options
+  const target = parseUrl(url)
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_, reject) => {
     fail = reject
@@ -37,7 +40,8 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabaseSes
   // Nobody may be asking when it fails.
   failed.catch(() => {})
   const pool = createPool({
-    target: parseUrl(url),
+    target,
+    gss: await openGss(target, { gssModule }),
     maxConnections: 1,
     acquireTimeoutMs: CONNECT_TIMEOUT_MS,
     answerTimeoutMs: timeoutMs + ANSWER_GRACE_MS,

@@ -13,6 +13,7 @@ const WRITTEN_FOR_USERS = new Set([
   'DatabaseError',
   'DocumentError',
   'EmbeddedError',
+  'KerberosSetupError',
   'PolicyError',
   'UnavailableError',
   'UrlError',

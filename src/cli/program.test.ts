@@ -171,7 +171,7 @@ describe('check, without a database', () => {
       DATABASE_URL: 'postgres://app:hunter2@localhost/x?sslmood=require',
     })
     expect(code).toBe(1)
-    expect(error).toContain('error: The database cannot be checked: the database URL cannot be used:')
+    expect(error).toContain('error: The database cannot be reached: the database URL cannot be used:')
     expect(error).toContain('sslmode')
     expect(error).not.toContain('hunter2')
     expect(error).toContain('no configuration file: 1 error, 0 warnings')

@@ -59,7 +59,7 @@ async function pulled(file: string | undefined, world: World): Promise<SchemaDoc
   if (gateway.databaseUrl === null) {
     throw new UsageError('no database is configured: set DATABASE_URL, or name a file with a schema document')
   }
-  const database = openDatabase(gateway.databaseUrl, gateway)
+  const database = await openDatabase(gateway.databaseUrl, gateway)
   try {
     return await pullSchema(database.query, { schemas: gateway.schemas })
   } finally {

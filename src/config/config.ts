@@ -15,6 +15,10 @@ export interface Config {
   readonly logLevel: LogLevel
   /** Bearer token of `/metrics` and `/health/internal`; null leaves them open (specification 5.5). */
   readonly adminToken: string | null
+  /** `KRB5_CONFIG`, `KRB5CCNAME` and `KRB5_CLIENT_KTNAME`, which the Kerberos library reads by itself. */
+  readonly krb5Config: string | null
+  readonly krb5CredentialCache: string | null
+  readonly krb5ClientKeytab: string | null
   /** Absolute path of the file that was read, or null when there was none. */
   readonly file: string | null
 }

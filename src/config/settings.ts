@@ -61,7 +61,7 @@ export const FEATURES = {
   approval: { title: 'Query allow-list', built: true },
   realtime: { title: 'Realtime', built: false },
   webhooks: { title: 'Webhooks', built: false },
-  kerberos: { title: 'Kerberos', built: false },
+  kerberos: { title: 'Kerberos', built: true },
   internal: { title: 'Internal endpoints', built: true },
   tools: { title: 'Tool server', built: true },
 } as const
@@ -72,7 +72,7 @@ export type Feature = keyof typeof FEATURES
 const MS_MAX = 2_147_483_647
 const COUNT_MAX = 2_147_483_647
 
-export const PROCESS: Table<Pick<Config, 'jwtSecret' | 'devMode' | 'logLevel' | 'adminToken'>> = {
+export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>> = {
   jwtSecret: {
     key: null,
     environment: 'JWT_SECRET',
@@ -111,6 +111,32 @@ export const PROCESS: Table<Pick<Config, 'jwtSecret' | 'devMode' | 'logLevel' | 
     feature: 'internal',
     description:
       'The operator’s token, sent as `Authorization: Bearer`. When it is set, `/metrics` and `/health/internal` need it; while it is not, they are open to whoever reaches the gateway. Where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it, and nobody while it is not set.',
+  },
+  krb5Config: {
+    key: null,
+    environment: 'KRB5_CONFIG',
+    kind: text,
+    default: null,
+    feature: 'kerberos',
+    description:
+      'Files of the Kerberos library’s configuration, `:` between them; `/etc/krb5.conf` when it is not set. With `gss_provider=linux_krb5` start-up fails when there is none that can be read.',
+  },
+  krb5CredentialCache: {
+    key: null,
+    environment: 'KRB5CCNAME',
+    kind: text,
+    default: null,
+    feature: 'kerberos',
+    description:
+      'The credential cache that somebody fills for the gateway, such as `FILE:/run/svc/krb5cc`; `/tmp/krb5cc_UID` when neither it nor the configuration says otherwise. Start-up fails when it is missing, cannot be read or is none.',
+  },
+  krb5ClientKeytab: {
+    key: null,
+    environment: 'KRB5_CLIENT_KTNAME',
+    kind: text,
+    default: null,
+    feature: 'kerberos',
+    description: 'A keytab from which the Kerberos library gets tickets by itself, in place of a filled cache.',
   },
 }
 
@@ -156,7 +182,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     secret: true,
     feature: 'database',
     description:
-      '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and `sslkey` are relative to the file that says them.',
+      '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and `sslkey` are relative to the file that says them. [Database connections](../guides/database-connections.md) has every parameter.',
   },
   realtimeDatabaseUrl: {
     key: 'gateway.realtime_database_url',
@@ -196,14 +222,16 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     kind: flag,
     default: true,
     feature: 'database',
-    description: 'Keep statements prepared on each connection. `false` for transaction poolers that cannot.',
+    description:
+      'Keep statements prepared on each connection, and send several units behind each other. `false` behind a transaction pooler, such as PgBouncer: nothing is kept in a session, and a connection carries one unit at a time.',
   },
   gssModule: {
     key: 'gateway.gss_module',
     kind: path,
     default: null,
     feature: 'kerberos',
-    description: 'ES module that exports `step`, for `gss_provider=callback` and `custom`.',
+    description:
+      'ES module that exports `step`, for `gss_provider=callback` and `custom`, which mean the same. [Database connections](../guides/database-connections.md) says what it is called with and answers.',
   },
 
   schemas: {

@@ -46,6 +46,13 @@ function write(logger: Logger, event: Event): void {
       // What failed is tried again, or was: nobody need do anything, but somebody may want to know.
       logger['error' in event.detail ? 'warn' : 'info'](printDetail(event.detail), `${event.kind}: ${event.event}`)
       return
+    case 'circuit': {
+      const { from, to, error } = event
+      const said = { from, to, ...(error === null ? {} : { error: causeOf(error) }) }
+      // Open means that nobody new gets through to the database; the rest is recovery.
+      logger[to === 'open' ? 'warn' : 'info'](said, `the Kerberos circuit is ${to}`)
+      return
+    }
     case 'listening':
       logger.info({ url: event.url }, event.kind)
       return

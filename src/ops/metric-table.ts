@@ -127,6 +127,14 @@ export const METRICS = {
     help: 'Times that the connection broke which hears of changes of the schema.',
   },
 
+  circuitTransitions: {
+    section: 'Database',
+    name: 'svc_kerberos_circuit_transitions_total',
+    type: 'counter',
+    labels: ['to'],
+    help: 'Times that the circuit of Kerberos attempts became open, half-open (one attempt is let through), or closed.',
+  },
+
   cacheHits: {
     section: 'Result cache',
     name: 'svc_cache_hits_total',

@@ -4,7 +4,7 @@
  * The text is written by us: a listener on the way of every request may cost a small part of what the request does, and the
  * usual package hashes the labels anew for each number.
  */
-import type { Event } from '../events.ts'
+import type { CircuitKind, Event } from '../events.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
 import { printMetric, type Sample } from './exposition.ts'
@@ -50,6 +50,11 @@ type CountedKey = (typeof COUNTED)[keyof typeof COUNTED]
 export function createMetrics({ version, now }: MetricsOptions): Metrics {
   const requests = createRequestMetrics()
   const processes = createProcessMetrics()
+  const circuit = new Map<CircuitKind, number>([
+    ['open', 0],
+    ['half-open', 0],
+    ['closed', 0],
+  ])
   const counts = new Map<string, number>(Object.keys(COUNTED).map(event => [event, 0]))
 
   function counted(): Collected<CountedKey> {
@@ -60,6 +65,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
   return {
     hear(event) {
       if (event.kind === 'request') requests.record(event, now())
+      else if (event.kind === 'circuit') circuit.set(event.to, (circuit.get(event.to) ?? 0) + 1)
       else if (event.kind === 'database') {
         const count = counts.get(event.event)
         if (count !== undefined) counts.set(event.event, count + 1)
@@ -69,6 +75,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
+        circuitTransitions: [...circuit].map(([to, value]) => ({ labels: [to], value })),
         ...collectPool(pool),
         ...collectCache(cache),
         ...collectSchema(schema, now()),

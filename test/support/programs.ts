@@ -46,11 +46,13 @@ export interface ProgramOptions {
   readonly gid?: number
   /** It has started when it has said this. */
   readonly ready: RegExp
+  /** What ends it, and its children. */
+  readonly stopSignal?: NodeJS.Signals
 }
 
 /** Resolves when the program is ready; rejects with what it said when it ends before. */
 export async function startProgram(program: string, options: ProgramOptions): Promise<Running> {
-  const { args, env = {}, ready, ...user } = options
+  const { args, env = {}, ready, stopSignal = 'SIGKILL', ...user } = options
   const child = spawn(program, args, {
     ...user,
     cwd: '/',
@@ -58,6 +60,9 @@ export async function startProgram(program: string, options: ProgramOptions): Pr
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
+  // A run that is cut short leaves nothing running.
+  const onExit = (): void => stop(child, stopSignal)
+  process.once('exit', onExit)
   let said = ''
   await new Promise<void>((resolve, reject) => {
     const hear = (chunk: Buffer): void => {
@@ -72,14 +77,15 @@ export async function startProgram(program: string, options: ProgramOptions): Pr
   return {
     said: () => said,
     async close() {
-      stop(child)
+      stop(child, stopSignal)
       await ended
+      process.off('exit', onExit)
     },
   }
 }
 
-function stop(child: ChildProcess): void {
-  if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+function stop(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.exitCode === null && child.signalCode === null) child.kill(signal)
 }
 
 export function freePort(): Promise<number> {

@@ -12,6 +12,8 @@ interface Manifest {
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
+  readonly peerDependencies: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>
 }
 
 const manifest = JSON.parse(read('package.json')) as Manifest
@@ -61,7 +63,18 @@ test('what the build imports is installed with it', () => {
   )
   expect(packages.size).toBeGreaterThan(5)
   const installed = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })
-  expect([...packages].filter(name => !installed.includes(name))).toEqual([])
+  const missing = [...packages].filter(name => !installed.includes(name))
+  expect(missing).toEqual(Object.keys(manifest.peerDependencies))
+})
+
+test('an optional peer is imported when it is asked for, and not before', () => {
+  const built = filesBelow('dist').filter(path => path.endsWith('.js'))
+  for (const name of Object.keys(manifest.peerDependencies)) {
+    expect(manifest.peerDependenciesMeta[name]).toEqual({ optional: true })
+    const importers = built.filter(path => importsOf(path).includes(name))
+    expect(importers).toHaveLength(1)
+    for (const path of importers) expect(read(path)).not.toMatch(new RegExp(`from ['"]${name}['"]`))
+  }
 })
 
 /** For the browser: nothing of Node is in it, or it could not be bundled at all. */

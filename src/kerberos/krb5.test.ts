@@ -1,0 +1,97 @@
+/** The provider over the system's library, with a scripted package in the library's place; the real one is in test/features/kerberos.pg.test.ts. */
+import { expect, test } from 'vitest'
+import { GssError } from '../postgres/auth/gss.ts'
+import { createKrb5, openKrb5 } from './krb5.ts'
+
+const REQUEST = { target: 'postgres@db.example', method: 'gss', signal: new AbortController().signal } as const
+
+interface Scripted {
+  readonly step: (challenge: string) => Promise<string | null>
+  readonly contextComplete?: boolean
+}
+
+function library(client: () => Promise<Scripted>) {
+  const asked: unknown[] = []
+  const initializeClient = async (service: string, options: unknown) => {
+    asked.push(service, options)
+    return { contextComplete: false, ...(await client()) }
+  }
+  return { asked, initializeClient, GSS_C_MUTUAL_FLAG: 2, GSS_MECH_OID_KRB5: 9 }
+}
+
+test('tokens go there and back in base64, for the target, with mutual authentication', async () => {
+  const heard: string[] = []
+  const scripted = library(async () => ({
+    step: async challenge => {
+      heard.push(challenge)
+      return heard.length === 1 ? Buffer.from('hello').toString('base64') : ''
+    },
+  }))
+  const converse = createKrb5(scripted).start(REQUEST)
+  expect(await converse(null)).toEqual({ token: Buffer.from('hello'), done: false })
+  expect(await converse(Buffer.from('welcome'))).toEqual({ token: null, done: false })
+  expect(heard).toEqual(['', Buffer.from('welcome').toString('base64')])
+  expect(scripted.asked).toEqual(['postgres@db.example', { gssFlag: 2, mechOID: 9 }])
+})
+
+test('the end is the library’s to say', async () => {
+  const scripted = library(async () => ({ contextComplete: true, step: async () => null }))
+  expect(await createKrb5(scripted).start(REQUEST)(null)).toEqual({ token: null, done: true })
+})
+
+test.each([
+  ["Cannot contact any KDC for realm 'EXAMPLE.COM'", true],
+  ['Cannot resolve network address for KDC in requested realm', true],
+  ['A service is not available that is required to process the request', true],
+  ['Connection timed out', true],
+  ['No Kerberos credentials available (default cache: FILE:/tmp/krb5cc_0)', false],
+  ['Ticket expired', false],
+  ['Server postgres/db@EXAMPLE.COM not found in Kerberos database', false],
+  ['Clock skew too great', false],
+])('"%s" may pass: %s', async (message, transient) => {
+  for (const client of [
+    async () => ({ step: () => Promise.reject(new Error(`Unspecified GSS failure. ${message}`)) }),
+    () => Promise.reject(new Error(`Unspecified GSS failure. ${message}`)),
+  ]) {
+    const failed = createKrb5(library(client)).start(REQUEST)(null)
+    await expect(failed).rejects.toBeInstanceOf(GssError)
+    await expect(failed).rejects.toMatchObject({ transient, message: `Unspecified GSS failure. ${message}` })
+  }
+})
+
+test('no more than two wait for tickets, or nobody else would get a thread', async () => {
+  const release: (() => void)[] = []
+  const scripted = library(async () => ({
+    contextComplete: true,
+    step: () => new Promise(resolve => release.push(() => resolve(null))),
+  }))
+  const provider = createKrb5(scripted)
+  const waiting = [provider.start(REQUEST)(null), provider.start(REQUEST)(null)]
+  await expect(provider.start(REQUEST)(null)).rejects.toMatchObject({ transient: true })
+  await expect(provider.start(REQUEST)(null)).rejects.toThrow('too many tickets are being waited for: 2 at a time')
+  await expect.poll(() => release.length).toBe(2)
+  for (const resolve of release) resolve()
+  await Promise.all(waiting)
+  const next = provider.start(REQUEST)(null)
+  await expect.poll(() => release.length).toBe(3)
+  release[2]?.()
+  expect(await next).toEqual({ token: null, done: true })
+})
+
+test('without the package the error says how to add the feature', async () => {
+  const absent = Object.assign(new Error("Cannot find package 'kerberos'"), { code: 'ERR_MODULE_NOT_FOUND' })
+  await expect(openKrb5('linux', () => Promise.reject(absent))).rejects.toMatchObject({
+    name: 'KerberosSetupError',
+    message: 'gss_provider=linux_krb5 needs the feature enterprise-gssapi, which is not installed.',
+    fix: expect.stringContaining('npm install kerberos@7'),
+  })
+  const broken = new Error('libgssapi_krb5.so.2: cannot open shared object file')
+  await expect(openKrb5('linux', () => Promise.reject(broken))).rejects.toThrow(
+    'enterprise-gssapi, which cannot be loaded: libgssapi_krb5.so.2',
+  )
+})
+
+test('elsewhere than on Linux the package is not even looked for', async () => {
+  const load = () => Promise.reject(new Error('looked for'))
+  await expect(openKrb5('darwin', load)).rejects.toThrow('gss_provider=linux_krb5 works on Linux alone')
+})

@@ -1,0 +1,95 @@
+/** What boot can know of Kerberos before it tries: missing, unreadable, of the wrong kind – each with what to do. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type KerberosFiles, preflight } from './preflight.ts'
+
+let folder: string
+let good: KerberosFiles
+
+/** Nobody's: it has no cache in /tmp. */
+const USER = 4_000_000_001
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-krb5-'))
+  await writeFile(join(folder, 'krb5.conf'), '# ours\n[libdefaults]\n  default_realm = TEST\n')
+  await writeFile(join(folder, 'elsewhere.conf'), '[libdefaults]\n  default_ccache_name = KCM:\n')
+  await writeFile(join(folder, 'cache'), Buffer.from([5, 4, 0, 0]))
+  await writeFile(join(folder, 'keytab'), Buffer.from([5, 2, 0, 0]))
+  await writeFile(join(folder, 'text'), 'hello')
+  await writeFile(join(folder, 'empty'), '')
+  await mkdir(join(folder, 'folder'))
+  good = { krb5Config: file('krb5.conf'), krb5CredentialCache: `FILE:${file('cache')}`, krb5ClientKeytab: null }
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+const file = (name: string): string => join(folder, name)
+
+/** Each as `message fix`, paths without the folder. */
+async function said(files: Partial<KerberosFiles>): Promise<readonly string[]> {
+  const findings = await preflight({ ...good, ...files }, USER)
+  expect(findings.every(({ level }) => level === 'error')).toBe(true)
+  return findings.map(({ message, fix }) => `${message} ${fix}`.replaceAll(`${folder}/`, ''))
+}
+
+test('what is as it should be is not mentioned', async () => {
+  expect(await said({})).toEqual([])
+  expect(await said({ krb5CredentialCache: file('cache') })).toEqual([])
+  expect(await said({ krb5CredentialCache: null, krb5ClientKeytab: file('keytab') })).toEqual([])
+  expect(await said({ krb5ClientKeytab: `FILE:${file('keytab')}`, krb5CredentialCache: 'MEMORY:svc' })).toEqual([])
+})
+
+test.each(['KEYRING:persistent:1000', 'KCM:', 'DIR:/nowhere', 'API:'])('of %s nothing is known', async cache => {
+  expect(await said({ krb5CredentialCache: cache })).toEqual([])
+})
+
+test('the configuration: one of several may be missing, not all', async () => {
+  expect(await said({ krb5Config: `${file('none')}:${file('krb5.conf')}` })).toEqual([])
+  expect(await said({ krb5Config: file('none') })).toEqual([
+    'Kerberos has no configuration: none does not exist. Set KRB5_CONFIG to a file with default_realm and the KDCs of [realms] that this user can read.',
+  ])
+  expect((await said({ krb5Config: `${file('folder')}:${file('krb5.conf')}` }))[0]).toContain('folder is no file')
+  expect((await said({ krb5Config: file('text') }))[0]).toContain('text is no krb5.conf: it has no [section]')
+  expect((await said({ krb5Config: ':' }))[0]).toContain('KRB5_CONFIG names no file')
+})
+
+test.each([
+  ['none', 'none does not exist'],
+  ['folder', 'folder is no file'],
+  ['text', 'text is not a credential cache'],
+  ['empty', 'empty is not a credential cache'],
+  ['keytab', null],
+])('the credential cache %s', async (name, problem) => {
+  // A keytab of version 2 begins like a cache of version 2: the library finds that out.
+  const found = await said({ krb5CredentialCache: file(name) })
+  if (problem === null) return expect(found).toEqual([])
+  expect(found).toEqual([
+    `There are no Kerberos credentials: ${problem}. Get a ticket with kinit (or keep one with k5start or sssd) as the user of the gateway and set KRB5CCNAME to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself logs nobody in.`,
+  ])
+})
+
+test('a cache that nobody can fill, and a kind that does not exist', async () => {
+  expect((await said({ krb5CredentialCache: 'MEMORY:svc' }))[0]).toContain('a cache of this process alone')
+  expect((await said({ krb5CredentialCache: 'FLIE:/tmp/x' }))[0]).toContain(
+    'KRB5CCNAME=FLIE:/tmp/x is of a kind that does not exist; known are FILE, DIR, KEYRING, KCM, API',
+  )
+})
+
+test('without KRB5CCNAME it is the default, unless the configuration may say otherwise', async () => {
+  expect((await said({ krb5CredentialCache: null }))[0]).toContain(`/tmp/krb5cc_${USER} does not exist`)
+  expect(await said({ krb5CredentialCache: null, krb5Config: file('elsewhere.conf') })).toEqual([])
+})
+
+test.each([
+  ['none', 'none does not exist'],
+  ['text', 'text is not a keytab'],
+  ['cache', 'cache is not a keytab'],
+])('the keytab %s', async (name, problem) => {
+  expect((await said({ krb5ClientKeytab: file(name) }))[0]).toContain(`The client keytab cannot be used: ${problem}.`)
+})
+
+test('everything at once', async () => {
+  expect(await said({ krb5Config: file('none'), krb5CredentialCache: file('none') })).toHaveLength(2)
+})

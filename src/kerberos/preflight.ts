@@ -1,0 +1,143 @@
+/**
+ * What can be known of Kerberos before anything is tried (specification 5.6: "preflight checks"): that the files which the
+ * library will read are there, can be read, and are what they should be. The library's own messages name none of them.
+ */
+import { open, stat } from 'node:fs/promises'
+import type { Finding } from '../finding.ts'
+
+/** MIT Kerberos: `KRB5_CONFIG`, `KRB5CCNAME`, `KRB5_CLIENT_KTNAME`; null where they are not set. */
+export interface KerberosFiles {
+  readonly krb5Config: string | null
+  readonly krb5CredentialCache: string | null
+  readonly krb5ClientKeytab: string | null
+}
+
+const CONFIG_DEFAULT = '/etc/krb5.conf'
+
+/** Kinds of caches of which the file system says nothing, and which other processes can fill (MIT: "Credential cache"). */
+const KINDS_ELSEWHERE = ['DIR', 'KEYRING', 'KCM', 'API', 'MSLSA']
+
+/** First bytes: 5 and the version of the format, 1 to 4 for a cache, 1 or 2 for a keytab. */
+const MAGIC = 5
+const VERSION_MAX = { cache: 4, keytab: 2 } as const
+
+export async function preflight(files: KerberosFiles, userId: number): Promise<readonly Finding[]> {
+  return [...(await configFindings(files.krb5Config)), ...(await credentialFindings(files, userId))]
+}
+
+/** `KRB5_CONFIG` may name several files; those that are not there are passed over, unless none is. */
+async function configFindings(variable: string | null): Promise<readonly Finding[]> {
+  const paths = (variable ?? CONFIG_DEFAULT).split(':').filter(path => path !== '')
+  const problems = await Promise.all(paths.map(whyNoConfig))
+  const fatal = problems.filter(problem => problem !== null && !problem.isAbsent)
+  if (fatal.length === 0 && problems.some(problem => problem === null)) return []
+  const messages = (fatal.length > 0 ? fatal : problems).map(problem => problem?.message)
+  return [
+    error(
+      `Kerberos has no configuration: ${messages.join('; ') || 'KRB5_CONFIG names no file'}.`,
+      variable === null
+        ? `Write ${CONFIG_DEFAULT} with default_realm and the KDCs of [realms], or set KRB5_CONFIG to the file that has them.`
+        : 'Set KRB5_CONFIG to a file with default_realm and the KDCs of [realms] that this user can read.',
+    ),
+  ]
+}
+
+interface Problem {
+  readonly message: string
+  readonly isAbsent: boolean
+}
+
+async function whyNoConfig(path: string): Promise<Problem | null> {
+  const found = await look(path)
+  if (found.kind === 'unreadable') return { message: found.message, isAbsent: found.isAbsent }
+  // `includedir` aside, every krb5.conf has sections.
+  return /^\s*(\[|include|module)/m.test(found.start.toString('latin1'))
+    ? null
+    : { message: `${path} is no krb5.conf: it has no [section]`, isAbsent: false }
+}
+
+/** A cache that somebody else fills, or a keytab from which the library fills one itself: either will do. */
+async function credentialFindings(files: KerberosFiles, userId: number): Promise<readonly Finding[]> {
+  const { krb5CredentialCache: cache, krb5ClientKeytab: keytab } = files
+  const keytabProblem = keytab === null ? null : await whyNoKeytab(keytab)
+  if (keytabProblem !== null) {
+    return [
+      error(
+        `The client keytab cannot be used: ${keytabProblem}.`,
+        'Set KRB5_CLIENT_KTNAME to a keytab of the gateway’s principal that this user can read (kadmin: ktadd -k FILE PRINCIPAL).',
+      ),
+    ]
+  }
+  if (keytab !== null) return []
+  // Where the configuration may say that caches lie elsewhere, the place is not known here.
+  const name = cache ?? (await defaultCache(files.krb5Config, userId))
+  const problem = name === null ? null : await whyNoCache(name)
+  if (problem === null) return []
+  return [
+    error(
+      `There are no Kerberos credentials: ${problem}.`,
+      'Get a ticket with kinit (or keep one with k5start or sssd) as the user of the gateway and set KRB5CCNAME to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself logs nobody in.',
+    ),
+  ]
+}
+
+async function defaultCache(config: string | null, userId: number): Promise<string | null> {
+  for (const path of (config ?? CONFIG_DEFAULT).split(':')) {
+    const found = await look(path)
+    if (found.kind === 'file' && /default_ccache_name|^\s*include/m.test(found.start.toString('latin1'))) return null
+  }
+  return `FILE:/tmp/krb5cc_${userId}`
+}
+
+async function whyNoCache(name: string): Promise<string | null> {
+  const [, kind = 'FILE', rest = ''] = /^(?:([A-Za-z]+):)?(.*)$/s.exec(name) ?? []
+  if (kind === 'MEMORY') return `KRB5CCNAME=${name} is a cache of this process alone, which nobody can fill`
+  if (KINDS_ELSEWHERE.includes(kind)) return null
+  if (kind !== 'FILE') {
+    return `KRB5CCNAME=${name} is of a kind that does not exist; known are FILE, ${KINDS_ELSEWHERE.slice(0, 4).join(', ')}`
+  }
+  return whyNot(rest, 'cache', 'a credential cache')
+}
+
+async function whyNoKeytab(name: string): Promise<string | null> {
+  const [, kind = 'FILE', rest = ''] = /^(?:([A-Z]+):)?(.*)$/s.exec(name) ?? []
+  if (kind !== 'FILE' && kind !== 'WRFILE') return `KRB5_CLIENT_KTNAME=${name} is no file`
+  return whyNot(rest, 'keytab', 'a keytab')
+}
+
+async function whyNot(path: string, format: keyof typeof VERSION_MAX, what: string): Promise<string | null> {
+  const found = await look(path)
+  if (found.kind === 'unreadable') return found.message
+  const [magic, version = 0] = found.start
+  if (magic === MAGIC && version >= 1 && version <= VERSION_MAX[format]) return null
+  return `${path} is not ${what}`
+}
+
+type Look =
+  | { readonly kind: 'file'; readonly start: Buffer }
+  | { readonly kind: 'unreadable'; readonly message: string; readonly isAbsent: boolean }
+
+/** As much of a file as it takes to know its kind. */
+const LOOK_BYTES = 64 * 1024
+
+async function look(path: string): Promise<Look> {
+  try {
+    // A pipe would be waited for.
+    if (!(await stat(path)).isFile()) return { kind: 'unreadable', message: `${path} is no file`, isAbsent: false }
+    const file = await open(path)
+    try {
+      const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(LOOK_BYTES) })
+      return { kind: 'file', start: buffer.subarray(0, bytesRead) }
+    } finally {
+      await file.close()
+    }
+  } catch (failure) {
+    const { code, message } = failure as NodeJS.ErrnoException
+    if (code === 'ENOENT') return { kind: 'unreadable', message: `${path} does not exist`, isAbsent: true }
+    return { kind: 'unreadable', message: `${path} cannot be read: ${message}`, isAbsent: false }
+  }
+}
+
+function error(message: string, fix: string): Finding {
+  return { level: 'error', message, fix }
+}

@@ -1,0 +1,142 @@
+/**
+ * Kerberos (specification 5.6, decisions 11): the program against a real KDC and a PostgreSQL that takes tickets and nothing
+ * else. Where Debian's packages or the optional package are missing, all of it is skipped.
+ */
+import { writeFile } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, expect, type TestContext, test } from 'vitest'
+import { createRealm, type Realm, ROLE, whyNoRealm } from '../support/kerberos.ts'
+import { execute } from '../support/postgres.ts'
+import { killSvc, type Svc, startSvc } from '../support/process.ts'
+
+let missing: string | null = null
+let realm: Realm | undefined
+
+beforeAll(async () => {
+  missing = await whyNoRealm()
+  if (missing !== null) return
+  realm = await createRealm()
+  await execute(
+    realm.adminUrl,
+    `create role ${ROLE} login; create table notes (id int primary key, body text);
+     insert into notes values (1, 'by ticket'); grant select on notes to ${ROLE}`,
+  )
+})
+
+afterEach(killSvc)
+afterAll(() => realm?.close())
+
+/** Skips the test where there is no realm. */
+function needed(context: TestContext): Realm {
+  if (realm === undefined) return context.skip(missing ?? 'there is no realm')
+  return realm
+}
+
+const TARGET = 'gss_target=postgres@localhost'
+
+function svc(
+  of: Realm,
+  command: 'serve' | 'check',
+  parameters = TARGET,
+  more: Readonly<Record<string, string>> = {},
+): Svc {
+  const url = `postgres://${ROLE}@127.0.0.1:${of.port}/postgres?auth_mode=gssapi_only&${parameters}`
+  const settings = { DATABASE_URL: url, SVC_BIND: '127.0.0.1:0', JWT_SECRET: 'a secret for tests of 32 bytes or more' }
+  const none = { SVC_CONFIG: of.file('svc.toml') }
+  return startSvc([command], { ...settings, ...none, ...of.environment, ...more })
+}
+
+beforeAll(async () => {
+  if (realm !== undefined) await writeFile(realm.file('svc.toml'), '[gateway]\nrequire_auth = false\n')
+})
+
+async function listening(of: Svc): Promise<string> {
+  return of.says(/"url":"([^"]+)","msg":"listening"/)
+}
+
+test('the gateway serves over a connection that a ticket opened, and hears NOTIFY over another', async context => {
+  const of = needed(context)
+  const gateway = svc(of, 'serve')
+  const url = await listening(gateway)
+  expect(await (await fetch(`${url}/api/notes`)).json()).toMatchObject({ data: [{ id: 1, body: 'by ticket' }] })
+  await gateway.says(/"msg":"database: listener connected"/)
+  const sessions = await execute(
+    of.adminUrl,
+    `select distinct principal from pg_stat_gssapi join pg_stat_activity using (pid) where usename = '${ROLE}' and gss_authenticated`,
+  )
+  expect(sessions).toEqual([{ principal: `${ROLE}@SVC.TEST` }])
+})
+
+test('the target from service and host; the default service is PostgreSQL’s own', async context => {
+  const of = needed(context)
+  const gateway = svc(of, 'serve', 'host=localhost&gss_service=postgres')
+  await listening(gateway)
+})
+
+test('a keytab in place of a ticket', async context => {
+  const of = needed(context)
+  const gateway = svc(of, 'serve', TARGET, {
+    KRB5CCNAME: `FILE:${of.file('filled by the library')}`,
+    KRB5_CLIENT_KTNAME: of.keytab,
+  })
+  await listening(gateway)
+})
+
+/** Exit code and standard error. */
+async function failure(of: Svc): Promise<readonly [number | null, string]> {
+  const [code] = await of.exited
+  return [code, of.said.error]
+}
+
+test('no credentials: refused before anything is tried, with what to do', async context => {
+  const of = needed(context)
+  const gateway = svc(of, 'serve', TARGET, { KRB5CCNAME: `FILE:${of.file('no cache')}` })
+  const [code, error] = await failure(gateway)
+  expect(code).toBe(1)
+  expect(error).toMatch(/There are no Kerberos credentials: .*no cache does not exist\.\n {2}Get a ticket with kinit/)
+})
+
+test('a service that the KDC does not know is refused for good, by name', async context => {
+  const of = needed(context)
+  const [code, error] = await failure(svc(of, 'serve', 'gss_target=nobody@localhost'))
+  expect(code).toBe(1)
+  expect(error).toMatch(/GSSAPI authentication for nobody@localhost failed at step 1: .*not found in Kerberos database/)
+})
+
+test('a role that the ticket is not for is refused by the server', async context => {
+  const of = needed(context)
+  const [code, error] = await failure(svc(of, 'serve', `${TARGET}&user=postgres2`))
+  expect(code).toBe(1)
+  expect(error).toMatch(/GSSAPI authentication failed for user "postgres2"/)
+})
+
+test('check says what is in force, and that it works', async context => {
+  const of = needed(context)
+  const checked = svc(of, 'check', `${TARGET}&gss_circuit_threshold=3`)
+  await checked.exited
+  expect(checked.said.error).toContain('authentication: GSSAPI, SSPI')
+  expect(checked.said.error).toContain(
+    'Kerberos: gss_provider=linux_krb5; target postgres@localhost; 2 retries from 150 ms\n  circuit: opens after 3 failures within 30000 ms, for 15000 ms',
+  )
+  expect(checked.said.error).not.toMatch(/cannot be (checked|reached)/)
+})
+
+test('a KDC that is away: tried again, then the circuit opens; when it is back, the circuit closes and boot goes on', async context => {
+  const of = needed(context)
+  const cache = await of.ticket('for the service there is none yet')
+  await of.stopKdc()
+  const patience = 'gss_connect_retries=1&gss_retry_base_ms=10&gss_circuit_threshold=3&gss_circuit_cooldown_ms=500'
+  const gateway = svc(of, 'serve', `${TARGET}&${patience}`, { KRB5CCNAME: cache })
+  await gateway.says(
+    /"from":"closed","to":"open","error":"[^"]*Cannot contact any KDC[^"]*","msg":"the Kerberos circuit is open"/,
+  )
+  await gateway.says(/attempts to connect with Kerberos to postgres@localhost are blocked/)
+  // It is let through once for each cooldown, and fails, until somebody is there.
+  await gateway.says(/"from":"half-open","to":"open"/)
+  await of.startKdc()
+  await gateway.says(/"from":"half-open","to":"closed","msg":"the Kerberos circuit is closed"/)
+  const url = await listening(gateway)
+  const metrics = await (await fetch(`${url}/metrics`)).text()
+  expect(metrics).toMatch(/^svc_kerberos_circuit_transitions_total\{to="closed"\} [1-9]/m)
+  const opened = Number(/transitions_total\{to="open"\} (\d+)/.exec(metrics)?.[1])
+  expect(opened).toBeGreaterThanOrEqual(2)
+})

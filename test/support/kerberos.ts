@@ -1,0 +1,190 @@
+/**
+ * A realm for tests: MIT's KDC and a PostgreSQL that is built with GSSAPI, both from Debian's packages (the embedded
+ * PostgreSQL is built without), everything on loopback and in one folder.
+ */
+import { execFile } from 'node:child_process'
+import { chmod, chown, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type RunAs, runAs, spawnAs } from '../../src/demo/run-as.ts'
+import { findProgram, freePort, missingPrograms, type Running, startProgram } from './programs.ts'
+
+const REALM = 'SVC.TEST'
+const MASTER_PASSWORD = 'of the database of principals, for tests only'
+
+export const ROLE = 'app'
+
+/** Why there can be no realm here, or null. */
+export async function whyNoRealm(): Promise<string | null> {
+  const missing = missingPrograms({
+    krb5kdc: 'krb5-kdc',
+    kdb5_util: 'krb5-kdc',
+    'kadmin.local': 'krb5-admin-server',
+    kinit: 'krb5-user',
+    initdb: 'postgresql-15',
+    postgres: 'postgresql-15',
+  })
+  if (missing !== null) return missing
+  try {
+    await import('kerberos')
+    return null
+  } catch (error) {
+    return `the optional package kerberos is not installed (.ci/run says how): ${(error as Error).message}`
+  }
+}
+
+export interface Realm {
+  readonly port: number
+  /** As superuser, by trust. */
+  readonly adminUrl: string
+  /** What the gateway's environment needs; a ticket of `app` is in the cache. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly keytab: string
+  /** A path in the realm's folder. */
+  file(name: string): string
+  /** A cache with a ticket of `app` and nothing else. */
+  ticket(name: string): Promise<string>
+  startKdc(): Promise<void>
+  stopKdc(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function createRealm(): Promise<Realm> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-realm-'))
+  await chmod(folder, 0o755)
+  const file = (name: string): string => join(folder, name)
+  const kdcPort = await freePort()
+  await writeFile(file('krb5.conf'), clientConfiguration(kdcPort))
+  await writeFile(file('kdc.conf'), kdcConfiguration(kdcPort, folder))
+  const env = { KRB5_CONFIG: file('krb5.conf'), KRB5_KDC_PROFILE: file('kdc.conf') }
+  const run = async (program: string, ...args: string[]): Promise<void> => {
+    await promisify(execFile)(programPath(program), args, { env: { PATH: process.env.PATH ?? '', ...env } })
+  }
+  await run('kdb5_util', 'create', '-s', '-r', REALM, '-P', MASTER_PASSWORD)
+  for (const [principal, keytab] of [
+    ['postgres/localhost', 'server.keytab'],
+    [ROLE, 'client.keytab'],
+  ] as const) {
+    await run('kadmin.local', '-r', REALM, '-q', `addprinc -randkey ${principal}`)
+    await run('kadmin.local', '-r', REALM, '-q', `ktadd -k ${file(keytab)} ${principal}`)
+  }
+  let kdc: Running | null = null
+  const startKdc = async (): Promise<void> => {
+    kdc ??= await startProgram(programPath('krb5kdc'), {
+      args: ['-n', '-r', REALM],
+      env,
+      ready: /commencing operation/,
+    })
+  }
+  const stopKdc = async (): Promise<void> => {
+    await kdc?.close()
+    kdc = null
+  }
+  const ticket = async (name: string): Promise<string> => {
+    const cache = `FILE:${file(name)}`
+    await run('kinit', '-k', '-t', file('client.keytab'), '-c', cache, `${ROLE}@${REALM}`)
+    return cache
+  }
+
+  await startKdc()
+  const server = await startPostgres(folder, env)
+  const environment = { KRB5_CONFIG: env.KRB5_CONFIG, KRB5CCNAME: await ticket('cache') }
+  return {
+    ...{ port: server.port, environment, file, ticket, startKdc, stopKdc, keytab: file('client.keytab') },
+    adminUrl: `postgres://postgres@127.0.0.1:${server.port}/postgres`,
+    async close() {
+      await stopKdc()
+      await server.running.close()
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 })
+    },
+  }
+}
+
+async function startPostgres(folder: string, env: Readonly<Record<string, string>>) {
+  const user = runAs()
+  const base = join(folder, 'postgresql')
+  const keytab = join(base, 'server.keytab')
+  const data = join(base, 'data')
+  await mkdir(base)
+  await copyFile(join(folder, 'server.keytab'), keytab)
+  for (const path of [base, keytab]) await own(path, user)
+  await chmod(base, 0o755)
+  await promisify(execFile)(
+    programPath('initdb'),
+    ['-D', data, '-U', 'postgres', '-A', 'trust', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync'],
+    { ...spawnAs(user), cwd: '/', env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' } },
+  )
+  // Nobody but the superuser gets in without a ticket.
+  await writeFile(
+    join(data, 'pg_hba.conf'),
+    `host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 gss include_realm=0 krb_realm=${REALM}\n`,
+  )
+  const port = await freePort()
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    krb_server_keyfile: `FILE:${keytab}`,
+    fsync: 'off',
+    logging_collector: 'off',
+  }
+  const running = await startProgram(programPath('postgres'), {
+    args: [
+      '-D',
+      data,
+      '-p',
+      String(port),
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+    env: { ...env, LC_ALL: 'C' },
+    ...spawnAs(user),
+    ready: /ready to accept connections/,
+    // Immediately, with all its processes.
+    stopSignal: 'SIGQUIT',
+  })
+  return { port, running }
+}
+
+async function own(path: string, user: RunAs | null): Promise<void> {
+  if (user !== null) await chown(path, user.uid, user.gid)
+}
+
+function programPath(name: string): string {
+  const path = findProgram(name)
+  if (path === null) throw new Error(`${name} is not installed`)
+  return path
+}
+
+/** Nothing is looked up in the DNS, and what cannot be reached is known at once. */
+function clientConfiguration(kdcPort: number): string {
+  return `[libdefaults]
+  default_realm = ${REALM}
+  dns_lookup_kdc = false
+  dns_lookup_realm = false
+  dns_canonicalize_hostname = false
+  rdns = false
+  udp_preference_limit = 1
+[realms]
+  ${REALM} = {
+    kdc = 127.0.0.1:${kdcPort}
+  }
+[domain_realm]
+  localhost = ${REALM}
+`
+}
+
+function kdcConfiguration(kdcPort: number, folder: string): string {
+  return `[kdcdefaults]
+  kdc_listen = ""
+  kdc_tcp_listen = 127.0.0.1:${kdcPort}
+[realms]
+  ${REALM} = {
+    database_name = ${folder}/principal
+    key_stash_file = ${folder}/stash
+    acl_file = ${folder}/kadm5.acl
+    max_life = 1h
+  }
+[logging]
+  kdc = STDERR
+`
+}
