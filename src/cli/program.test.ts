@@ -177,6 +177,17 @@ describe('check, without a database', () => {
     expect(error).toContain('no configuration file: 1 error, 0 warnings')
   })
 
+  test('one that can be used is told with every default, and without the password', async () => {
+    const { error } = await svc(['check'], {
+      JWT_SECRET: SECRET,
+      DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/x?sslmode=require&auth_mode=compat',
+    })
+    expect(error).toContain('database_url: app@127.0.0.1:1/x')
+    expect(error).toContain('  TLS: sslmode=require, the certificate is not verified')
+    expect(error).toContain('  authentication: SCRAM-SHA-256, md5, password over TLS; channel_binding=prefer')
+    expect(error).not.toContain('hunter2')
+  })
+
   test('a database that does not answer is a finding at once', async () => {
     const { code, error } = await svc(['check'], {
       JWT_SECRET: SECRET,

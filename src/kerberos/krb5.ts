@@ -16,6 +16,18 @@ const STEPS_AT_ONCE_MAX = 2
 const TRANSIENT =
   /cannot contact any KDC|cannot resolve (network address|servers)|timed? ?out|connection (refused|reset)|temporarily unavailable|service is not available/i
 
+/** The library says what it met, and not what to do about it. */
+const ADVICE: readonly (readonly [met: RegExp, advice: string])[] = [
+  [/ticket expired|credentials? (have |has )?expired/i, 'renew the ticket, or have k5start or sssd keep it fresh'],
+  [
+    /no (kerberos )?credentials/i,
+    'fill the cache that KRB5CCNAME names (kinit), or set KRB5_CLIENT_KTNAME to a keytab',
+  ],
+  [/not found in kerberos database/i, 'the realm has no such service: see gss_service and gss_target'],
+  [/clock skew/i, 'set the clocks of gateway, KDC and database by the same source'],
+  [/cannot find kdc/i, 'name the KDCs of the realm in [realms] of the file that KRB5_CONFIG names'],
+]
+
 type KerberosPackage = Pick<typeof import('kerberos'), 'initializeClient' | 'GSS_C_MUTUAL_FLAG' | 'GSS_MECH_OID_KRB5'>
 
 /** Rejects with `KerberosSetupError`. */
@@ -51,7 +63,8 @@ export function createKrb5(library: KerberosPackage): GssProvider {
       return { token: answer ? Buffer.from(answer, 'base64') : null, done: contextComplete }
     } catch (error) {
       const { message } = error as Error
-      throw new GssError(message, TRANSIENT.test(message), error)
+      const advice = ADVICE.find(([met]) => met.test(message))?.[1]
+      throw new GssError(advice === undefined ? message : `${message}; ${advice}`, TRANSIENT.test(message), error)
     } finally {
       underWay--
     }

@@ -58,6 +58,16 @@ test('every metric of the table is told, in its order, and no other', async () =
   }
 })
 
+test('the Kerberos circuit: each change, by what it became', async () => {
+  const metrics = open()
+  const name = 'svc_kerberos_circuit_transitions_total'
+  expect(await samples(metrics, name)).toEqual(['open 0', 'half-open 0', 'closed 0'])
+  metrics.hear({ kind: 'circuit', from: 'closed', to: 'open', error: new Error('KDC') })
+  metrics.hear({ kind: 'circuit', from: 'open', to: 'half-open', error: null })
+  metrics.hear({ kind: 'circuit', from: 'half-open', to: 'open', error: new Error('KDC') })
+  expect(await samples(metrics, name)).toEqual(['open 2', 'half-open 1', 'closed 0'])
+})
+
 describe('requests', () => {
   test('are counted by method, route and class of the status', async () => {
     const metrics = open()

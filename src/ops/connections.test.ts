@@ -1,0 +1,82 @@
+/** Boot and `svc check` on the connection URLs: everything that is wrong at once, before anything is tried. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import type { Config } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
+import { connectionFindings, connectionPolicies } from './connections.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-connections-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function config(toml: string, environment: Readonly<Record<string, string>> = {}): Config {
+  writeFileSync(join(folder, 'svc.toml'), `[gateway]\n${toml}`)
+  return loadConfig({ environment, workingDirectory: folder }).config
+}
+
+test('both URLs, every problem of each', async () => {
+  const findings = await connectionFindings(
+    config(`database_url = "postgres://app@db/d?sslmood=require&connect_timeout=0"
+            realtime_database_url = "postgres://app@db/d?channel_binding=on"`),
+  )
+  expect(findings).toEqual([
+    {
+      level: 'error',
+      message:
+        'The database cannot be reached: the database URL cannot be used: unknown parameter "sslmood"; did you mean sslmode?; connect_timeout=0 is not a number of seconds from 1 to 600',
+      fix: 'See database_url (DATABASE_URL).',
+    },
+    {
+      level: 'error',
+      message:
+        'Changes of the schema cannot be listened for: the database URL cannot be used: channel_binding=on is not one of disable, prefer, require',
+      fix: 'See realtime_database_url.',
+    },
+  ])
+})
+
+test('nothing is wrong where nothing is said, and nothing is tried', async () => {
+  expect(await connectionFindings(config(''))).toEqual([])
+  expect(await connectionFindings(config('database_url = "postgres://app@192.0.2.1/d"'))).toEqual([])
+})
+
+const KERBEROS = 'postgres://app@db/d?auth_mode=gssapi_only'
+
+test('Kerberos files that are not there are told once, though both URLs need them', async () => {
+  const findings = await connectionFindings(
+    config(`database_url = "${KERBEROS}"\nrealtime_database_url = "${KERBEROS}"`, {
+      KRB5_CONFIG: join(folder, 'krb5.conf'),
+      KRB5CCNAME: join(folder, 'cache'),
+    }),
+  )
+  // Whether the optional package is installed or not.
+  const files = findings.filter(({ message }) => !message.includes('enterprise-gssapi'))
+  expect(files.map(({ message }) => message.replaceAll(`${folder}/`, ''))).toEqual([
+    'Kerberos has no configuration: krb5.conf does not exist.',
+    'There are no Kerberos credentials: cache does not exist.',
+  ])
+})
+
+test('a callback needs a module, and Kerberos files are its own business', async () => {
+  const url = `database_url = "${KERBEROS}&gss_provider=callback"`
+  expect((await connectionFindings(config(url))).map(({ message }) => message)).toEqual([
+    'gss_provider=callback needs gss_module, the ES module that makes the tokens.',
+  ])
+  writeFileSync(join(folder, 'tokens.mjs'), 'export const step = () => ({ done: true })')
+  expect(await connectionFindings(config(`${url}\ngss_module = "tokens.mjs"`))).toEqual([])
+})
+
+test('what is in force is told of each URL that can be used', () => {
+  const both = config(`database_url = "postgres://app:hush@db/d"\nrealtime_database_url = "postgres://app@direct/d"`)
+  const lines = connectionPolicies(both)
+  expect(lines.filter(line => !line.startsWith(' '))).toEqual([
+    'database_url: app@db:5432/d',
+    'realtime_database_url: app@direct:5432/d',
+  ])
+  expect(lines).toContain('  statements: prepared and pipelined')
+  expect(lines.join()).not.toContain('hush')
+  expect(connectionPolicies(config('database_url = "postgres://app@db/d?x=1"'))).toEqual([])
+  const pooled = connectionPolicies(config('database_url = "postgres://app@db/d"\nprepared_statements = false'))
+  expect(pooled).toContain('  statements: neither prepared nor pipelined, as transaction poolers need it')
+})
