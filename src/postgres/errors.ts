@@ -87,6 +87,16 @@ export class ConnectError extends Error {
   }
 }
 
+/** Nothing was tried: it is known to be of no use before so many milliseconds have passed. */
+export class BlockedError extends ConnectError {
+  readonly forMs: number
+
+  constructor(message: string, forMs: number, cause?: unknown) {
+    super(message, false, cause)
+    this.forMs = forMs
+  }
+}
+
 /** A connection URL that cannot be used, with everything that is wrong with it. No problem quotes the password. */
 export class UrlError extends Error {
   readonly problems: readonly string[]

@@ -5,7 +5,7 @@
 import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
-import { ConnectError, UnavailableError } from './errors.ts'
+import { BlockedError, ConnectError, UnavailableError } from './errors.ts'
 import { connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Command } from './types.ts'
@@ -134,7 +134,7 @@ class PostgresListener implements Listener, ConnectionListener {
     this.#timer = null
     if (this.#shutdown.signal.aborted) return
     this.#options.onEvent({ kind: 'lost', error: reason ?? new Error('a setting of the session changed') })
-    this.#openLater()
+    this.#openLater(null)
   }
 
   finished(): void {}
@@ -194,12 +194,13 @@ class PostgresListener implements Listener, ConnectionListener {
     const error =
       cause instanceof ConnectError ? cause : new ConnectError(`LISTEN failed: ${cause.message}`, false, cause)
     this.#failures++
-    const retryInMs = this.#openLater()
+    const retryInMs = this.#openLater(error)
     this.#options.onEvent({ kind: 'connect-failed', error, failures: this.#failures, retryInMs })
   }
 
-  #openLater(): number {
-    const inMs = delayMs(RECONNECT, Math.max(1, this.#failures), this.#options.random)
+  #openLater(error: Error | null): number {
+    const patienceMs = delayMs(RECONNECT, Math.max(1, this.#failures), this.#options.random)
+    const inMs = Math.max(patienceMs, error instanceof BlockedError ? error.forMs : 0)
     this.#timer = setTimeout(() => {
       this.#timer = null
       void this.#open()

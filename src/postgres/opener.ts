@@ -1,7 +1,7 @@
 /** Makes the pool's connections: a few at a time while all is well, and one by one, ever more patiently, when the database is away. */
 import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
-import type { ConnectError } from './errors.ts'
+import { BlockedError, type ConnectError } from './errors.ts'
 import { type Connected, connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 
@@ -94,7 +94,8 @@ export class Opener {
   #failed(error: ConnectError): void {
     this.#failures++
     this.#lastFailure = error
-    const retryInMs = delayMs(RECONNECT, this.#failures, this.#options.random)
+    const blockedMs = error instanceof BlockedError ? error.forMs : 0
+    const retryInMs = Math.max(blockedMs, delayMs(RECONNECT, this.#failures, this.#options.random))
     this.#retryAt = this.#options.clock() + retryInMs
     if (this.#retryTimer === null) this.#retryIn(retryInMs)
     this.#options.failed(error, this.#failures, retryInMs)

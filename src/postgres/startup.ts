@@ -57,6 +57,9 @@ export interface ConnectOptions {
 /** SQLSTATE classes that trying again does not cure: authorisation, unknown database, bad start-up parameter, no right. */
 const PERMANENT = /^(28|3D|22|42)/
 
+/** PgBouncer, when it is sent what we send to servers. It saves whoever forgot the key: a session would be shared while it is pipelined. */
+const POOLER_REFUSAL = /^unsupported startup parameter/
+
 /** Rejects with `ConnectError`. The wire has no sink yet; set one in the same turn. */
 export function connect(options: ConnectOptions): Promise<Connected> {
   const { target, gss, signal = NEVER } = options
@@ -300,6 +303,13 @@ function toConnectError(error: unknown, target: ConnectionTarget, progress: Prog
   if (error instanceof ConnectError) return error
   const message = (error as Error).message.slice(0, REASON_LENGTH_MAX)
   // What the server says of itself needs no step of ours beside it.
+  if (error instanceof DatabaseError && POOLER_REFUSAL.test(message)) {
+    return new ConnectError(
+      `no session with ${describeTarget(target)}: ${message}; a pooler is in between: set prepared_statements = false`,
+      true,
+      error,
+    )
+  }
   const [permanent, reason] =
     error instanceof DatabaseError
       ? [PERMANENT.test(error.sqlstate), message]

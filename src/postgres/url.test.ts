@@ -1,4 +1,5 @@
 /** Connection URLs: what each says, and that whatever is wrong is said at once and by name. */
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { UrlError } from './errors.ts'
 import { describeTarget } from './target.ts'
@@ -209,6 +210,67 @@ test('a check that any public authority could pass is refused', () => {
   expect(problems('postgres://a@b/c?sslmode=verify-ca')[0]).toContain('sslmode=verify-ca needs sslrootcert=<file>')
   expect(problems('postgres://a@b/c?sslmode=require&sslrootcert=system')[0]).toContain('needs sslmode=verify-full')
   expect(problems('postgres://a@b/c?sslmode=verify-full&sslrootcert=system')).toEqual([])
+})
+
+test.each(['/', '?', '#', '@', ':', '&', '=', '%', '[', ']', ' ', '?a=', '/@', '\\'])(
+  'a password with a bare %j is nowhere quoted',
+  bare => {
+    const piece = 'S3CR3T'
+    for (const url of [
+      `postgres://app:${piece}${bare}${piece}@db/d`,
+      `postgres://app:${bare}${piece}@db:99999/d?sslmood=require`,
+      `postgres://app@db:99999/d?password=${piece}${bare}${piece}&sslmode=x`,
+    ]) {
+      expect(problems(url).join()).not.toContain(piece)
+    }
+  },
+)
+
+test('whatever text it is, it is read or refused with problems, none of them long', () => {
+  const parts = fc.constantFrom(
+    ...[
+      'postgres://',
+      'postgresql://',
+      'app',
+      ':',
+      '@',
+      '/',
+      '?',
+      '&',
+      '=',
+      '%',
+      '%00',
+      '%zz',
+      '[',
+      '::1',
+      ']',
+      ',',
+      '#',
+    ],
+    ...[
+      'sslmode',
+      'require',
+      'host',
+      'port',
+      '5432',
+      'gss_target',
+      'auth_mode',
+      'gssapi_only',
+      '\u0000',
+      'ü',
+      'x'.repeat(500),
+    ],
+  )
+  const texts = fc.oneof(
+    fc.string(),
+    fc.array(parts, { maxLength: 20 }).map(some => `postgres://${some.join('')}`),
+  )
+  fc.assert(
+    fc.property(texts, text => {
+      for (const problem of problems(text)) expect(problem.length).toBeLessThan(600)
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 test('no message and no description contains the password', () => {

@@ -16,6 +16,8 @@ export function parseUrl(text: string): ConnectionTarget {
   const match = /^(?:postgres|postgresql):\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text)
   if (match === null) throw new UrlError([malformed(text)])
   const [, authority = '', path = '', query = ''] = match
+  // A password with a bare "/" or "?" ends the authority early: then nothing of it may be quoted as a port or a name.
+  if (/^[^@[]*:(?!\d*$)[^@]*$/.test(authority)) throw new UrlError([malformed(text)])
   const { user, password, host, port } = readAuthority(authority, problems)
   const settings = readSettings(readQuery(query, problems), problems)
 
@@ -83,7 +85,7 @@ function readAuthority(authority: string, problems: string[]): Authority {
   }
   const match = /^(?:\[([0-9a-fA-F:.]+(?:%25[^\]]+)?)\]|([^:[\]]*))(?::([^:]*))?$/.exec(place)
   if (match === null) {
-    problems.push(`"${place}" is not host:port; an IPv6 address stands in brackets: [::1]:5432`)
+    problems.push(`"${shorten(place)}" is not host:port; an IPv6 address stands in brackets: [::1]:5432`)
     return { user, password, host: 'localhost', port: 5432 }
   }
   const host = decode(match[1] ?? match[2] ?? '', 'host', problems) || 'localhost'
@@ -112,7 +114,12 @@ function readQuery(query: string, problems: string[]): Map<string, string> {
     if (part === '') continue
     const equals = part.indexOf('=')
     if (equals === -1) {
-      problems.push(`parameter "${part}" has no value; write ${part}=…`)
+      problems.push(
+        PARAMETERS.has(part)
+          ? `parameter "${part}" has no value; write ${part}=…`
+          : // It may be the second half of a password.
+            'a parameter has no "=" and no name that is known; an "&" inside a value is written %26',
+      )
       continue
     }
     const name = decode(part.slice(0, equals), 'parameter name', problems)
@@ -128,6 +135,8 @@ function readQuery(query: string, problems: string[]): Map<string, string> {
 function unknownParameter(name: string): string {
   const instead = FOREIGN.get(name)
   if (instead !== undefined) return `parameter "${name}" is not known here; ${instead}`
+  if (!/^[\w.-]*$/.test(name))
+    return 'a parameter has a name that none has; an "&" or "=" inside a value is written %26, %3D'
   const near = nearest(name, PARAMETERS)
   return `unknown parameter "${shorten(name)}"${near === null ? '' : `; did you mean ${near}?`}`
 }

@@ -206,6 +206,26 @@ test('letting in at any step of SCRAM but the last is not believed', async () =>
   }
 })
 
+test.each<[string, BackendMessage, string]>([
+  ['trust', AUTHENTICATION_OK, 'the server let us in without any proof'],
+  ['md5', MD5, 'the server offers md5'],
+  ['the bare password', CLEARTEXT, 'the server offers the bare password (password)'],
+  ['GSSAPI', ask({ method: 'gss' }), 'the server offers GSSAPI'],
+  ['SCRAM without TLS', OFFER, 'this connection has no TLS; use sslmode=require'],
+])('channel_binding=require is not content with %s', async (_what, message, reason) => {
+  const received: Buffer[] = []
+  const refused = await failure(
+    playUpTo(1, session => {
+      session.socket.on('data', chunk => received.push(chunk))
+      session.send(message, READY)
+    }),
+    'sslmode=prefer&auth_mode=compat&auth_cleartext=true&channel_binding=require',
+  )
+  expect(refused.message).toContain(`channel_binding=require demands SCRAM-SHA-256-PLUS, and ${reason}`)
+  expect(refused.permanent).toBe(true)
+  expect(Buffer.concat(received).length).toBe(0)
+})
+
 test('a recorded conversation is of no use', async () => {
   const recorded = randomBytes(18).toString('base64')
   const { message } = await failure(

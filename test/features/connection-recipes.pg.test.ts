@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { runAs, spawnAs } from '../../src/demo/run-as.ts'
 import { PARAMETERS } from '../../src/postgres/url-parameters.ts'
 import { createAuthority, createCertificate } from '../support/certificates.ts'
@@ -18,6 +18,9 @@ import { read } from '../tidy/tree.ts'
 
 const GUIDE = read('docs/guides/database-connections.md')
 const PASSWORD = 'p@ss/word'
+
+// Each starts programs, and the machine may have other work.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let server: TestServer
 let folder: string

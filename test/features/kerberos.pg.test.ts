@@ -3,10 +3,13 @@
  * else. Where Debian's packages or the optional package are missing, all of it is skipped.
  */
 import { writeFile } from 'node:fs/promises'
-import { afterAll, afterEach, beforeAll, expect, type TestContext, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, type TestContext, test, vi } from 'vitest'
 import { createRealm, type Realm, ROLE, whyNoRealm } from '../support/kerberos.ts'
 import { execute } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
+
+// Each starts programs, and the machine may have other work.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let missing: string | null = null
 let realm: Realm | undefined

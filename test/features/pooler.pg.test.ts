@@ -5,7 +5,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { runAs, spawnAs } from '../../src/demo/run-as.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -17,10 +17,14 @@ const ROWS_EACH = 20
 const REQUESTS = 600
 const missing = missingPrograms({ pgbouncer: 'pgbouncer' })
 
+// Each starts programs, and the machine may have other work.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
 let database: TestDatabase
 let folder: string
 let pooler: Running | undefined
 let gateway: TestGateway | undefined
+let poolerUrl: string
 
 beforeAll(async () => {
   database = await testDatabase()
@@ -64,7 +68,8 @@ ignore_startup_parameters = options
     ...spawnAs(runAs()),
     ready: /process up/,
   })
-  gateway = await testGateway(database.url.replace(`:${database.port}/`, `:${port}/`), {
+  poolerUrl = database.url.replace(`:${database.port}/`, `:${port}/`)
+  gateway = await testGateway(poolerUrl, {
     toml: 'prepared_statements = false\nmax_connections = 4\nacquire_timeout_ms = 20000',
   })
 })
@@ -153,6 +158,15 @@ describe('PgBouncer in transaction mode', () => {
     expect(rows).toEqual([{ n: 0 }])
     const written = await execute(database.adminUrl, "select count(*)::int as n from notes where body like 'by %'")
     expect(written).toEqual([{ n: REQUESTS / 8 }])
+  })
+
+  test('whoever forgets the key is told, and gets no session', async context => {
+    if (missing !== null) return context.skip(missing)
+    const refused = testGateway(poolerUrl)
+    await expect(refused).rejects.toMatchObject({ name: 'ConnectError', permanent: true })
+    await expect(refused).rejects.toThrow(
+      /unsupported startup parameter.*; a pooler is in between: set prepared_statements = false/,
+    )
   })
 
   test('nothing is left in the sessions that the pooler keeps', async context => {

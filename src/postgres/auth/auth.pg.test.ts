@@ -90,6 +90,26 @@ test('SCRAM, with and without TLS, with a password that needs SASLprep', async (
   expect(await whoAmI({ user: 'by_scram', parameters: { sslmode: 'disable' } })).toBe('by_scram plain')
 })
 
+test.each([
+  ['what NFKC changes', '\u2168\u00aa'],
+  ['what vanishes', 'I\u00adX\u200d'],
+  ['many kinds of spaces', 'a\u2003b\u3000c'],
+  ['what Unicode 3.2 did not know', '\u{1f600}\u2168'],
+  ['Arabic alone', '\u0627\u0628\u0627'],
+  ['Arabic and Latin', '\u0627b\u2168'],
+  ['digits at the end of Arabic', '\u06271'],
+  ['a control character', 'a\u0007\u2168'],
+  ['private use', '\ue000\u2168'],
+  ['composition', 'e\u0301'],
+  ['only what vanishes', '\u00ad'],
+])('the server prepares a password as we do: %s', async (_what, password) => {
+  await execute(
+    server.adminUrl,
+    `set password_encryption = 'scram-sha-256'; drop role if exists by_text; create role by_text login password '${password}'`,
+  )
+  expect(await whoAmI({ user: 'by_text', password })).toBe('by_text encrypted')
+})
+
 test('a wrong password is refused for good, and says nothing of the right one', async () => {
   const refused = whoAmI({ user: 'by_scram', password: 'wrong' })
   await expect(refused).rejects.toMatchObject({ name: 'ConnectError', permanent: true })

@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Backoff, delayMs } from '../backoff.ts'
-import { ConnectError } from '../errors.ts'
+import { BlockedError, ConnectError } from '../errors.ts'
 import { abandoned, type CircuitSettings, type CircuitState, CLOSED, enter, failed, succeeded } from './circuit.ts'
 import type { GssProvider } from './gss.ts'
 
@@ -119,12 +119,12 @@ export class GssAttempts {
     if (state.kind !== from) this.#options.onTransition({ from, to: state.kind, error })
   }
 
-  #blocked(forMs: number): ConnectError {
+  #blocked(forMs: number): BlockedError {
     const { target, circuit } = this.#options.settings
     const when = forMs > 0 ? `for another ${Math.ceil(forMs)} ms` : 'until the one that is under way has ended'
-    return new ConnectError(
+    return new BlockedError(
       `attempts to connect with Kerberos to ${target} are blocked ${when}, after ${circuit.threshold} failures within ${circuit.windowMs} ms (gss_circuit_threshold, gss_circuit_window_ms); the last: ${this.#lastFailure?.message ?? 'unknown'}`,
-      false,
+      forMs,
       this.#lastFailure ?? undefined,
     )
   }

@@ -1,0 +1,56 @@
+/**
+ * The circuit of specification 3 as operators see it: a log line for each change, and no attempt while it is open. The tokens
+ * are a module's, so this needs no Kerberos; with a real KDC it is in kerberos.pg.test.ts.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { fakePostgres } from '../support/fake-postgres.ts'
+import { killSvc, startSvc } from '../support/process.ts'
+
+afterEach(killSvc)
+
+const MODULE = `export async function step() {
+  throw Object.assign(new Error('nobody answers'), { transient: true })
+}`
+
+test('closed, open, half-open, open: each is a line, and while it is open nobody is asked', {
+  timeout: 120_000,
+}, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-circuit-'))
+  const server = await fakePostgres(async session => {
+    const first = await session.next()
+    if (first.kind === 'sslRequest') session.raw(Buffer.from('N'))
+    await session.next()
+    session.send({ kind: 'authentication', authentication: { method: 'gss' } })
+    await session.gone
+  })
+  try {
+    await writeFile(join(folder, 'tokens.mjs'), MODULE)
+    const parameters =
+      'auth_mode=gssapi_only&gss_provider=callback&gss_connect_retries=2&gss_retry_base_ms=1&gss_circuit_threshold=4&gss_circuit_cooldown_ms=200'
+    await writeFile(
+      join(folder, 'svc.toml'),
+      `[gateway]\ndatabase_url = "postgres://app@127.0.0.1:${server.port}/d?${parameters}"\ngss_module = "tokens.mjs"\n`,
+    )
+    const svc = startSvc(['serve', '--config', join(folder, 'svc.toml')], {
+      JWT_SECRET: 'a secret of 32 bytes, or of more',
+    })
+    await svc.says(
+      /"level":40,[^\n]*"from":"closed","to":"open","error":"[^"]*nobody answers","msg":"the Kerberos circuit is open"/,
+    )
+    // Two tries were left of the second attempt; the circuit did not let the last one through.
+    expect(server.count).toBe(4)
+    await svc.says(/"level":30,[^\n]*"from":"open","to":"half-open","msg":"the Kerberos circuit is half-open"/)
+    await svc.says(/"level":40,[^\n]*"from":"half-open","to":"open","error":"[^"]*nobody answers"/)
+    const lines = svc.said.out.split('\n')
+    const blocked = lines.filter(line => line.includes('are blocked'))
+    // Whoever is blocked waits for the end of the cooldown, and does not ask again and again.
+    expect(blocked.length).toBeLessThanOrEqual(lines.filter(line => line.includes('"to":"open"')).length)
+  } finally {
+    killSvc()
+    await server.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
