@@ -53,6 +53,9 @@ async function readClientFirst(session: FakeSession): Promise<Conversation> {
   return { clientFirst, nonce: clientFirst.slice('n=,r='.length) }
 }
 
+const MD5 = ask({ method: 'md5', salt: Buffer.alloc(4) })
+const CLEARTEXT = ask({ method: 'cleartext' })
+
 /** What a server does, turn by turn, and what the client is doing when it stops after so many of them. */
 const TURNS: readonly { readonly step: string; play(session: FakeSession): Promise<void> }[] = [
   { step: 'asking for TLS', play: async () => {} },
@@ -169,9 +172,6 @@ test('a byte now and then, or notices without end, do not keep an attempt alive'
   expect(notices.message).toContain('within 1000 ms (while starting the session)')
 })
 
-const MD5 = ask({ method: 'md5', salt: Buffer.alloc(4) })
-const CLEARTEXT = ask({ method: 'cleartext' })
-
 test.each<[string, BackendMessage]>([
   ['md5', MD5],
   ['the bare password', CLEARTEXT],
@@ -190,6 +190,56 @@ test.each<[string, BackendMessage]>([
   )
   expect(message).toMatch(/^the server sent "\w+" out of turn during SCRAM-SHA-256$/)
   expect(Buffer.concat(received).length).toBe(0)
+})
+
+/** What the server may say at no step, or at one only: played at all of them. */
+const WRONG: Readonly<Record<string, (session: FakeSession) => void>> = {
+  'an offer': session => session.send(OFFER),
+  'an empty offer': session => session.send(ask({ method: 'sasl', mechanisms: [] })),
+  'an offer of something else': session => session.send(ask({ method: 'sasl', mechanisms: ['OAUTHBEARER'] })),
+  'an offer of binding': session => session.send(ask({ method: 'sasl', mechanisms: ['SCRAM-SHA-256-PLUS'] })),
+  'a challenge': session => session.send(ask({ method: 'saslContinue', data: Buffer.from(`r=abc,s=${SALT},i=4096`) })),
+  'an empty challenge': session => session.send(ask({ method: 'saslContinue', data: Buffer.alloc(0) })),
+  'a proof': session => session.send(ask({ method: 'saslFinal', data: Buffer.from('v=AAAA') })),
+  'a question for the bare password': session => session.send(CLEARTEXT),
+  'a question for md5': session => session.send(MD5),
+  'a question for a ticket': session => session.send(ask({ method: 'gss' })),
+  'a token': session => session.send(ask({ method: 'gssContinue', data: Buffer.from('token') })),
+  'a question for SSPI': session => session.send(ask({ method: 'sspi' })),
+  'a question of 1998': session => session.send(ask({ method: 'kerberos' })),
+  'a question that nobody knows': session => session.raw(Buffer.from('520000000800000063', 'hex')),
+  'a question cut short': session => session.raw(Buffer.from('52000000060000', 'hex')),
+  'a message that nobody knows': session => session.raw(Buffer.from('2100000004', 'hex')),
+  'a length that cannot be': session => session.raw(Buffer.from('5200000003', 'hex')),
+  'another version of the protocol': session =>
+    session.send({ kind: 'negotiateProtocolVersion', minor: 2, unknown: [] }),
+  'a row': session => session.send({ kind: 'dataRow', columns: [null] }),
+  'a request for data': session => session.send({ kind: 'copyIn', format: 0, columnFormats: [] }),
+  'a notification': session => session.send({ kind: 'notification', processId: 1, channel: 'c', payload: '' }),
+  'the end of a statement': session => session.send({ kind: 'commandComplete', tag: 'SELECT 1' }),
+}
+
+/** The next thing that is right, which is no failure. */
+const RIGHT = new Map([[1, 'an offer']])
+
+test.each(cases.slice(1))('nothing that is wrong while %s makes a session', async (_step, turn) => {
+  for (const [what, say] of Object.entries(WRONG)) {
+    if (RIGHT.get(turn) === what) continue
+    const received: Buffer[] = []
+    const { message } = await failure(
+      playUpTo(turn, async session => {
+        session.socket.on('data', chunk => received.push(chunk))
+        say(session)
+        session.send(AUTHENTICATION_OK, READY)
+      }),
+      'sslmode=prefer',
+    )
+    expect(message, what).not.toBe('')
+    const sent = Buffer.concat(received).toString('latin1')
+    // Before the proof is due nothing made from the password has left, and the password itself never does.
+    expect(sent, what).not.toContain('secret')
+    if (turn < 3) expect(sent, what).not.toContain('p=')
+  }
 })
 
 test('letting in at any step of SCRAM but the last is not believed', async () => {

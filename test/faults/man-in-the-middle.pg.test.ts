@@ -2,12 +2,14 @@
  * Somebody in the middle, who ends our TLS with a certificate of their own and speaks TLS to the server (specification 5.6:
  * `channel_binding`). `sslmode=require` checks no certificate and lets them in; the binding of SCRAM does not.
  */
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect as connectSocket, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls, TLSSocket } from 'node:tls'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ConnectError } from '../../src/postgres/errors.ts'
 import { connect } from '../../src/postgres/startup.ts'
@@ -98,6 +100,21 @@ protocol = pgsql
     const refused = await attempt(port, `sslmode=require&channel_binding=${mode}`)
     expect(refused).toMatchObject({ name: 'ConnectError', permanent: true })
     expect(String(refused)).toContain('SCRAM channel binding check failed')
+  })
+
+  test.for(['disable', 'prefer', 'require'])('libpq with channel_binding=%s does as we do', async (mode, context) => {
+    const psql = findProgram('psql')
+    if (missing !== null || psql === null) return context.skip(missing ?? 'psql missing (Debian: postgresql-client-15)')
+    const url = new URL(server.url)
+    const place = `host=localhost hostaddr=127.0.0.1 port=${port} user=${url.username} dbname=postgres sslmode=require`
+    const asked = promisify(execFile)(psql, [`${place} channel_binding=${mode}`, '-Atc', 'select 1'], {
+      env: { PATH: process.env.PATH ?? '', PGPASSWORD: url.password },
+    })
+    const outcome = await asked.then(
+      ({ stdout }) => stdout.trim(),
+      (error: Error) => /SCRAM channel binding check failed/.exec(error.message)?.[0] ?? error.message,
+    )
+    expect(outcome).toBe(mode === 'disable' ? '1' : 'SCRAM channel binding check failed')
   })
 
   test('a mode that verifies finds it out before anything is said', async context => {
