@@ -1,9 +1,10 @@
 /** Cancel requests: a second connection that names the first (PostgreSQL manual 54.2.7). */
+
+import type { Session } from './conversation.ts'
 import { Progress } from './progress.ts'
 import { writeCancelRequest } from './protocol/frontend.ts'
 import { Writer } from './protocol/writer.ts'
 import { openSocket } from './socket.ts'
-import type { Session } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 
 /** From opening the second connection to the server closing it. */

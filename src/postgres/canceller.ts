@@ -4,7 +4,7 @@
  * signal has then been sent – the session must be given nothing new.
  */
 import { type CancelOutcome, requestCancel } from './cancel.ts'
-import type { Session } from './startup.ts'
+import type { Session } from './conversation.ts'
 import type { ConnectionTarget } from './target.ts'
 
 /** Most statements end by themselves sooner than a second connection could be opened to cancel them. */

@@ -4,6 +4,7 @@
  */
 import type { CancelOutcome } from './cancel.ts'
 import { Canceller } from './canceller.ts'
+import type { Session } from './conversation.ts'
 import type { Took } from './costs.ts'
 import { DatabaseError, ProtocolError, refusal } from './errors.ts'
 import type { Channel, Exchange } from './exchange.ts'
@@ -13,7 +14,7 @@ import { BACKEND, decodeBackend, decodeCommandTag, decodeErrorFields, decodeStat
 import { writeClose, writeTerminate } from './protocol/frontend.ts'
 import { describeType } from './protocol/reader.ts'
 import type { Writer } from './protocol/writer.ts'
-import type { Connected, Session } from './startup.ts'
+import type { Connected } from './startup.ts'
 import { Statements } from './statements.ts'
 import type { ConnectionTarget } from './target.ts'
 import { lost, type Wire, type WireSink } from './wire.ts'

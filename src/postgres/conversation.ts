@@ -1,0 +1,156 @@
+/**
+ * What is said from the start-up packet to the first ReadyForQuery (PostgreSQL manual 54.2.1). The other side is a stranger
+ * until it has proved something, so whatever is out of turn ends it.
+ */
+import type { Mechanism } from './auth/mechanism.ts'
+import {
+  type AuthPolicy,
+  type Circumstances,
+  type Credentials,
+  checkAuthenticated,
+  chooseMechanism,
+} from './auth/policy.ts'
+import { DatabaseError, ProtocolError } from './errors.ts'
+import type { Progress } from './progress.ts'
+import { type Authentication, type BackendMessage, decodeBackend } from './protocol/backend.ts'
+import { writeStartup } from './protocol/frontend.ts'
+import type { ConnectionTarget } from './target.ts'
+import type { Wire, WireSink } from './wire.ts'
+
+/** Nobody has proved anything yet, so nobody gets more of our memory than this (libpq stops at 30 000). */
+export const STARTUP_MESSAGE_BYTES_MAX: number = 32 * 1024
+/** A server reports some fifteen parameters. */
+const PARAMETERS_MAX = 256
+
+/** What the server said of the session that was made. */
+export interface Session {
+  readonly processId: number
+  /** Proves to the server that a cancel request comes from us. */
+  readonly secret: Buffer
+  /** ParameterStatus as of the start, e.g. `server_version`. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+/** Rejects with whatever ended the wire, or was thrown at what the server said. */
+export function converse(
+  wire: Wire,
+  target: ConnectionTarget,
+  parameters: readonly (readonly [string, string])[],
+  circumstances: Circumstances,
+  progress: Progress,
+): Promise<Session> {
+  return new Promise((resolve, reject) => {
+    const conversation = new Conversation(wire, target.auth, target, circumstances, progress, resolve)
+    const sink: WireSink = {
+      message(type, bytes, start, end) {
+        conversation.receive(decodeBackend(type, bytes, start, end))
+      },
+      tooLong(_type, bodyBytes) {
+        throw new ProtocolError(
+          `the server sent a message of ${bodyBytes} bytes before the session began; at most ${STARTUP_MESSAGE_BYTES_MAX} are accepted`,
+        )
+      },
+      flushed() {},
+      closed: reject,
+    }
+    wire.sink = sink
+    writeStartup(wire.writer, parameters)
+    wire.flushSoon()
+  })
+}
+
+/** What has been said so far. Whatever it throws ends the wire, and through that the attempt. */
+class Conversation {
+  readonly #wire: Wire
+  readonly #policy: AuthPolicy
+  readonly #credentials: Credentials
+  readonly #circumstances: Circumstances
+  readonly #progress: Progress
+  readonly #done: (session: Session) => void
+  readonly #parameters = new Map<string, string>()
+  #mechanism: Mechanism | null = null
+  #thinking = false
+  /** What came while we were thinking, where it may. */
+  readonly #held: BackendMessage[] = []
+  #authenticated = false
+  #key: { readonly processId: number; readonly secret: Buffer } | null = null
+
+  constructor(
+    wire: Wire,
+    policy: AuthPolicy,
+    credentials: Credentials,
+    circumstances: Circumstances,
+    progress: Progress,
+    done: (session: Session) => void,
+  ) {
+    this.#wire = wire
+    this.#policy = policy
+    this.#credentials = credentials
+    this.#circumstances = circumstances
+    this.#progress = progress
+    this.#done = done
+  }
+
+  receive(message: BackendMessage): void {
+    if (message.kind === 'notice') return
+    if (message.kind === 'error') throw new DatabaseError(message.fields)
+    if (this.#thinking) {
+      if (this.#mechanism?.mayBeFollowed !== true) {
+        throw new ProtocolError(`the server sent ${message.kind} while it was our turn`)
+      }
+      this.#held.push(message)
+      return
+    }
+    if (message.kind === 'authentication' && !this.#authenticated) {
+      this.#authenticate(message.authentication)
+      return
+    }
+    if (!this.#authenticated) throw new ProtocolError(`the server sent ${message.kind} before authentication was done`)
+    switch (message.kind) {
+      case 'backendKeyData':
+        this.#key = { processId: message.processId, secret: Buffer.from(message.secret) }
+        break
+      case 'parameterStatus':
+        if (this.#parameters.size >= PARAMETERS_MAX) throw new ProtocolError('the server reports too many parameters')
+        this.#parameters.set(message.name, message.value)
+        break
+      case 'readyForQuery':
+        // A server without cancellation sends no key; zero is a process that does not exist.
+        this.#done({ ...(this.#key ?? { processId: 0, secret: Buffer.alloc(4) }), parameters: this.#parameters })
+        break
+      default:
+        throw new ProtocolError(`the server sent ${message.kind} during start-up`)
+    }
+  }
+
+  #authenticate(challenge: Authentication): void {
+    if (challenge.method === 'ok') {
+      checkAuthenticated(this.#mechanism, this.#policy)
+      this.#authenticated = true
+      this.#progress.step = 'waiting for the session that it promised'
+      return
+    }
+    this.#mechanism ??= chooseMechanism(challenge, this.#policy, this.#credentials, this.#circumstances)
+    const thinking = this.#mechanism.respond(challenge, this.#wire.writer)
+    this.#progress.follow(this.#mechanism)
+    if (thinking === undefined) {
+      this.#wire.flushSoon()
+      return
+    }
+    this.#thinking = true
+    // What is held meanwhile is no more than the chunk that is being read.
+    this.#wire.pause()
+    thinking.then(() => this.#goOn()).catch(error => this.#wire.destroy(error))
+  }
+
+  #goOn(): void {
+    this.#thinking = false
+    this.#wire.flushSoon()
+    this.#wire.resume()
+    while (!this.#thinking) {
+      const message = this.#held.shift()
+      if (message === undefined) return
+      this.receive(message)
+    }
+  }
+}
