@@ -114,13 +114,13 @@ test('silence at any step costs connect_timeout and not more', async () => {
     cases.map(([, turn]) =>
       failure(
         playUpTo(turn, () => {}),
-        'sslmode=prefer&connect_timeout=1',
+        'sslmode=prefer&connect_timeout=3',
       ),
     ),
   )
   for (const [index, error] of errors.entries()) {
     expect(error.message).toMatch(
-      new RegExp(`^no session with somebody@127.0.0.1:\\d+/anything within 1000 ms \\(while ${TURNS[index]?.step}\\)$`),
+      new RegExp(`^no session with somebody@127.0.0.1:\\d+/anything within 3000 ms \\(while ${TURNS[index]?.step}\\)$`),
     )
     expect(error.permanent).toBe(false)
   }
@@ -161,15 +161,15 @@ test('a byte now and then, or notices without end, do not keep an attempt alive'
         session.raw(Buffer.from('4500001000', 'hex'))
         drip(session, () => session.raw(Buffer.from('M')))
       }),
-      'sslmode=prefer&connect_timeout=1',
+      'sslmode=prefer&connect_timeout=3',
     ),
     failure(
       playUpTo(1, session => drip(session, () => session.send(notice))),
-      'sslmode=prefer&connect_timeout=1',
+      'sslmode=prefer&connect_timeout=3',
     ),
   ])
-  expect(bytes.message).toContain('within 1000 ms (while starting the session)')
-  expect(notices.message).toContain('within 1000 ms (while starting the session)')
+  expect(bytes.message).toContain('within 3000 ms (while starting the session)')
+  expect(notices.message).toContain('within 3000 ms (while starting the session)')
 })
 
 test.each<[string, BackendMessage]>([
