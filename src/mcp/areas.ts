@@ -63,6 +63,13 @@ export const AREAS: readonly Area[] = [
     documents: ['src/postgres/README.md'],
   },
   {
+    name: 'kerberos',
+    path: 'src/kerberos',
+    purpose:
+      'Tokens for GSSAPI and SSPI, from the optional package or a module of the operator’s, and what is checked before.',
+    documents: ['docs/guides/database-connections.md'],
+  },
+  {
     name: 'catalog',
     path: 'src/catalog',
     purpose: 'The live schema as plain data: read in one statement, built aside, swapped whole.',
@@ -97,6 +104,13 @@ export const AREAS: readonly Area[] = [
     path: 'src/ops',
     purpose: 'Log, metrics, health, warnings at start.',
     documents: ['docs/guides/monitoring.md', 'docs/reference/metrics.md'],
+  },
+  {
+    name: 'lint',
+    path: 'src/lint',
+    purpose:
+      'What svc check finds about a database: one table of questions, each with the SQL that mends what it finds.',
+    documents: ['docs/guides/checking.md', 'docs/reference/checks.md'],
   },
   {
     name: 'mcp',

@@ -47,8 +47,11 @@ test('closed, open, half-open, open: each is a line, and while it is open nobody
     const opened = lines.findIndex(line => line.includes('"from":"closed","to":"open"'))
     const halfOpen = lines.findIndex(line => line.includes('"to":"half-open"'))
     const between = lines.slice(opened + 1, halfOpen)
-    expect(between).toHaveLength(1)
-    expect(between[0]).toMatch(/connect-failed.*are blocked for another|are blocked for another.*connect-failed/)
+    expect(between.filter(line => !line.includes('connect-failed'))).toEqual([])
+    // The attempt that opened it may be told of after that.
+    const blocked = between.filter(line => !line.includes('nobody answers'))
+    expect(blocked.length).toBeGreaterThan(0)
+    expect(blocked.filter(line => !line.includes('are blocked for another'))).toEqual([])
     // As many as the threshold, and the one that was let through.
     expect(server.count).toBeGreaterThanOrEqual(5)
   } finally {
