@@ -48,10 +48,8 @@ test('closed, open, half-open, open: each is a line, and while it is open nobody
     const halfOpen = lines.findIndex(line => line.includes('"to":"half-open"'))
     const between = lines.slice(opened + 1, halfOpen)
     expect(between.filter(line => !line.includes('connect-failed'))).toEqual([])
-    // The attempt that opened it may be told of after that.
-    const blocked = between.filter(line => !line.includes('nobody answers'))
-    expect(blocked.length).toBeGreaterThan(0)
-    expect(blocked.filter(line => !line.includes('are blocked for another'))).toEqual([])
+    // Beside whoever is blocked, the attempt that opened it may be told of after that.
+    expect(between.filter(line => line.includes('are blocked for another')).length).toBeGreaterThan(0)
     // As many as the threshold, and the one that was let through.
     expect(server.count).toBeGreaterThanOrEqual(5)
   } finally {
