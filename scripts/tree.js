@@ -19,6 +19,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { constants, gzipSync } from 'node:zlib'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const cache = join(root, '.cache')
@@ -80,6 +81,7 @@ function compile() {
     run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], { cwd: root })
     run(process.execPath, [join(aside, 'mcp/library/write.js'), root], { cwd: root })
     chmodSync(join(aside, 'cli/main.js'), 0o755)
+    compressDocs(join(aside, 'http/docs'))
     rmSync(stamp, { force: true })
     rmSync(dist, { recursive: true, force: true })
     renameSync(aside, dist)
@@ -88,6 +90,26 @@ function compile() {
     rmSync(aside, { recursive: true, force: true })
   }
 }
+
+/**
+ * The files of the page `/docs`, ours and Swagger UI's, as they are sent. In the package they are half a megabyte, where the library itself would bring
+ * twelve into every installation.
+ */
+function compressDocs(folder) {
+  const library = join(root, 'node_modules/swagger-ui-dist')
+  mkdirSync(folder, { recursive: true })
+  const compress = (from, name) => {
+    const bytes = gzipSync(readFileSync(join(from, name)), { level: constants.Z_BEST_COMPRESSION })
+    writeFileSync(join(folder, `${name}.gz`), bytes)
+  }
+  for (const name of DOCS_FILES) compress(join(root, 'src/http/docs'), name)
+  for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css']) compress(library, name)
+  copyFileSync(join(library, 'LICENSE'), join(folder, 'swagger-ui.LICENSE'))
+  copyFileSync(join(library, 'NOTICE'), join(folder, 'swagger-ui.NOTICE'))
+  copyFileSync(join(library, 'swagger-ui-bundle.js.LICENSE.txt'), join(folder, 'swagger-ui-bundle.LICENSE'))
+}
+
+const DOCS_FILES = ['page.html', 'page.css', 'page.js']
 
 /** True if node_modules holds what the lock file names; packages for other systems may be absent. */
 function isInstalled() {
@@ -129,7 +151,8 @@ function sourceVersion() {
     )
     .filter(name => /\.(ts|md)$/.test(name) && !name.endsWith('.test.ts'))
     .sort()
-  for (const file of [...files, ...BUILT_FROM]) {
+  const pages = DOCS_FILES.map(name => join('src/http/docs', name))
+  for (const file of [...files, ...pages, ...BUILT_FROM]) {
     hash
       .update(`${file}\0`)
       .update(readFileSync(join(root, file)))

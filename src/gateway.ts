@@ -15,6 +15,7 @@ import { policyFiles } from './config/policy-files.ts'
 import type { Emit } from './events.ts'
 import { asErrors, asWarnings, type Finding, printFinding } from './finding.ts'
 import { createAdmission } from './http/admission.ts'
+import { createDocs } from './http/docs.ts'
 import { documentFor } from './http/document.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { createServer, type Server } from './http/server.ts'
@@ -43,6 +44,7 @@ import { createPool, type Pool } from './postgres/pool.ts'
 import type { ConnectionTarget } from './postgres/target.ts'
 import { parseUrl } from './postgres/url.ts'
 import { type Lists, type ListsParts, openLists as loadLists } from './rest/lists.ts'
+import { openApiDocument } from './rest/openapi/document.ts'
 import { createQuerier } from './rest/query/query.ts'
 import { createCursorCodec } from './rest/read/cursor.ts'
 import { createReader } from './rest/read/read.ts'
@@ -329,14 +331,26 @@ async function openServer(parts: ServerParts): Promise<Server> {
   const documents = { sources: () => [current(), lists.functions()], keyOf: ({ rights }: View) => rights.key }
   const schemaDocument = documentFor<View>({
     ...documents,
-    make: ({ catalog, rights }) => describe(catalog, (table, column) => canSee(table, column, rights)),
+    make: ({ catalog, rights }) => JSON.stringify(describe(catalog, (table, column) => canSee(table, column, rights))),
   })
   const contractsDocument = documentFor<View>({
     ...documents,
     make: seen =>
-      describeFunctions(seen.catalog, {
-        canCall: of => isAllowed(of, { allowed: lists.functions() }) && canSeeResult(of, seen),
-        nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
+      JSON.stringify(
+        describeFunctions(seen.catalog, {
+          canCall: of => isAllowed(of, { allowed: lists.functions() }) && canSeeResult(of, seen),
+          nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
+        }),
+      ),
+  })
+  const apiDocument = documentFor<View>({
+    ...documents,
+    make: seen =>
+      openApiDocument(seen, {
+        ...gateway,
+        version: VERSION,
+        adminGuard: config.adminToken !== null,
+        allowed: lists.functions(),
       }),
   })
   const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
@@ -362,6 +376,7 @@ async function openServer(parts: ServerParts): Promise<Server> {
     }),
     schemaDocument: identity => schemaDocument(view(identity)),
     contractsDocument: identity => contractsDocument(view(identity)),
+    openApiDocument: identity => apiDocument(view(identity)),
     explainEndpoint: gateway.explainEndpoint,
     isAdmin: createAdminCheck(config.adminToken),
     health: createHealth({
@@ -370,7 +385,7 @@ async function openServer(parts: ServerParts): Promise<Server> {
       now,
       isDraining: () => server?.isDraining() ?? false,
     }),
-    internal,
+    internal: new Map([...internal, ...createDocs()]),
   })
   const pipeline = timing?.pipeline(answer) ?? answer
   const admit = createAdmission({

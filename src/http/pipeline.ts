@@ -31,6 +31,7 @@ export interface PipelineParts {
   readonly query: Querier
   readonly schemaDocument: (identity: Identity) => Buffer
   readonly contractsDocument: (identity: Identity) => Buffer
+  readonly openApiDocument: (identity: Identity) => Buffer
   readonly explainEndpoint: 'on' | 'admin' | 'off'
   /** Whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
@@ -59,6 +60,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       case 'contracts':
         assertReading(incoming)
         return document(parts.contractsDocument(identity))
+      case 'openapi':
+        assertReading(incoming)
+        return document(parts.openApiDocument(identity))
       case 'query':
         return parts.query(incoming, identity)
       case 'rpc':
@@ -119,7 +123,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 }
 
 function isData(route: Route): route is DataRoute {
-  return route.kind !== 'schema' && route.kind !== 'contracts' && route.kind !== 'query'
+  return !['schema', 'contracts', 'openapi', 'query'].includes(route.kind)
 }
 
 function isExplain(path: string): boolean {

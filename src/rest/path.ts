@@ -4,6 +4,7 @@ import { decodePercent } from './query-string.ts'
 
 export type Route =
   | { readonly kind: 'schema' }
+  | { readonly kind: 'openapi' }
   | { readonly kind: 'query' }
   | { readonly kind: 'contracts' }
   | { readonly kind: 'rpc'; readonly function: string }
@@ -16,6 +17,7 @@ export type Route =
 /** The route with its variable parts named: for logs and metrics, which must not grow with the data. */
 export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
   schema: '/api/_schema',
+  openapi: '/api/_openapi',
   query: '/api/_query',
   contracts: '/api/_rpc/contracts',
   rpc: '/api/rpc/{function}',
@@ -29,6 +31,7 @@ export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
 /** Names directly below `/api/` that are no tables: a table called so would be out of reach. */
 const FIXED: ReadonlyMap<string, Route> = new Map([
   ['_schema', { kind: 'schema' }],
+  ['_openapi', { kind: 'openapi' }],
   ['_query', { kind: 'query' }],
 ])
 

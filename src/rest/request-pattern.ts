@@ -63,6 +63,7 @@ function readRoute(path: string): DataRoute {
   switch (route.kind) {
     case 'schema':
     case 'contracts':
+    case 'openapi':
       return refuse(`${path} is answered to everybody who is let in; leave it out`)
     case 'query':
       return refuse('a text of the query language is its own shape; write the query, with ? for its values')

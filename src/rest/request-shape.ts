@@ -13,7 +13,7 @@ import { RESULT_PARAMETERS } from './rpc/result-request.ts'
 import { encodeName, joinParts, type Part, printFilter, valuePart } from './shape-parts.ts'
 
 /** The routes that ask for data: those an allow-list is about, but for the query language, whose text is its own shape. */
-export type DataRoute = Exclude<Route, { readonly kind: 'schema' | 'contracts' | 'query' }>
+export type DataRoute = Exclude<Route, { readonly kind: 'schema' | 'contracts' | 'openapi' | 'query' }>
 
 export function shapeOfRequest(incoming: Incoming, route: DataRoute): QueryShape {
   const method = incoming.method === 'HEAD' ? 'GET' : incoming.method

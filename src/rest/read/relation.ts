@@ -89,14 +89,31 @@ function ambiguous(table: Table, { relation, hint, nested }: RelationName, fitti
   )
 }
 
-/** The shortest hint that tells `relation` from the others. */
 function hintFor(relation: Relation, others: readonly Relation[]): string {
+  return tellingHint(relation, others) ?? relation.constraints.join(',')
+}
+
+/** The shortest hint that tells `relation` from the others. */
+function tellingHint(relation: Relation, others: readonly Relation[]): string | undefined {
   const candidates = [
     ...(relation.junction === null ? keyColumnsOf(relation) : [relation.junction.table, ...relation.junction.to]),
     ...relation.constraints,
   ]
-  const telling = candidates.find(hint => others.filter(other => fitsHint(other, hint)).length === 1)
-  return telling ?? relation.constraints.join(',')
+  return candidates.find(hint => others.filter(other => fitsHint(other, hint)).length === 1)
+}
+
+/** How a request names `relation`, one of `table`'s: what `findRelation` finds it by. Null where nothing tells it from another. */
+export function nameOfRelation(table: Table, relation: Relation): RelationName | null {
+  const nested = relation.cardinality === 'many'
+  for (const name of [relation.shortName, relation.table]) {
+    if (name === null) continue
+    const fitting = relationsNamed(table, name).filter(({ cardinality }) => cardinality === relation.cardinality)
+    if (!fitting.includes(relation)) continue
+    if (fitting.length === 1) return { relation: name, hint: null, nested }
+    const hint = tellingHint(relation, fitting)
+    if (hint !== undefined) return { relation: name, hint, nested }
+  }
+  return null
 }
 
 export function otherTable(catalog: Catalog, relation: Relation): Table {

@@ -1,0 +1,62 @@
+/**
+ * The page of `/docs`: fetches the document with the caller's token and gives it to Swagger UI. The token is kept for this tab and session, and goes to
+ * this gateway alone.
+ */
+const KEY = 'svc-token'
+const field = document.getElementById('token')
+const message = document.getElementById('message')
+const reference = document.getElementById('reference')
+
+/** Where the gateway is, also behind a proxy that puts it below a path. */
+const base = new URL('.', window.location.href)
+
+function authorization() {
+  const token = window.sessionStorage.getItem(KEY)
+  return token === null || token === '' ? {} : { Authorization: `Bearer ${token}` }
+}
+
+/** What somebody has entered in the page itself is stronger. */
+function withToken(request) {
+  const isOurs = new URL(request.url, base).origin === base.origin
+  if (isOurs) request.headers = { ...authorization(), ...request.headers }
+  return request
+}
+
+async function show() {
+  message.textContent = ''
+  const response = await fetch(new URL('api/_openapi', base), { headers: authorization() })
+  const answer = await response.json()
+  if (!response.ok) {
+    reference.replaceChildren()
+    message.textContent = answer.error.message
+    return
+  }
+  window.SwaggerUIBundle({
+    spec: { ...answer, servers: [{ url: base.pathname.replace(/(.)\/$/, '$1') }] },
+    domNode: reference,
+    docExpansion: 'none',
+    defaultModelsExpandDepth: 0,
+    deepLinking: true,
+    filter: true,
+    validatorUrl: null,
+    requestInterceptor: withToken,
+  })
+}
+
+function start() {
+  show().catch(() => {
+    message.textContent = 'The gateway does not answer.'
+  })
+}
+
+document.getElementById('caller').addEventListener('submit', event => {
+  event.preventDefault()
+  window.sessionStorage.setItem(KEY, field.value.trim())
+  field.value = ''
+  start()
+})
+document.getElementById('forget').addEventListener('click', () => {
+  window.sessionStorage.removeItem(KEY)
+  start()
+})
+start()

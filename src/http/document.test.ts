@@ -1,0 +1,47 @@
+/** Documents are made once for what they depend on, and not kept without end. */
+import { expect, test } from 'vitest'
+import { documentFor, KEPT_BYTES_MAX } from './document.ts'
+
+function counting(sizes: Readonly<Record<string, number>> = {}) {
+  const made: string[] = []
+  let sources: readonly unknown[] = ['schema']
+  const answer = documentFor<string>({
+    sources: () => sources,
+    keyOf: key => key,
+    make: key => {
+      made.push(key)
+      return 'x'.repeat(sizes[key] ?? 1)
+    },
+  })
+  return {
+    made,
+    answer,
+    change: () => {
+      sources = ['another schema']
+    },
+  }
+}
+
+test('callers of one kind get one document, until what it is made of changes', () => {
+  const { made, answer, change } = counting()
+  expect(answer('clerk')).toBe(answer('clerk'))
+  change()
+  answer('clerk')
+  expect(made).toEqual(['clerk', 'clerk'])
+})
+
+test('of too many kinds the oldest is forgotten', () => {
+  const { made, answer } = counting()
+  const kinds = Array.from({ length: 33 }, (_, n) => `kind ${n}`)
+  for (const kind of kinds) answer(kind)
+  answer('kind 32')
+  answer('kind 0')
+  expect(made).toEqual([...kinds, 'kind 0'])
+})
+
+test('large documents push out others by their size, and one that is too large is not kept', () => {
+  const half = KEPT_BYTES_MAX / 2
+  const { made, answer } = counting({ a: half, b: half, c: half, huge: KEPT_BYTES_MAX + 1 })
+  for (const kind of ['a', 'b', 'c', 'b', 'c', 'a', 'huge', 'a', 'huge']) answer(kind)
+  expect(made).toEqual(['a', 'b', 'c', 'a', 'huge', 'huge'])
+})

@@ -1,0 +1,68 @@
+/** The document of `GET /api/_openapi`: everything that one caller can ask of this gateway, from the live catalogue (specification 4.1, 9). */
+import { canSeeResult } from '../../access/columns.ts'
+import type { View } from '../../access/rights.ts'
+import type { FunctionList } from '../rpc/function-list.ts'
+import { callName, isAllowed } from '../rpc/names.ts'
+import { functionPart } from './functions.ts'
+import { type GatewayOptions, gatewayPart } from './gateway-routes.ts'
+import { HEADERS } from './headers.ts'
+import type { Part } from './model.ts'
+import type { PageLimits } from './parameters.ts'
+import { printObject, printParts } from './print.ts'
+import type { ReadOptions } from './reads.ts'
+import { callerSecurity, SECURITY_SCHEMES } from './security.ts'
+import { seenTables } from './seen.ts'
+import { tablePart } from './table.ts'
+
+/** Settings are named as in the configuration. */
+export interface DocumentOptions extends ReadOptions, GatewayOptions, PageLimits {
+  /** Of the gateway. */
+  readonly version: string
+  readonly requireAuth: boolean
+  readonly rpcRequireSchemaQualified: boolean
+  /** The functions that may be called; null: all of them. */
+  readonly allowed: FunctionList | null
+}
+
+/** As JSON text. The same for callers with the same rights; it names nothing that they may not see. */
+export function openApiDocument(view: View, options: DocumentOptions): string {
+  const { tags, paths, schemas, parameters, responses } = printParts(partsOf(view, options))
+  return printObject([
+    ['openapi', '"3.0.3"'],
+    ['info', JSON.stringify({ title: 'Data gateway', version: options.version, description: DESCRIPTION })],
+    ['servers', '[{"url":"/"}]'],
+    ['tags', `[${[...tags.values()].join(',')}]`],
+    ['security', JSON.stringify(callerSecurity(options.requireAuth))],
+    ['paths', printObject(paths)],
+    [
+      'components',
+      printObject([
+        ['schemas', printObject(schemas)],
+        ['parameters', printObject(parameters)],
+        ['responses', printObject(responses)],
+        ['headers', JSON.stringify(HEADERS)],
+        ['securitySchemes', JSON.stringify(SECURITY_SCHEMES)],
+      ]),
+    ],
+  ])
+}
+
+/** One after the other, so that each can be forgotten when it has been printed. */
+function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
+  const tables = seenTables(view)
+  for (const seen of tables.values()) yield tablePart(seen, tables, options)
+  for (const all of view.catalog.functions.values()) {
+    const overloads = all.filter(of => isAllowed(of, options) && canSeeResult(of, view))
+    const [first] = overloads
+    if (first === undefined) continue
+    yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, view)
+  }
+  yield gatewayPart(options)
+}
+
+const DESCRIPTION = `The tables of a PostgreSQL database as a REST API.
+
+- Rows are JSON as PostgreSQL writes it. Numbers keep all their digits: an \`int64\` and a \`number\` without a format can have more than a double-precision number holds.
+- Every error is \`{"error": {code, message, status, request_id, details?, hint?}}\`.
+- \`GET\` is possible as \`HEAD\` as well.
+- What the document lists for \`select\`, \`sort\` and \`expand\` are the plain names. The notation goes further: aliases, paths into JSON (\`meta->>theme\`), related rows of related rows (\`nested:items.product\`).`

@@ -1,0 +1,79 @@
+/** The documents of `_schema` and `_rpc/contracts` as schemas (decisions 2, 5); their types are in catalog/describe.ts and describe-functions.ts. */
+import type { Schema } from './model.ts'
+import { envelope } from './responses.ts'
+
+const TEXT: Schema = { type: 'string' }
+const FLAG: Schema = { type: 'boolean' }
+const NULLABLE_TEXT: Schema = { type: 'string', nullable: true }
+const NAMES: Schema = { type: 'array', items: TEXT }
+
+const COLUMN = envelope(
+  {
+    name: TEXT,
+    type: TEXT,
+    nullable: FLAG,
+    default: NULLABLE_TEXT,
+    generated: { type: 'string', nullable: true, enum: ['stored', 'virtual', null] },
+    identity: { type: 'string', nullable: true, enum: ['always', 'by default', null] },
+    enum: NAMES,
+    comment: NULLABLE_TEXT,
+  },
+  ['name', 'type', 'nullable', 'default', 'generated', 'identity', 'comment'],
+)
+
+const TABLE = envelope({
+  schema: TEXT,
+  name: TEXT,
+  kind: { type: 'string', enum: ['table', 'partitioned', 'foreign', 'view', 'materialized view'] },
+  comment: NULLABLE_TEXT,
+  primary_key: NAMES,
+  columns: { type: 'array', items: COLUMN },
+  foreign_keys: {
+    type: 'array',
+    items: envelope({ name: TEXT, columns: NAMES, references: envelope({ table: TEXT, columns: NAMES }) }),
+  },
+  referenced_by: {
+    type: 'array',
+    items: envelope({ name: TEXT, table: TEXT, columns: NAMES, references: NAMES }),
+  },
+  unique: { type: 'array', items: NAMES },
+  relations: {
+    type: 'array',
+    items: envelope({
+      name: TEXT,
+      table: TEXT,
+      cardinality: { type: 'string', enum: ['one', 'many'] },
+      columns: NAMES,
+      via: TEXT,
+    }),
+  },
+})
+
+export const SCHEMA_DOCUMENT: Schema = envelope({ tables: { type: 'object', additionalProperties: TABLE } })
+
+const ARGUMENT = envelope({
+  position: { type: 'integer', nullable: true },
+  name: NULLABLE_TEXT,
+  type: TEXT,
+  mode: { type: 'string', enum: ['in', 'inout', 'variadic', 'out'] },
+  required: FLAG,
+  default: NULLABLE_TEXT,
+})
+
+const CONTRACT = envelope({
+  schema: TEXT,
+  name: TEXT,
+  function: TEXT,
+  identity_args: TEXT,
+  result_type: TEXT,
+  returns_set: FLAG,
+  volatility: { type: 'string', enum: ['immutable', 'stable', 'volatile'] },
+  variadic: FLAG,
+  args: { type: 'array', items: ARGUMENT },
+  comment: NULLABLE_TEXT,
+})
+
+export const CONTRACTS_DOCUMENT: Schema = envelope({
+  functions: { type: 'array', items: CONTRACT },
+  count: { type: 'integer', minimum: 0 },
+})

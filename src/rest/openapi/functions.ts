@@ -1,0 +1,149 @@
+/** Calls of functions: one path for each name, whose overloads are told apart by what they are given (specification 4.6, decisions 5). */
+import type { View } from '../../access/rights.ts'
+import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
+import { printSignatures } from '../rpc/signature.ts'
+import { resultParameters, resultResponse } from './function-result.ts'
+import { keyOf } from './keys.ts'
+import {
+  type Operation,
+  type Parameter,
+  type Part,
+  type PathItem,
+  parameterRef,
+  type RequestBody,
+  type Schema,
+} from './model.ts'
+import { nullable, textSchema, valueSchema } from './types.ts'
+
+export const FUNCTION_TAG = 'functions'
+
+/** `overloads`: all that the caller may call by `name`. */
+export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: View): Part {
+  // Of records whose columns nobody knows there is no call.
+  const callable = overloads.filter(({ result }) => result.kind !== 'record')
+  const arrives = callable.length > 0 && name !== '.' && name !== '..'
+  return {
+    tag: { name: FUNCTION_TAG, description: 'Functions of the database.' },
+    paths: arrives ? [[`/api/rpc/${encodeURIComponent(name)}`, pathItem(name, callable, view)]] : [],
+    schemas: [],
+    parameters: [],
+    responses: [],
+  }
+}
+
+function pathItem(name: string, overloads: readonly DatabaseFunction[], view: View): PathItem {
+  const read = overloads.filter(of => of.volatility !== 'volatile' && of.inputs.every(isNameable))
+  return {
+    ...(read.length === 0 ? {} : { get: readOperation(name, read, view) }),
+    post: callOperation(name, overloads, view),
+  }
+}
+
+/** What has no name can be left out if it has a default. */
+function isNameable({ name, required }: FunctionInput): boolean {
+  return name !== null || !required
+}
+
+function about(
+  name: string,
+  overloads: readonly DatabaseFunction[],
+): Pick<Operation, 'tags' | 'summary' | 'description'> {
+  const comments = [...new Set(overloads.flatMap(({ comment }) => comment ?? []))]
+  return {
+    tags: [FUNCTION_TAG],
+    summary: `Call ${name}`,
+    description: [...comments, `\`${printSignatures(overloads, name)}\``].join('\n\n'),
+  }
+}
+
+function readOperation(name: string, overloads: readonly DatabaseFunction[], view: View): Operation {
+  const inputs = inputParameters(overloads)
+  const taken = new Set(inputs.map(input => input.name))
+  return {
+    operationId: `read-${keyOf(name)}`,
+    ...about(name, overloads),
+    parameters: [...inputs, ...resultParameters(overloads, taken, view), parameterRef('x-svc-result-format')],
+    responses: { 200: resultResponse(overloads, view, 'X-Cache') },
+    errors: 'call',
+  }
+}
+
+function callOperation(name: string, overloads: readonly DatabaseFunction[], view: View): Operation {
+  return {
+    operationId: `call-${keyOf(name)}`,
+    ...about(name, overloads),
+    parameters: [...resultParameters(overloads, new Set(), view), parameterRef('x-svc-result-format')],
+    requestBody: argumentsBody(overloads),
+    responses: { 200: resultResponse(overloads, view) },
+    errors: 'call',
+  }
+}
+
+// ---- arguments ---------------------------------------------------------------------------------------------
+
+/** A variadic function takes its last argument by name only with all of them (rpc/explain.ts). */
+function isNeeded(of: DatabaseFunction, { required }: FunctionInput): boolean {
+  return required || of.variadic
+}
+
+/** Overloads share the query string: what not all of them need may be left out. */
+function inputParameters(overloads: readonly DatabaseFunction[]): readonly Parameter[] {
+  const named = overloads.flatMap(({ inputs }) => inputs.filter(({ name }) => name !== null))
+  const names = [...new Set(named.flatMap(({ name }) => name ?? []))]
+  return names.flatMap(name => {
+    const first = named.find(input => input.name === name)
+    if (first === undefined) return []
+    const always = overloads.every(of => of.inputs.some(input => input.name === name && isNeeded(of, input)))
+    const same = named.every(input => input.name !== name || input.type === first.type)
+    return {
+      name,
+      in: 'query',
+      ...(always ? { required: true } : {}),
+      description: describeInput(first),
+      schema: same ? textSchema(first.type, first.typeText) : { type: 'string' },
+    }
+  })
+}
+
+function describeInput({ typeText, default: value }: FunctionInput): string {
+  return `\`${typeText}\`${value === null ? '' : `, default \`${value}\``}`
+}
+
+/** By name as an object, by position as an array. */
+function argumentsBody(overloads: readonly DatabaseFunction[]): RequestBody {
+  const forms = overloads.flatMap(of => [...namedForm(of), positionalForm(of)])
+  return {
+    description: 'The arguments by name, or by position. Nothing where there are none.',
+    required: overloads.every(({ inputs }) => inputs.some(({ required }) => required)),
+    content: { 'application/json': { schema: { anyOf: forms } } },
+  }
+}
+
+function namedForm(of: DatabaseFunction): readonly Schema[] {
+  if (!of.inputs.every(isNameable)) return []
+  const named = of.inputs.filter(input => input.name !== null)
+  const needed = named.filter(input => isNeeded(of, input)).map(({ name }) => name ?? '')
+  const properties = named.map(input => [input.name ?? '', argumentSchema(input)] as const)
+  return [
+    {
+      type: 'object',
+      properties: Object.fromEntries(properties),
+      ...(needed.length === 0 ? {} : { required: needed }),
+      additionalProperties: false,
+    },
+  ]
+}
+
+/** Any argument may be NULL. */
+function argumentSchema(input: FunctionInput): Schema {
+  return { ...nullable(valueSchema(input.type, input.typeText)), description: describeInput(input) }
+}
+
+function positionalForm({ inputs, variadic }: DatabaseFunction): Schema {
+  return {
+    type: 'array',
+    items: {},
+    minItems: inputs.filter(({ required, mode }) => required && mode !== 'variadic').length,
+    ...(variadic ? {} : { maxItems: inputs.length }),
+  }
+}

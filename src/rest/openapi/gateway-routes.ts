@@ -1,0 +1,188 @@
+/** Routes that belong to no table and no function: queries, documents, figures (specification 4.1, 5.5; decisions 2, 5, 8). */
+
+import { CONTRACTS_DOCUMENT, SCHEMA_DOCUMENT } from './documents.ts'
+import { ERROR_RESPONSES, ERROR_SCHEMAS } from './errors.ts'
+import { FILTER_PARAMETERS, FILTER_SCHEMAS } from './filters.ts'
+import { headersWith } from './headers.ts'
+import { type Part, type PathItem, parameterRef, type Response, type Schema, schemaRef } from './model.ts'
+import { type PageLimits, sharedParameters } from './parameters.ts'
+import { answer, COUNT, envelope } from './responses.ts'
+import { ADMIN_SECURITY, NO_SECURITY } from './security.ts'
+
+export const GATEWAY_TAG = 'gateway'
+
+export interface GatewayOptions extends PageLimits {
+  /** Whether `/metrics` and `/health/internal` want the admin token. */
+  readonly adminGuard: boolean
+}
+
+const NULL: Schema = { type: 'string', nullable: true, enum: [null], description: 'Null.' }
+
+const ANY_ROW: Schema = { type: 'object', additionalProperties: true }
+
+/** With the components that all parts refer to. */
+export function gatewayPart(options: GatewayOptions): Part {
+  const { adminGuard } = options
+  return {
+    tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and figures.' },
+    paths: [
+      ['/api/_query', QUERY],
+      ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you may see', SCHEMA_DOCUMENT)],
+      ['/api/_rpc/contracts', document('contracts', 'The functions that you may call', CONTRACTS_DOCUMENT)],
+      ['/api/_openapi', document('openapi', 'This document, of what you may see', ANY_ROW)],
+      ['/health', HEALTH],
+      ['/health/internal', internal('healthInternal', 'How the gateway is', 'application/json', adminGuard)],
+      ['/metrics', internal('metrics', 'Figures in the text format of Prometheus', 'text/plain', adminGuard)],
+    ],
+    schemas: [['svc-null', NULL], ['svc-binary', BINARY], ['svc-row', ANY_ROW], ...FILTER_SCHEMAS, ...ERROR_SCHEMAS],
+    parameters: [...sharedParameters(options), ...FILTER_PARAMETERS],
+    responses: [...ERROR_RESPONSES, ['aggregate', AGGREGATE], ['plan', PLAN]],
+  }
+}
+
+const QUERY: PathItem = {
+  post: {
+    operationId: 'query',
+    tags: [GATEWAY_TAG],
+    summary: 'Run a text of the query language',
+    parameters: [parameterRef('X-Max-Affected')],
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            properties: {
+              query: { type: 'string', example: 'get tenants limit 1' },
+              parameters: {
+                description: 'An array for `$1`, `$2` and so on, an object for `:name`.',
+                anyOf: [
+                  { type: 'array', items: {}, maxItems: 1_000 },
+                  { type: 'object', additionalProperties: true },
+                ],
+              },
+            },
+            required: ['query'],
+            additionalProperties: false,
+          },
+        },
+        'text/plain': { schema: { type: 'string' } },
+      },
+    },
+    responses: {
+      200: {
+        description: 'The rows; as NDJSON, one a line, of `export`.',
+        headers: headersWith('X-Cache'),
+        content: {
+          'application/json': {
+            schema: envelope({ data: { type: 'array', items: schemaRef('svc-row') }, count: COUNT }),
+          },
+          'application/x-ndjson': { schema: schemaRef('svc-row') },
+        },
+      },
+    },
+    errors: 'query',
+  },
+}
+
+function document(operationId: string, summary: string, schema: Schema): PathItem {
+  return {
+    get: {
+      operationId,
+      tags: [GATEWAY_TAG],
+      summary,
+      responses: { 200: answer('The document.', schema, headersWith()) },
+      errors: 'document',
+    },
+  }
+}
+
+const HEALTH: PathItem = {
+  get: {
+    operationId: 'health',
+    tags: [GATEWAY_TAG],
+    summary: 'Whether gateway and database answer',
+    security: NO_SECURITY,
+    responses: {
+      200: answer(
+        'They do.',
+        envelope({ status: { type: 'string', enum: ['ok'] }, version: { type: 'string' } }),
+        headersWith(),
+      ),
+      503: answer(
+        'They do not, or the gateway is closing.',
+        envelope({ status: { type: 'string', enum: ['unavailable'] } }),
+        headersWith('Retry-After'),
+      ),
+    },
+    errors: 'document',
+  },
+}
+
+function internal(operationId: string, summary: string, type: string, adminGuard: boolean): PathItem {
+  const schema: Schema = type === 'application/json' ? ANY_ROW : { type: 'string' }
+  return {
+    get: {
+      operationId,
+      tags: [GATEWAY_TAG],
+      summary,
+      security: adminGuard ? ADMIN_SECURITY : NO_SECURITY,
+      responses: {
+        200: { description: 'The figures.', headers: headersWith(), content: { [type]: { schema } } },
+      },
+      errors: 'document',
+    },
+  }
+}
+
+const BINARY: Schema = {
+  ...envelope(
+    {
+      data: { description: 'As without `x-svc-result-format: binary`, each value as the base64 of its binary form.' },
+      function: { type: 'string' },
+      result_format: { type: 'string', enum: ['binary'] },
+      count: COUNT,
+      columns: {
+        type: 'array',
+        items: envelope({
+          name: { type: 'string' },
+          type: { type: 'string' },
+          oid: { type: 'integer', format: 'int64' },
+        }),
+      },
+    },
+    ['data', 'function', 'result_format', 'columns'],
+  ),
+}
+
+/** By the name of the function; null where there are no values. */
+const FIGURES: Schema['properties'] = {
+  count: { type: 'integer', format: 'int64' },
+  sum: {},
+  avg: {},
+  min: {},
+  max: {},
+}
+
+const AGGREGATE: Response = answer(
+  'The value under the name of `fn`; with `group_by` one for each group, beside its columns.',
+  envelope({
+    data: {
+      anyOf: [
+        { type: 'object', properties: FIGURES },
+        { type: 'array', items: { type: 'object', properties: FIGURES, additionalProperties: true } },
+      ],
+    },
+  }),
+  headersWith('X-Cache'),
+)
+
+const PLAN: Response = answer(
+  'The statement with its parameters, and what PostgreSQL did.',
+  envelope({
+    query: { type: 'string' },
+    parameters: { type: 'array', items: { type: 'string', nullable: true } },
+    plan: { type: 'array', items: { type: 'object', additionalProperties: true } },
+  }),
+  headersWith('X-Cache'),
+)

@@ -1,0 +1,120 @@
+/** The part of OpenAPI 3.0.3 that is written here, as plain data (https://spec.openapis.org/oas/v3.0.3). */
+
+export interface Reference {
+  readonly $ref: string
+}
+
+/** A schema without anything in it is any value, null included. */
+export interface Schema {
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object'
+  readonly format?: string
+  readonly description?: string
+  readonly nullable?: true
+  readonly readOnly?: true
+  readonly default?: unknown
+  readonly example?: unknown
+  readonly enum?: readonly (string | null)[]
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly items?: SchemaOrReference
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly uniqueItems?: true
+  readonly properties?: Readonly<Record<string, SchemaOrReference>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: boolean | SchemaOrReference
+  readonly minProperties?: number
+  readonly allOf?: readonly SchemaOrReference[]
+  readonly anyOf?: readonly SchemaOrReference[]
+}
+
+export type SchemaOrReference = Schema | Reference
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'query' | 'path' | 'header'
+  readonly required?: true
+  readonly deprecated?: true
+  readonly description?: string
+  readonly style?: 'form' | 'simple'
+  readonly explode?: boolean
+  readonly schema: SchemaOrReference
+  readonly example?: unknown
+}
+
+export type ParameterOrReference = Parameter | Reference
+
+export interface Header {
+  readonly description: string
+  readonly schema: Schema
+}
+
+export type Content = Readonly<Record<string, { readonly schema: SchemaOrReference }>>
+
+export interface Response {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, Header | Reference>>
+  readonly content?: Content
+}
+
+export type ResponseOrReference = Response | Reference
+
+export interface RequestBody {
+  readonly description?: string
+  readonly required?: boolean
+  readonly content: Content
+}
+
+/** What an operation does, which is how it can fail (errors.ts). */
+export type ErrorKind = 'document' | 'read' | 'change' | 'write' | 'call' | 'query'
+
+export interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  readonly deprecated?: true
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly parameters?: readonly ParameterOrReference[]
+  readonly requestBody?: RequestBody
+  /** Those that are no errors, or no ordinary ones. */
+  readonly responses: Readonly<Record<string, ResponseOrReference>>
+  readonly errors: ErrorKind
+}
+
+export const METHODS = ['get', 'post', 'patch', 'delete'] as const
+
+export type PathItem = Readonly<Partial<Record<(typeof METHODS)[number], Operation>>>
+
+export interface Tag {
+  readonly name: string
+  readonly description?: string
+}
+
+/** What a table or function adds to the document. Names are unique by how they are made (keys.ts). */
+export interface Part {
+  readonly tag: Tag
+  readonly paths: readonly (readonly [string, PathItem])[]
+  readonly schemas: readonly (readonly [string, Schema])[]
+  readonly parameters: readonly (readonly [string, Parameter])[]
+  readonly responses: readonly (readonly [string, Response])[]
+}
+
+export function schemaRef(key: string): Reference {
+  return { $ref: `#/components/schemas/${key}` }
+}
+
+export function parameterRef(key: string): Reference {
+  return { $ref: `#/components/parameters/${key}` }
+}
+
+export function responseRef(key: string): Reference {
+  return { $ref: `#/components/responses/${key}` }
+}
+
+export function headerRef(key: string): Reference {
+  return { $ref: `#/components/headers/${key}` }
+}

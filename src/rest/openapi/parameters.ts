@@ -1,0 +1,170 @@
+/** Parameters that operations share, and those of each table (specification 4.2, 4.5; decisions 3, 4). */
+import { isOrdered, isSearchable } from '../../access/types.ts'
+import type { Column } from '../../catalog/model.ts'
+import { quoted } from './keys.ts'
+import type { Parameter, Schema } from './model.ts'
+import { canRead, type SeenTable } from './seen.ts'
+import { textSchema } from './types.ts'
+
+export interface PageLimits {
+  readonly defaultLimit: number
+  /** 0: no cap. */
+  readonly maxResultRows: number
+}
+
+export function sharedParameters(limits: PageLimits): readonly (readonly [string, Parameter])[] {
+  const cap = limits.maxResultRows === 0 ? '' : `; above ${limits.maxResultRows} it is lowered to that`
+  const count: Schema = { type: 'integer', format: 'int64', minimum: 0 }
+  return [
+    query('limit', `Rows at most${cap}.`, { ...count, default: limits.defaultLimit }),
+    // Of groups and of functions' rows all are answered.
+    ['limit-all', { name: 'limit', in: 'query', description: `Rows at most${cap}.`, schema: count }],
+    query('offset', 'Rows to leave out at the beginning; not together with `cursor`.', count),
+    query('cursor', 'The `next_cursor` of the page before, with the same `sort`.', { type: 'string' }),
+    query('stream', 'The rows as NDJSON, one a line, as the database finds them.', { type: 'boolean', default: false }),
+    query('search', 'Words to find, as one writes them into a search engine.', { type: 'string' }),
+    query(
+      'fn',
+      'What is computed.',
+      { type: 'string', enum: ['count', 'sum', 'avg', 'min', 'max'] },
+      { required: true },
+    ),
+    header('X-Request-Id', 'The name of this request in the log.', {
+      type: 'string',
+      pattern: '^[A-Za-z0-9._-]{1,128}$',
+    }),
+    header('X-Max-Affected', 'Rows that the write may change; if the filters match more, none is changed.', {
+      ...count,
+      default: 1_000,
+    }),
+    header('X-Upsert', '`true`: a row whose key is there is changed instead. `ignore`: it is left alone.', {
+      type: 'string',
+      enum: ['true', 'ignore', 'false'],
+    }),
+    header(
+      'X-On-Conflict',
+      'The columns, separated by commas, of the unique key that an upsert looks at; the primary key by default.',
+      {
+        type: 'string',
+      },
+    ),
+    header('x-svc-result-format', '`binary`: values in the binary format of PostgreSQL, as base64.', {
+      type: 'string',
+      enum: ['text', 'binary'],
+      default: 'text',
+    }),
+    prefer('prefer-count', '`count=exact`: the answer has `total`, the number of rows on all pages.', ['count=exact']),
+    prefer('prefer-return', '`return=minimal`: no body; `return=representation`: the rows.', [
+      'return=minimal',
+      'return=representation',
+    ]),
+  ]
+}
+
+type Entry = readonly [string, Parameter]
+
+function query(name: string, description: string, schema: Schema, more: Pick<Parameter, 'required'> = {}): Entry {
+  return [name, { name, in: 'query', description, schema, ...more }]
+}
+
+function header(name: string, description: string, schema: Schema): Entry {
+  return [name, { name, in: 'header', description, schema }]
+}
+
+function prefer(key: string, description: string, values: readonly string[]): Entry {
+  return [key, { name: 'Prefer', in: 'header', description, schema: { type: 'string', enum: values } }]
+}
+
+// ---- of a table --------------------------------------------------------------------------------------------
+
+/** What can be named here is listed; lists, aliases and paths that go further are in the reference. */
+export function tableParameters(seen: SeenTable, returned: readonly Column[]): readonly Entry[] {
+  const { key, columns, relations } = seen
+  const expands = [...new Set(relations.map(({ expand }) => expand))]
+  const names = namesOf(columns)
+  return [
+    [`id-${key}`, idParameter(seen)],
+    ...named(
+      `returning-${key}`,
+      'returning',
+      'The columns to answer; none by default of a deletion.',
+      namesOf(returned),
+    ),
+    ...(canRead(seen)
+      ? [
+          ...named(`select-${key}`, 'select', 'The columns to answer; all by default.', names),
+          ...named(`sort-${key}`, 'sort', 'What to sort by; `-` in front is descending.', sortsOf(columns)),
+          ...named(`expand-${key}`, 'expand', 'Related rows to put into each row.', expands),
+          ...named(`groups-${key}`, 'group_by', 'A value for each group instead of one.', names),
+          ...named(`search-${key}`, 'search_columns', 'The columns to search.', namesOf(columns.filter(isText))),
+          ...one(`column-${key}`, 'column', 'The column that is computed with; `count` needs none.', names),
+          ...one(
+            `distinct-${key}`,
+            'distinct',
+            'The distinct values of this column instead of rows.',
+            namesOf(columns.filter(isSortable)),
+          ),
+        ]
+      : []),
+  ]
+}
+
+export function namesOf(columns: readonly Column[]): readonly string[] {
+  return columns.map(({ name }) => quoted(name))
+}
+
+export function sortsOf(columns: readonly Column[]): readonly string[] {
+  return namesOf(columns.filter(isSortable)).flatMap(name => [name, `-${name}`])
+}
+
+function isSortable({ type }: Column): boolean {
+  return isOrdered(type)
+}
+
+function isText({ type }: Column): boolean {
+  return isSearchable(type)
+}
+
+/** A comma-separated list of these; none where there is nothing to name. */
+function named(key: string, name: string, description: string, values: readonly string[]): readonly Entry[] {
+  return values.length === 0 ? [] : [[key, listParameter(name, description, values)]]
+}
+
+export function listParameter(name: string, description: string, values: readonly string[]): Parameter {
+  return {
+    name,
+    in: 'query',
+    description,
+    style: 'form',
+    explode: false,
+    schema: { type: 'array', items: { type: 'string', enum: values }, uniqueItems: true, minItems: 1 },
+  }
+}
+
+function one(key: string, name: string, description: string, values: readonly string[]): readonly Entry[] {
+  return values.length === 0
+    ? []
+    : [[key, { name, in: 'query', description, schema: { type: 'string', enum: values } }]]
+}
+
+function idParameter({ table, rights }: SeenTable): Parameter {
+  const [only, ...more] = table.primaryKey.map(name => table.columnByName.get(name))
+  const told = table.primaryKey.every(name => rights.read === 'any' || rights.read.has(name))
+  if (only !== undefined && more.length === 0) {
+    return {
+      name: 'id',
+      in: 'path',
+      required: true,
+      description: told ? `The primary key, \`${only.name}\`.` : 'The primary key.',
+      schema: told ? { ...textSchema(only.type, only.typeText) } : { type: 'string' },
+    }
+  }
+  const order = told ? `: ${table.primaryKey.map(name => `\`${name}\``).join(', ')}` : ''
+  return {
+    name: 'id',
+    in: 'path',
+    required: true,
+    description: `The values of the primary key in its order${order}, joined by commas; a comma in a value is percent-encoded twice.`,
+    schema: { type: 'string' },
+  }
+}

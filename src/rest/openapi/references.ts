@@ -1,0 +1,25 @@
+/** The parameters that several operations of a table refer to, put together once. */
+import { isOrdered, isSearchable } from '../../access/types.ts'
+import type { Column } from '../../catalog/model.ts'
+import { filterReferences } from './filters.ts'
+import { parameterRef, type Reference } from './model.ts'
+
+export interface SharedReferences {
+  /** Of everything that is read as a list is. */
+  readonly list: readonly Reference[]
+  /** What chooses rows: search and filters. */
+  readonly conditions: readonly Reference[]
+  readonly filters: readonly Reference[]
+  readonly expand: readonly Reference[]
+}
+
+/** `columns`: those that may be read. `expands`: whether the table has relations. */
+export function sharedReferences(key: string, columns: readonly Column[], expands: boolean): SharedReferences {
+  const filters = filterReferences(columns)
+  const search = columns.some(({ type }) => isSearchable(type)) ? ['search', `search-${key}`] : []
+  const order = columns.some(({ type }) => isOrdered(type)) ? [`sort-${key}`, `distinct-${key}`] : []
+  const conditions = [...search.map(parameterRef), ...filters]
+  const expand = expands ? [parameterRef(`expand-${key}`)] : []
+  const page = [...order, 'limit', 'offset', 'cursor', 'stream'].map(parameterRef)
+  return { list: [parameterRef(`select-${key}`), ...expand, ...page, ...conditions], conditions, filters, expand }
+}

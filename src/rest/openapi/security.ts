@@ -1,0 +1,22 @@
+/** Who may call (specification 5.1, 5.5). */
+import type { Operation } from './model.ts'
+
+type Security = NonNullable<Operation['security']>
+
+export const SECURITY_SCHEMES = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'An HS256 token with the claims of the caller: tenant_id, user_id, role, scope.',
+  },
+  admin: { type: 'http', scheme: 'bearer', description: 'The admin token of the gateway (`admin_token`).' },
+} as const
+
+export const NO_SECURITY: Security = []
+export const ADMIN_SECURITY: Security = [{ admin: [] }]
+
+/** Without `require_auth`, a caller without a token is anonymous. */
+export function callerSecurity(requireAuth: boolean): Security {
+  return requireAuth ? [{ bearer: [] }] : [{ bearer: [] }, {}]
+}

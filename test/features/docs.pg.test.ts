@@ -1,0 +1,104 @@
+/** `/docs`: the reference in the browser, with the caller's own token and nothing from elsewhere. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createDocs } from '../../src/http/docs.ts'
+import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { read } from '../tidy/tree.ts'
+
+let database: SampleDatabase
+let gateway: TestGateway
+let token: string
+
+beforeAll(async () => {
+  database = await sampleDatabase()
+  gateway = await testGateway(database.url)
+  const [tenant] = database.tenants
+  token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+describe('its files', () => {
+  test('need no token, forbid everything from elsewhere, and come plain or compressed', async () => {
+    const page = await gateway.get('/docs', { as: null })
+    expect(page.status).toBe(200)
+    expect(page.text).toBe(read('src/http/docs/page.html'))
+    expect(page.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; script-src 'self'; style-src 'self';/,
+    )
+    expect(page.headers.get('x-frame-options')).toBe('DENY')
+    expect(page.headers.get('content-encoding')).toBe('gzip')
+    const plain = await gateway.get('/docs', { as: null, headers: { 'Accept-Encoding': 'identity' } })
+    expect(plain.headers.get('content-encoding')).toBeNull()
+    expect(plain.text).toBe(page.text)
+  })
+
+  test('are all there, each with its type', async () => {
+    const types = { '.js': 'text/javascript', '.css': 'text/css' }
+    const names = [...read('src/http/docs/page.html').matchAll(/(?:src|href)="(docs\/[^"]+?(\.\w+))"/g)]
+    expect(names).toHaveLength(4)
+    for (const [, name, ending] of names) {
+      const { status, headers } = await gateway.get(`/${name}`, { as: null })
+      expect([status, headers.get('content-type')]).toEqual([200, `${types[ending as '.js']}; charset=utf-8`])
+    }
+    const other = await gateway.get('/docs/other.js', { as: null })
+    expect(other.status).toBe(404)
+    const slash = await fetch(`${gateway.url}/docs/`, { redirect: 'manual' })
+    expect([slash.status, slash.headers.get('location')]).toEqual([308, '../docs'])
+    expect((await gateway.get('/docs', { as: null, method: 'POST', body: '' })).status).toBe(405)
+  })
+
+  test('that were not built are said to be missing', async () => {
+    const answer = createDocs(new URL('file:///nowhere/')).get('/docs')
+    await expect(answer?.({})).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('npm run build'),
+    })
+  })
+})
+
+if (BROWSER_MISSING !== null) process.stderr.write(`docs.pg.test.ts: the page is not opened: ${BROWSER_MISSING}\n`)
+
+// Without a browser there is nothing to open it in; the message above says so.
+describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
+  let page: Page
+  beforeAll(async () => {
+    page = await openBrowser()
+  }, 120_000)
+  afterAll(() => page?.close())
+
+  test('shows the document of the token that is entered, and asks with it', { timeout: 180_000 }, async () => {
+    await page.open(`${gateway.url}/docs`)
+    await page.until(`document.getElementById('message').textContent.includes('Authorization')`)
+    // Without a token the document is refused, and the browser says so.
+    expect(page.complaints.splice(0)).toEqual([expect.stringContaining('401')])
+
+    await page.evaluate(`document.getElementById('token').value = ${JSON.stringify(token)}`)
+    await page.evaluate(`document.getElementById('caller').requestSubmit()`)
+    await page.until(`document.querySelector('#operations-tag-orders') !== null`)
+    const tags = await page.evaluate(`[...document.querySelectorAll('.opblock-tag')].map(tag => tag.dataset.tag)`)
+    expect(tags).toEqual(expect.arrayContaining(['orders', 'monthly_sales', 'functions', 'gateway']))
+
+    const block = `document.querySelector('#operations-tags-list-tags')`
+    await page.evaluate(`document.querySelector('#operations-tag-tags').click()`)
+    await page.until(`${block} !== null`)
+    await page.evaluate(`${block}.querySelector('.opblock-summary-control').click()`)
+    await page.until(`${block}.querySelector('.try-out__btn') !== null`)
+    await page.evaluate(`${block}.querySelector('.try-out__btn').click()`)
+    await page.until(`${block}.querySelector('.execute') !== null`)
+    await page.evaluate(`${block}.querySelector('.execute').click()`)
+    await page.until(`${block}.querySelector('.live-responses-table tbody .response-col_status') !== null`)
+    const status = await page.evaluate(
+      `${block}.querySelector('.live-responses-table tbody .response-col_status').textContent`,
+    )
+    const body = await page.evaluate(`${block}.querySelector('.live-responses-table .highlight-code').textContent`)
+    expect(status).toContain('200')
+    expect(body).toContain('next_cursor')
+
+    expect(page.complaints).toEqual([])
+    expect(page.requested.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:'))).toEqual([])
+  })
+})

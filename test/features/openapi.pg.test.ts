@@ -1,0 +1,240 @@
+/** Specification 4.1 and 9: `GET /api/_openapi` is an OpenAPI 3.0 document, of what the caller can ask of the live schema; and it is true. */
+import SwaggerParser from '@apidevtools/swagger-parser'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { execute } from '../support/execute.ts'
+import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
+import { follow, operationsOf, problemsOf, random, requestOf } from '../support/openapi.ts'
+import { testDatabase } from '../support/postgres.ts'
+import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+
+let database: SampleDatabase
+let gateway: TestGateway
+let clerk: NonNullable<AskOptions['as']>
+// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a document by expecting it
+let document: any
+
+beforeAll(async () => {
+  database = await sampleDatabase()
+  gateway = await testGateway(database.url)
+  const [tenant] = database.tenants
+  clerk = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
+  document = (await gateway.get('/api/_openapi', { as: clerk })).json
+})
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+/** Three readers of the standard, of three authors; each may change what it is given. */
+async function assertValid(text: string): Promise<void> {
+  await SwaggerParser.validate(JSON.parse(text))
+  const problems = await lintFromString({ source: text, config: await createConfig({ extends: ['spec'] }) })
+  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([])
+  const { valid, errors } = await new Validator().validate(JSON.parse(text))
+  expect([valid, errors]).toEqual([true, undefined])
+}
+
+/** Every key and every id is one that the standard takes, and there once. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+function assertNames(described: any): void {
+  const ids = operationsOf(described).map(({ operation }) => operation.operationId)
+  expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([])
+  for (const components of Object.values<object>(described.components)) {
+    expect(Object.keys(components).filter(key => !/^[a-zA-Z0-9._-]+$/.test(key))).toEqual([])
+  }
+}
+
+describe('the document of the demo', () => {
+  test('is valid by three readers', async () => {
+    await assertValid(JSON.stringify(document))
+    assertNames(document)
+  })
+
+  test('has every route of a table, with its id', () => {
+    const own = operationsOf(document).filter(({ operation }) => operation.tags[0] === 'orders')
+    expect(own.map(({ method, path, operation }) => [method, path, operation.operationId])).toEqual([
+      ['get', '/api/orders', 'list-orders'],
+      ['post', '/api/orders', 'create-orders'],
+      ['patch', '/api/orders', 'update_many-orders'],
+      ['delete', '/api/orders', 'delete_many-orders'],
+      ['get', '/api/orders/{id}', 'get-orders'],
+      ['patch', '/api/orders/{id}', 'update-orders'],
+      ['delete', '/api/orders/{id}', 'delete-orders'],
+      ['get', '/api/orders/aggregate', 'aggregate-orders'],
+      ['get', '/api/orders/_aggregate', 'aggregate_alias-orders'],
+      ['get', '/api/orders/_explain', 'explain-orders'],
+      ['get', '/api/orders/{id}/invoices', 'children-orders-to-invoices'],
+      ['get', '/api/orders/{id}/order_items', 'children-orders-to-order_items'],
+      ['get', '/api/orders/{id}/shipments', 'children-orders-to-shipments'],
+    ])
+  })
+
+  test('tells types, NULL, constants, comments, and who fills in what', () => {
+    const { orders, products, 'create-orders': created, 'update-orders': updated } = document.components.schemas
+    expect(orders.required).toHaveLength(Object.keys(orders.properties).length)
+    expect(orders.properties).toMatchObject({
+      id: { type: 'integer', format: 'int64' },
+      approved_by: { type: 'string', format: 'uuid', nullable: true },
+      status: { enum: ['draft', 'pending', 'paid', 'shipped', 'delivered', 'cancelled'] },
+      currency: { type: 'string', maxLength: 3 },
+      total: { type: 'number', description: 'Sum of the items, discount included.\n\n`numeric(12,2)`, default `0`' },
+      placed_at: { type: 'string', format: 'date-time' },
+    })
+    expect(products.properties.search_vector.readOnly).toBe(true)
+    expect(products.properties.sizes).toMatchObject({ type: 'array', items: { type: 'integer', format: 'int32' } })
+    expect(created.required).toEqual(['customer_id', 'created_by', 'number', 'currency'])
+    expect(created.properties).toMatchObject({
+      status: { default: 'draft' },
+      total: { default: 0 },
+      shipping: { default: {} },
+    })
+    expect(created.additionalProperties).toBe(false)
+    expect(updated.required).toBeUndefined()
+    expect(document.components.schemas['create-products'].properties).not.toHaveProperty('search_vector')
+  })
+
+  test('names the relations that a request can name, two keys to one table by their hints', () => {
+    expect(document.components.parameters['expand-orders'].schema.items.enum).toEqual(
+      expect.arrayContaining(['customer', 'users!created_by', 'users!approved_by', 'nested:order_items']),
+    )
+  })
+
+  test('has no body for a view that takes none', () => {
+    expect(Object.keys(document.paths['/api/monthly_sales'])).toEqual(['parameters', 'get'])
+    expect(document.paths['/api/monthly_sales/{id}']).toBeUndefined()
+  })
+
+  test('tells how functions are called, by name and by position, and which are read', () => {
+    const { get, post } = document.paths['/api/rpc/top_products']
+    expect(get.operationId).toBe('read-top_products')
+    expect(post.requestBody.required).toBe(false)
+    expect(post.requestBody.content['application/json'].schema.anyOf[0].properties).toMatchObject({
+      since: { type: 'string', format: 'date', nullable: true },
+      top: { type: 'integer', format: 'int32' },
+    })
+    expect(document.paths['/api/rpc/restock'].get).toBeUndefined()
+  })
+})
+
+describe('every GET of the document answers as documented', () => {
+  const REQUESTS_EACH = 4
+
+  test('whatever is left out or given', async () => {
+    const next = random(20_251_122)
+    const wrong: unknown[] = []
+    let succeeded = 0
+    for (const walked of operationsOf(document).filter(({ method }) => method === 'get')) {
+      for (let time = 0; time < REQUESTS_EACH; time++) {
+        const { target, headers, given } = requestOf(document, walked, next, time * 0.12)
+        const reply = await gateway.get(target, { as: clerk, headers })
+        const response = follow(document, walked.operation.responses[reply.status])
+        const type = reply.headers.get('content-type')?.split(';')[0] ?? ''
+        const media = response?.content?.[type]
+        if (reply.status >= 500 || media === undefined) {
+          wrong.push([reply.status, type, target, reply.text.slice(0, 300)])
+          continue
+        }
+        if (reply.status === 200) succeeded += 1
+        if (type !== 'application/json') continue
+        const partial = given.some(name => ['select', 'distinct'].includes(name))
+        const problems = problemsOf(document, reply.json, media.schema, partial)
+        if (problems.length > 0) wrong.push([target, problems.slice(0, 3)])
+      }
+    }
+    expect(wrong).toEqual([])
+    // Most of what is asked is possible.
+    expect(succeeded).toBeGreaterThan(150)
+  }, 300_000)
+})
+
+describe('names as nobody should give them', () => {
+  const ODD = [
+    '__proto__',
+    'constructor',
+    'Server Today',
+    'a/b',
+    'été "quoted"',
+    'list',
+    'create-orders',
+    '..',
+    '_schema',
+    'a,b!c',
+  ]
+
+  test('are right in every place', async () => {
+    const odd = await testDatabase()
+    const inQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
+    await execute(
+      odd.adminUrl,
+      ODD.map(
+        name => `create table ${inQuotes(name)} (${inQuotes('__proto__')} bigint primary key, ${inQuotes('limit')} int default 5,
+          ${inQuotes('x.eq')} text, ${inQuotes('a "b",c')} text, ${inQuotes('->')} jsonb, ${inQuotes('up')} bigint references ${inQuotes(name)});
+          insert into ${inQuotes(name)} values (1, 2, 't', 'u', '{}', null); grant all on ${inQuotes(name)} to app;`,
+      ).join('\n'),
+    )
+    const here = await testGateway(odd.url)
+    try {
+      const { text, json } = await here.get('/api/_openapi')
+      await assertValid(text)
+      assertNames(json)
+      const row = json.components.schemas['-5f-_proto__']
+      expect(Object.keys(row.properties)).toEqual(['__proto__', 'limit', 'x.eq', 'a "b",c', '->', 'up'])
+      expect(Object.keys(json.paths)).toEqual(
+        expect.arrayContaining([
+          '/api/Server%20Today/{id}',
+          '/api/a%2Fb',
+          '/api/%C3%A9t%C3%A9%20%22quoted%22',
+          '/api/a%2Cb!c',
+        ]),
+      )
+      expect(Object.keys(json.paths).filter(path => path.startsWith('/api/..'))).toEqual([])
+      expect(json.paths['/api/_schema'].get.operationId).toBe('schema')
+
+      // Each column can be chosen, sorted and filtered by under the name that the document gives it.
+      const wrong: unknown[] = []
+      for (const walked of operationsOf(json).filter(
+        ({ path, operation }) => /^(list|get)-/.test(operation.operationId) && path !== '/health',
+      )) {
+        for (const parameter of walked.parameters) {
+          const values =
+            parameter.schema.items?.enum ?? (parameter.schema.$ref?.endsWith('/svc-filter') ? ['is_null'] : [])
+          for (const value of values) {
+            const beside = parameter.name === 'search_columns' ? '&search=t' : ''
+            const pair = `${encodeURIComponent(parameter.name)}=${encodeURIComponent(value)}`
+            const target = `${walked.path.replace('{id}', '1')}?${pair}${beside}`
+            const reply = await here.get(target)
+            if (reply.status !== 200) wrong.push([target, reply.text])
+          }
+        }
+      }
+      expect(wrong).toEqual([])
+    } finally {
+      await here.close()
+      await odd.drop()
+    }
+  }, 120_000)
+})
+
+// The files are beside the project, and not in every clone.
+describe.skipIf(REAL_DATA_MISSING !== null)('of databases that nobody here wrote', () => {
+  test.each(REAL_DATABASES)(
+    '%s',
+    async name => {
+      const real = await realDatabase(name)
+      const here = await testGateway(real.url)
+      try {
+        const { text, json } = await here.get('/api/_openapi')
+        await assertValid(text)
+        assertNames(json)
+        expect(operationsOf(json).length).toBeGreaterThan(50)
+      } finally {
+        await here.close()
+        await real.drop()
+      }
+    },
+    120_000,
+  )
+})

@@ -1,0 +1,127 @@
+/** A headless Chromium, driven by the Chrome DevTools Protocol through two pipes: no port, no package. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const BROWSER = NAMES.find(name => spawnSync(name, ['--version']).status === 0)
+
+/** Why there is none; null when there is. */
+export const BROWSER_MISSING: string | null = BROWSER === undefined ? `none of ${NAMES.join(', ')} is installed` : null
+
+// biome-ignore lint/suspicious/noExplicitAny: messages are somebody's JSON
+type Json = any
+
+export interface Page {
+  open(url: string): Promise<void>
+  /** The value of an expression in the page; of a promise what it resolves to. */
+  evaluate(expression: string): Promise<Json>
+  /** Resolves when the expression is true in the page. */
+  until(expression: string): Promise<void>
+  /** A PNG. */
+  screenshot(): Promise<Buffer>
+  /** Every URL that was asked for. */
+  readonly requested: readonly string[]
+  /** What the page's console and the browser had to say: errors, and what a policy forbade. */
+  readonly complaints: string[]
+  close(): Promise<void>
+}
+
+export async function openBrowser(): Promise<Page> {
+  const profile = await mkdtemp(join(tmpdir(), 'svc-browser-'))
+  const options = [
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--remote-debugging-pipe',
+    `--user-data-dir=${profile}`,
+  ]
+  const quiet = ['--disable-background-networking', '--no-first-run', '--disable-extensions', '--window-size=1280,1600']
+  const child = spawn(BROWSER ?? '', [...options, ...quiet, 'about:blank'], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
+  })
+  const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  const requested: string[] = []
+  const complaints: string[] = []
+  const waiting = new Map<number, { resolve(result: Json): void; reject(error: Error): void }>()
+  const hearers = new Map<string, () => void>()
+  const [, , , input, output] = child.stdio as unknown as [null, null, null, Writable, Readable]
+  void exited.then(() => {
+    for (const { reject } of waiting.values()) reject(new Error('the browser has ended'))
+  })
+
+  function hear({ id, method, params, result, error }: Json): void {
+    if (id !== undefined) {
+      const asked = waiting.get(id)
+      waiting.delete(id)
+      if (error === undefined) asked?.resolve(result)
+      else asked?.reject(new Error(error.message))
+      return
+    }
+    if (method === 'Network.requestWillBeSent') requested.push(params.request.url)
+    if (method === 'Log.entryAdded' && params.entry.level === 'error') complaints.push(params.entry.text)
+    if (method === 'Runtime.exceptionThrown')
+      complaints.push(params.exceptionDetails.exception?.description ?? 'exception')
+    hearers.get(method)?.()
+  }
+
+  let rest = Buffer.alloc(0)
+  output.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk])
+    for (let end = rest.indexOf(0); end >= 0; end = rest.indexOf(0)) {
+      hear(JSON.parse(rest.subarray(0, end).toString()))
+      rest = rest.subarray(end + 1)
+    }
+  })
+
+  let count = 0
+  function send(method: string, params: Json = {}, sessionId?: string): Promise<Json> {
+    count += 1
+    const id = count
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject })
+      input.write(`${JSON.stringify({ id, method, params, sessionId })}\0`)
+    })
+  }
+
+  const { targetId } = await send('Target.createTarget', { url: 'about:blank' })
+  const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
+  for (const domain of ['Page', 'Network', 'Log', 'Runtime']) await send(`${domain}.enable`, {}, sessionId)
+
+  async function evaluate(expression: string): Promise<Json> {
+    const options = { expression, awaitPromise: true, returnByValue: true }
+    const { result, exceptionDetails } = await send('Runtime.evaluate', options, sessionId)
+    if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? 'exception')
+    return result.value
+  }
+
+  return {
+    requested,
+    complaints,
+    async open(url) {
+      const loaded = new Promise<void>(resolve => hearers.set('Page.loadEventFired', resolve))
+      await send('Page.navigate', { url }, sessionId)
+      await loaded
+    },
+    evaluate,
+    async until(expression) {
+      await evaluate(`new Promise(resolve => {
+        const look = () => { if (${expression}) { watch.disconnect(); resolve() } }
+        const watch = new MutationObserver(look)
+        watch.observe(document, { subtree: true, childList: true, characterData: true, attributes: true })
+        look()
+      })`)
+    },
+    async screenshot() {
+      const { data } = await send('Page.captureScreenshot', {}, sessionId)
+      return Buffer.from(data, 'base64')
+    },
+    async close() {
+      child.kill('SIGKILL')
+      await exited
+      await rm(profile, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
