@@ -94,12 +94,7 @@ function createProgram(world: World, finish: (code: number) => void): Command {
     .option('-t, --tenant <id>', 'claim tenant_id')
     .option('-u, --user <id>', 'claim user_id')
     .option('-r, --role <name>', 'claim role')
-    .option(
-      '-s, --scope <scope>',
-      'one of the claim scopes; repeat it for more',
-      (scope: string, all: readonly string[]) => [...all, scope],
-      [],
-    )
+    .option('-s, --scope <scope>', 'one of the claim scopes; repeat it for more', collect, [])
     .option('-a, --agent <id>', 'claim agent_id')
     .addOption(
       new Option('-e, --expires <duration>', 'how long it is good for: 30s, 15m, 1h, 7d')
@@ -175,6 +170,25 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       finish(await mcp({ file: config, bind: bind ?? null, stdio: stdio === true }, world))
     })
 
+  program
+    .command('openapi')
+    .description('Print the OpenAPI document of the API that the configured database has.')
+    .option('-r, --role <name>', 'as a caller with this role may see it (else all of it)')
+    .option('-s, --scope <scope>', 'and with this scope; repeat it for more', collect, [])
+    .option('-o, --out <file>', 'write there instead of standard output')
+    .option(...CONFIG)
+    .addHelpText(
+      'after',
+      examples(
+        ['DATABASE_URL=postgres://… svc openapi --out openapi.json', 'for a generator of clients'],
+        ['svc openapi --role clerk', 'what clerks may do'],
+      ),
+    )
+    .action(async ({ scope, out, ...options }: OpenApiOptions) => {
+      const { openapi } = await import('./openapi.ts')
+      finish(await openapi({ config: options.config, role: options.role, scopes: scope, out: out ?? null }, world))
+    })
+
   addLanguageCommands(program, world, finish)
   return program
 }
@@ -193,6 +207,17 @@ interface TokenOptions {
   readonly scope: readonly string[]
   readonly agent?: string
   readonly expires: number
+}
+
+interface OpenApiOptions {
+  readonly config?: string
+  readonly role?: string
+  readonly scope: readonly string[]
+  readonly out?: string
+}
+
+function collect(one: string, all: readonly string[]): readonly string[] {
+  return [...all, one]
 }
 
 const EXIT_CODES = `

@@ -1,0 +1,67 @@
+/** `svc openapi` on a real database, with and without a policy. */
+import { EventEmitter } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type SampleDatabase, sampleDatabase } from '../../test/support/sample.ts'
+import { run } from './program.ts'
+import type { SignalSource } from './signals.ts'
+
+let database: SampleDatabase
+let folder: string
+
+beforeAll(async () => {
+  database = await sampleDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'svc-openapi-'))
+  await writeFile(join(folder, 'svc.toml'), '[access]\nenabled = true\npath = "policy.toml"\n')
+  await writeFile(
+    join(folder, 'policy.toml'),
+    `default_decision = "deny"
+[tables.products]
+operations = ["read"]
+require_any_role = ["clerk"]
+read_columns = { only = ["id", "name"] }
+`,
+  )
+})
+afterAll(async () => {
+  await database?.drop()
+  await rm(folder, { recursive: true })
+})
+
+async function svc(...argv: readonly string[]): Promise<string> {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await run(argv, {
+    environment: { DATABASE_URL: database.url },
+    workingDirectory: folder,
+    input: async () => '',
+    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
+    out: line => out.push(line),
+    error: line => error.push(line),
+    signals: new EventEmitter() as unknown as SignalSource,
+  })
+  expect([code, error]).toEqual([0, []])
+  return out.join('\n')
+}
+
+test('without a role the document has everything', async () => {
+  const { paths, components } = JSON.parse(await svc('openapi'))
+  expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/api/orders', '/api/products/{id}', '/api/rpc/slugify']))
+  expect(Object.keys(components.schemas.products.properties)).toContain('price')
+})
+
+test('with a role it has what the policy leaves', async () => {
+  await svc('openapi', '--role', 'clerk', '--out', 'clerk.json')
+  const { paths, components } = JSON.parse(await readFile(join(folder, 'clerk.json'), 'utf8'))
+  expect(paths['/api/orders']).toBeUndefined()
+  expect(Object.keys(paths['/api/products'])).toEqual(['parameters', 'get'])
+  expect(Object.keys(components.schemas.products.properties)).toEqual(['id', 'name'])
+})
+
+test('a role that no policy knows sees no table', async () => {
+  const { paths } = JSON.parse(await svc('openapi', '--role', 'stranger'))
+  expect(Object.keys(paths).filter(path => path.startsWith('/api/products'))).toEqual([])
+})
