@@ -28,6 +28,7 @@ import { manyAddresses } from './many-addresses.ts'
 import { mcp } from './mcp.ts'
 import { ndjson } from './ndjson.ts'
 import { nestedExpand } from './nested-expand.ts'
+import { openapi } from './openapi.ts'
 import { rpc } from './rpc.ts'
 import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
@@ -35,7 +36,7 @@ import { updateById } from './update-by-id.ts'
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
   ...[insertOne, updateById, batch, rpc],
-  ...[ndjson, start, largeCatalog, manyAddresses],
+  ...[ndjson, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5
 const SECONDS = 3

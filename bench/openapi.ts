@@ -1,0 +1,26 @@
+/** The OpenAPI document of a large schema: how long it takes to make, and how large it is. */
+import { fileURLToPath } from 'node:url'
+import type { Benchmark, Figures } from './harness/benchmark.ts'
+import { runProgram } from './harness/processes.ts'
+
+const LANE = 'document'
+const TABLES = 500
+const SCRIPT = fileURLToPath(new URL('references/openapi.js', import.meta.url))
+
+export const openapi: Benchmark = {
+  name: 'openapi',
+  title: `OpenAPI document of ${TABLES} tables, ${TABLES * 12} columns`,
+  tools: [],
+  checks: [{ kind: 'limit', unit: 'ms', lane: LANE, atMost: 300 }],
+  async prepare() {
+    return [{ name: LANE, measure }]
+  },
+}
+
+/** In a process of its own: the first request of a gateway meets no warm code. */
+async function measure(): Promise<Figures> {
+  const { stdout } = await runProgram(process.execPath, [SCRIPT, String(TABLES)], {}, [0])
+  const [ms = Number.NaN, megabytes = Number.NaN] = stdout.split(' ').map(Number)
+  if (!(ms > 0 && megabytes > 0)) throw new Error(`${SCRIPT} said what nobody understands:\n${stdout}`)
+  return { ms, MB: megabytes }
+}
