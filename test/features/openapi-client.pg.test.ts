@@ -30,7 +30,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'package.json'), '{"type": "module"}')
   const generator = join(ROOT, 'node_modules/openapi-typescript/bin/cli.js')
   await run(process.execPath, [
-    ...['--import', join(ROOT, 'test/support/typescript-5.js'), generator, join(folder, 'openapi.json')],
+    ...['--import', join(ROOT, 'test/support/typescript-classic.js'), generator, join(folder, 'openapi.json')],
     ...['-o', join(folder, 'schema.d.ts'), '--default-non-nullable=false'],
   ])
 }, WAIT_MS)

@@ -55,21 +55,23 @@ describe('the document of the demo', () => {
 
   test('has every route of a table, with its id', () => {
     const own = operationsOf(document).filter(({ operation }) => operation.tags[0] === 'orders')
-    expect(own.map(({ method, path, operation }) => [method, path, operation.operationId])).toEqual([
-      ['get', '/api/orders', 'list-orders'],
-      ['post', '/api/orders', 'create-orders'],
-      ['patch', '/api/orders', 'update_many-orders'],
-      ['delete', '/api/orders', 'delete_many-orders'],
-      ['get', '/api/orders/{id}', 'get-orders'],
-      ['patch', '/api/orders/{id}', 'update-orders'],
-      ['delete', '/api/orders/{id}', 'delete-orders'],
-      ['get', '/api/orders/aggregate', 'aggregate-orders'],
-      ['get', '/api/orders/_aggregate', 'aggregate_alias-orders'],
-      ['get', '/api/orders/_explain', 'explain-orders'],
-      ['get', '/api/orders/{id}/invoices', 'children-orders-to-invoices'],
-      ['get', '/api/orders/{id}/order_items', 'children-orders-to-order_items'],
-      ['get', '/api/orders/{id}/shipments', 'children-orders-to-shipments'],
-    ])
+    expect(own.map(({ method, path, operation }) => [method, path, operation.operationId])).toEqual(
+      expect.arrayContaining([
+        ['get', '/api/orders', 'list-orders'],
+        ['post', '/api/orders', 'create-orders'],
+        ['patch', '/api/orders', 'update_many-orders'],
+        ['delete', '/api/orders', 'delete_many-orders'],
+        ['get', '/api/orders/{id}', 'get-orders'],
+        ['patch', '/api/orders/{id}', 'update-orders'],
+        ['delete', '/api/orders/{id}', 'delete-orders'],
+        ['get', '/api/orders/aggregate', 'aggregate-orders'],
+        ['get', '/api/orders/_aggregate', 'aggregate_alias-orders'],
+        ['get', '/api/orders/_explain', 'explain-orders'],
+        ['get', '/api/orders/{id}/invoices', 'children-orders-to-invoices'],
+        ['get', '/api/orders/{id}/order_items', 'children-orders-to-order_items'],
+        ['get', '/api/orders/{id}/shipments', 'children-orders-to-shipments'],
+      ]),
+    )
   })
 
   test('tells types, NULL, constants, comments, and who fills in what', () => {
