@@ -1,0 +1,55 @@
+/** The document by the caller's rights: what may not be seen is named nowhere in it. */
+import { expect, test } from 'vitest'
+import { catalogOf, tableOf } from '../../../test/support/model.ts'
+import { EVERYTHING, type Rights, type TableRights } from '../../access/rights.ts'
+import { type DocumentOptions, openApiDocument } from './document.ts'
+
+const OPTIONS: DocumentOptions = {
+  ...{ version: '1.2.3', requireAuth: true, rpcRequireSchemaQualified: false, allowed: null, explainEndpoint: 'on' },
+  ...{ adminGuard: true, defaultLimit: 50, maxResultRows: 10_000 },
+}
+
+const people = tableOf('people', { id: 'int8', name: 'text', salary: 'numeric' }, { primaryKey: ['id'] })
+const secrets = tableOf('secrets', { id: 'int8' }, { primaryKey: ['id'] })
+const catalog = catalogOf(people, secrets)
+
+function rights(of: Partial<TableRights>): Rights {
+  const none: TableRights = {
+    refused: { read: 'no', create: 'no', update: 'no', delete: 'no' },
+    ...{ read: new Set(), create: new Set(), update: new Set(), returning: null },
+    rows: { read: null, create: null, update: null, delete: null },
+  }
+  return { key: 'k', of: table => (table === people ? { ...none, ...of } : none) }
+}
+
+test('a hidden table and a hidden column are not in it', () => {
+  const read = new Set(['id', 'name'])
+  const refused = { read: null, create: 'no', update: 'no', delete: 'no' }
+  const text = openApiDocument({ catalog, rights: rights({ refused, read }) }, OPTIONS)
+  expect(text).not.toMatch(/secrets|salary/)
+  const { paths, info } = JSON.parse(text)
+  expect(info.version).toBe('1.2.3')
+  expect(Object.keys(paths['/api/people'])).toEqual(['parameters', 'get'])
+  expect(Object.keys(paths['/api/people/{id}'])).toEqual(['parameters', 'get'])
+})
+
+test('who may only write sees what to write, and gets it answered', () => {
+  const refused = { read: 'no', create: null, update: 'no', delete: 'no' }
+  const text = openApiDocument({ catalog, rights: rights({ refused, create: new Set(['salary']) }) }, OPTIONS)
+  expect(text).not.toMatch(/secrets|"name":"name"/)
+  const { paths, components } = JSON.parse(text)
+  expect(Object.keys(paths['/api/people'])).toEqual(['parameters', 'post'])
+  expect(Object.keys(components.schemas['create-people'].properties)).toEqual(['salary'])
+  const { properties, required } = components.schemas['written-people']
+  expect([Object.keys(properties), required]).toEqual([['salary'], undefined])
+})
+
+test('settings decide on plans and tokens', () => {
+  const with_ = (options: Partial<DocumentOptions>) =>
+    JSON.parse(openApiDocument({ catalog, rights: EVERYTHING }, { ...OPTIONS, ...options }))
+  expect(with_({ explainEndpoint: 'off' }).paths['/api/people/_explain']).toBeUndefined()
+  expect(with_({ explainEndpoint: 'admin' }).paths['/api/people/_explain'].get.security).toEqual([{ admin: [] }])
+  expect(with_({}).paths['/metrics'].get.security).toEqual([{ admin: [] }])
+  expect(with_({ adminGuard: false }).paths['/metrics'].get.security).toEqual([])
+  expect(with_({ requireAuth: false }).security).toEqual([{ bearer: [] }, {}])
+})
