@@ -63,8 +63,7 @@ const options = {
   ...{ adminGuard: true, defaultLimit: 50, maxResultRows: 10_000 },
 }
 
-/** Time of this process's threads, and not of the clock: what else the machine does is not counted. */
-const began = process.cpuUsage()
+// By the clock: for so long the event loop stands still.
+const began = performance.now()
 const document = Buffer.from(openApiDocument({ catalog, rights: EVERYTHING }, options))
-const { user, system } = process.cpuUsage(began)
-process.stdout.write(`${(user + system) / 1_000} ${document.length / 2 ** 20}`)
+process.stdout.write(`${performance.now() - began} ${document.length / 2 ** 20}`)
