@@ -9,7 +9,7 @@ import { fetchOk } from './harness/world.ts'
 const GUARDED = 'gateway, everything on'
 
 /** So many that nothing is refused, and everything is counted. */
-const LIMITS = ['rate_limit_rate = 10000000', 'rate_limit_burst = 10000000', 'tenant_max_concurrent = 64']
+const LIMITS = ['rate_limit_rate = 1000000', 'rate_limit_burst = 1000000', 'tenant_max_concurrent = 64']
 
 const POLICY = `
 default_decision = "deny"
