@@ -5,7 +5,6 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { LineCounter, parseDocument } from 'yaml'
 import type { Problem } from '../../config/problem.ts'
 import { indexTomlLines } from '../../config/toml-lines.ts'
 import { nearest } from '../../nearest.ts'
@@ -72,7 +71,7 @@ export async function readPolicyFile(file: string): Promise<PolicyDocument | Pro
       throw new Error(`it has ${bytes.length} bytes; at most ${FILE_BYTES_MAX} are read`)
     }
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    return extname(file).toLowerCase() === '.toml' ? tomlDocument(file, text) : yamlDocument(file, text)
+    return extname(file).toLowerCase() === '.toml' ? tomlDocument(file, text) : await yamlDocument(file, text)
   } catch (error) {
     const [reason = ''] = (error as Error).message.split('\n')
     const line = error instanceof TomlError ? error.line : null
@@ -86,7 +85,9 @@ function tomlDocument(file: string, text: string): PolicyDocument {
   return { file, root, lineOf: path => lineOf(path.map(String)) }
 }
 
-function yamlDocument(file: string, text: string): PolicyDocument | Problem {
+async function yamlDocument(file: string, text: string): Promise<PolicyDocument | Problem> {
+  // Only who has such a file waits for its parser to load.
+  const { LineCounter, parseDocument } = await import('yaml')
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines })
   const [error] = document.errors
