@@ -20,6 +20,7 @@ export function writeIn(checking: Checking, write: Write, outside: Scope): Answe
   const { clause, outer } = commonTablesIn(checking, write.with, outside)
   const { rights } = checking
   const table = tableOf(write.table, checking.catalog, rights)
+  checking.writes.push(table)
   for (const operation of operationsOf(write)) assertAllowed(operation, table, rights, write.table.span)
   const { checkedWrite, answered, check } = changedIn(checking, write, table, outer)
   const listed = returningIn(checking, write, answered)

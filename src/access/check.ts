@@ -8,6 +8,7 @@
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Parameter } from '../language/ast.ts'
+import { and } from '../language/build.ts'
 import { readIn } from './check-read.ts'
 import { writeIn } from './check-write.ts'
 import type { Checking, Write } from './checking.ts'
@@ -16,7 +17,7 @@ import { callableName, type IsCallable } from './functions.ts'
 import type { ParameterKey, ParameterUse } from './parameters.ts'
 import { tableOf } from './resources.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
-import { fromSettings } from './row-filter.ts'
+import { fromSettings, rowsFor } from './row-filter.ts'
 import { NOTHING, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 
 export type { Write } from './checking.ts'
@@ -30,6 +31,8 @@ export interface CheckedQuery<T extends Get | Write = Get> {
   readonly query: T
   /** What each parameter met, for encoding its value and for errors about it. */
   readonly parameters: ReadonlyMap<ParameterKey, ParameterUse>
+  /** Every table that it changes, as often as it names one to write to. */
+  readonly writes: readonly Table[]
 }
 
 export interface CheckContext {
@@ -60,6 +63,22 @@ export interface CheckedWrite<T extends Write = Write> extends CheckedQuery<T> {
 export function checkRead(query: Get, context: CheckContext): CheckedQuery {
   const checking = begin(context)
   return brand(checking.read(query, NOTHING).statement, checking)
+}
+
+/**
+ * As `checkRead`, of a condition as the only field over rows that are given and not those of `table` any more: whoever may not see a row of the table for a
+ * policy's sake is answered false.
+ */
+export function checkPast(query: Get, table: Table, context: CheckContext): CheckedQuery {
+  const checking = begin(context)
+  const { statement } = checking.read(query, NOTHING)
+  const alias = statement.source.alias ?? table.name
+  const rows = rowsFor(checking, table, alias, 'read')
+  if (rows === null) return brand(statement, checking)
+  const fields = statement.fields.map(item =>
+    item.kind === 'field' ? { ...item, expression: and(rows, item.expression) } : item,
+  )
+  return brand({ ...statement, fields }, checking)
 }
 
 /** As `checkRead`; also for columns that cannot be written, and conflict targets that are no key. */
@@ -108,8 +127,8 @@ function outdated<T>({ alias }: ScopeSource, check: () => T): T {
   }
 }
 
-function brand<T extends Get | Write>(query: T, { expressions }: Checking): CheckedQuery<T> {
-  return { query, parameters: expressions.parameters } as unknown as CheckedQuery<T>
+function brand<T extends Get | Write>(query: T, { expressions, writes }: Checking): CheckedQuery<T> {
+  return { query, parameters: expressions.parameters, writes } as unknown as CheckedQuery<T>
 }
 
 /** As many as a text may have tokens; without a limit a short text of stars over joins of wide tables becomes millions of columns. */
@@ -130,6 +149,7 @@ function begin(context: CheckContext): Checking {
     catalog,
     rights,
     rowsFirst,
+    writes: [],
     expressions: new ExpressionChecker({
       searchLanguage,
       parameterType,

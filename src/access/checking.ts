@@ -1,5 +1,5 @@
 /** What the parts of one check have of each other: reads contain sources, sources queries, common tables both kinds of statement. */
-import type { Catalog } from '../catalog/model.ts'
+import type { Catalog, Table } from '../catalog/model.ts'
 import type { Add, CommonTable, Del, Expression, Get, Nest, Set as SetStatement, Source } from '../language/ast.ts'
 import type { ExpressionChecker } from './expressions.ts'
 import type { Rights } from './rights.ts'
@@ -25,6 +25,8 @@ export interface Checking {
   /** Rows that a policy hides are left out before anything else is computed: for statements whose author writes expressions. */
   readonly rowsFirst: boolean
   readonly expressions: ExpressionChecker
+  /** What the whole statement writes to, one for each write in it. */
+  readonly writes: Table[]
   /** `itself`: the recursive common table whose statement this is; its name means what the first part answers, in the others. */
   read(query: Get, outside: Scope, itself?: CommonTable | null): Answering<Get>
   write(write: Write, outside: Scope): AnsweringWrite

@@ -10,7 +10,7 @@ import { printFields, printWith } from './print-query.ts'
 import { unusedName } from './print-rows.ts'
 import { printAdd, printDel, printSet } from './print-write.ts'
 import type { ParameterMode, Printer, Sql } from './printer.ts'
-import { quoteLiteral } from './quote.ts'
+import { quoteIdentifier, quoteLiteral } from './quote.ts'
 import { joinSources, OUTERMOST, type Relation, type Scope, withCommonTables, writeScope } from './scope.ts'
 
 export interface WriteRowsOptions {
@@ -21,11 +21,30 @@ export interface WriteRowsOptions {
   /** What must be true of each row as it was written, or fail. */
   readonly check?: Expression | null
   readonly parameters?: ParameterMode
+  /** Whoever wants to hear of the rows written is told in the same statement. */
+  readonly announce?: Announcement | null
+}
+
+/** How the rows written are told of; the SQL that tells is the caller's, and what it tells is made here, where the rows are in scope. */
+export interface Announcement {
+  /** `one`: the write has one row at most. */
+  readonly rows: 'one' | 'many'
+  /** The columns of the key by their names; told as the JSON object that `jsonb_build_object` makes of them. */
+  readonly key: ReadonlyMap<string, Expression>
+  /** The letter that says what happened to a row; an expression where that differs: `created` if it is true. */
+  readonly operation: string | { readonly created: Expression; readonly insert: string; readonly update: string }
+  /** Answer two more columns: the key as JSON, and the row as it was before. */
+  readonly before: 'none' | 'target' | 'old'
+  /** An expression over the SQL of one row's change, the JSON `["I",{"id":7}]`; evaluated for the row. */
+  readonly tellOne: (change: string) => string
+  /** A condition over all rows of `from`, whose column `change` has them; evaluated once, also for none. */
+  readonly tellAll: (from: string, change: string) => string
 }
 
 /**
  * Its rows are the rows written, in the order of the write: column 1 is the row as a JSON object of exactly the fields of `returning`, left out
- * where there are none; then the keys. Without either there are no rows, and only the command tag tells their number.
+ * where there are none; then the keys. Without either there are no rows, and only the command tag tells their number. An announcement of one row
+ * adds a column that says nothing, at the end or before those of `before`.
  */
 export function printWriteRows(write: Add | SetStatement | Del, options: WriteRowsOptions): Sql {
   assertNesting(write)
@@ -39,12 +58,47 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
   const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
   const columns = [...row, ...keys]
+  const { announce = null, rowsMax } = options
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
-  const text =
-    options.rowsMax === null && check === null
-      ? `${head}${statement}${returning(columns)}`
-      : printHeld({ head, statement, columns, check, rowsMax: options.rowsMax, name: unusedName(write) }, printer)
+  const told = announce === null ? null : printTold(write, announce, scope, printer)
+  if (rowsMax === null && check === null && (told === null || announce?.rows === 'one')) {
+    const telling = told === null ? [] : [announce?.tellOne(told.change) ?? '', ...told.before]
+    return { text: `${head}${statement}${returning([...columns, ...telling])}`, parameters: printer.parameters }
+  }
+  const name = unusedName(write)
+  const conditions = [
+    ...(check === null ? [] : [HELD]),
+    ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
+    ...(announce === null ? [] : [announce.tellAll(name, CHANGE)]),
+  ]
+  const text = printGathered({ head, statement, columns, check, told, conditions, name })
   return { text, parameters: printer.parameters }
+}
+
+/** The SQL of what is told of a row. */
+interface Told {
+  readonly change: string
+  readonly before: readonly string[]
+}
+
+function printTold(
+  write: Add | SetStatement | Del,
+  { key, operation, before }: Announcement,
+  scope: Scope,
+  printer: Printer,
+): Told {
+  const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
+  // Not a tree: its names would become parameters that the plain statement has not.
+  const members = [...key].flatMap(([name, value]) => [quoteLiteral(name), print(value)])
+  const keyJson = `pg_catalog.jsonb_build_object(${members.join(', ')})::text`
+  const letter =
+    typeof operation === 'string'
+      ? quoteLiteral(`["${operation}",`)
+      : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ELSE ${quoteLiteral(`["${operation.update}",`)} END`
+  const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ']'`
+  if (before === 'none') return { change, before: [] }
+  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  return { change, before: [keyJson, `row_to_json(${before === 'old' ? 'old' : quoteIdentifier(target)}.*)::text`] }
 }
 
 function printStatement(write: Add | SetStatement | Del, around: Scope, printer: Printer): string {
@@ -83,32 +137,37 @@ function returning(columns: readonly string[]): string {
   return columns.length === 0 ? '' : ` RETURNING ${columns.join(', ')}`
 }
 
-interface Held {
+/** Names of the common table's columns that are not answered. */
+const HELD = 'held'
+const CHANGE = 'change'
+
+interface Gathered {
   readonly head: string
   readonly statement: string
   readonly columns: readonly string[]
   readonly check: string | null
-  readonly rowsMax: WriteRowsOptions['rowsMax']
+  readonly told: Told | null
+  readonly conditions: readonly string[]
   /** Of the common table. */
   readonly name: string
 }
 
 /**
- * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (manual, 7.8.4); then its rows are looked at, and counted. So
- * what must hold of them does in the one statement, against rows that appear meanwhile too.
+ * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (manual, 7.8.4); then its rows are looked at, counted, and told
+ * of. So what must hold of them does in the one statement, against rows that appear meanwhile too.
  */
-function printHeld({ head, statement, columns, check, rowsMax, name }: Held, printer: Printer): string {
-  const held = check === null ? [] : [check]
-  // Something must come out of the common table to be counted.
-  const inner = columns.length + held.length === 0 ? ['1'] : [...columns, ...held]
-  const names = inner.map((_, index) => `c${index + 1}`)
-  const named = inner.map((column, index) => `${column} AS ${names[index]}`)
-  const selected = columns.length === 0 ? '' : ` ${names.slice(0, columns.length).join(', ')}`
-  const conditions = [
-    ...(check === null ? [] : [names.at(-1) ?? '']),
-    ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
+function printGathered({ head, statement, columns, check, told, conditions, name }: Gathered): string {
+  const answered = [...columns, ...(told?.before ?? [])]
+  const names = answered.map((_, index) => `c${index + 1}`)
+  const named = [
+    ...answered.map((column, index) => `${column} AS ${names[index]}`),
+    ...(check === null ? [] : [`${check} AS ${HELD}`]),
+    ...(told === null ? [] : [`${told.change} AS ${CHANGE}`]),
   ]
-  const table = `${name} AS (${statement}${returning(named)})`
+  // Something must come out of the common table to be counted.
+  const inner = named.length === 0 ? ['1 AS c1'] : named
+  const selected = answered.length === 0 ? '' : ` ${names.join(', ')}`
+  const table = `${name} AS (${statement}${returning(inner)})`
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
   return `${opening}${table} SELECT${selected} FROM ${name} WHERE ${conditions.join(' AND ')}`
 }

@@ -3,7 +3,7 @@ import type { Table } from '../catalog/model.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../http/types.ts'
-import type { Reading, Row } from '../run/run.ts'
+import type { Reading, Row, Written } from '../run/run.ts'
 import type { BoundStatement } from '../run/statement.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
@@ -97,6 +97,11 @@ const WRITE_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
 
 /** RFC 7240, 3: tells that the answer has no body because that was asked for. */
 const MINIMAL_HEADERS = { 'Preference-Applied': 'return=minimal' }
+
+/** The answer with the number of the transaction that made it: a client that subscribes knows its own change by it (`txid` of a notification). */
+export function withTxid(answer: Answer, written: Written | null): Answer {
+  return written === null ? answer : { ...answer, headers: { ...answer.headers, 'X-Svc-Txid': written.txid } }
+}
 
 export interface CreatedOutcome {
   readonly table: Table

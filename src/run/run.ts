@@ -1,6 +1,7 @@
 /** Runs statements under the settings of the one who asked: a transaction, a packet, a round trip (design 4). */
 import type { Identity } from '../identity/identity.ts'
 import type { Command, Database, Result, ResultFormat, Row, Running } from '../postgres/types.ts'
+import type { Announcements } from './announcements.ts'
 import { isStaleSchema, toGatewayError } from './errors.ts'
 import type { Access, SettingsSource } from './settings.ts'
 import type { BoundStatement, Statement } from './statement.ts'
@@ -29,6 +30,8 @@ export interface Written {
   readonly rows: readonly Row[]
   /** How many rows the statement changed, or passed on where it counts them itself. */
   readonly count: number
+  /** Of the transaction, `pg_current_xact_id()`. */
+  readonly txid: string
 }
 
 export interface CallMode {
@@ -46,9 +49,11 @@ export interface RunnerParts {
   readonly settings: SettingsSource
   /** A statement named something that is not there any more: the schema has changed under it. */
   readonly onStaleSchema: () => void
+  /** Null: nobody can listen, and no write tells of itself. */
+  readonly announcements: Announcements | null
 }
 
-export function createRunner({ database, settings, onStaleSchema }: RunnerParts): Runner {
+export function createRunner({ database, settings, onStaleSchema, announcements }: RunnerParts): Runner {
   const fail = (error: unknown, statements: readonly BoundStatement[], access: Access): Promise<never> => {
     if (isStaleSchema(error)) onStaleSchema()
     return Promise.reject(toGatewayError(error, { statements, access }))
@@ -85,10 +90,22 @@ export function createRunner({ database, settings, onStaleSchema }: RunnerParts)
     read: (identity, statements) =>
       run(identity, 'read only', statements, statements.map(toCommand), results => results.map(({ rows }) => rows)),
     write(identity, statements) {
-      const whole = [...statements.map(toCommand), ...TIDYING_WRITE]
-      return run(identity, 'read write', statements, whole, results =>
-        results.slice(0, statements.length).map(({ rows, tag }) => ({ rows, count: countOf(tag) })),
-      )
+      const first = settings.numbered(identity)
+      const attempt = (commands: readonly Command[]) => database.run([first, ...commands, ...TIDYING_WRITE])
+      const running =
+        announcements === null
+          ? attempt(statements.map(toCommand))
+          : announcements.run(statements.map(toCommand), statements, attempt)
+      return {
+        result: running.result.then(
+          ([numbered, ...results]) => {
+            const txid = numbered?.rows[0]?.[0]?.toString() ?? ''
+            return results.slice(0, statements.length).map(({ rows, tag }) => ({ rows, count: countOf(tag), txid }))
+          },
+          error => fail(error, statements, 'read write'),
+        ),
+        cancel: () => running.cancel(),
+      }
     },
     call(identity, statement, { access, format }) {
       const whole = [{ ...toCommand(statement), resultFormat: format }, ...tidyingCall(identity, access)]

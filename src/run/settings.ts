@@ -15,6 +15,8 @@ export type Access = 'read only' | 'read write'
 export interface SettingsSource {
   /** The command that begins a transaction for `identity`. */
   for(identity: Identity, access: Access): Command
+  /** As for 'read write', for what certainly writes: its only row and column is the transaction's number, `pg_current_xact_id()`. */
+  numbered(identity: Identity): Command
 }
 
 export function createSettings(options: { readonly statementTimeoutMs: number }): SettingsSource {
@@ -23,23 +25,32 @@ export function createSettings(options: { readonly statementTimeoutMs: number })
     'read only': [['transaction_read_only', 'on']],
     'read write': [],
   }
-  const source = (access: Access) =>
-    encodedOnce(identity => [
+  const source = (access: Access, answer: string) =>
+    encodedOnce(answer, identity => [
       ...settingsOf(identity),
       ...mode[access],
       ['statement_timeout', String(options.statementTimeoutMs)],
     ])
-  const sources = { 'read only': source('read only'), 'read write': source('read write') }
-  return { for: (identity, access) => sources[access](identity) }
+  const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }
+  return {
+    for: (identity, access) => sources[access](identity),
+    numbered: source('read write', 'pg_current_xact_id() '),
+  }
 }
 
 /** An identity comes from the cache of verified tokens and is the same object for every request of a token. */
-function encodedOnce(settingsFor: (identity: Identity) => readonly SessionSetting[]): (identity: Identity) => Command {
+function encodedOnce(
+  answer: string,
+  settingsFor: (identity: Identity) => readonly SessionSetting[],
+): (identity: Identity) => Command {
   const known = new WeakMap<Identity, EncodedParameters>()
   let text = ''
   const encode = (identity: Identity): EncodedParameters => {
     const settings = settingsFor(identity)
-    text = settingsText(settings.map(([name]) => name))
+    text = settingsText(
+      answer,
+      settings.map(([name]) => name),
+    )
     const encoded = encodeParameters(settings.map(([, value]) => value))
     known.set(identity, encoded)
     return encoded
@@ -52,9 +63,9 @@ function encodedOnce(settingsFor: (identity: Identity) => readonly SessionSettin
 
 /**
  * `set_config` returns the value that it set, and nobody needs it back: as conditions, all must be evaluated for the one row without columns to
- * appear, and nothing is sent.
+ * appear, and nothing is sent but what a write is answered besides.
  */
-function settingsText(names: readonly string[]): string {
+function settingsText(answer: string, names: readonly string[]): string {
   const conditions = names.map((name, index) => `set_config('${name}', $${index + 1}, true) IS NOT NULL`)
-  return `SELECT WHERE ${conditions.join(' AND ')}`
+  return `SELECT ${answer}WHERE ${conditions.join(' AND ')}`
 }

@@ -1,14 +1,15 @@
 /** A checked tree as SQL: the only way from the tree to text that runs. */
 import { randomUUID } from 'node:crypto'
-import type { CheckedQuery, CheckedWrite, ParameterKey, ParameterUse } from '../access/check.ts'
+import type { CheckedQuery, CheckedWrite, ParameterKey, ParameterUse, Write } from '../access/check.ts'
 import { keyOf } from '../access/parameters.ts'
+import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Parameter } from '../language/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/build.ts'
 import { LanguageError } from '../language/error.ts'
 import { printSql } from '../language/print.ts'
 import { printRows } from '../language/print-rows.ts'
-import { printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
+import { type Announcement, printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
 import type { Sql } from '../language/printer.ts'
 import { type Touches, touchesOf } from './cache/touches.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
@@ -26,6 +27,23 @@ export interface Statement {
   readonly runs?: Statement | null
   /** The tables it reads and writes; without it, nobody knows. */
   readonly touches?: Touches
+  /** Of a write whose rows can be told of: the same write telling (run/announce). */
+  readonly announced?: Announced
+  /** Resource names of the tables that it writes to besides, of whose rows nothing can be told. */
+  readonly writes?: readonly string[]
+}
+
+/** Prints the write anew; parameters and the columns in front stay as they are. */
+export interface Announced {
+  /** Resource name. */
+  readonly table: string
+  /** Whether `old` rows can be had besides, which a creation has none of. */
+  readonly hasBefore: boolean
+  print(how: Pick<Announcement, 'tellOne' | 'tellAll'>, before: 'with rows before' | 'keys alone'): string
+  /** Columns behind the answer's own: of an announcement, and of rows before. */
+  readonly telling: 0 | 1
+  /** Columns that a change assigns; null where rows as a whole come and go. */
+  readonly assigned: readonly string[] | null
 }
 
 export type StatementParameter =
@@ -55,19 +73,42 @@ export function printRead(checked: CheckedQuery, keys: 'with keys' | 'without ke
 /** A query-language text: its literals are values too. `rowsMax`: how many rows are answered at most; 0: all. */
 export function printText(checked: CheckedQuery, rowsMax: number): Statement {
   const limit = rowsMax === 0 ? null : rowsMax
-  return reading(checked, () => printRows(checked.query, { keys: [], parameters: 'all', limit }))
+  const printed = reading(checked, () => printRows(checked.query, { keys: [], parameters: 'all', limit }))
+  return { ...printed, writes: resourcesOf(checked.writes) }
 }
 
 /** As `printText`, for a write. */
-export function printWriteText({ query, parameters, check }: CheckedWrite, rowsMax: Parameter | null): Statement {
+export function printWriteText(checked: CheckedWrite, rowsMax: Parameter | null): Statement {
+  const { query, parameters, check } = checked
   const options = { keys: [], rowsMax: bounded(rowsMax), check, parameters: 'all' } as const
   const whole = { parameters: withRowsMax(parameters, rowsMax) }
-  return { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
+  const printed = { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
+  return announcing(printed, checked, options, 'many')
 }
 
 /** As `printRead`, for a read of one field: column 1 is the JSON of its value alone. */
 export function printValues(checked: CheckedQuery): Statement {
   return statement(checked, () => printRows(checked.query, { keys: [], form: 'value' }))
+}
+
+/**
+ * A read whose rows are wanted only when they are others than before: one row with their digest, their number, the bytes of all of them, and all of them as
+ * one JSON list without its brackets – unless they are those of `digest`, or more than `bytesMax`.
+ */
+export function ifChanged(
+  { statement, values }: BoundStatement,
+  digest: string | null,
+  bytesMax: number,
+): BoundStatement {
+  const place = `$${values.length + 1}`
+  const text = `WITH answer(item) AS MATERIALIZED (${statement.text}), whole AS (
+  SELECT count(*) AS count, coalesce(string_agg(item::text, ','), '') AS list FROM answer
+), judged AS (SELECT *, encode(sha256(convert_to(count || ' ' || list, 'UTF8')), 'base64') AS digest FROM whole)
+SELECT digest, count, octet_length(list), CASE WHEN digest = ${place}::text OR octet_length(list) > ${bytesMax} THEN NULL ELSE list END FROM judged`
+  return {
+    statement: { ...statement, text, parameters: [...statement.parameters, { literal: digest ?? '' }] },
+    values: [...values, digest],
+  }
 }
 
 /** The columns of a read as they are, for results in PostgreSQL's binary format. */
@@ -105,7 +146,73 @@ export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: Wri
     check,
   }
   const whole = { parameters: withRowsMax(parameters, rowsMax) }
-  return { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
+  const printed = { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
+  const isOne = rowsMax === null && check === null && writesOne(query)
+  return announcing(printed, checked, options, isOne ? 'one' : 'many')
+}
+
+/** A row by its key, or one body. */
+function writesOne(query: Write): boolean {
+  if (query.kind !== 'add') return true
+  if (query.rows.kind !== 'from') return query.rows.kind === 'defaults'
+  const { source } = query.rows.query
+  return source.kind === 'record source' && !source.many
+}
+
+/**
+ * Adds how the write tells of its rows. Rows without a key have no name to tell them by, those of a view are other tables' rows, and a change of the key
+ * itself would have two names.
+ */
+function announcing(
+  plain: Statement,
+  checked: CheckedWrite,
+  options: WriteRowsOptions,
+  rows: 'one' | 'many',
+): Statement {
+  const { query, table, serverVersion } = checked
+  const assigned = assignedBy(query)
+  const isTable = table.kind !== 'view' && table.kind !== 'materialized view'
+  if (!isTable || table.primaryKey.length === 0 || table.primaryKey.some(name => assigned?.includes(name))) {
+    return { ...plain, writes: resourcesOf(checked.writes) }
+  }
+  const alias = query.kind === 'add' ? table.name : (query.alias ?? table.name)
+  const key = new Map(table.primaryKey.map(name => [name, column(alias, name)]))
+  const upserts = query.kind === 'add' && query.conflict?.update != null
+  const hasOld = serverVersion >= HAS_OLD && table.name !== 'old'
+  const before = query.kind === 'del' ? 'target' : hasOld && (query.kind === 'set' || upserts) ? 'old' : 'none'
+  // The literals of `createdBy` would be parameters that the plain statement has not.
+  const canTell = hasOld || options.parameters !== 'all'
+  const operation = upserts
+    ? canTell
+      ? { created: createdBy(checked), insert: 'I', update: 'U' }
+      : 'U'
+    : ({ add: 'I', set: 'U', del: 'D' } as const)[query.kind]
+  return {
+    ...plain,
+    // The statement itself comes last: what is left was written in its common tables.
+    writes: resourcesOf(checked.writes.filter((_, index, all) => index < all.length - 1)),
+    announced: {
+      table: table.resource,
+      hasBefore: before !== 'none',
+      telling: rows === 'one' ? 1 : 0,
+      assigned,
+      print: (how, wanted) =>
+        printWriteRows(query, {
+          ...options,
+          announce: { ...how, rows, key, operation, before: wanted === 'with rows before' ? before : 'none' },
+        }).text,
+    },
+  }
+}
+
+function resourcesOf(tables: readonly Table[]): readonly string[] {
+  return [...new Set(tables.map(({ resource }) => resource))]
+}
+
+function assignedBy(query: Write): readonly string[] | null {
+  if (query.kind === 'set') return query.assignments.map(assignment => assignment.column.text)
+  if (query.kind === 'add') return query.conflict?.update?.assignments.map(assignment => assignment.column.text) ?? null
+  return null
 }
 
 /** Nobody can send a value that reads like it. */
@@ -169,4 +276,12 @@ function refusing(print: () => Sql): Sql {
     }
     throw error
   }
+}
+
+/**
+ * A statement that no request has a part in but by its values: its text is made of what the catalogue of PostgreSQL says – names, the conditions of
+ * policies – and of nothing else.
+ */
+export function catalogueStatement(text: string, values: readonly StatementValue[]): BoundStatement {
+  return { statement: { text, parameters: [] } as unknown as Statement, values }
 }

@@ -440,6 +440,7 @@ describe('limits of the server', () => {
         database: pool,
         settings: createSettings({ statementTimeoutMs: 1_000 }),
         onStaleSchema: () => {},
+        announcements: null,
       })
       const failure = await runner.write(ANONYMOUS, []).result.catch(reason => reason)
       expect(failure).toMatchObject({

@@ -204,7 +204,7 @@ function recorder(ran: Recorded['ran'][number][], finds: Finds): Runner {
     },
     write(_identity, statements) {
       record('write', statements)
-      return running(statements.map(() => ({ rows: [ROW], count: 1 })))
+      return running(statements.map(() => ({ rows: [ROW], count: 1, txid: '7' })))
     },
     call(_identity, statement, { access, format }) {
       record(`call ${access} ${format}`, [statement])

@@ -5,13 +5,14 @@ import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { Runner } from '../../run/run.ts'
+import type { Runner, Written } from '../../run/run.ts'
 import { readJsonBody } from '../body.ts'
 import type { FilterLimits } from '../filters.ts'
 import { methodNotAllowed } from '../method.ts'
 import type { Route } from '../path.ts'
 import { parseQueryString } from '../query-string.ts'
 import { tableNamed } from '../resource.ts'
+import { withTxid } from '../respond.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
 import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
@@ -37,13 +38,9 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
   const writing = createWriting(runner, searchLanguage)
   const itemsMax = limits.maxBatchRows === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchRows
 
-  return async (incoming, method, route, identity) => {
-    const view = viewOf(identity)
-    const table = tableNamed(view, route.table)
-    assertAllowed(OPERATION[method], table, view.rights)
+  async function answer(request: WriteRequest, method: WriteMethod, route: WriteRoute): Promise<Answer> {
+    const { incoming, table } = request
     const parameters = parseQueryString(incoming.query)
-    const wanted = parseWanted(parameters, incoming.headers)
-    const request: WriteRequest = { incoming, identity, view, table, wanted }
     if (!takes(table, method)) throw notWritable(table, method)
     if (route.kind === 'one') {
       if (method === 'POST') throw methodNotAllowed(incoming, ['GET', 'HEAD', 'PATCH', 'DELETE'])
@@ -55,6 +52,18 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
     const upsert = parseUpsert(incoming.headers, table)
     if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert')
     return create(writing, request, readJsonBody(incoming, itemsMax), upsert)
+  }
+
+  return async (incoming, method, route, identity) => {
+    const view = viewOf(identity)
+    const table = tableNamed(view, route.table)
+    assertAllowed(OPERATION[method], table, view.rights)
+    const wanted = parseWanted(parseQueryString(incoming.query), incoming.headers)
+    let made: Written | null = null
+    const wrote = (written: Written) => {
+      made = written
+    }
+    return withTxid(await answer({ incoming, identity, view, table, wanted, wrote }, method, route), made)
   }
 }
 

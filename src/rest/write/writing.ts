@@ -22,6 +22,8 @@ export interface WriteRequest {
   readonly view: View
   readonly table: Table
   readonly wanted: Wanted
+  /** Told of every write that was made for it. */
+  readonly wrote: (written: Written) => void
 }
 
 /** `once`: a plan of which there are too many in one request to keep them; they would push out everybody else's. */
@@ -42,6 +44,14 @@ interface WritePlan extends Plan {
 
 export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLanguage: string): Writing {
   const plans = createPlans<WritePlan>()
+
+  async function write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]> {
+    const written = await untilGone(request.incoming, runner.write(request.identity, statements))
+    const [first] = written
+    if (first !== undefined) request.wrote(first)
+    return written
+  }
+
   return {
     plan({ view }, shape, make, use = 'kept') {
       if (use === 'once') return bindValues(make({ ...view, searchLanguage }), shape.values)
@@ -51,11 +61,9 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
       })
       return bindValues(plan.write, shape.values)
     },
-    write({ incoming, identity }, statements) {
-      return untilGone(incoming, runner.write(identity, statements))
-    },
-    async writeOne({ incoming, identity }, statement) {
-      const [written] = await untilGone(incoming, runner.write(identity, [statement]))
+    write,
+    async writeOne(request, statement) {
+      const [written] = await write(request, [statement])
       if (written === undefined) throw new Error('a statement has a result')
       return written
     },

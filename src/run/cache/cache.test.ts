@@ -51,7 +51,7 @@ beforeEach(() => {
     now: () => now,
     after: (delayMs, call) => timers.push({ at: now + delayMs, call }),
   })
-  const plain = createRunner({ database: scripted(), settings, onStaleSchema() {} })
+  const plain = createRunner({ database: scripted(), settings, onStaleSchema() {}, announcements: null })
   runner = cache.serving(cache.watching(plain))
 })
 

@@ -1,0 +1,86 @@
+/**
+ * Our own writes tell of themselves (decisions 9, the *gateway* capture): `NOTIFY svc_table_<table>` with the keys of the rows, in the transaction of the
+ * write and within its statement, so that it costs no round trip and is heard exactly when the write is committed.
+ *
+ * A transaction that notifies takes a lock of the whole instance when it commits, so none does unless somebody listens. Who listens – any gateway on this
+ * database – holds one lock for each slot, shared; a write tries for the lock of its slot, exclusively, and keeps it to its end. If it gets it, nobody
+ * listens, and whoever begins to has to wait until that write is over: there is no moment in which a change is neither told of nor older than the first
+ * answer. Writes have slots by process, so that they rarely meet, and when they do they only notify without need.
+ */
+import { createHash } from 'node:crypto'
+import type { Announcement } from '../language/print-write-rows.ts'
+import { quoteLiteral } from '../language/quote.ts'
+import type { Command } from '../postgres/types.ts'
+import type { Announced } from './statement.ts'
+
+/** `svcr` in ASCII: the first key of our advisory locks. */
+const LOCK_CLASS = 0x73766372
+const LOCK_SLOTS = 64
+
+/** PostgreSQL takes less than 8000 bytes (manual, NOTIFY); beside the changes there is a head. */
+const CHANGES_BYTES_MAX = 7_000
+
+/** More rows in one statement are told of as so many, without their keys. */
+const CHANGES_MAX = 500
+
+const CHANNEL_BYTES_MAX = 63
+
+/** The channel of a resource; a name too long for one is cut and made unique by a digest. */
+export function channelOf(resource: string): string {
+  const channel = `svc_table_${resource}`
+  if (Buffer.byteLength(channel) <= CHANNEL_BYTES_MAX) return channel
+  return `svc_table_${createHash('sha256').update(resource).digest('hex').slice(0, 32)}`
+}
+
+/** For the connection that listens: takes the locks that are free; the answer is how many are still missing. Locks that it has already are counted again. */
+export const LISTEN_LOCKS: Command = {
+  text: `SELECT count(*) FILTER (WHERE NOT pg_catalog.pg_try_advisory_lock_shared(${LOCK_CLASS}, slot)) FROM generate_series(0, ${LOCK_SLOTS - 1}) AS slot`,
+  parameters: [],
+}
+
+const NOBODY_LISTENS = `pg_catalog.pg_try_advisory_xact_lock(${LOCK_CLASS}, pg_catalog.pg_backend_pid() % ${LOCK_SLOTS})`
+
+export interface Announcer {
+  /** The text of the write that tells; `watched`: rows before the change are answered too, if there can be any. */
+  textOf(announced: Announced, watched: boolean): string
+  /** Tells that rows of a table have changed, no matter which. */
+  bulk(table: string): Command
+}
+
+/** `origin`: tells this process from others, in every notification. */
+export function createAnnouncer(origin: string): Announcer {
+  const texts = new WeakMap<Announced, Map<boolean, string>>()
+
+  function print(announced: Announced, watched: boolean): string {
+    const { table, assigned } = announced
+    const head = headOf(origin, watched && announced.hasBefore, assigned)
+    const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table))}, ${payload})`
+    const how: Pick<Announcement, 'tellOne' | 'tellAll'> = {
+      tellOne: change =>
+        `CASE WHEN ${NOBODY_LISTENS} THEN NULL ELSE ${notify(`${head} || '"rows":[' || ${change} || ']}'`)} END`,
+      tellAll: (from, change) =>
+        `(SELECT CASE WHEN COUNT(*) = 0 THEN true WHEN ${NOBODY_LISTENS} THEN true WHEN COUNT(*) > ${CHANGES_MAX} OR SUM(octet_length(${change}) + 1) > ${CHANGES_BYTES_MAX} THEN ${notify(`${head} || '"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL ELSE ${notify(`${head} || '"rows":[' || string_agg(${change}, ',') || ']}'`)}::text IS NOT NULL END FROM ${from})`,
+    }
+    return announced.print(how, watched ? 'with rows before' : 'keys alone')
+  }
+
+  return {
+    textOf(announced, watched) {
+      const known = texts.get(announced) ?? new Map<boolean, string>()
+      texts.set(announced, known)
+      const text = known.get(watched) ?? print(announced, watched)
+      known.set(watched, text)
+      return text
+    },
+    bulk: table => ({
+      text: `SELECT WHERE CASE WHEN ${NOBODY_LISTENS} THEN true ELSE pg_catalog.pg_notify($1, ${headOf(origin, false, null)} || '"bulk":0}')::text IS NOT NULL END`,
+      parameters: [channelOf(table)],
+    }),
+  }
+}
+
+/** `{"txid":"771","origin":"…","before":true,"set":["status"],"at":"…",`: what all changes of a statement have in common. */
+function headOf(origin: string, before: boolean, assigned: readonly string[] | null): string {
+  const rest = `","origin":${JSON.stringify(origin)},"before":${before},"set":${JSON.stringify(assigned)},"at":`
+  return `'{"txid":"' || pg_catalog.pg_current_xact_id() || ${quoteLiteral(rest)} || pg_catalog.to_json(pg_catalog.now()) || ','`
+}

@@ -1,0 +1,122 @@
+/** Runs writes so that they tell of themselves (`announce.ts`), and passes on what only this process learns: the rows as they were before. */
+import { DatabaseError } from '../postgres/errors.ts'
+import type { Command, Result, Row, Running } from '../postgres/types.ts'
+import { createAnnouncer } from './announce.ts'
+import type { BoundStatement } from './statement.ts'
+
+/** Who wants to know what rows were like. */
+export interface RowsBefore {
+  /** Somebody here subscribes to the table. */
+  wants(table: string): boolean
+  /** Of a write that has been committed; each row by its key, both as JSON text. */
+  learn(txid: string, table: string, rows: ReadonlyMap<string, string>): void
+}
+
+export interface Announcements {
+  /** `attempt` with the commands of `statements` as they tell; its results are those of the plain commands. */
+  run(
+    commands: readonly Command[],
+    statements: readonly BoundStatement[],
+    attempt: (commands: readonly Command[]) => Running<readonly Result[]>,
+  ): Running<readonly Result[]>
+}
+
+/** Texts that cannot tell, and are not tried again. */
+const UNREADABLE_MAX = 1_000
+
+const FEATURE_NOT_SUPPORTED = '0A000'
+
+/**
+ * The role may write the rows and not read their key; this row may be written and not seen (42501, whoever answers rows needs to see them). Or the table
+ * has rules, which a statement that is part of another does not take.
+ */
+const CANNOT_TELL: ReadonlySet<string> = new Set(['42501', FEATURE_NOT_SUPPORTED])
+
+/** Reports a missing privilege, which is the same for every row, in the server's aclchk.c. */
+const ACL_CHECK = 'aclcheck_error'
+
+interface Telling {
+  readonly command: Command
+  /** Columns behind the answer's own. */
+  readonly extra: number
+  readonly before: boolean
+}
+
+export function createAnnouncements(origin: string, rowsBefore: RowsBefore): Announcements {
+  const announcer = createAnnouncer(origin)
+  const unreadable = new Set<string>()
+
+  function tellingOf(command: Command, { statement: { announced } }: BoundStatement): Telling {
+    if (announced === undefined || unreadable.has(command.text)) return { command, extra: 0, before: false }
+    const before = announced.hasBefore && rowsBefore.wants(announced.table)
+    const text = announcer.textOf(announced, before)
+    return { command: { ...command, text }, extra: announced.telling + (before ? 2 : 0), before }
+  }
+
+  function plainly(results: readonly Result[], written: readonly Write[]): readonly Result[] {
+    const txid = results[0]?.rows[0]?.[0]?.toString() ?? ''
+    return results.map((result, index) => {
+      const write = written[index - 1]
+      if (write === undefined || write.extra === 0) return result
+      if (write.before && write.table !== undefined) rowsBefore.learn(txid, write.table, beforeOf(result.rows))
+      return { ...result, rows: result.rows.map(row => row.slice(0, -write.extra)) }
+    })
+  }
+
+  return {
+    run(commands, statements, attempt) {
+      const tellings = commands.map((command, index) => tellingOf(command, statements[index] as BoundStatement))
+      const isTold = (index: number) => tellings[index]?.command !== commands[index]
+      const told = attempt([
+        ...tellings.map(({ command }) => command),
+        ...untold(statements, isTold).map(table => announcer.bulk(table)),
+      ])
+      let current = told
+      let cancelled = false
+      const again = async (error: unknown) => {
+        if (cancelled || !(error instanceof DatabaseError) || !tellings.some((_, index) => isTold(index))) throw error
+        if (!CANNOT_TELL.has(error.sqlstate)) throw error
+        // Nothing is left of it. If the write itself is refused, it is refused again.
+        current = attempt([...commands, ...untold(statements, () => false).map(table => announcer.bulk(table))])
+        const results = await current.result
+        if (error.routine === ACL_CHECK || error.sqlstate === FEATURE_NOT_SUPPORTED) {
+          for (const { text } of commands) if (unreadable.size < UNREADABLE_MAX) unreadable.add(text)
+        }
+        return results
+      }
+      const write = tellings.map((telling, index) => ({
+        ...telling,
+        table: statements[index]?.statement.announced?.table,
+      }))
+      return {
+        result: told.result.then(results => plainly(results, write), again),
+        cancel() {
+          cancelled = true
+          current.cancel()
+        },
+      }
+    },
+  }
+}
+
+interface Write extends Telling {
+  readonly table: string | undefined
+}
+
+/** Tables of whose rows nothing is told. */
+function untold(statements: readonly BoundStatement[], isTold: (index: number) => boolean): readonly string[] {
+  const tables = statements.flatMap(({ statement: { announced, writes = [] } }, index) =>
+    announced === undefined || isTold(index) ? writes : [announced.table, ...writes],
+  )
+  return [...new Set(tables)]
+}
+
+function beforeOf(rows: readonly Row[]): ReadonlyMap<string, string> {
+  return new Map(
+    rows.flatMap((row): (readonly [string, string])[] => {
+      const key = row.at(-2)
+      const before = row.at(-1)
+      return key == null || before == null ? [] : [[key.toString(), before.toString()]]
+    }),
+  )
+}
