@@ -1,6 +1,7 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { canSeeResult } from './access/columns.ts'
+import type { IsCallable } from './access/functions.ts'
 import { AllowListError } from './access/list/list-file.ts'
 import { createPolicies, type Policies } from './access/policy/policies.ts'
 import { canSee, type View } from './access/rights.ts'
@@ -43,9 +44,12 @@ import { createListener, type Listener } from './postgres/listener.ts'
 import { createPool, type Pool } from './postgres/pool.ts'
 import type { ConnectionTarget } from './postgres/target.ts'
 import { parseUrl } from './postgres/url.ts'
+import { MESSAGE_BYTES_MAX } from './realtime/message.ts'
+import { createCapture, createRealtime, type OpenListener, type Realtime } from './realtime/realtime.ts'
+import { planWatch } from './realtime/watch.ts'
 import { type Lists, type ListsParts, openLists as loadLists } from './rest/lists.ts'
 import { openApiDocument } from './rest/openapi/document.ts'
-import { createQuerier } from './rest/query/query.ts'
+import { createQuerier, createTextReader } from './rest/query/query.ts'
 import { createCursorCodec } from './rest/read/cursor.ts'
 import { createReader } from './rest/read/read.ts'
 import { createCaller } from './rest/rpc/call.ts'
@@ -137,20 +141,26 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const load = createLoad(() => performance.now())
     const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
     opened.push(() => clearInterval(probing))
-    const internal = createInternal({
-      ...{ version: VERSION, metrics, warnings, now },
-      schema: schema.status,
-      pool: () => pool.stats(),
-      cache: cache === null ? null : () => cache.stats(),
-      maxConnections: config.gateway.maxConnections,
-      limits: limitsOf(config.gateway),
-      isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
-    })
-    const server = await openServer({
+    const internal = (stats: Realtime['stats']) =>
+      createInternal({
+        ...{ version: VERSION, metrics, warnings, now },
+        realtime: stats,
+        schema: schema.status,
+        pool: () => pool.stats(),
+        cache: cache === null ? null : () => cache.stats(),
+        maxConnections: config.gateway.maxConnections,
+        limits: limitsOf(config.gateway),
+        isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
+      })
+    const { server, realtime } = await openServer({
       ...{ config, pool, catalog, settings, cache, lists, policies },
       ...{ load, internal, emit },
     })
+    opened.push(() => realtime.close())
     opened.push(() => server.close())
+    hearers.push(event => {
+      if (event.kind === 'catalogue' && event.detail.changed === true) realtime.refresh()
+    })
     const url = await server.listen()
     emit({ kind: 'listening', url })
     return {
@@ -166,6 +176,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         // A policy is read against the schema as it is now.
         await policies.reload()
         cache?.clear()
+        realtime.refresh()
       },
     }
   } catch (error) {
@@ -248,10 +259,14 @@ async function openCatalog(config: Config, query: Query, emit: Emit): Promise<Ca
 
 const SCHEMA_CHANNEL = 'svc_schema'
 
-/** Hears when the schema changed. Null behind a transaction pooler, where LISTEN means nothing: polling remains. */
+/** Null behind a transaction pooler, where LISTEN means nothing. */
+function listeningUrl({ gateway: { databaseUrl, realtimeDatabaseUrl, preparedStatements } }: Config): string | null {
+  return realtimeDatabaseUrl ?? (preparedStatements ? databaseUrl : null)
+}
+
+/** Hears when the schema changed. Null where nobody can listen: polling remains. */
 async function openListener(config: Config, catalog: CatalogSource, emit: Emit): Promise<Listener | null> {
-  const { databaseUrl, realtimeDatabaseUrl, preparedStatements } = config.gateway
-  const url = realtimeDatabaseUrl ?? (preparedStatements ? databaseUrl : null)
+  const url = listeningUrl(config)
   if (url === null) return null
   const target = parseUrl(url)
   const listener = createListener({
@@ -301,11 +316,16 @@ interface ServerParts {
   readonly lists: Lists
   readonly policies: Policies
   readonly load: Load
-  readonly internal: Internal
+  readonly internal: (realtime: Realtime['stats']) => Internal
   readonly emit: Emit
 }
 
-async function openServer(parts: ServerParts): Promise<Server> {
+interface Opened {
+  readonly server: Server
+  readonly realtime: Realtime
+}
+
+async function openServer(parts: ServerParts): Promise<Opened> {
   const { config, pool, catalog, settings, cache, lists, policies, load, internal, emit } = parts
   const { gateway } = config
   const clock = () => Date.now()
@@ -320,7 +340,12 @@ async function openServer(parts: ServerParts): Promise<Server> {
   const current = () => catalog.current()
   const timing = config.devMode ? createServerTiming(now) : null
   const database = timing?.database(pool) ?? pool
-  const plain = createRunner({ database, settings, onStaleSchema: lookAtSchema })
+  const capture = createCapture()
+  const plain = createRunner({
+    ...{ database, settings },
+    onStaleSchema: lookAtSchema,
+    announcements: listeningUrl(config) === null ? null : capture.announcements,
+  })
   const ungated = cache?.watching(plain) ?? plain
   const gate = createGate(gateway.tenantMaxConcurrent)
   const runner = createGatedRunner(ungated, gate)
@@ -355,6 +380,22 @@ async function openServer(parts: ServerParts): Promise<Server> {
   })
   const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
   const authenticate = createAuthenticator(config, clock)
+  const isCallable: IsCallable = (of, call) =>
+    isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
+  const realtime = createRealtime({
+    ...{ database: pool, looks: ungated, capture, now, clock, random: Math.random },
+    // What is kept may be older than the change that somebody waits for.
+    reads: createGatedRunner(guarded, gate),
+    texts: createTextReader({ ...door, isCallable, approvals: lists.approvals }),
+    catalog: current,
+    plan: (request, identity) =>
+      planWatch(request, {
+        ...{ view: view(identity), searchLanguage: gateway.searchLanguage },
+        ...{ limits: gateway, approvals: lists.approvals },
+      }),
+    authenticate: token => authenticate({ authorization: `Bearer ${token}` }),
+    openListener: await openChangeListener(config, emit),
+  })
   const answer = createPipeline({
     authenticate: timing?.authenticate(authenticate) ?? authenticate,
     approvals: lists.approvals,
@@ -369,8 +410,7 @@ async function openServer(parts: ServerParts): Promise<Server> {
     query: createQuerier({
       ...door,
       runner: reads,
-      isCallable: (of, call) =>
-        isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null),
+      isCallable,
       approvals: lists.approvals,
       explains: gateway.explainEndpoint === 'on',
     }),
@@ -385,7 +425,7 @@ async function openServer(parts: ServerParts): Promise<Server> {
       now,
       isDraining: () => server?.isDraining() ?? false,
     }),
-    internal: new Map([...internal, ...createDocs()]),
+    internal: new Map([...internal(realtime.stats), ...createDocs()]),
   })
   const pipeline = timing?.pipeline(answer) ?? answer
   const admit = createAdmission({
@@ -403,11 +443,32 @@ async function openServer(parts: ServerParts): Promise<Server> {
     ...gateway,
     admit,
     pipeline,
+    sockets: {
+      ...{ messageBytesMax: MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
+      open: realtime.open,
+      leave: realtime.leave,
+    },
     emit,
     serverTiming: timing !== null,
     now,
   })
-  return server
+  return { server, realtime }
+}
+
+/** Hears of changes, once somebody subscribes. */
+async function openChangeListener(config: Config, emit: Emit): Promise<OpenListener | null> {
+  const url = listeningUrl(config)
+  if (url === null) return null
+  const target = parseUrl(url)
+  const gss = await openTokens(target, config, emit)
+  return (hearing, prepare) =>
+    createListener({
+      ...{ target, gss },
+      onNotification: hearing.notification,
+      onGap: hearing.gap,
+      prepare,
+      onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `realtime listener ${kind}`, detail }),
+    })
 }
 
 /** What is wrong with the files that say what may be asked and called, for `svc check`; at the start it is fatal anyway. */

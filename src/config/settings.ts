@@ -59,7 +59,7 @@ export const FEATURES = {
   cache: { title: 'Result cache', built: true },
   policies: { title: 'Access policies', built: true },
   approval: { title: 'Query allow-list', built: true },
-  realtime: { title: 'Realtime', built: false },
+  realtime: { title: 'Realtime', built: true },
   webhooks: { title: 'Webhooks', built: false },
   kerberos: { title: 'Kerberos', built: true },
   internal: { title: 'Internal endpoints', built: true },

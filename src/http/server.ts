@@ -1,6 +1,6 @@
 /** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
 import { lookup } from 'node:dns/promises'
-import { type IncomingMessage, type OutgoingHttpHeader, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -11,8 +11,10 @@ import { printServerTiming } from '../ops/server-timing.ts'
 import type { Admit } from './admission.ts'
 import { onceGone, watchConnections } from './connections.ts'
 import type { Pipeline, Progress } from './pipeline.ts'
+import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 import { createRequestIds } from './request-id.ts'
 import type { Answer, Incoming } from './types.ts'
+import { type Sockets, takeUpgrades } from './upgrade.ts'
 
 /** Specification 8. */
 export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
@@ -33,6 +35,7 @@ export interface ServerOptions {
   readonly drainTimeoutMs: number
   readonly admit: Admit
   readonly pipeline: Pipeline
+  readonly sockets: Sockets
   readonly emit: Emit
   /** Every answer says where its time went. */
   readonly serverTiming: boolean
@@ -47,12 +50,11 @@ export interface Server {
   close(): Promise<void>
 }
 
-const SECURITY_HEADERS = ['X-Content-Type-Options', 'nosniff', 'X-Frame-Options', 'DENY']
-
 const EXPOSED_HEADERS = [
   'X-Request-Id',
   'X-Response-Time',
   'X-Cache',
+  'X-Svc-Txid',
   'Location',
   'Retry-After',
   'Allow',
@@ -88,6 +90,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       ),
   })
   const connections = watchConnections(app.server)
+  const upgrades = takeUpgrades(app.server, { ...options, nextRequestId, isDraining: () => draining })
   // What else a client may expect is not refused with an answer that is none of ours (RFC 9110, 10.1.1: "MAY").
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.removeAllContentTypeParsers()
@@ -228,6 +231,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     listen: async () => app.listen({ host: await oneAddress(options.host), port: options.port }),
     async close() {
       draining = true
+      await upgrades.close()
       await closeWithin(app, options.drainTimeoutMs)
     },
   }
@@ -404,30 +408,7 @@ function refuseUnparsable(
             'PARSE_ERROR',
             'the bytes sent are no HTTP/1.1 request; in the URL everything but ASCII must be percent-encoded',
           )
-  const body = errorBody(refusal, requestId)
-  const head = [
-    ...SECURITY_HEADERS,
-    ...['X-Request-Id', requestId, 'X-Response-Time', '0ms'],
-    ...timing,
-    ...[
-      'Content-Type',
-      'application/json; charset=utf-8',
-      'Content-Length',
-      String(body.length),
-      'Connection',
-      'close',
-    ],
-  ]
-  if (socket.writable) {
-    const lines = pairs(head).map(([name, value]) => `${name}: ${value}\r\n`)
-    socket.write(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n`)
-    socket.write(body)
-  }
-  socket.destroySoon()
-}
-
-function pairs(list: readonly string[]): readonly (readonly [string, string])[] {
-  return list.flatMap((name, index) => (index % 2 === 0 ? [[name, list[index + 1] ?? ''] as const] : []))
+  refuseRaw(socket, refusal, requestId, timing)
 }
 
 /** `localhost` may be two addresses, and Fastify would open a server for each; one is enough, and only one is watched. */

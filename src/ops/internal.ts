@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { Answer } from '../http/types.ts'
 import type { PoolStats } from '../postgres/pool.ts'
+import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
 import type { BootWarnings } from './boot-warnings.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
@@ -24,6 +25,7 @@ export interface InternalOptions {
   readonly pool: () => PoolStats
   /** Null: the result cache is off. */
   readonly cache: (() => CacheStats) | null
+  readonly realtime: () => RealtimeStats
   readonly warnings: BootWarnings
   readonly maxConnections: number
   /** The limits in force, by their names in the file. */
@@ -35,7 +37,7 @@ export interface InternalOptions {
 }
 
 export function createInternal(options: InternalOptions): Internal {
-  const { metrics, schema, pool, cache, warnings, maxConnections, isAdmin, now } = options
+  const { metrics, schema, pool, cache, realtime, warnings, maxConnections, isAdmin, now } = options
   const startedAt = now()
 
   function guarded(path: string, answer: () => Promise<Answer>): readonly [string, InternalAnswer] {
@@ -55,6 +57,7 @@ export function createInternal(options: InternalOptions): Internal {
         cache: cache?.() ?? null,
         maxConnections,
         schema: schema(),
+        realtime: realtime(),
         warnings: warnings.all().length,
       })
       return ok(EXPOSITION_TYPE, text)
@@ -67,7 +70,7 @@ export function createInternal(options: InternalOptions): Internal {
 }
 
 function details(
-  { version, pool, cache, schema, warnings, maxConnections, limits }: InternalOptions,
+  { version, pool, cache, schema, realtime, warnings, maxConnections, limits }: InternalOptions,
   uptimeSecs: number,
 ) {
   const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
@@ -92,6 +95,7 @@ function details(
       postgresql: `${Math.floor(serverVersion / 10_000)}.${serverVersion % 10_000}`,
     },
     cache: cacheDetails(cache?.() ?? null),
+    realtime: realtimeDetails(realtime()),
     limits,
     warnings: warnings.all(),
   }
@@ -105,6 +109,28 @@ function cacheDetails(stats: CacheStats | null) {
     max_entries: entriesMax,
     weighted_size: weight,
     max_weighted_size: weightMax,
+  }
+}
+
+/** `gateway`: only what is written through a gateway is told, and nothing of it survives the process. */
+function realtimeDetails({
+  capture,
+  sockets,
+  subscriptions,
+  groups,
+  tables,
+  listening,
+  liveQueries,
+  liveSubscriptions,
+  counts,
+}: RealtimeStats) {
+  return {
+    ...{ capture, durable: false, listening, sockets, tables, subscriptions, groups },
+    live_queries: liveQueries,
+    live_subscriptions: liveSubscriptions,
+    notifications: counts.notifications,
+    live_answers: counts.liveAnswers,
+    resyncs: Object.fromEntries(counts.resyncs),
   }
 }
 

@@ -18,6 +18,14 @@ const PARTS: Parts = {
     ...{ readAt: new Date(0), readAtMs: 1_000 },
     reloads: { changed: 1, unchanged: 2, failed: 3 },
   },
+  realtime: {
+    ...{ capture: 'gateway', sockets: 3, subscriptions: 4, groups: 2, tables: 1, listening: true, waiting: 5 },
+    ...{ liveQueries: 6, liveSubscriptions: 7 },
+    counts: {
+      ...{ notifications: 10, liveAnswers: 20, resyncs: new Map([['bulk', 2]]), errors: new Map([['PARSE_ERROR', 1]]) },
+      ...{ lag: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2], lagSum: 30 },
+    },
+  },
   warnings: 9,
 }
 
@@ -179,4 +187,16 @@ describe('the process', () => {
     while ((await late()) === 0) await new Promise(resolve => setImmediate(resolve))
     expect(await late()).toBeGreaterThan(0)
   })
+})
+
+test('realtime', async () => {
+  const metrics = open()
+  expect(await samples(metrics, 'svc_realtime_subscriptions')).toEqual(['change 4', 'live query 7'])
+  expect(await samples(metrics, 'svc_realtime_groups')).toEqual(['change 2', 'live query 6'])
+  expect(await samples(metrics, 'svc_realtime_notifications_total')).toEqual(['change 10', 'live query 20'])
+  expect(await samples(metrics, 'svc_realtime_resyncs_total')).toEqual(['bulk 2'])
+  expect(await samples(metrics, 'svc_realtime_errors_total')).toEqual(['PARSE_ERROR 1'])
+  expect((await samples(metrics, 'svc_realtime_lag_seconds')).slice(-3)).toEqual(['+Inf 3', '30', '3'])
+  metrics.hear(database('realtime listener lost'))
+  expect(await samples(metrics, 'svc_realtime_connections_lost_total')).toEqual(['1'])
 })

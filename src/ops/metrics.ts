@@ -6,6 +6,8 @@
  */
 import type { CircuitKind, Event } from '../events.ts'
 import type { PoolStats } from '../postgres/pool.ts'
+import { LAG_BOUNDS } from '../realtime/counts.ts'
+import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
 import { printMetric, type Sample } from './exposition.ts'
 import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
@@ -27,6 +29,7 @@ export interface Parts {
   readonly cache: CacheStats | null
   readonly maxConnections: number
   readonly schema: SchemaStatus
+  readonly realtime: RealtimeStats
   readonly warnings: number
 }
 
@@ -43,6 +46,7 @@ const COUNTED = {
   retried: 'poolRetries',
   'cancel-requested': 'poolCancels',
   'listener lost': 'listenerLost',
+  'realtime listener lost': 'realtimeListenerLost',
 } as const
 
 type CountedKey = (typeof COUNTED)[keyof typeof COUNTED]
@@ -71,7 +75,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print({ pool, cache, maxConnections, schema, warnings }) {
+    async print({ pool, cache, maxConnections, schema, realtime, warnings }) {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
@@ -79,6 +83,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         ...collectPool(pool),
         ...collectCache(cache),
         ...collectSchema(schema, now()),
+        ...collectRealtime(realtime),
         ...(await processes.collect()),
         poolMax: one(maxConnections),
         build: [{ labels: [version, process.version], value: 1 }],
@@ -131,6 +136,29 @@ function collectSchema({ tables, version, readAtMs, reloads }: SchemaStatus, now
     schemaVersion: one(version),
     schemaAge: one(Math.max(0, nowMs - readAtMs) / 1_000),
     schemaReloads: Object.entries(reloads).map(([outcome, value]) => ({ labels: [outcome], value })),
+  }
+}
+
+type RealtimeKey = Exclude<Extract<MetricKey, `realtime${string}`>, 'realtimeListenerLost'>
+
+function collectRealtime(stats: RealtimeStats): Collected<RealtimeKey> {
+  const { counts } = stats
+  const byKind = (change: number, live: number) => [
+    { labels: ['change'], value: change },
+    { labels: ['live query'], value: live },
+  ]
+  const each = (map: ReadonlyMap<string, number>) => [...map].map(([label, value]) => ({ labels: [label], value }))
+  return {
+    realtimeSockets: one(stats.sockets),
+    realtimeSubscriptions: byKind(stats.subscriptions, stats.liveSubscriptions),
+    realtimeGroups: byKind(stats.groups, stats.liveQueries),
+    realtimeTables: one(stats.tables),
+    realtimeListening: one(stats.listening ? 1 : 0),
+    realtimeLooksWaiting: one(stats.waiting),
+    realtimeNotifications: byKind(counts.notifications, counts.liveAnswers),
+    realtimeResyncs: each(counts.resyncs),
+    realtimeErrors: each(counts.errors),
+    realtimeLag: [{ labels: [], value: { bounds: LAG_BOUNDS, counts: counts.lag, sum: counts.lagSum } }],
   }
 }
 

@@ -8,7 +8,7 @@ import { Connection, type ConnectionListener } from './connection.ts'
 import { BlockedError, ConnectError, UnavailableError } from './errors.ts'
 import { connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
-import type { Command } from './types.ts'
+import type { Command, Row } from './types.ts'
 import { Unit } from './unit.ts'
 
 /** Names are cut by the server behind this many bytes; a name that was cut would never match. */
@@ -31,7 +31,11 @@ export interface ListenerOptions {
   /** A heartbeat that is not answered within this time means that the connection is dead. */
   readonly heartbeatAnswerMs?: number
   readonly random?: () => number
+  /** Done on every new connection once its channels are listened to, and before anybody is told so. */
+  readonly prepare?: Prepare
 }
+
+export type Prepare = (ask: (command: Command) => Promise<readonly Row[]>) => Promise<void>
 
 export type ListenerEvent =
   | { readonly kind: 'connected'; readonly processId: number }
@@ -75,6 +79,7 @@ class PostgresListener implements Listener, ConnectionListener {
       gss: null,
       onEvent: () => {},
       random: Math.random,
+      prepare: async () => {},
       ...options,
     }
   }
@@ -161,15 +166,19 @@ class PostgresListener implements Listener, ConnectionListener {
   /** Adopts the connection in the same turn in which nothing is left to listen to: channels may be added meanwhile. */
   async #listenToAll(connection: Connection): Promise<void> {
     const listened = new Set<string>()
+    let prepared = false
     try {
       for (;;) {
         this.#shutdown.signal.throwIfAborted()
         // The server may have closed right behind its answer; `closed` was told before anybody had adopted it.
         if (connection.isClosed) throw new Error('the connection was lost right after its channels were listened to')
         const missing = [...this.#channels.keys()].filter(channel => !listened.has(channel))
-        if (missing.length === 0) break
-        await this.#send(connection, missing.map(listenCommand)).result
+        if (missing.length === 0 && prepared) break
+        if (missing.length > 0) await this.#send(connection, missing.map(listenCommand)).result
         for (const channel of missing) listened.add(channel)
+        if (prepared) continue
+        await this.#options.prepare(async command => (await this.#send(connection, [command]).result)[0]?.rows ?? [])
+        prepared = true
       }
       this.#adopt(connection)
     } catch (error) {

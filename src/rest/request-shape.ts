@@ -15,7 +15,10 @@ import { encodeName, joinParts, type Part, printFilter, valuePart } from './shap
 /** The routes that ask for data: those an allow-list is about, but for the query language, whose text is its own shape. */
 export type DataRoute = Exclude<Route, { readonly kind: 'schema' | 'contracts' | 'openapi' | 'query' }>
 
-export function shapeOfRequest(incoming: Incoming, route: DataRoute): QueryShape {
+/** What of a request makes its shape. */
+export type Shaped = Pick<Incoming, 'method' | 'query' | 'headers'>
+
+export function shapeOfRequest(incoming: Shaped, route: DataRoute): QueryShape {
   const method = incoming.method === 'HEAD' ? 'GET' : incoming.method
   const ours = parametersOf(method, route)
   const parts: Part[] = []

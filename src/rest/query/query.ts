@@ -4,6 +4,7 @@ import { type CheckContext, checkRead, checkWrite, type ParameterKey } from '../
 import type { IsCallable } from '../../access/functions.ts'
 import type { Approvals } from '../../access/list/approvals.ts'
 import type { View } from '../../access/rights.ts'
+import type { Catalog, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -18,7 +19,8 @@ import type { Reading, Row, Runner, Running, Written } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
 import type { JsonValue } from '../json-body.ts'
 import { methodNotAllowed } from '../method.ts'
-import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows } from '../respond.ts'
+import { tableNamed } from '../resource.ts'
+import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../respond.ts'
 import { untilGone } from '../until-gone.ts'
 import { parseRowsMax } from '../write/request.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
@@ -97,18 +99,8 @@ export function createQuerier(parts: QuerierParts): Querier {
   return async (incoming, identity) => {
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, ['POST'])
     const request = readQueryRequest(incoming)
-    const { statement, answer, writes } = withPlaces(request.text, () => {
-      const tree = parse(request.text)
-      parts.approvals?.approve(incoming, shapes.of(request.text, tree))
-      visit(tree, { parameter: parameter => void givenFor(parameter, request) })
-      return plan(tree, {
-        ...parts.view(identity),
-        rowsFirst: true,
-        searchLanguage: parts.searchLanguage,
-        isCallable: parts.isCallable,
-        parameterType: parameter => typeOfValue(givenFor(parameter, request)),
-      })
-    })
+    const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
+    const { statement, answer, writes } = planned(request, identity, { ...parts, approve }, plan)
     const bound = bind(statement, request, parseRowsMax(incoming.headers))
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
     const running: Running<readonly (Written | readonly Row[])[]> & Pick<Reading, 'isCached'> = writes
@@ -117,14 +109,78 @@ export function createQuerier(parts: QuerierParts): Querier {
     const [outcome] = await untilGone(incoming, running)
     if (outcome === undefined) throw new Error('a statement has a result')
     const { rows, count } = 'rows' in outcome ? outcome : { rows: outcome, count: outcome.length }
-    return writes
-      ? respondWrittenRows(
-          200,
-          rows.filter(row => row.length > 0),
-          count,
-        )
-      : respondReadRows(rows, cacheUseOf(running))
+    if (!('rows' in outcome)) return respondReadRows(rows, cacheUseOf(running))
+    return withTxid(
+      respondWrittenRows(
+        200,
+        rows.filter(row => row.length > 0),
+        count,
+      ),
+      outcome,
+    )
   }
+}
+
+/** The text, parsed and planned; errors about a part of it say where that is. */
+function planned<T>(
+  request: QueryRequest,
+  identity: Identity,
+  { view, searchLanguage, isCallable, approve }: Omit<TextParts, 'limits' | 'approvals'> & Approving,
+  plan: (tree: Tree, context: CheckContext) => T,
+): T {
+  return withPlaces(request.text, () => {
+    const tree = parse(request.text)
+    approve(request.text, tree)
+    visit(tree, { parameter: parameter => void givenFor(parameter, request) })
+    return plan(tree, {
+      ...view(identity),
+      ...{ rowsFirst: true, searchLanguage, isCallable },
+      parameterType: parameter => typeOfValue(givenFor(parameter, request)),
+    })
+  })
+}
+
+interface Approving {
+  /** Throws for a text that may not be asked. */
+  approve(text: string, tree: Tree): void
+}
+
+export type TextParts = Pick<QuerierParts, 'view' | 'searchLanguage' | 'isCallable' | 'limits' | 'approvals'>
+
+/** A text that reads, whose main table is `table`. */
+export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement
+
+/** For whoever runs a text again and again: the same check and the same rows as `POST /api/_query`. Throws as that answers. */
+export function createTextReader(parts: TextParts): TextReader {
+  const { approvals, limits } = parts
+  const shapes = createShapes()
+  return (request, table, identity) => {
+    const approve = (text: string, tree: Tree) => approvals?.approve(request, shapes.of(text, tree))
+    const statement = planned(request, identity, { ...parts, approve }, (tree, context) => {
+      if (tree.kind !== 'get' || tree.purpose === 'export' || hasWrite(tree)) {
+        throw new GatewayError('FORBIDDEN', 'a live query reads: get or count, without export and without changes', {
+          span: tree.span,
+        })
+      }
+      const named = tableNamed(context, table)
+      if (!isMainTable(tree, named, context.catalog)) {
+        throw new GatewayError('PARSE_ERROR', `the main table of the query is not "${named.resource}"`, {
+          span: tree.source.span,
+        })
+      }
+      return printText(checkRead(tree, context), limits.maxResultRows)
+    })
+    const bound = bind(statement, request, 0)
+    approvals?.answered(request)
+    return bound
+  }
+}
+
+function isMainTable({ source, with: clause }: Get, table: Table, catalog: Catalog): boolean {
+  if (source.kind !== 'table source') return false
+  const { schema, name } = source.table
+  if (schema === null && clause?.tables.some(common => common.name.text === name) === true) return false
+  return name === table.name && (schema ?? catalog.schemas[0]) === table.schema
 }
 
 /** Whether a common table anywhere at the top changes data; elsewhere the printer refuses it. */

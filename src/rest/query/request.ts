@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../http/types.ts'
 import { shorten } from '../../shorten.ts'
 import { mediaTypeOf, readJsonBody, readTextBody } from '../body.ts'
-import { bytesOf, type JsonMember, type JsonObject, type JsonValue, parseJsonBody, partOf } from '../json-body.ts'
+import { bytesOf, type JsonValue, parseJsonBody, partOf } from '../json-body.ts'
 import { parseQueryString } from '../query-string.ts'
 
 export interface QueryRequest {
@@ -48,13 +48,13 @@ function readObject(incoming: Incoming): QueryRequest {
   const parameters = members.get('parameters')
   return {
     text: JSON.parse(bytesOf(body, query).toString()) as string,
-    values: parameters === undefined ? new Map() : readParameters(body, parameters),
+    values: parameters === undefined ? new Map() : readParameters(bytesOf(body, parameters)),
   }
 }
 
 /** An array is `$1, $2, …`; the keys of an object are names, and those that are numbers positions as well. */
-function readParameters(whole: JsonObject, member: JsonMember): ReadonlyMap<ParameterKey, JsonValue> {
-  const parameters = parseJsonBody(bytesOf(whole, member), PARAMETERS_MAX)
+export function readParameters(bytes: Buffer): ReadonlyMap<ParameterKey, JsonValue> {
+  const parameters = parseJsonBody(bytes, PARAMETERS_MAX)
   switch (parameters.kind) {
     case 'array':
       return new Map(parameters.items.map((item, index) => [index + 1, partOf(parameters, item)]))

@@ -1,0 +1,276 @@
+/**
+ * `GET /ws` (specification 4.1, 6.1; decisions 9): from the upgrade of a connection to a session, and between the two the frames of RFC 6455. What is said in
+ * them is no matter of this file.
+ */
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { GatewayError } from '../errors.ts'
+import type { Emit } from '../events.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Admit } from './admission.ts'
+import { refuseRaw } from './raw-refusal.ts'
+
+/** What the other side of the sockets is: `realtime/`, as far as it is needed here. */
+export interface Sockets {
+  readonly messageBytesMax: number
+  /** Tokens may be in the URL. */
+  readonly queryToken: boolean
+  readonly authenticate: (headers: IncomingMessage['headers']) => Identity | Promise<Identity>
+  /** Throws what refuses the connection. `identity` null: the first message says who calls. */
+  open(link: SocketLink, identity: Identity | null): SocketSession
+  leave(): void
+}
+
+export interface SocketLink {
+  send(text: string): void
+  readonly buffered: number
+  pause(): void
+  resume(): void
+  close(code: number, reason: string): void
+}
+
+export interface SocketSession {
+  receive(message: Buffer, form: 'text' | 'binary'): void
+  closed(): void
+}
+
+export interface UpgradeOptions {
+  readonly sockets: Sockets
+  readonly admit: Admit
+  readonly corsAllowedOrigins: readonly string[]
+  readonly isDraining: () => boolean
+  readonly nextRequestId: (given: string | undefined) => string
+  readonly emit: Emit
+  readonly now: () => number
+}
+
+export interface Upgrades {
+  /** Says goodbye, and cuts off who does not answer it. */
+  close(): Promise<void>
+}
+
+const PATH = '/ws'
+
+/** A client that has not answered a ping by the next one is gone; no socket tells. */
+const PING_INTERVAL_MS = 30_000
+
+/** For the closing handshake. */
+const CLOSE_MS_MAX = 2_000
+
+/** Pongs are owed to a client only as long as it takes them. */
+const PONG_BUFFERED_MAX = 64 * 1024
+
+/** Two subprotocols: the one with the token in it, because pages cannot set headers, and one without. */
+const TOKEN_PROTOCOL = 'svc.bearer.'
+const PLAIN_PROTOCOL = 'svc'
+
+export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades {
+  const { sockets, admit, corsAllowedOrigins, emit, now } = options
+  const frames = new WebSocketServer({
+    ...{ noServer: true, clientTracking: false, autoPong: false },
+    maxPayload: sockets.messageBytesMax,
+    // Decisions 9 and the memory it takes: what is compressed may be a thousand times as large.
+    perMessageDeflate: false,
+    handleProtocols: chosenProtocol,
+  })
+  const open = new Set<WebSocket>()
+  /** Those that have answered since the last ping. */
+  const alive = new WeakSet<WebSocket>()
+
+  const pinging = setInterval(() => {
+    for (const socket of open) {
+      if (!alive.has(socket)) {
+        socket.terminate()
+        continue
+      }
+      alive.delete(socket)
+      socket.ping()
+    }
+  }, PING_INTERVAL_MS)
+  pinging.unref()
+
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    // Node has let go of it.
+    socket.on('error', () => socket.destroy())
+    if (pathOf(request) === PATH && isWebSocket(request)) void accept(request, socket, head)
+    else answerPlainly(server, request, socket, options)
+  })
+
+  async function accept(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const started = now()
+    const requestId = options.nextRequestId(one(request.headers['x-request-id']))
+    const done = (status: number, error: GatewayError | null, tenantId: string) => {
+      const durationMs = Math.round((now() - started) * 100) / 100
+      emit({
+        kind: 'request',
+        method: 'GET',
+        route: PATH,
+        status,
+        code: error?.code ?? null,
+        durationMs,
+        requestId,
+        tenantId,
+      })
+    }
+    const refuse = (error: unknown) => {
+      const known = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'an unexpected error occurred')
+      if (known !== error) emit({ kind: 'request failed', requestId, error })
+      refuseRaw(socket, known, requestId, [])
+      done(known.status, known, '')
+    }
+    try {
+      const refusal = admit(request)
+      if (refusal !== null) throw refusal
+      if (options.isDraining()) throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again')
+      assertOrigin(request, corsAllowedOrigins)
+      const identity = await callerOf(request, sockets)
+      frames.handleUpgrade(request, socket, head, webSocket => {
+        try {
+          serve(webSocket, identity)
+          done(101, null, identity?.tenantId ?? '')
+        } catch (error) {
+          webSocket.close(1013, error instanceof GatewayError ? error.message.slice(0, 100) : '')
+        }
+      })
+    } catch (error) {
+      refuse(error)
+    }
+  }
+
+  function serve(socket: WebSocket, identity: Identity | null): void {
+    const session = sockets.open(linkOf(socket), identity)
+    open.add(socket)
+    alive.add(socket)
+    socket.on('message', (data, isBinary) => {
+      alive.add(socket)
+      session.receive(data as Buffer, isBinary ? 'binary' : 'text')
+    })
+    socket.on('ping', data => {
+      alive.add(socket)
+      if (socket.bufferedAmount < PONG_BUFFERED_MAX) socket.pong(data)
+    })
+    socket.on('pong', () => alive.add(socket))
+    // Frames that break the protocol: the closing code says which rule (RFC 6455, 7.4.1).
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      open.delete(socket)
+      session.closed()
+    })
+  }
+
+  return {
+    async close() {
+      clearInterval(pinging)
+      sockets.leave()
+      await allClosed(open)
+      for (const socket of open) socket.terminate()
+    },
+  }
+}
+
+function linkOf(socket: WebSocket): SocketLink {
+  return {
+    send(text) {
+      if (socket.readyState === socket.OPEN) socket.send(text)
+    },
+    get buffered() {
+      return socket.bufferedAmount
+    },
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    close(code, reason) {
+      // Whoever was not read from may have said goodbye long ago.
+      socket.resume()
+      socket.close(code, reason)
+      setTimeout(() => socket.terminate(), CLOSE_MS_MAX).unref()
+    },
+  }
+}
+
+function allClosed(open: ReadonlySet<WebSocket>): Promise<void> {
+  if (open.size === 0) return Promise.resolve()
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, CLOSE_MS_MAX)
+    for (const socket of open) {
+      socket.once('close', () => {
+        if (open.size > 0) return
+        clearTimeout(timer)
+        resolve()
+      })
+    }
+  })
+}
+
+/** Null: nothing in the request says who calls, and somebody has to. */
+async function callerOf(request: IncomingMessage, { authenticate, queryToken }: Sockets): Promise<Identity | null> {
+  const { headers } = request
+  const token = tokenOf(request, queryToken)
+  if (headers.authorization === undefined && token !== null) {
+    return authenticate({ ...headers, authorization: `Bearer ${token}` })
+  }
+  try {
+    return await authenticate(headers)
+  } catch (error) {
+    if (headers.authorization === undefined && error instanceof GatewayError && error.code === 'UNAUTHORIZED')
+      return null
+    throw error
+  }
+}
+
+function tokenOf(request: IncomingMessage, queryToken: boolean): string | null {
+  const offered = protocolsOf(request).find(protocol => protocol.startsWith(TOKEN_PROTOCOL))
+  if (offered !== undefined) return offered.slice(TOKEN_PROTOCOL.length)
+  const mark = request.url?.indexOf('?') ?? -1
+  if (!queryToken || mark < 0) return null
+  return new URLSearchParams(request.url?.slice(mark + 1)).get('access_token')
+}
+
+function protocolsOf({ headers }: IncomingMessage): readonly string[] {
+  return (headers['sec-websocket-protocol'] ?? '').split(',').map(protocol => protocol.trim())
+}
+
+/** A browser fails when none of those that it offered is chosen (RFC 6455, 4.1). The token is said again only to who offered nothing else. */
+function chosenProtocol(offered: ReadonlySet<string>): string | false {
+  if (offered.has(PLAIN_PROTOCOL)) return PLAIN_PROTOCOL
+  for (const protocol of offered) if (protocol.startsWith(TOKEN_PROTOCOL)) return protocol
+  return false
+}
+
+/** Pages of other origins open sockets without asking (RFC 6455, 10.2); what is no page sends no origin. */
+function assertOrigin({ headers: { origin } }: IncomingMessage, allowed: readonly string[]): void {
+  if (origin === undefined || allowed.length === 0 || allowed.includes('*') || allowed.includes(origin)) return
+  throw new GatewayError('FORBIDDEN', 'pages of this origin may not connect (cors_allowed_origins)')
+}
+
+function pathOf({ url = '/' }: IncomingMessage): string {
+  const mark = url.indexOf('?')
+  return mark < 0 ? url : url.slice(0, mark)
+}
+
+function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket'
+}
+
+/**
+ * An offer of another protocol, as `curl --http2` makes one with each request, may be left aside (RFC 9110, 7.8). Node reads no body behind it, so a request
+ * that has one is refused.
+ */
+function answerPlainly(server: Server, request: IncomingMessage, socket: Socket, options: UpgradeOptions): void {
+  const { headers } = request
+  if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0) {
+    const requestId = options.nextRequestId(one(headers['x-request-id']))
+    refuseRaw(socket, new GatewayError('PARSE_ERROR', 'send a body without the header Upgrade'), requestId, [])
+    return
+  }
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket)
+  response.once('finish', () => socket.end())
+  request.push(null)
+  server.emit('request', request, response)
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header
+}

@@ -1,0 +1,55 @@
+/** What happened in realtime, as numbers that only grow. */
+import type { ResyncReason } from './group.ts'
+import type { SessionCounts } from './session.ts'
+
+/** Upper bounds, in seconds: of the time from a transaction's beginning until its change is sent. */
+export const LAG_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export interface RealtimeCounts {
+  readonly notifications: number
+  readonly liveAnswers: number
+  readonly resyncs: ReadonlyMap<ResyncReason, number>
+  readonly errors: ReadonlyMap<string, number>
+  /** One more than there are bounds. */
+  readonly lag: readonly number[]
+  readonly lagSum: number
+}
+
+export interface Counts {
+  readonly count: SessionCounts
+  all(): RealtimeCounts
+}
+
+/** `clock`: milliseconds since the epoch. */
+export function createCounts(clock: () => number): Counts {
+  let notifications = 0
+  let liveAnswers = 0
+  let lagSum = 0
+  const resyncs = new Map<ResyncReason, number>()
+  const errors = new Map<string, number>()
+  const lag = new Array<number>(LAG_BOUNDS.length + 1).fill(0)
+  return {
+    count: {
+      notification(at) {
+        notifications++
+        // The clock of the database may be ahead of ours.
+        const seconds = Math.max(0, clock() - Date.parse(at)) / 1_000
+        if (!Number.isFinite(seconds)) return
+        const bucket = LAG_BOUNDS.findIndex(bound => seconds <= bound)
+        const index = bucket < 0 ? LAG_BOUNDS.length : bucket
+        lag[index] = (lag[index] ?? 0) + 1
+        lagSum += seconds
+      },
+      liveAnswer() {
+        liveAnswers++
+      },
+      resync(reason) {
+        resyncs.set(reason, (resyncs.get(reason) ?? 0) + 1)
+      },
+      error(code) {
+        errors.set(code, (errors.get(code) ?? 0) + 1)
+      },
+    },
+    all: () => ({ notifications, liveAnswers, resyncs, errors, lag, lagSum }),
+  }
+}

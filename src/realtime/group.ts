@@ -1,0 +1,138 @@
+/**
+ * Subscriptions that see the same – the same filters and columns, callers whom the table's policies cannot tell apart – and for whom the database is asked
+ * once. A group looks again at most every so often; what changes meanwhile waits for it, up to a limit.
+ */
+import type { Identity } from '../identity/identity.ts'
+import type { Runner } from '../run/run.ts'
+import type { Change } from './change.ts'
+import type { Limiter } from './limiter.ts'
+import { look, type Seen } from './look.ts'
+import type { TableRules } from './table-rules.ts'
+import type { Watch } from './watch.ts'
+
+/** Between two looks of a group at least: many changes are one statement, and nobody notices the wait. */
+const LOOK_INTERVAL_MS_MIN = 25
+
+/** Looks of all groups together. A change is a matter of every group of its table, so many groups look less often each, and the database has an end. */
+const LOOKS_PER_SECOND_MAX = 2_000
+
+/** `groups`: how many there are. */
+export function lookIntervalMs(groups: number): number {
+  return Math.max(LOOK_INTERVAL_MS_MIN, (groups / LOOKS_PER_SECOND_MAX) * 1_000)
+}
+
+/** Changes that wait for a look; more, and the subscribers read again themselves. */
+const WAITING_MAX = 10_000
+
+/** Rows that one statement looks at. */
+const LOOK_ROWS_MAX = 500
+
+export type ResyncReason =
+  | 'bulk'
+  | 'connection lost'
+  | 'dependency'
+  | 'schema changed'
+  | 'token'
+  | 'too many changes'
+  | 'unavailable'
+  | 'unknown before'
+  | 'slow reader'
+
+export interface Member {
+  readonly identity: Identity
+  see(seen: readonly Seen[]): void
+  resync(reason: ResyncReason): void
+}
+
+export interface GroupParts {
+  readonly runner: Pick<Runner, 'read'>
+  readonly limiter: Limiter
+  readonly now: () => number
+  /** Between two looks. */
+  readonly intervalMs: () => number
+  /** The rules are not those of the table any more: members have to be grouped anew. */
+  readonly onStale: () => void
+  /** What a look failed with, and is no matter of the database being away. */
+  readonly onRefused: (error: unknown) => void
+  readonly isPassing: (error: unknown) => boolean
+}
+
+export interface Group {
+  readonly watch: Watch
+  readonly members: Set<Member>
+  /** To be looked at soon. */
+  add(changes: readonly Change[]): void
+  /** What waits to be looked at. */
+  pending(): readonly Change[]
+  /** What waits is forgotten: everybody reads again. */
+  resync(reason: ResyncReason): void
+}
+
+export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts): Group {
+  const { runner, limiter, now, intervalMs, onStale, onRefused, isPassing } = parts
+  const members = new Set<Member>()
+  let waiting: Change[] = []
+  let busy = false
+  let lookedAt = Number.NEGATIVE_INFINITY
+
+  function schedule(): void {
+    if (busy || waiting.length === 0) return
+    busy = true
+    setTimeout(() => void limiter.run(lookAround).finally(again), Math.max(0, lookedAt + intervalMs() - now()))
+  }
+
+  function again(): void {
+    busy = false
+    schedule()
+  }
+
+  /** Never rejects. */
+  async function lookAround(): Promise<void> {
+    lookedAt = now()
+    const changes = waiting.slice(0, LOOK_ROWS_MAX)
+    waiting = waiting.slice(LOOK_ROWS_MAX)
+    const [first] = members
+    if (first === undefined || changes.length === 0) return
+    const present = [...members]
+    try {
+      const seen = await look(runner, first.identity, watch, rules, changes)
+      if (seen === null) {
+        resync('schema changed')
+        onStale()
+        return
+      }
+      const told = seen.filter(({ outcome }) => outcome !== 'nothing')
+      if (told.some(({ outcome }) => outcome === 'unknown')) resyncAll(present, 'unknown before')
+      const known = told.filter(({ outcome }) => outcome !== 'unknown')
+      if (known.length > 0) for (const member of present) member.see(known)
+    } catch (error) {
+      resync('unavailable')
+      if (!isPassing(error)) onRefused(error)
+    }
+  }
+
+  function resync(reason: ResyncReason): void {
+    waiting = []
+    resyncAll([...members], reason)
+  }
+
+  return {
+    watch,
+    members,
+    add(changes) {
+      if (members.size === 0) return
+      if (waiting.length + changes.length > WAITING_MAX) {
+        resync('too many changes')
+        return
+      }
+      waiting.push(...changes)
+      schedule()
+    },
+    pending: () => [...waiting],
+    resync,
+  }
+}
+
+function resyncAll(members: readonly Member[], reason: ResyncReason): void {
+  for (const member of members) member.resync(reason)
+}

@@ -1,0 +1,192 @@
+/**
+ * Live queries (specification 6.1, decisions 9): a read that is run again and again, and whose rows are sent when they are others than before. Whoever asks
+ * the same as somebody whom the database cannot tell from them shares the run; the database itself says whether anything changed, so what stays the same
+ * costs a digest on the way and not the rows.
+ */
+import { GatewayError } from '../errors.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Runner } from '../run/run.ts'
+import { type BoundStatement, ifChanged } from '../run/statement.ts'
+import { contextOf } from './context.ts'
+import type { Limiter } from './limiter.ts'
+
+/** Of one answer: it has to go through the queue of a socket. */
+export const ANSWER_BYTES_MAX: number = 1024 * 1024
+
+/** Different queries that are run again and again, in the whole process. */
+export const QUERIES_MAX = 2_000
+
+export interface LiveRequest {
+  /** The query as it is now, for somebody: planned anew whenever the schema has changed. Throws as `POST /api/_query` answers. */
+  prepare(identity: Identity): BoundStatement
+  readonly intervalMs: number
+}
+
+export interface LiveReceiver {
+  /** `rows`: a JSON array. */
+  changed(rows: string, count: number): void
+  /** `over`: it will not be run again. */
+  failed(error: unknown, over: boolean): void
+}
+
+export interface LiveQuery {
+  renew(identity: Identity): void
+  /** The last answer was lost on the way: the next is sent whatever it is. */
+  repeat(): void
+  stop(): void
+}
+
+export interface LiveQueries {
+  start(request: LiveRequest, identity: Identity, receiver: LiveReceiver): LiveQuery
+  /** Every query is planned anew before it runs again. */
+  refresh(): void
+  stats(): { readonly queries: number; readonly subscriptions: number }
+  close(): void
+}
+
+export interface LiveQueriesParts {
+  /** With the tenant's gate and the cost guard, as for `POST /api/_query`. */
+  readonly runner: Pick<Runner, 'read'>
+  readonly limiter: Limiter
+  /** Milliseconds, monotonic. */
+  readonly now: () => number
+}
+
+interface Watcher {
+  readonly request: LiveRequest
+  readonly receiver: LiveReceiver
+  identity: Identity
+  dueAt: number
+  /** Of the rows that it has; null before the first. */
+  digest: string | null
+  /** Has been told that it fails, and not yet that it works again. */
+  failing: boolean
+}
+
+/** What is run once for all of its watchers. */
+interface Shared {
+  readonly name: string
+  readonly watchers: Set<Watcher>
+  statement: BoundStatement | null
+  timer: NodeJS.Timeout | null
+  running: boolean
+}
+
+export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): LiveQueries {
+  const all = new Map<string, Shared>()
+
+  function join(watcher: Watcher): Shared {
+    const statement = watcher.request.prepare(watcher.identity)
+    const values = statement.values.map(value => value?.toString('latin1') ?? null)
+    const name = JSON.stringify([statement.statement.text, values, contextOf(watcher.identity, null)])
+    const known = all.get(name)
+    if (known === undefined && all.size >= QUERIES_MAX) {
+      throw new GatewayError('UNAVAILABLE', `the gateway runs ${QUERIES_MAX} live queries already; try again later`)
+    }
+    const shared: Shared = known ?? { name, watchers: new Set(), statement, timer: null, running: false }
+    all.set(name, shared)
+    shared.watchers.add(watcher)
+    schedule(shared)
+    return shared
+  }
+
+  function leave(shared: Shared, watcher: Watcher): void {
+    shared.watchers.delete(watcher)
+    if (shared.watchers.size > 0) return
+    if (shared.timer !== null) clearTimeout(shared.timer)
+    all.delete(shared.name)
+  }
+
+  function schedule(shared: Shared): void {
+    if (shared.timer !== null) clearTimeout(shared.timer)
+    shared.timer = null
+    if (shared.running || shared.watchers.size === 0) return
+    const dueAt = Math.min(...[...shared.watchers].map(watcher => watcher.dueAt))
+    shared.timer = setTimeout(
+      () => {
+        shared.running = true
+        void limiter
+          .run(() => runOnce(shared))
+          .finally(() => {
+            shared.running = false
+            schedule(shared)
+          })
+      },
+      Math.max(0, dueAt - now()),
+    )
+  }
+
+  /** Never rejects. */
+  async function runOnce(shared: Shared): Promise<void> {
+    const due = [...shared.watchers].filter(({ dueAt }) => dueAt <= now())
+    const [first] = due
+    if (first === undefined) return
+    try {
+      shared.statement ??= first.request.prepare(first.identity)
+      const digest = due.every(watcher => watcher.digest === first.digest) ? first.digest : null
+      const [rows] = await runner.read(first.identity, [ifChanged(shared.statement, digest, ANSWER_BYTES_MAX)]).result
+      const [found, count, bytes, list] = rows?.[0] ?? []
+      if (Number(bytes?.toString()) > ANSWER_BYTES_MAX) throw tooLarge()
+      for (const watcher of due) {
+        if (!shared.watchers.has(watcher)) continue
+        watcher.failing = false
+        const current = found?.toString() ?? ''
+        if (watcher.digest === current || list == null) continue
+        watcher.digest = current
+        watcher.receiver.changed(`[${list.toString()}]`, Number(count?.toString()))
+      }
+    } catch (error) {
+      const over = !isPassing(error)
+      for (const watcher of due) {
+        if (!shared.watchers.has(watcher)) continue
+        if (over) leave(shared, watcher)
+        if (over || !watcher.failing) watcher.receiver.failed(error, over)
+        watcher.failing = true
+      }
+    } finally {
+      for (const watcher of due) watcher.dueAt = now() + watcher.request.intervalMs
+    }
+  }
+
+  return {
+    start(request, identity, receiver) {
+      const watcher: Watcher = { request, receiver, identity, dueAt: now(), digest: null, failing: false }
+      let shared = join(watcher)
+      return {
+        renew(renewed) {
+          watcher.identity = renewed
+          leave(shared, watcher)
+          shared = join(watcher)
+        },
+        repeat() {
+          watcher.digest = null
+        },
+        stop: () => leave(shared, watcher),
+      }
+    },
+    refresh() {
+      for (const shared of all.values()) shared.statement = null
+    },
+    stats: () => ({
+      queries: all.size,
+      subscriptions: [...all.values()].reduce((sum, { watchers }) => sum + watchers.size, 0),
+    }),
+    close() {
+      for (const { timer } of all.values()) if (timer !== null) clearTimeout(timer)
+      all.clear()
+    },
+  }
+}
+
+/** Another time it may work: the database is away, the tenant is busy, the answer is too large or too slow today. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof GatewayError)) return false
+  return error.status >= 500 || error.status === 429 || error.code === 'TIMEOUT' || error.code === 'PAYLOAD_TOO_LARGE'
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError(
+    'PAYLOAD_TOO_LARGE',
+    `the rows of this live query are more than ${ANSWER_BYTES_MAX} bytes; ask for fewer rows or columns`,
+  )
+}

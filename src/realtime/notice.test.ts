@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { decodeNotice } from './notice.ts'
+
+test('keys keep their digits', () => {
+  const payload =
+    '{"txid":"7","origin":"me","before":true,"set":["a"],"at":"2026-01-01T00:00:00+00:00","rows":[["I",{"id": 9007199254740993}],["D",{"a": "x\\"]", "b": 1.50}]]}'
+  expect(decodeNotice(payload)).toEqual({
+    ...{ txid: '7', origin: 'me', hasBefore: true, assigned: ['a'], at: '2026-01-01T00:00:00+00:00' },
+    rows: [
+      { operation: 'INSERT', key: '{"id": 9007199254740993}' },
+      { operation: 'DELETE', key: '{"a": "x\\"]", "b": 1.50}' },
+    ],
+  })
+})
+
+test('too many rows to tell', () => {
+  expect(decodeNotice('{"txid":"7","origin":"me","before":false,"set":null,"at":"x","bulk":900}')?.rows).toBeNull()
+})
+
+test.each([
+  ['', '[]', 'null', 'hello', '{}', '{"txid":7,"origin":"a","at":"x"}'],
+  [
+    '{"txid":"7","origin":"a","at":"x","rows":{}}',
+    '{"txid":"7","origin":"a","at":"x","rows":[["X",{}]]}',
+    '{"txid":"7","origin":"a","at":"x","rows":[["I","k"]]}',
+  ],
+  ['{"txid":"7","origin":"a","at":"x","set":[1]}', `{"a":${'['.repeat(100)}`],
+])('anybody may notify: %s', (...payloads) => {
+  for (const payload of payloads) expect(decodeNotice(payload)).toBeNull()
+})

@@ -1,0 +1,161 @@
+/** Realtime as one part of the gateway: sessions, the hub they subscribe to, live queries, and what operators are told of them. */
+import { randomBytes } from 'node:crypto'
+import type { Catalog } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Listener, Prepare } from '../postgres/listener.ts'
+import type { Database } from '../postgres/types.ts'
+import type { TextReader } from '../rest/query/query.ts'
+import { readParameters } from '../rest/query/request.ts'
+import { LISTEN_LOCKS } from '../run/announce.ts'
+import { type Announcements, createAnnouncements } from '../run/announcements.ts'
+import type { Runner } from '../run/run.ts'
+import type { Hearing } from './channels.ts'
+import { createCounts, type RealtimeCounts } from './counts.ts'
+import { createHub, type Hub, type HubStats } from './hub.ts'
+import { createLimiter } from './limiter.ts'
+import { createLiveQueries, type LiveQueries } from './live-queries.ts'
+import { createRowsBefore } from './rows-before.ts'
+import { createSession, type Link, type Session } from './session.ts'
+import type { Watch, WatchRequest } from './watch.ts'
+
+/** Connections of `/ws` of one process. */
+export const SOCKETS_MAX = 20_000
+
+/** Live queries that run at a time. */
+const LIVE_RUNS_MAX = 8
+
+/** Clients of a gateway that stops come back within this time, each at a moment of its own. */
+const RECONNECT_SPREAD_MS = 5_000
+
+/** Between two attempts to get the locks that tell writers of us, while writes are under way that began before. */
+const LOCK_RETRY_MS = 20
+
+/** `prepare` is what the listener does on every new connection before it counts as listening. */
+export type OpenListener = (hearing: Hearing, prepare: Prepare) => Listener
+
+export interface RealtimeParts {
+  readonly database: Database
+  /** Without gate and guard: looks at what changed, which nobody asked for one by one. */
+  readonly looks: Pick<Runner, 'read'>
+  /** With the tenant's gate and the cost guard. */
+  readonly reads: Pick<Runner, 'read'>
+  readonly texts: TextReader
+  readonly catalog: () => Catalog
+  readonly plan: (request: WatchRequest, identity: Identity) => Watch
+  readonly authenticate: (token: string) => Identity | Promise<Identity>
+  /** Null: through a pooler alone, nobody can listen. */
+  readonly openListener: OpenListener | null
+  readonly capture: Capture
+  readonly now: () => number
+  readonly clock: () => number
+  readonly random: () => number
+}
+
+export interface Realtime {
+  /** Throws `UNAVAILABLE` when there are too many. */
+  open(link: Link, identity: Identity | null): Session
+  /** The schema or the rights have changed. */
+  refresh(): void
+  stats(): RealtimeStats
+  /** Says goodbye to everybody; the sockets close in their own time. */
+  leave(): void
+  close(): void
+}
+
+export interface RealtimeStats extends HubStats {
+  readonly capture: 'gateway'
+  readonly sockets: number
+  readonly liveQueries: number
+  readonly liveSubscriptions: number
+  readonly counts: RealtimeCounts
+}
+
+/** What writes and subscriptions have of each other: made first, because the one who runs writes is made before those who listen. */
+export interface Capture {
+  readonly origin: string
+  readonly announcements: Announcements
+  readonly rowsBefore: ReturnType<typeof createRowsBefore>
+  /** Says from now on which tables are watched. */
+  watch(wants: (table: string) => boolean): void
+}
+
+export function createCapture(): Capture {
+  const origin = randomBytes(9).toString('base64url')
+  let wants: (table: string) => boolean = () => false
+  const rowsBefore = createRowsBefore(table => wants(table))
+  return {
+    origin,
+    announcements: createAnnouncements(origin, rowsBefore),
+    rowsBefore,
+    watch(by) {
+      wants = by
+    },
+  }
+}
+
+export function createRealtime(parts: RealtimeParts): Realtime {
+  const { now, clock, capture, texts, openListener } = parts
+  const hub: Hub = createHub({
+    ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now },
+    ...{ plan: parts.plan, catalog: parts.catalog, database: parts.database, runner: parts.looks },
+    openListener: openListener === null ? null : hearing => openListener(hearing, takeLocks),
+  })
+  capture.watch(hub.wants)
+  const live: LiveQueries = createLiveQueries({ runner: parts.reads, limiter: createLimiter(LIVE_RUNS_MAX), now })
+  const sessions = new Set<Session>()
+  const counts = createCounts(clock)
+
+  return {
+    open(link, identity) {
+      if (sessions.size >= SOCKETS_MAX) {
+        throw new GatewayError('UNAVAILABLE', `${SOCKETS_MAX} connections are open already; try again later`, {
+          headers: { 'Retry-After': '5' },
+        })
+      }
+      const session = createSession({
+        ...{ link, identity, hub, live, now, clock, count: counts.count, authenticate: parts.authenticate },
+        liveRequest({ svc, parameters, table, intervalMs }) {
+          const request = { text: svc, values: parameters === null ? new Map() : readParameters(parameters.bytes) }
+          return { intervalMs, prepare: identity => texts(request, table, identity) }
+        },
+      })
+      const closed = session.closed
+      sessions.add(session)
+      return Object.assign(session, {
+        closed() {
+          sessions.delete(session)
+          closed()
+        },
+      })
+    },
+    refresh() {
+      hub.refresh()
+      live.refresh()
+    },
+    stats() {
+      const { queries, subscriptions } = live.stats()
+      return {
+        ...hub.stats(),
+        ...{ capture: 'gateway', sockets: sessions.size, counts: counts.all() },
+        ...{ liveQueries: queries, liveSubscriptions: subscriptions },
+      }
+    },
+    leave() {
+      for (const session of sessions) session.leave(Math.floor(parts.random() * RECONNECT_SPREAD_MS))
+    },
+    close() {
+      live.close()
+      hub.close()
+    },
+  }
+}
+
+/** Writes that have begun without telling of themselves end first; those that begin later tell. */
+const takeLocks: Prepare = async ask => {
+  for (;;) {
+    const [row] = await ask(LISTEN_LOCKS)
+    if (row?.[0]?.toString() === '0') return
+    await new Promise(resolve => setTimeout(resolve, LOCK_RETRY_MS))
+  }
+}

@@ -1,0 +1,36 @@
+import { expect, test, vi } from 'vitest'
+import { createRowsBefore, KEPT_CHARACTERS_MAX } from './rows-before.ts'
+
+const rows = (text: string) => new Map([['{"id": 1}', text]])
+
+test('the answer of a write and its notification meet, whichever comes first', async () => {
+  const store = createRowsBefore(() => true)
+  store.learn('7', 'orders', rows('a'))
+  expect(await store.of('7', 'orders')).toEqual(rows('a'))
+  const waiting = store.of('8', 'orders')
+  store.learn('8', 'items', rows('other'))
+  store.learn('8', 'orders', rows('b'))
+  expect(await waiting).toEqual(rows('b'))
+})
+
+test('what does not come is not waited for without end', async () => {
+  vi.useFakeTimers()
+  const store = createRowsBefore(() => true)
+  const never = store.of('9', 'orders')
+  await vi.advanceTimersByTimeAsync(6_000)
+  expect(await never).toBeNull()
+  const closing = store.of('10', 'orders')
+  store.close()
+  expect(await closing).toBeNull()
+})
+
+test('the oldest rows go when there are too many', async () => {
+  vi.useFakeTimers()
+  const store = createRowsBefore(() => true)
+  store.learn('1', 'orders', rows('x'.repeat(KEPT_CHARACTERS_MAX / 2)))
+  store.learn('2', 'orders', rows('y'.repeat(KEPT_CHARACTERS_MAX / 2)))
+  const first = store.of('1', 'orders')
+  await vi.advanceTimersByTimeAsync(6_000)
+  expect(await first).toBeNull()
+  expect(await store.of('2', 'orders')).not.toBeNull()
+})

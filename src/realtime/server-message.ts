@@ -1,0 +1,38 @@
+/** What the gateway says on `/ws` (decisions 9). Rows and keys are JSON text already, as PostgreSQL wrote it, and are put in as they are. */
+import { GatewayError } from '../errors.ts'
+import type { Seen } from './look.ts'
+
+/** The part of a notification that is the same for everybody who sees it; what is before it names the subscription. */
+export function printSeen({ outcome, change, row }: Seen, table: string): string {
+  const old = outcome === 'INSERT' ? 'null' : change.key
+  return `"operation":"${outcome}","table":${JSON.stringify(table)},"key":${change.key},"new":${row ?? 'null'},"old":${old},"timestamp":${JSON.stringify(utc(change.at))},"txid":${JSON.stringify(change.txid)}`
+}
+
+export function printNotification(id: string, channel: string, seen: string, token: string): string {
+  return `{"type":"notification","id":${JSON.stringify(id)},"channel":${JSON.stringify(channel)},${seen},"token":"${token}"}`
+}
+
+export function printRows(id: string, table: string, rows: string, count: number, seq: number): string {
+  return `{"type":"notification","id":${JSON.stringify(id)},"table":${JSON.stringify(table)},"rows":${rows},"count":${count},"seq":${seq}}`
+}
+
+/** `id` null: it answers nothing that had a name. */
+export function printMessage(type: string, id: string | null, rest: Readonly<Record<string, unknown>> = {}): string {
+  return JSON.stringify({ type, ...(id === null ? {} : { id }), ...rest })
+}
+
+/** What is no error for callers says nothing about itself. */
+export function printError(id: string | null, error: unknown): string {
+  const known = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'an unexpected error occurred')
+  const { code, message, details, hint } = known
+  return printMessage('error', id, {
+    ...{ code, message },
+    ...(details === undefined ? {} : { details }),
+    ...(hint === undefined ? {} : { hint }),
+  })
+}
+
+function utc(at: string): string {
+  const time = new Date(at)
+  return Number.isNaN(time.getTime()) ? at : time.toISOString()
+}

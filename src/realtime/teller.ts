@@ -1,0 +1,83 @@
+/** Tells one subscription of one client what its hub sees for it, in the client's words: its own id, its events, a place to come back to. */
+import type { ResyncReason } from './group.ts'
+import type { Subscription } from './hub.ts'
+import type { Seen } from './look.ts'
+import type { Operation } from './notice.ts'
+import type { Outbox, Recipient } from './outbox.ts'
+import { printMessage, printNotification, printSeen } from './server-message.ts'
+
+/** A client that misses again and again is told so at most this often. */
+const RESYNC_INTERVAL_MS = 1_000
+
+export interface TellerParts {
+  /** The client's name for it. */
+  readonly id: string
+  readonly channel: string
+  readonly table: string
+  readonly events: readonly Operation[]
+  readonly outbox: Outbox
+  readonly now: () => number
+  readonly count: { notification(at: string): void; resync(reason: ResyncReason): void }
+}
+
+export class Teller implements Recipient {
+  readonly #parts: TellerParts
+  #subscription: Subscription | null = null
+  #reason: ResyncReason = 'bulk'
+  #resyncedAt: number = Number.NEGATIVE_INFINITY
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(parts: TellerParts) {
+    this.#parts = parts
+  }
+
+  /** The client has been told that it is subscribed. */
+  begin(subscription: Subscription): void {
+    this.#subscription = subscription
+    subscription.start()
+  }
+
+  see(seen: readonly Seen[]): void {
+    const { id, channel, table, events, outbox, count } = this.#parts
+    for (const item of seen) {
+      if (!events.some(event => event === item.outcome)) continue
+      const { key, seq, at } = item.change
+      const token = this.#subscription?.tokenAt(seq) ?? ''
+      count.notification(at)
+      outbox.notify(this, key, printNotification(id, channel, printSeen(item, table), token))
+    }
+  }
+
+  resync(reason: ResyncReason): void {
+    this.#reason = reason
+    if (this.#timer !== null) return
+    const { now, count, outbox } = this.#parts
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null
+        this.#resyncedAt = now()
+        count.resync(this.#reason)
+        outbox.resync(this)
+      },
+      Math.max(0, this.#resyncedAt + RESYNC_INTERVAL_MS - now()),
+    )
+  }
+
+  end(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#parts.outbox.forget(this)
+    this.#subscription?.end()
+  }
+
+  // --- Recipient ---
+
+  resyncText(): string {
+    const { id, channel } = this.#parts
+    return printMessage('resync', id, { channel, reason: this.#reason, token: this.#subscription?.token() ?? '' })
+  }
+
+  lose(): void {
+    this.#reason = 'slow reader'
+    this.#parts.count.resync(this.#reason)
+  }
+}

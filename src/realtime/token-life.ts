@@ -1,0 +1,47 @@
+/** How long a token holds: a warning before it expires, and the end (decisions 9). */
+
+export const WARNING_MS = 30_000
+
+/** A longer delay makes setTimeout fire at once (Node: TimeoutOverflowWarning). */
+const DELAY_MS_MAX: number = 2 ** 31 - 1
+
+export interface TokenLife {
+  /** Another token; null never expires. */
+  begin(expiresAtSeconds: number | null): void
+  end(): void
+}
+
+/** `clock`: milliseconds since the epoch. */
+export function createTokenLife(
+  clock: () => number,
+  on: { readonly expiring: () => void; readonly expired: () => void },
+): TokenLife {
+  let timer: NodeJS.Timeout | null = null
+
+  function at(time: number, call: () => void): void {
+    const delay = time - clock()
+    timer = setTimeout(
+      () => (delay > DELAY_MS_MAX ? at(time, call) : call()),
+      Math.min(Math.max(0, delay), DELAY_MS_MAX),
+    )
+    timer.unref()
+  }
+
+  function end(): void {
+    if (timer !== null) clearTimeout(timer)
+    timer = null
+  }
+
+  return {
+    begin(expiresAtSeconds) {
+      end()
+      if (expiresAtSeconds === null) return
+      const expiresAt = expiresAtSeconds * 1_000
+      at(expiresAt - WARNING_MS, () => {
+        on.expiring()
+        at(expiresAt, on.expired)
+      })
+    },
+    end,
+  }
+}
