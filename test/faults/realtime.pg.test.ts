@@ -1,0 +1,179 @@
+/** Clients of `/ws` that mean harm, and databases in a bad state: who behaves is served all the same, and memory has an end. */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, tenant text not null, body text);
+     create table guarded (id int primary key, open text, secret text);
+     create table slow (id int primary key, n int);
+     alter table notes enable row level security; alter table notes force row level security;
+     create policy own on notes using (tenant = current_setting('app.current_tenant_id', true));
+     create function dawdle(n int) returns bool language plpgsql volatile as $$ begin if n > 0 then perform pg_sleep(5); end if; return true; end $$;
+     alter table slow enable row level security; alter table slow force row level security;
+     create policy read on slow for select using (dawdle(n)); create policy write on slow for insert with check (true);
+     grant select, insert, update, delete on notes, slow to app;
+     grant select (id, open), insert, update (open), delete on guarded to app;`,
+  )
+  gateway = await testGateway(database.url, { toml: 'statement_timeout_ms = 1000' })
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+async function open(tenantId = 't1'): Promise<TestSocket> {
+  return openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
+}
+
+function write(method: string, path: string, body: unknown, headers: Record<string, string> = {}) {
+  return gateway.get(path, {
+    method,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+}
+
+async function assertServed(): Promise<void> {
+  const socket = await open()
+  socket.say({ type: 'ping', id: 'well' })
+  expect(await socket.next()).toEqual({ type: 'pong', id: 'well' })
+  await socket.close()
+}
+
+describe('floods', () => {
+  test('more messages than are taken wait in the network, and others are served meanwhile', async () => {
+    const socket = await open()
+    let pongs = 0
+    socket.onMessage = () => pongs++
+    const before = process.memoryUsage().rss
+    for (let n = 0; n < 100_000; n++) socket.socket.send('{"type":"ping"}')
+    for (let n = 0; n < 100_000; n++) socket.socket.ping()
+    await assertServed()
+    await vi.waitFor(() => expect(pongs).toBeGreaterThan(400))
+    expect(pongs).toBeLessThan(20_000)
+    expect(process.memoryUsage().rss - before).toBeLessThan(300 * 1024 * 1024)
+    socket.socket.terminate()
+    await assertServed()
+  })
+
+  test('subscriptions that come and go are answered in their order', async () => {
+    const socket = await open()
+    const times = 150
+    for (let n = 0; n < times; n++) {
+      socket.say({ type: 'subscribe', channel: 'svc_table_notes', id: `s${n}` })
+      socket.say({ type: 'unsubscribe', id: `s${n}` })
+    }
+    await assertServed()
+    for (let n = 0; n < times; n++) {
+      expect(await socket.next()).toMatchObject({ type: 'subscribed', id: `s${n}` })
+      expect(await socket.next()).toMatchObject({ type: 'unsubscribed', id: `s${n}` })
+    }
+    await socket.close()
+  })
+
+  test('a reader that stops is told less, and to read again when it goes on', async () => {
+    const socket = await open()
+    const said: Message[] = []
+    socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
+    await socket.nextOf('subscribed')
+    socket.onMessage = message => said.push(message)
+    socket.socket.pause()
+    const body = 'x'.repeat(100_000)
+    const create = (from: number) =>
+      write(
+        'POST',
+        '/api/notes',
+        Array.from({ length: 15 }, (_, n) => ({ id: from + n, tenant: 't1', body })),
+        { Prefer: 'return=minimal' },
+      )
+    // Far more than the buffers of two sockets and the queue take.
+    for (let n = 0; n < 12; n++) {
+      expect((await create(n * 15)).status).toBe(201)
+      await assertServed()
+    }
+    socket.socket.resume()
+    await vi.waitFor(
+      () => expect(said.some(({ type, reason }) => type === 'resync' && reason === 'slow reader')).toBe(true),
+      {
+        timeout: 15_000,
+      },
+    )
+    expect(said.length).toBeLessThan(180)
+    await write('PATCH', '/api/notes/1', { body: 'back' })
+    await vi.waitFor(() => expect(said.at(-1)).toMatchObject({ operation: 'UPDATE', new: { body: 'back' } }))
+    await socket.close()
+  })
+})
+
+describe('rights', () => {
+  test('a column that the database hides is refused wherever it is named', async () => {
+    const socket = await open()
+    for (const request of [{}, { select: 'secret' }, { select: 'id', filter: 'secret=x' }, { select: '*' }]) {
+      socket.say({ type: 'subscribe', channel: 'svc_table_guarded', id: 'g', ...request })
+      expect(await socket.next()).toMatchObject({ type: 'error', id: 'g', code: 'FORBIDDEN' })
+    }
+    socket.say({ type: 'subscribe', channel: 'svc_table_guarded', select: 'id,open', id: 'g' })
+    expect(await socket.next()).toMatchObject({ type: 'subscribed' })
+    await write('POST', '/api/guarded', { id: 1, open: 'o', secret: 's' }, { Prefer: 'return=minimal' })
+    expect(await socket.next()).toMatchObject({ operation: 'INSERT', new: { id: 1, open: 'o' } })
+    // What it was like nobody may know: not even whether it was to be seen.
+    expect((await gateway.get('/api/guarded/1', { method: 'DELETE' })).status).toBe(204)
+    expect(await socket.next()).toMatchObject({ type: 'resync', reason: 'unknown before' })
+    await socket.close()
+  })
+
+  test('who may write a row and not read its key is written for all the same, and subscribers are told that something changed', async () => {
+    await execute(
+      database.adminUrl,
+      'create table blind (id int primary key, tenant text, word text); grant insert, select (word) on blind to app',
+    )
+    await gateway.gateway.reload()
+    const written = await write('POST', '/api/blind', { id: 1, tenant: 't1', word: 'w' }, { Prefer: 'return=minimal' })
+    expect([written.status, written.headers.get('x-svc-txid')]).toEqual([201, expect.stringMatching(/^\d+$/)])
+  })
+})
+
+describe('databases in a bad state', () => {
+  test('a policy that takes too long costs its own subscribers a resync, and nobody else anything', async () => {
+    const [dawdling, other] = [await open(), await open()]
+    dawdling.say({ type: 'subscribe', channel: 'svc_table_slow' })
+    other.say({ type: 'subscribe', channel: 'svc_table_notes' })
+    await Promise.all([dawdling, other].map(socket => socket.nextOf('subscribed')))
+    await execute(database.adminUrl, 'insert into slow values (1, 1)')
+    await execute(database.adminUrl, "notify svc_table_slow, ''")
+    expect(await dawdling.next()).toMatchObject({ type: 'resync', reason: 'bulk' })
+    const payload =
+      '{"txid":"1","origin":"x","before":false,"set":null,"at":"2026-01-01T00:00:00Z","rows":[["I",{"id": 1}]]}'
+    await execute(database.adminUrl, `notify svc_table_slow, '${payload}'`)
+    await write('POST', '/api/notes', { id: 9_000, tenant: 't1', body: 'quick' })
+    expect(await other.next()).toMatchObject({ operation: 'INSERT', key: { id: 9_000 } })
+    expect(await dawdling.next()).toMatchObject({ type: 'resync', reason: 'unavailable' })
+    await Promise.all([dawdling.close(), other.close()])
+  })
+
+  test('what anybody notifies shows nobody a row that is not theirs', async () => {
+    const [mine, theirs] = [await open('t1'), await open('t2')]
+    for (const socket of [mine, theirs]) {
+      socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
+      await socket.nextOf('subscribed')
+    }
+    await write('POST', '/api/notes', { id: 9_100, tenant: 't1', body: 'mine' })
+    await mine.nextOf('notification')
+    const payload = (key: string) =>
+      `{"txid":"1","origin":"x","before":false,"set":null,"at":"2026-01-01T00:00:00Z","rows":[["U",${key}]]}`
+    await execute(database.adminUrl, `notify svc_table_notes, '${payload('{"id": 9100}')}'`)
+    expect(await theirs.next()).toMatchObject({ type: 'resync', reason: 'unknown before' })
+    await execute(database.adminUrl, `notify svc_table_notes, '${payload('{"id": "no number"}')}'`)
+    expect(await theirs.next()).toMatchObject({ type: 'resync' })
+    await Promise.all([mine.close(), theirs.close()])
+  })
+})

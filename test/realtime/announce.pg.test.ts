@@ -1,0 +1,87 @@
+/** Decisions 9, the gateway capture: a write tells of itself when somebody listens, in its own transaction, and does not notify otherwise. */
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { shopDatabase } from '../features/shop.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { openSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+let watcher: pg.Client
+const heard: string[] = []
+
+beforeAll(async () => {
+  database = await shopDatabase()
+  gateway = await testGateway(database.url)
+  watcher = new pg.Client({ connectionString: database.adminUrl })
+  await watcher.connect()
+  watcher.on('notification', ({ payload = '' }) => heard.push(payload))
+  await watcher.query('listen svc_table_labels')
+})
+
+afterAll(async () => {
+  await watcher?.end()
+  await gateway?.close()
+  await database?.drop()
+})
+
+function create(id: number) {
+  return gateway.get('/api/labels', {
+    ...{ method: 'POST', as: { tenantId: 't1' }, headers: { 'Content-Type': 'application/json' } },
+    body: JSON.stringify({ id, tenant_id: 't1', name: 'x' }),
+  })
+}
+
+const ANSWER = "select pg_notify('svc_table_labels', 'end')"
+
+test('nobody who listens by LISTEN alone makes writes notify; a subscriber does, and its leaving ends it', async () => {
+  expect((await create(1_000)).status).toBe(201)
+  await watcher.query(ANSWER)
+  await vi.waitFor(() => expect(heard).toEqual(['end']))
+
+  const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+  socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
+  await socket.nextOf('subscribed')
+  const written = await create(1_001)
+  await vi.waitFor(() => expect(heard).toHaveLength(2))
+  // The key, and nothing else of the row.
+  expect(JSON.parse(heard[1] ?? '')).toEqual({
+    ...{
+      txid: written.headers.get('x-svc-txid'),
+      origin: expect.any(String),
+      before: false,
+      set: null,
+      at: expect.any(String),
+    },
+    rows: [['I', { id: 1_001 }]],
+  })
+  await socket.close()
+})
+
+test('who begins to listen waits for writes that did not tell', async () => {
+  const other = await testGateway(database.url)
+  const writer = new pg.Client({ connectionString: database.adminUrl })
+  await writer.connect()
+  try {
+    // What every write does, and goes on with something that takes its time. No gateway listens: the one above may still linger.
+    await gateway.close()
+    await writer.query('begin')
+    const { rows } = await writer.query(
+      `select bool_and(pg_try_advisory_xact_lock(${0x73766372}, slot)) as free from generate_series(0, 63) as slot`,
+    )
+    expect(rows).toEqual([{ free: true }])
+    const socket = await openSocket(other.url, { token: await other.token({ tenantId: 't1' }) })
+    const said: unknown[] = []
+    socket.onMessage = message => said.push(message.type)
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
+    await watcher.query('select pg_sleep(0.3)')
+    expect(said).toEqual([])
+    await writer.query('commit')
+    await vi.waitFor(() => expect(said).toEqual(['subscribed']))
+    await socket.close()
+  } finally {
+    await writer.end()
+    await other.close()
+  }
+})

@@ -1,0 +1,198 @@
+/** Specification 6.1, decisions 9: how a connection of `/ws` is made, who it is, how long it lasts, and how it ends. */
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mintToken } from '../../src/identity/mint.ts'
+import { shopDatabase } from '../features/shop.ts'
+import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
+import type { TestDatabase } from '../support/postgres.ts'
+import { openRaw } from '../support/raw-http.ts'
+import { openSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+
+beforeAll(async () => {
+  database = await shopDatabase()
+  gateway = await testGateway(database.url, {
+    toml: 'cors_allowed_origins = ["https://shop.example"]\nws_query_token = true',
+  })
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+const SUBSCRIBE = { type: 'subscribe', channel: 'svc_table_labels', id: 's' }
+
+describe('who calls', () => {
+  test('in the header, the subprotocol, the query, or the first message', async () => {
+    const token = await gateway.token({ tenantId: 't1' })
+    const ways = [
+      { token },
+      { protocols: ['svc', `svc.bearer.${token}`] },
+      { protocols: [`svc.bearer.${token}`] },
+      { path: `/ws?access_token=${token}` },
+    ]
+    for (const way of ways) {
+      const socket = await openSocket(gateway.url, way)
+      expect(socket.socket.protocol).toBe(way.protocols?.[0] ?? '')
+      socket.say(SUBSCRIBE)
+      expect(await socket.next()).toMatchObject({ type: 'subscribed' })
+      await socket.close()
+    }
+    const socket = await openSocket(gateway.url)
+    socket.say({ type: 'auth', token, id: 'a' })
+    expect(await socket.next()).toMatchObject({
+      type: 'authenticated',
+      id: 'a',
+      expires_at: expect.stringMatching(/Z$/),
+    })
+    socket.say(SUBSCRIBE)
+    expect(await socket.next()).toMatchObject({ type: 'subscribed' })
+    await socket.close()
+  })
+
+  test('a bad token is refused before anything is opened', async () => {
+    await expect(openSocket(gateway.url, { token: 'nonsense' })).rejects.toThrow('401')
+    await expect(openSocket(gateway.url, { protocols: ['svc.bearer.nonsense'] })).rejects.toThrow('401')
+    const expired = await gateway.token({ tenantId: 't1', expiresInSeconds: -600 })
+    await expect(openSocket(gateway.url, { token: expired })).rejects.toThrow('401')
+  })
+
+  test('a first message that says something else, or a bad token, ends it', async () => {
+    for (const first of [SUBSCRIBE, { type: 'auth', token: 'nonsense' }]) {
+      const socket = await openSocket(gateway.url)
+      socket.say(first)
+      expect(await socket.next()).toMatchObject({ type: 'error', code: 'UNAUTHORIZED' })
+      expect(await socket.closed).toEqual([4401, 'unauthorized'])
+    }
+  })
+
+  test('nobody says anything: it ends after five seconds', async () => {
+    const socket = await openSocket(gateway.url)
+    expect(await socket.next()).toMatchObject({ type: 'error', code: 'UNAUTHORIZED' })
+    expect((await socket.closed)[0]).toBe(4401)
+  })
+
+  test('a token that expires is warned of and ends it; another of the same caller keeps it, one of somebody else does not', async () => {
+    const soon = Math.ceil(Date.now() / 1_000) + 2
+    const token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 2 }, Date.now())
+    const [kept, lost] = [await openSocket(gateway.url, { token }), await openSocket(gateway.url, { token })]
+    for (const socket of [kept, lost]) {
+      expect(await socket.next()).toMatchObject({
+        type: 'error',
+        code: 'UNAUTHORIZED',
+        message: expect.stringContaining('expires soon'),
+      })
+      socket.say(SUBSCRIBE)
+      await socket.nextOf('subscribed')
+    }
+    lost.say({ type: 'auth', token: await gateway.token({ tenantId: 't2' }), id: 'other' })
+    expect(await lost.next()).toMatchObject({ type: 'error', id: 'other', code: 'FORBIDDEN' })
+    kept.say({ type: 'auth', token: await gateway.token({ tenantId: 't1' }) })
+    await kept.nextOf('authenticated')
+    expect((await lost.closed)[0]).toBe(4401)
+    expect(Date.now() / 1_000).toBeGreaterThan(soon - 2)
+    await gateway.get('/api/labels', {
+      ...{ method: 'POST', headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ id: 5_000, tenant_id: 't1', name: 'kept' }),
+    })
+    expect(await kept.next()).toMatchObject({ type: 'notification', key: { id: 5_000 } })
+    await kept.close()
+  })
+
+  test('a page of another origin may not connect', async () => {
+    const token = await gateway.token({ tenantId: 't1' })
+    await expect(openSocket(gateway.url, { token, headers: { Origin: 'https://evil.example' } })).rejects.toThrow('403')
+    const socket = await openSocket(gateway.url, { token, headers: { Origin: 'https://shop.example' } })
+    await socket.close()
+  })
+
+  test('without authentication everybody is anonymous, until they say who they are', async () => {
+    const open = await testGateway(database.url, { toml: 'require_auth = false' })
+    try {
+      const socket = await openSocket(open.url)
+      socket.say({ type: 'ping', id: 'p' })
+      expect(await socket.next()).toEqual({ type: 'pong', id: 'p' })
+      socket.say({ type: 'auth', token: await open.token({ tenantId: 't1' }) })
+      await socket.nextOf('authenticated')
+      await expect(openSocket(open.url, { path: `/ws?access_token=${await open.token({})}x` })).resolves.toBeDefined()
+    } finally {
+      await open.close()
+    }
+  })
+})
+
+describe('what is no message', () => {
+  test.each([
+    [
+      'larger than 64 KiB',
+      (send: (data: Buffer, text?: boolean) => void) => send(Buffer.alloc(64 * 1024 + 1, ' '), true),
+      1009,
+    ],
+    ['no UTF-8', (send: (data: Buffer, text?: boolean) => void) => send(Buffer.from([0x7b, 0xff, 0x7d]), true), 1007],
+  ])('%s', async (_, act, code) => {
+    const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+    act((data, text = false) => socket.socket.send(data, { binary: !text }))
+    expect((await socket.closed)[0]).toBe(code)
+  })
+
+  test('64 KiB exactly is read', async () => {
+    const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+    const message = JSON.stringify({ type: 'ping', id: 'x' })
+    socket.socket.send(message + ' '.repeat(64 * 1024 - message.length))
+    expect(await socket.next()).toEqual({ type: 'pong', id: 'x' })
+    await socket.close()
+  })
+})
+
+describe('upgrades', () => {
+  test('another path is not found, another protocol is left aside', async () => {
+    await expect(openSocket(gateway.url, { path: '/other' })).rejects.toThrow('404')
+    const { hostname, port } = new URL(gateway.url)
+    const headers = {
+      Connection: 'Upgrade, HTTP2-Settings',
+      Upgrade: 'h2c',
+      'HTTP2-Settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+      Authorization: `Bearer ${await gateway.token({ tenantId: 't1' })}`,
+    }
+    const asking = request({ hostname, port, path: '/api/labels?limit=1', headers })
+    asking.end()
+    const [response] = (await once(asking, 'response')) as [import('node:http').IncomingMessage]
+    expect(response.statusCode).toBe(200)
+    let body = ''
+    for await (const chunk of response) body += chunk
+    expect(JSON.parse(body)).toMatchObject({ count: 1 })
+  })
+
+  test('frames that break the protocol end the connection and nothing else', async () => {
+    const raw = await openRaw(gateway.url)
+    const token = await gateway.token({ tenantId: 't1' })
+    raw.socket.write(
+      `GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+    )
+    await raw.until(/101 Switching Protocols/)
+    raw.socket.write(Buffer.from([0xff, 0xff, 0xff, 0xff]))
+    await raw.closed
+    expect((await gateway.get('/health', { as: null })).status).toBe(200)
+  })
+})
+
+test('a gateway that stops says goodbye with a hint when to come back', async () => {
+  const stopping = await testGateway(database.url)
+  const sockets = await Promise.all(
+    [1, 2, 3].map(async () => openSocket(stopping.url, { token: await stopping.token({ tenantId: 't1' }) })),
+  )
+  for (const socket of sockets) {
+    socket.say(SUBSCRIBE)
+    await socket.nextOf('subscribed')
+  }
+  await stopping.close()
+  for (const socket of sockets) {
+    const [code, reason] = await socket.closed
+    expect(code).toBe(1001)
+    expect(JSON.parse(reason).retry_after_ms).toBeGreaterThanOrEqual(0)
+  }
+})

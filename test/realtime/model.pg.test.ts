@@ -1,0 +1,191 @@
+/**
+ * Decisions 9, design 5 (7): whatever is written, through whichever gateway, and whatever breaks, in the end every subscriber's copy is what its own SELECT
+ * says; and no message ever told it of a row that its SELECT could not have shown. A printed seed repeats what is random in it.
+ */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import type { Message } from '../support/socket.ts'
+import { openReplica, type Replica } from './replica.ts'
+
+const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const TENANTS = ['red', 'green', 'blue'] as const
+const FILTERS = ['', 'n=gt.50', 'word=in.(a,b)', 'or=(n.lt.10,word.eq.c)'] as const
+const WORDS = ['a', 'b', 'c', 'd'] as const
+const ROUNDS = 150
+/** Rounds between two looks at all copies: what would be lost is not made good by a later resync. */
+const LOOK_EVERY = 10
+const ROWS = 60
+
+let database: TestDatabase
+let gateways: readonly TestGateway[]
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table things (id int primary key, tenant text not null, word text not null, n int not null check (n < 1000));
+     alter table things enable row level security;
+     alter table things force row level security;
+     create policy own on things using (tenant = current_setting('app.current_tenant_id', true) or current_setting('app.current_role', true) = 'mover');
+     grant select, insert, update, delete on things to app;`,
+  )
+  gateways = [await testGateway(database.url), await testGateway(database.url)]
+})
+
+afterAll(async () => {
+  for (const gateway of gateways ?? []) await gateway.close()
+  await database?.drop()
+})
+
+/** mulberry32: small, and the same everywhere. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) % below
+  }
+}
+
+test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_000 }, async () => {
+  const random = randomOf(SEED)
+  const one = <T>(list: readonly T[]): T => list[random(list.length)] as T
+  /** The tenants that a row was ever meant to belong to. */
+  const owners = new Map<number, Set<string>>()
+  const leaks: string[] = []
+  const counts = new Map<string, number>()
+
+  function watch(tenantId: string, filter: string) {
+    return (message: Message) => {
+      counts.set(message.type, (counts.get(message.type) ?? 0) + 1)
+      if (message.type !== 'notification') return
+      counts.set(message.operation, (counts.get(message.operation) ?? 0) + 1)
+      const isOwn = message.new === null ? owners.get(message.key.id)?.has(tenantId) : message.new.tenant === tenantId
+      if (isOwn !== true) leaks.push(`${tenantId}: ${JSON.stringify(message)}`)
+      if (message.new !== null && !meets(message.new, filter)) leaks.push(`${filter}: ${JSON.stringify(message)}`)
+    }
+  }
+
+  async function openOne(): Promise<Replica> {
+    const [tenantId, filter] = [one(TENANTS), one(FILTERS)]
+    const gateway = gateways[random(10) < 8 ? 0 : 1] as TestGateway
+    return openReplica({ gateway, tenantId, filter, table: 'things', onMessage: watch(tenantId, filter) })
+  }
+
+  const replicas: Replica[] = []
+  for (let n = 0; n < 12; n++) replicas.push(await openOne())
+
+  async function write(): Promise<void> {
+    const tenant = one(TENANTS)
+    const gateway = gateways[random(10) < 7 ? 0 : 1] as TestGateway
+    const row = (of: string) => {
+      const id = random(ROWS)
+      owners.set(id, (owners.get(id) ?? new Set()).add(of))
+      return { id, tenant: of, word: one(WORDS), n: random(100) }
+    }
+    const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}, role = '') =>
+      gateway.get(path, {
+        ...{ method, as: { tenantId: tenant, role }, headers: { 'Content-Type': 'application/json', ...headers } },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+    switch (random(12)) {
+      case 0:
+      case 1:
+        await send('POST', '/api/things', row(tenant))
+        break
+      case 2:
+        await send('POST', '/api/things', [row(tenant), row(tenant), row(tenant)])
+        break
+      case 3:
+        await send('POST', '/api/things', [row(tenant), row(tenant)], { 'X-Upsert': 'true' })
+        break
+      case 4:
+      case 5:
+        await send('PATCH', `/api/things/${random(ROWS)}`, { word: one(WORDS), n: random(100) })
+        break
+      case 6:
+        await send('PATCH', `/api/things?n=gt.${random(100)}`, { word: one(WORDS) }, { Prefer: 'return=minimal' })
+        break
+      case 7:
+        await send('DELETE', `/api/things/${random(ROWS)}`)
+        break
+      case 8:
+        await send('DELETE', `/api/things?n=lt.${random(12)}`)
+        break
+      case 9: {
+        // From whomever to whomever.
+        const id = random(ROWS)
+        const to = one(TENANTS)
+        owners.set(id, (owners.get(id) ?? new Set()).add(to))
+        await send('PATCH', `/api/things/${id}`, { tenant: to }, {}, 'mover')
+        break
+      }
+      case 10:
+        await send('POST', '/api/_query', {
+          query: 'set things values n = n + 1 where n < :n',
+          parameters: { n: random(100) },
+        })
+        break
+      default:
+        // Undone whole by its last row.
+        await send('POST', '/api/things', [row(tenant), { ...row(tenant), n: 5_000 }])
+    }
+  }
+
+  async function assertCopies(): Promise<void> {
+    for (const replica of replicas) {
+      const { tenantId, filter } = replica.options
+      await vi.waitFor(
+        async () => {
+          expect([tenantId, filter, sorted(replica.rows)]).toEqual([tenantId, filter, sorted(await replica.select())])
+        },
+        { timeout: 30_000, interval: 25 },
+      )
+    }
+  }
+
+  for (let round = 0; round < ROUNDS; round++) {
+    if (round % LOOK_EVERY === 0) await assertCopies()
+    await Promise.all(Array.from({ length: 1 + random(4) }, write))
+    const event = random(40)
+    if (event === 0) await execute(database.adminUrl, KILL_LISTENERS)
+    else if (event === 1) await one(replicas).resume()
+    else if (event === 2) {
+      const index = random(replicas.length)
+      await replicas[index]?.close()
+      replicas[index] = await openOne()
+    } else if (event === 3) {
+      await execute(database.adminUrl, `begin; delete from things; rollback`)
+    }
+  }
+
+  await assertCopies()
+  expect(leaks).toEqual([])
+  // It was about something.
+  for (const kind of ['INSERT', 'UPDATE', 'DELETE', 'resync'])
+    expect([kind, counts.get(kind) ?? 0]).not.toEqual([kind, 0])
+  for (const replica of replicas) await replica.close()
+})
+
+/** Those who hold the locks that tell writers of them. */
+const KILL_LISTENERS = `select pg_terminate_backend(pid) from (select distinct pid from pg_locks where locktype = 'advisory' and classid = ${0x73766372}
+  and mode = 'ShareLock' and database = (select oid from pg_database where datname = current_database())) as listening`
+
+function meets({ n, word }: { n: number; word: string }, filter: string): boolean {
+  switch (filter) {
+    case 'n=gt.50':
+      return n > 50
+    case 'word=in.(a,b)':
+      return word === 'a' || word === 'b'
+    case 'or=(n.lt.10,word.eq.c)':
+      return n < 10 || word === 'c'
+    default:
+      return true
+  }
+}
+
+function sorted(rows: ReadonlyMap<string, unknown>): readonly unknown[] {
+  return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+}

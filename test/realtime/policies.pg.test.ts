@@ -1,0 +1,151 @@
+/** Decisions 7, 9: access policies hold for what subscribers and live queries are told – columns, rows, and who may at all. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { openSocket, type TestSocket } from '../support/socket.ts'
+
+const NATIVE = `
+default_decision = "deny"
+
+[tables.docs]
+operations = ["read", "create", "update", "delete"]
+read_columns = { except = ["secret"] }
+`
+
+// Without row-level security: the filter is all that keeps tenants apart.
+const LEGACY = `
+policies:
+  - name: own
+    table: docs
+    role: clerk
+    operations: [read, create, update, delete]
+    filter: owner = $tenant_id and not hidden
+    allowed_columns: [id, owner, title, secret, hidden]
+  - name: all
+    table: docs
+    role: boss
+    operations: [read, create, update, delete]
+    allowed_columns: [id, owner, title, secret, hidden]
+`
+
+let database: TestDatabase
+let gateway: TestGateway
+let folder: string
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table docs (id int primary key, owner text, title text, secret text, hidden bool not null default false);
+     create table others (id int primary key);
+     grant select, insert, update, delete on docs, others to app`,
+  )
+  folder = await mkdtemp(join(tmpdir(), 'realtime-'))
+  const [native, legacy] = [join(folder, 'access.toml'), join(folder, 'legacy.yaml')]
+  await Promise.all([writeFile(native, NATIVE), writeFile(legacy, LEGACY)])
+  gateway = await testGateway(database.url, {
+    toml: `policy_path = ${JSON.stringify(legacy)}\n[access]\nenabled = true\npath = ${JSON.stringify(native)}`,
+  })
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function socketOf(tenantId: string, role = 'clerk'): Promise<TestSocket> {
+  return openSocket(gateway.url, { token: await gateway.token({ tenantId, role }) })
+}
+
+function send(method: string, path: string, body: unknown) {
+  return gateway.get(path, {
+    ...{ method, as: { tenantId: 'any', role: 'boss' }, headers: { 'Content-Type': 'application/json' } },
+    body: JSON.stringify(body),
+  })
+}
+
+describe('a subscription', () => {
+  test.each([
+    [{ channel: 'svc_table_others' }, 'NOT_FOUND'],
+    [{ channel: 'svc_table_docs', select: 'id,secret' }, 'FORBIDDEN'],
+    [{ channel: 'svc_table_docs', filter: 'secret=x' }, 'FORBIDDEN'],
+  ])('%o is refused', async (message, code) => {
+    const socket = await socketOf('a')
+    socket.say({ type: 'subscribe', ...message })
+    expect((await socket.next()).code).toMatch(code === 'NOT_FOUND' ? /NOT_FOUND|FORBIDDEN/ : code)
+    await socket.close()
+  })
+
+  test('tells each caller of the rows that the filter leaves them, when they come, change and go', async () => {
+    const [a, b, boss] = [await socketOf('a'), await socketOf('b'), await socketOf('a', 'boss')]
+    for (const socket of [a, b, boss]) {
+      socket.say({ type: 'subscribe', channel: 'svc_table_docs' })
+      await socket.nextOf('subscribed')
+    }
+    expect((await send('POST', '/api/docs', { id: 1, owner: 'a', title: 't', secret: 's' })).status).toBe(201)
+    const row = { id: 1, owner: 'a', title: 't', hidden: false }
+    for (const socket of [a, boss]) expect(await socket.next()).toMatchObject({ operation: 'INSERT', new: row })
+    await send('PATCH', '/api/docs/1', { owner: 'b' })
+    expect(await a.next()).toMatchObject({ operation: 'DELETE', key: { id: 1 }, new: null })
+    const moved = await b.next()
+    expect(moved).toMatchObject({ operation: 'INSERT' })
+    expect(moved.new).toEqual({ ...row, owner: 'b' })
+    expect(await boss.next()).toMatchObject({ operation: 'UPDATE', new: { owner: 'b' } })
+    await send('PATCH', '/api/docs/1', { hidden: true })
+    expect(await b.next()).toMatchObject({ operation: 'DELETE' })
+    expect(await boss.next()).toMatchObject({ operation: 'UPDATE' })
+    // Of what they never saw the others hear nothing, not even that it is gone.
+    expect((await gateway.get('/api/docs/1', { method: 'DELETE', as: { tenantId: 'any', role: 'boss' } })).status).toBe(
+      204,
+    )
+    expect(await boss.next()).toMatchObject({ operation: 'DELETE' })
+    await send('POST', '/api/docs', [
+      { id: 2, owner: 'a', title: 'a' },
+      { id: 3, owner: 'b', title: 'b' },
+    ])
+    expect(await a.next()).toMatchObject({ operation: 'INSERT', key: { id: 2 } })
+    expect(await b.next()).toMatchObject({ operation: 'INSERT', key: { id: 3 } })
+    await Promise.all([a, b, boss].map(socket => socket.close()))
+  })
+})
+
+test('a live query sees what its caller may see', async () => {
+  const [a, b] = [await socketOf('a'), await socketOf('b')]
+  for (const socket of [a, b]) {
+    socket.say({ type: 'live_query', id: 'l', svc: 'get docs order by id', table: 'docs', interval_ms: 100 })
+    await socket.nextOf('subscribed')
+  }
+  expect((await a.next()).rows).toEqual([{ id: 2, owner: 'a', title: 'a', hidden: false }])
+  expect((await b.next()).rows).toEqual([{ id: 3, owner: 'b', title: 'b', hidden: false }])
+  a.say({ type: 'live_query', id: 'm', svc: 'get docs fields secret', table: 'docs' })
+  expect(await a.next()).toMatchObject({ type: 'error', id: 'm', code: 'FORBIDDEN', details: { line: 1, column: 17 } })
+  await Promise.all([a.close(), b.close()])
+})
+
+test('the allow-list holds for subscriptions and live queries', async () => {
+  const file = join(folder, 'allowed.txt')
+  await writeFile(file, 'GET /api/docs?select&owner.eq\nget docs fields id where id = ?\n')
+  const listed = await testGateway(database.url, { toml: `allow_list_path = ${JSON.stringify(file)}` })
+  try {
+    const socket = await openSocket(listed.url, { token: await listed.token({ tenantId: 'a' }) })
+    const answers = async (message: Readonly<Record<string, unknown>>) => {
+      socket.say(message)
+      const { type, code } = await socket.next()
+      return type === 'error' ? code : type
+    }
+    const subscribe = { type: 'subscribe', channel: 'svc_table_docs' }
+    expect(await answers(subscribe)).toBe('FORBIDDEN')
+    expect(await answers({ ...subscribe, filter: 'owner=a' })).toBe('FORBIDDEN')
+    expect(await answers({ ...subscribe, filter: 'owner=a', select: 'id' })).toBe('subscribed')
+    const live = { type: 'live_query', table: 'docs' }
+    expect(await answers({ ...live, svc: 'get docs fields id' })).toBe('FORBIDDEN')
+    expect(await answers({ ...live, svc: 'get docs fields id where id = 7' })).toBe('subscribed')
+    await socket.close()
+  } finally {
+    await listed.close()
+  }
+})

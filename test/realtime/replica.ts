@@ -1,0 +1,94 @@
+/** A client as the guide tells to write one: it keeps a copy of the rows that it subscribes to, reads them when told to, and applies what it is told. */
+import type { TestGateway } from '../support/gateway.ts'
+import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
+
+export interface ReplicaOptions {
+  readonly gateway: TestGateway
+  readonly tenantId: string
+  readonly table: string
+  /** The query string of a list. */
+  readonly filter: string
+  /** Sees every message. */
+  readonly onMessage: (message: Message) => void
+}
+
+export interface Replica {
+  readonly options: ReplicaOptions
+  /** By key. */
+  readonly rows: ReadonlyMap<string, unknown>
+  /** What a SELECT of its own says now. */
+  select(): Promise<ReadonlyMap<string, unknown>>
+  /** Goes away and comes back with the last token. */
+  resume(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function openReplica(options: ReplicaOptions): Promise<Replica> {
+  const { gateway, tenantId, table, filter } = options
+  let rows = new Map<string, unknown>()
+  let token: string | undefined
+  let socket: TestSocket
+  /** Changes that came while the rows were read, to be applied to them. */
+  let held: Message[] | null = null
+  let again = false
+
+  async function select(): Promise<Map<string, unknown>> {
+    const { status, json } = await gateway.get(`/api/${table}?${filter === '' ? '' : `${filter}&`}limit=10000`, {
+      as: { tenantId },
+    })
+    if (status !== 200) throw new Error(`the rows could not be read: ${status}`)
+    return new Map(json.data.map((row: { id: number }) => [JSON.stringify({ id: row.id }), row]))
+  }
+
+  function apply({ operation, key, new: row }: Message): void {
+    if (operation === 'DELETE') rows.delete(JSON.stringify(key))
+    else rows.set(JSON.stringify(key), row)
+  }
+
+  async function read(): Promise<void> {
+    if (held !== null) {
+      again = true
+      return
+    }
+    do {
+      again = false
+      held = []
+      rows = await select()
+      for (const message of held) apply(message)
+      held = null
+    } while (again)
+  }
+
+  async function open(since?: string): Promise<void> {
+    const mine = await openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
+    socket = mine
+    const subscribed = new Promise<void>((resolve, reject) => {
+      mine.onMessage = message => {
+        options.onMessage(message)
+        if (message.token !== undefined) token = message.token
+        if (message.type === 'error') reject(new Error(JSON.stringify(message)))
+        else if (message.type === 'subscribed') resolve()
+        else if (message.type === 'resync') void read()
+        else if (held !== null) held.push(message)
+        else apply(message)
+      }
+    })
+    mine.say({ type: 'subscribe', channel: `svc_table_${table}`, filter, ...(since === undefined ? {} : { since }) })
+    await subscribed
+    if (since === undefined) await read()
+  }
+
+  await open()
+  return {
+    options,
+    get rows() {
+      return rows
+    },
+    select,
+    async resume() {
+      await socket.close()
+      await open(token)
+    },
+    close: () => socket.close(),
+  }
+}

@@ -1,0 +1,325 @@
+/** Specification 6.1, decisions 9: subscriptions on `/ws`, told by the gateway's own writes. */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { shopDatabase } from '../features/shop.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase } from '../support/postgres.ts'
+import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+
+beforeAll(async () => {
+  database = await shopDatabase()
+  gateway = await testGateway(database.url)
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+async function socketOf(tenantId: string): Promise<TestSocket> {
+  return openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
+}
+
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+function write(method: string, path: string, body?: unknown, tenantId = 't1') {
+  return gateway.get(path, {
+    ...{ method, as: { tenantId }, headers: JSON_TYPE },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+let ids = 1_000
+
+describe('one subscriber', () => {
+  test('hears of what is created, changed and deleted, with the columns it may read', async () => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'mine' })
+    expect(await socket.next()).toEqual({
+      ...{ type: 'subscribed', id: 'mine', channel: 'svc_table_labels', token: expect.any(String) },
+    })
+    const id = ids++
+    const created = await write('POST', '/api/labels', { id, tenant_id: 't1', name: 'new' })
+    expect(created.status).toBe(201)
+    const base = { type: 'notification', id: 'mine', channel: 'svc_table_labels', table: 'labels', key: { id } }
+    expect(await socket.next()).toEqual({
+      ...{ ...base, operation: 'INSERT', new: { id, tenant_id: 't1', name: 'new' }, old: null },
+      ...{ timestamp: expect.stringMatching(/^\d{4}-.*Z$/), token: expect.any(String) },
+      txid: created.headers.get('x-svc-txid'),
+    })
+    const changed = await write('PATCH', `/api/labels/${id}`, { name: 'other' })
+    expect(await socket.next()).toMatchObject({
+      ...{ ...base, operation: 'UPDATE', new: { id, name: 'other' }, old: { id } },
+      txid: changed.headers.get('x-svc-txid'),
+    })
+    await write('DELETE', `/api/labels/${id}`)
+    expect(await socket.next()).toMatchObject({ ...base, operation: 'DELETE', new: null, old: { id } })
+    await socket.close()
+  })
+})
+
+describe('who sees what', () => {
+  test('another tenant hears of nothing, not even that something was deleted', async () => {
+    const [one, two] = [await socketOf('t1'), await socketOf('t2')]
+    for (const socket of [one, two]) {
+      socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
+      await socket.nextOf('subscribed')
+    }
+    const id = ids++
+    await write('POST', '/api/labels', { id, tenant_id: 't1', name: 'secret' })
+    await write('PATCH', `/api/labels/${id}`, { name: 'secret too' })
+    await write('DELETE', `/api/labels/${id}`)
+    const own = ids++
+    await write('POST', '/api/labels', { id: own, tenant_id: 't2', name: 'own' }, 't2')
+    expect(await two.next()).toMatchObject({ operation: 'INSERT', key: { id: own } })
+    await one.nextOf('notification')
+    await Promise.all([one.close(), two.close()])
+  })
+
+  test('a row that leaves the filter is deleted for the subscriber, one that enters it is new', async () => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels', filter: 'name=like.a*&id=gt.0' })
+    await socket.nextOf('subscribed')
+    const [inside, outside] = [ids++, ids++]
+    await write('POST', '/api/labels', { id: outside, tenant_id: 't1', name: 'b' })
+    await write('POST', '/api/labels', { id: inside, tenant_id: 't1', name: 'a' })
+    expect(await socket.next()).toMatchObject({ operation: 'INSERT', key: { id: inside } })
+    await write('PATCH', `/api/labels/${inside}`, { name: 'b' })
+    expect(await socket.next()).toMatchObject({ operation: 'DELETE', key: { id: inside }, new: null })
+    await write('PATCH', `/api/labels/${outside}`, { name: 'ab' })
+    expect(await socket.next()).toMatchObject({ operation: 'INSERT', key: { id: outside }, new: { name: 'ab' } })
+    await write('DELETE', `/api/labels/${inside}`)
+    await write('DELETE', `/api/labels/${outside}`)
+    expect(await socket.next()).toMatchObject({ operation: 'DELETE', key: { id: outside } })
+    await socket.close()
+  })
+
+  test('select and events choose what is told', async () => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels', select: 'title:name', events: ['update'] })
+    await socket.nextOf('subscribed')
+    const id = ids++
+    await write('POST', '/api/labels', { id, tenant_id: 't1', name: 'x' })
+    // A look of its own, or both changes were one.
+    await new Promise(resolve => setTimeout(resolve, 300))
+    await write('PATCH', `/api/labels/${id}`, { name: 'y' })
+    expect(await socket.next()).toMatchObject({ operation: 'UPDATE', new: { title: 'y' } })
+    await socket.close()
+  })
+
+  test('composite keys, batches, upserts, filtered writes and query texts are told as well', async () => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_codes' })
+    await socket.nextOf('subscribed')
+    const seen = async (count: number) => {
+      const found = new Map<string, string>()
+      for (let i = 0; i < count; i++) {
+        const { operation, key } = await socket.nextOf('notification')
+        found.set(`${key.part}/${key.sub}`, operation)
+      }
+      return Object.fromEntries([...found].sort())
+    }
+    await write('POST', '/api/codes', [
+      { part: 'p', sub: '1', tenant_id: 't1', title: 'one' },
+      { part: 'p', sub: '2', tenant_id: 't1', title: 'two' },
+    ])
+    expect(await seen(2)).toEqual({ 'p/1': 'INSERT', 'p/2': 'INSERT' })
+    await gateway.get('/api/codes', {
+      ...{ method: 'POST', as: { tenantId: 't1' }, headers: { ...JSON_TYPE, 'X-Upsert': 'true' } },
+      body: JSON.stringify([
+        { part: 'p', sub: '2', tenant_id: 't1', title: 'zwei' },
+        { part: 'p', sub: '3', tenant_id: 't1', title: 'drei' },
+      ]),
+    })
+    expect(await seen(2)).toEqual({ 'p/2': 'UPDATE', 'p/3': 'INSERT' })
+    await write('PATCH', '/api/codes?part=p&sub=in.(1,3)', { title: 'same' })
+    expect(await seen(2)).toEqual({ 'p/1': 'UPDATE', 'p/3': 'UPDATE' })
+    const query = (text: string) =>
+      gateway.get('/api/_query', {
+        method: 'POST',
+        as: { tenantId: 't1' },
+        headers: { 'Content-Type': 'text/plain' },
+        body: text,
+      })
+    expect((await query("set codes values title = 'again' where sub = '1'")).status).toBe(200)
+    expect(await seen(1)).toEqual({ 'p/1': 'UPDATE' })
+    await write('DELETE', '/api/codes?part=p')
+    expect(await seen(3)).toEqual({ 'p/1': 'DELETE', 'p/2': 'DELETE', 'p/3': 'DELETE' })
+    await socket.close()
+  })
+
+  test('more rows than can be told are a resync', async () => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'all' })
+    await socket.nextOf('subscribed')
+    const rows = Array.from({ length: 600 }, () => ({ id: ids++, tenant_id: 't1', name: 'many' }))
+    await write('POST', '/api/labels', rows)
+    expect(await socket.next()).toMatchObject({ type: 'resync', id: 'all', reason: 'bulk' })
+    await socket.close()
+  })
+
+  test('what is undone is not told', async () => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
+    await socket.nextOf('subscribed')
+    const [id, other] = [ids++, ids++]
+    const refused = await write('POST', '/api/labels', [
+      { id, tenant_id: 't1', name: 'x' },
+      { id, tenant_id: 't1', name: 'y' },
+    ])
+    expect(refused.status).toBe(400)
+    await write('POST', '/api/labels', { id: other, tenant_id: 't1', name: 'z' })
+    expect(await socket.next()).toMatchObject({ key: { id: other } })
+    await socket.close()
+  })
+})
+
+describe('what is refused', () => {
+  test.each([
+    [{ channel: 'svc_table_nothing' }, 'NOT_FOUND', 'there is no table "nothing"'],
+    [{ channel: 'orders' }, 'PARSE_ERROR', 'svc_table_'],
+    [{ channel: 'svc_table_journal' }, 'PARSE_ERROR', 'no primary key'],
+    [{ channel: 'svc_table_safe_view' }, 'PARSE_ERROR', 'primary key'],
+    [{ channel: 'svc_table_labels', filter: 'nam=x' }, 'PARSE_ERROR', 'did you mean "name"'],
+    [{ channel: 'svc_table_labels', filter: 'limit=1' }, 'PARSE_ERROR', 'filters alone'],
+    [{ channel: 'svc_table_labels', filter: 'id=abc' }, 'PARSE_ERROR', 'cannot hold "abc"'],
+    [{ channel: 'svc_table_labels', select: 'nope' }, 'PARSE_ERROR', 'no column "nope"'],
+    [{ channel: 'svc_table_labels', events: ['created'] }, 'PARSE_ERROR', '"insert"'],
+    [{ channel: 'svc_table_labels', filters: 'id=1' }, 'PARSE_ERROR', 'did you mean "filter"'],
+    [{}, 'PARSE_ERROR', 'needs "channel"'],
+  ])('subscribe %o', async (message, code, text) => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', id: 'x', ...message })
+    expect(await socket.next()).toMatchObject({ type: 'error', id: 'x', code, message: expect.stringContaining(text) })
+    // And it goes on.
+    socket.say({ type: 'ping', id: 'still' })
+    expect(await socket.next()).toEqual({ type: 'pong', id: 'still' })
+    await socket.close()
+  })
+
+  test('the same id twice, an id that is not there, a type that is none, bytes that are no JSON', async () => {
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'a' })
+    await socket.nextOf('subscribed')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: 'a' })
+    expect(await socket.next()).toMatchObject({ type: 'error', id: 'a', code: 'PARSE_ERROR' })
+    socket.say({ type: 'unsubscribe', id: 'b' })
+    expect(await socket.next()).toMatchObject({ type: 'error', id: 'b', code: 'NOT_FOUND' })
+    socket.say({ type: 'subscrib', id: 'c' })
+    expect(await socket.next()).toMatchObject({
+      type: 'error',
+      id: 'c',
+      message: expect.stringContaining('did you mean "subscribe"'),
+    })
+    socket.socket.send('{"type": ')
+    expect(await socket.next()).toMatchObject({ type: 'error', code: 'PARSE_ERROR' })
+    socket.socket.send(Buffer.from('{}'), { binary: true })
+    expect(await socket.next()).toMatchObject({
+      type: 'error',
+      code: 'PARSE_ERROR',
+      message: expect.stringContaining('text frames'),
+    })
+    socket.say({ type: 'unsubscribe', channel: 'svc_table_labels' })
+    expect(await socket.next()).toEqual({ type: 'unsubscribed', id: 'a', channel: 'svc_table_labels' })
+    await socket.close()
+  })
+
+  test('one subscription more than 100', async () => {
+    const socket = await socketOf('t1')
+    for (let n = 0; n < 101; n++) socket.say({ type: 'subscribe', channel: 'svc_table_labels', id: `s${n}` })
+    for (let n = 0; n < 100; n++) expect(await socket.next()).toMatchObject({ type: 'subscribed', id: `s${n}` })
+    expect(await socket.next()).toMatchObject({ type: 'error', id: 's100', code: 'FORBIDDEN' })
+    await socket.close()
+  })
+})
+
+describe('a token of a place', () => {
+  test('leads back to what was missed, and one that is not known to a resync', async () => {
+    const first = await socketOf('t1')
+    first.say({ type: 'subscribe', channel: 'svc_table_labels' })
+    const { token } = await first.nextOf('subscribed')
+    await first.close()
+    const id = ids++
+    await write('POST', '/api/labels', { id, tenant_id: 't1', name: 'missed' })
+    const gone = ids++
+    await write('POST', '/api/labels', { id: gone, tenant_id: 't1', name: 'gone' })
+    await write('DELETE', `/api/labels/${gone}`)
+    const again = await socketOf('t1')
+    again.say({ type: 'subscribe', channel: 'svc_table_labels', since: token })
+    await again.nextOf('subscribed')
+    expect(await again.next()).toMatchObject({ operation: 'INSERT', key: { id } })
+    again.say({ type: 'subscribe', channel: 'svc_table_labels', since: 'nonsense', id: 'lost' })
+    await again.nextOf('subscribed')
+    expect(await again.next()).toMatchObject({ type: 'resync', id: 'lost', reason: 'token' })
+    await again.close()
+  })
+})
+
+describe('tables that depend on others', () => {
+  test('a change that a foreign key cascades is a resync', async () => {
+    await execute(
+      database.adminUrl,
+      `create table parents (id int primary key); create table kids (id int primary key, parent_id int references parents on delete cascade);
+       grant select, insert, update, delete on parents, kids to app;`,
+    )
+    await gateway.gateway.reload()
+    await write('POST', '/api/parents', { id: 1 })
+    await write('POST', '/api/kids', { id: 1, parent_id: 1 })
+    const socket = await socketOf('t1')
+    socket.say({ type: 'subscribe', channel: 'svc_table_kids' })
+    await socket.nextOf('subscribed')
+    await write('DELETE', '/api/parents/1')
+    expect(await socket.next()).toMatchObject({ type: 'resync', reason: 'dependency' })
+    await socket.close()
+  })
+
+  test('a table that is dropped ends its subscriptions, and a policy that changes counts at once', async () => {
+    await execute(
+      database.adminUrl,
+      `create table fleeting (id int primary key, who text); alter table fleeting enable row level security; alter table fleeting force row level security;
+       create policy own on fleeting using (who = current_setting('app.current_tenant_id', true)) with check (true);
+       grant select, insert, update, delete on fleeting to app;`,
+    )
+    await gateway.gateway.reload()
+    const socket = await gateway
+      .token({ tenantId: 't1', userId: 'u1' })
+      .then(token => openSocket(gateway.url, { token }))
+    const other = await gateway
+      .token({ tenantId: 't1', userId: 'u2' })
+      .then(token => openSocket(gateway.url, { token }))
+    for (const each of [socket, other]) {
+      each.say({ type: 'subscribe', channel: 'svc_table_fleeting' })
+      await each.nextOf('subscribed')
+    }
+    // Nobody tells the gateway.
+    await execute(
+      database.adminUrl,
+      `drop policy own on fleeting; create policy own on fleeting using (who = current_setting('app.current_user_id', true)) with check (true)`,
+    )
+    const create = (id: number) =>
+      gateway.get('/api/fleeting', {
+        ...{ method: 'POST', as: { tenantId: 't1', userId: 'u1' }, headers: JSON_TYPE },
+        body: JSON.stringify({ id, who: 'u1' }),
+      })
+    await create(1)
+    expect(await socket.next()).toMatchObject({ type: 'resync', reason: 'schema changed' })
+    expect(await other.next()).toMatchObject({ type: 'resync', reason: 'schema changed' })
+    // Until everybody is grouped anew, changes are answered by a resync.
+    const told: Message[] = []
+    const toOther: Message[] = []
+    socket.onMessage = message => told.push(message)
+    other.onMessage = message => toOther.push(message)
+    for (let id = 2; !told.some(({ type }) => type === 'notification'); id++) {
+      await create(id)
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+    expect(told.at(-1)).toMatchObject({ operation: 'INSERT', new: { who: 'u1' } })
+    await execute(database.adminUrl, 'drop table fleeting')
+    await gateway.gateway.reload()
+    await vi.waitFor(() => expect(told.at(-1)).toMatchObject({ type: 'error', code: 'NOT_FOUND' }), { timeout: 10_000 })
+    expect(toOther.filter(({ type }) => type === 'notification')).toEqual([])
+    await Promise.all([socket.close(), other.close()])
+  })
+})
