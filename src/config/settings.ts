@@ -191,7 +191,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     secret: true,
     feature: 'database',
     description:
-      'A direct connection for `LISTEN` when `database_url` goes through a transaction pooler: `NOTIFY svc_schema` is heard through it. Without it polling alone finds changes of the schema there (`schema_poll_secs`).',
+      'A direct connection for `LISTEN` when `database_url` goes through a transaction pooler: changes of rows and of the schema are heard through it. Without it nobody can subscribe there, and polling alone finds changes of the schema (`schema_poll_secs`).',
   },
   maxConnections: {
     key: 'gateway.max_connections',

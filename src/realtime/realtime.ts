@@ -120,14 +120,14 @@ export function createRealtime(parts: RealtimeParts): Realtime {
           return { intervalMs, prepare: identity => texts(request, table, identity) }
         },
       })
-      const closed = session.closed
       sessions.add(session)
-      return Object.assign(session, {
+      return {
+        ...session,
         closed() {
           sessions.delete(session)
-          closed()
+          session.closed()
         },
-      })
+      }
     },
     refresh() {
       hub.refresh()

@@ -1,7 +1,7 @@
 /** Clients of `/ws` that mean harm, and databases in a bad state: who behaves is served all the same, and memory has an end. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute, privateServer, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
 let database: TestDatabase
@@ -177,3 +177,43 @@ describe('databases in a bad state', () => {
     await Promise.all([mine.close(), theirs.close()])
   })
 })
+
+test('a database that starts again costs every subscriber a resync, and nothing else', async () => {
+  const server = await privateServer({})
+  await execute(
+    server.adminUrl,
+    'create table notes (id int primary key, body text); grant usage on schema public to app; grant select, insert, update, delete on notes to app',
+  )
+  const own = await testGateway(server.url)
+  try {
+    const socket = await openSocket(own.url, { token: await own.token({ tenantId: 't1' }) })
+    socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
+    socket.say({ type: 'live_query', id: 'live', svc: 'get notes order by id', table: 'notes', interval_ms: 100 })
+    await socket.nextOf('subscribed')
+    const said: Message[] = []
+    socket.onMessage = message => said.push(message)
+    await server.restart()
+    await vi.waitFor(
+      () => expect(said.some(({ type, reason }) => type === 'resync' && reason === 'connection lost')).toBe(true),
+      {
+        timeout: 15_000,
+      },
+    )
+    const created = await own.get('/api/notes', {
+      ...{ method: 'POST', headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ id: 1, body: 'after' }),
+    })
+    expect(created.status).toBe(201)
+    await vi.waitFor(
+      () => {
+        expect(said.some(({ operation, key }) => operation === 'INSERT' && key.id === 1)).toBe(true)
+        expect(said.some(({ id, rows }) => id === 'live' && rows?.length === 1)).toBe(true)
+      },
+      { timeout: 15_000 },
+    )
+    await socket.close()
+  } finally {
+    await own.close()
+    await server.close()
+  }
+}, 60_000)

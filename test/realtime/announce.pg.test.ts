@@ -1,6 +1,17 @@
 /** Decisions 9, the gateway capture: a write tells of itself when somebody listens, in its own transaction, and does not notify otherwise. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { EVERYTHING } from '../../src/access/rights.ts'
+import { introspect } from '../../src/catalog/introspect.ts'
+import { queryThrough } from '../../src/catalog/query.ts'
+import { ANONYMOUS } from '../../src/identity/authenticate.ts'
+import { createPool } from '../../src/postgres/pool.ts'
+import { parseUrl } from '../../src/postgres/url.ts'
+import { createWriter } from '../../src/rest/write/write.ts'
+import { LISTEN_LOCKS } from '../../src/run/announce.ts'
+import { createAnnouncements } from '../../src/run/announcements.ts'
+import { createRunner } from '../../src/run/run.ts'
+import { createSettings } from '../../src/run/settings.ts'
 import { shopDatabase } from '../features/shop.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -83,5 +94,66 @@ test('who begins to listen waits for writes that did not tell', async () => {
   } finally {
     await writer.end()
     await other.close()
+  }
+})
+
+test('before PostgreSQL 18 writes tell the same of creations and deletions, and of an upsert which of the two it was', async () => {
+  const pool = createPool({ target: parseUrl(database.url) })
+  const listener = new pg.Client({ connectionString: database.url })
+  await listener.connect()
+  try {
+    const read = await introspect(queryThrough(pool), { schemas: ['public'], exposedViews: [] })
+    const catalog = { ...read, serverVersion: 170_000 }
+    const wanted = { wants: () => true, learn() {} }
+    const runner = createRunner({
+      ...{ database: pool, settings: createSettings({ statementTimeoutMs: 30_000 }), onStaleSchema() {} },
+      announcements: createAnnouncements('me', wanted),
+    })
+    const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8 }
+    const view = () => ({ catalog, rights: EVERYTHING })
+    const write = createWriter({ view, runner, limits, searchLanguage: 'english' })
+    const identity = { ...ANONYMOUS, tenantId: 't1' }
+    const told: string[] = []
+    listener.on('notification', ({ payload = '' }) => told.push(JSON.stringify(JSON.parse(payload).rows)))
+    await listener.query('listen svc_table_labels')
+    await listener.query(LISTEN_LOCKS.text)
+    const send = async (
+      method: 'POST' | 'PATCH' | 'DELETE',
+      id: string | null,
+      body: unknown,
+      headers: Record<string, string> = {},
+    ) => {
+      const route =
+        id === null ? ({ kind: 'list', table: 'labels' } as const) : ({ kind: 'one', table: 'labels', id } as const)
+      const incoming = {
+        ...{ method, path: '', query: '', requestId: '', onAbort() {} },
+        ...{
+          headers: { 'content-type': 'application/json', ...headers },
+          body: Buffer.from(body === null ? '' : JSON.stringify(body)),
+        },
+      }
+      return (await write(incoming, method, route, identity)).status
+    }
+    const row = (id: number) => ({ id, tenant_id: 't1', name: 'x' })
+    const upsert = { 'x-upsert': 'true' }
+    const statuses = [
+      await send('POST', null, [row(2), row(3)], upsert),
+      await send('POST', null, [row(3), row(4)], upsert),
+      await send('POST', null, row(4), upsert),
+      await send('PATCH', '4', { name: 'y' }),
+      await send('DELETE', '4', null),
+    ]
+    expect(statuses).toEqual([201, 201, 200, 200, 204])
+    await vi.waitFor(() => expect(told).toHaveLength(5))
+    expect(told).toEqual([
+      '[["U",{"id":2}],["I",{"id":3}]]',
+      '[["U",{"id":3}],["I",{"id":4}]]',
+      '[["U",{"id":4}]]',
+      '[["U",{"id":4}]]',
+      '[["D",{"id":4}]]',
+    ])
+  } finally {
+    await listener.end()
+    await pool.close({ deadlineMs: 1_000 })
   }
 })

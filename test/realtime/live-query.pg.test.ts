@@ -142,3 +142,18 @@ test('callers who ask the same share the run; tenants never do', async () => {
   expect(answers[2]?.rows).not.toEqual(answers[0]?.rows)
   await Promise.all([one, again, other].map(socket => socket.close()))
 })
+
+test('a query that is too expensive is refused before it runs, and over', async () => {
+  const strict = await testGateway(database.url, { toml: 'explain_max_rows = 1' })
+  try {
+    const socket = await openSocket(strict.url, { token: await strict.token({ tenantId: 't1' }) })
+    socket.say({ type: 'live_query', id: 'x', svc: 'get orders', table: 'orders' })
+    await socket.nextOf('subscribed')
+    expect(await socket.next()).toMatchObject({ type: 'error', id: 'x', code: 'QUERY_TOO_EXPENSIVE' })
+    socket.say({ type: 'stop_live_query', id: 'x' })
+    expect(await socket.next()).toMatchObject({ type: 'error', code: 'NOT_FOUND' })
+    await socket.close()
+  } finally {
+    await strict.close()
+  }
+})
