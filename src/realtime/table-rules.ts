@@ -59,7 +59,8 @@ SELECT json_build_object(
   'policies', (SELECT coalesce(json_agg(json_build_object('permissive', polpermissive, 'condition', condition) ORDER BY oid), '[]') FROM policy),
   'columns', (SELECT coalesce(json_agg(DISTINCT a.attname), '[]') FROM mention AS m JOIN pg_attribute AS a
     ON m.refclassid = 'pg_class'::regclass AND m.refobjid = $1::oid AND a.attrelid = m.refobjid AND a.attnum = m.refobjsubid),
-  'foreign', EXISTS (SELECT FROM mention WHERE refclassid <> 'pg_class'::regclass AND refclassid <> 'pg_type'::regclass),
+  'foreign', EXISTS (SELECT FROM mention WHERE refclassid <> 'pg_class'::regclass
+    AND (refclassid <> 'pg_type'::regclass OR refobjid IN (SELECT oid FROM pg_type WHERE typtype = 'd'))),
   'reads', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]') FROM mention AS m JOIN pg_class AS c
     ON m.refclassid = 'pg_class'::regclass AND m.refobjid = c.oid AND c.oid <> $1::oid JOIN pg_namespace AS n ON n.oid = c.relnamespace),
   'written', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]')
@@ -74,7 +75,7 @@ interface Read {
   readonly triggers: boolean
   readonly policies: readonly { readonly permissive: boolean; readonly condition: string | null }[]
   readonly columns: readonly string[]
-  /** A policy calls something that is not PostgreSQL's own. */
+  /** A policy calls something that is not PostgreSQL's own; a domain's check may call anything. */
   readonly foreign: boolean
   readonly reads: readonly string[]
   /** Tables whose changes cascade here; partitions and views through which rows of this table are written. */

@@ -1,0 +1,133 @@
+/** Which callers may share what is read for them is decided here: a setting that is overlooked would show one's rows to another. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { introspect } from '../catalog/introspect.ts'
+import type { Table } from '../catalog/model.ts'
+import { queryThrough } from '../catalog/query.ts'
+import { createPool, type Pool } from '../postgres/pool.ts'
+import { parseUrl } from '../postgres/url.ts'
+import { conditionStatement, readTableRules, type TableRules } from './table-rules.ts'
+
+let database: TestDatabase
+let pool: Pool
+let table: Table
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table members (who text, team int);
+     create function team_of(who text) returns int stable language sql as 'select 1';
+     create domain tenant as text check (value <> '');
+     create type kind as enum ('a', 'b');
+     create table parents (id int primary key);
+     create table notes (id int primary key, tenant text, who text, team int, kind kind, parent int references parents on delete cascade);
+     create view noted as select * from notes;
+     alter table notes enable row level security; alter table notes force row level security;
+     grant select on notes, members to app`,
+  )
+  pool = createPool({ target: parseUrl(database.url) })
+  const catalog = await introspect(queryThrough(pool), { schemas: ['public'], exposedViews: [] })
+  table = catalog.tables.get('notes') as Table
+})
+
+afterAll(async () => {
+  await pool?.close({ deadlineMs: 1_000 })
+  await database?.drop()
+})
+
+beforeEach(async () => {
+  await execute(
+    database.adminUrl,
+    `do $$ declare name text; begin for name in select polname from pg_policy where polrelid = 'notes'::regclass loop execute format('drop policy %I on notes', name); end loop; end $$`,
+  )
+})
+
+async function rulesWith(...policies: readonly string[]): Promise<TableRules> {
+  for (const [index, policy] of policies.entries())
+    await execute(database.adminUrl, `create policy p${index} on notes ${policy}`)
+  const rules = await readTableRules(pool, table)
+  if (rules === null) throw new Error('the table is there')
+  return rules
+}
+
+test.each([
+  [`using (tenant = current_setting('app.current_tenant_id', true))`, ['app.current_tenant_id'], ['tenant']],
+  [`using (tenant = (select current_setting('app.current_tenant_id')))`, ['app.current_tenant_id'], ['tenant']],
+  [
+    `using (who = current_setting('App.Current_User_Id', true) or kind = 'a')`,
+    ['app.current_user_id'],
+    ['kind', 'who'],
+  ],
+  [`using (tenant = current_setting('request.jwt.claims', true)::jsonb ->> 'org')`, ['request.jwt.claims'], ['tenant']],
+  ['using (true)', [], []],
+  // Nobody can tell which.
+  [`using (tenant = current_setting(who, true))`, null, ['tenant', 'who']],
+  [
+    `using (tenant = current_setting('app.' || who, true) or who = current_setting('app.x', true))`,
+    null,
+    ['tenant', 'who'],
+  ],
+  [`using (team = team_of(current_setting('app.current_user_id', true)))`, null, ['team']],
+  [
+    `using (exists (select from members m where m.team = notes.team and m.who = current_setting('app.current_user_id', true)))`,
+    null,
+    ['team'],
+  ],
+  [`using (tenant::tenant = current_setting('app.current_tenant_id', true))`, null, ['tenant']],
+  [`using (exists (select from pg_settings where name = notes.who))`, null, ['who']],
+] as const)('%s', async (policy, settings, columns) => {
+  const rules = await rulesWith(policy)
+  expect([rules.settings, [...(rules.columns ?? [])].sort()]).toEqual([settings, columns])
+})
+
+test('permissive ones are alternatives, restrictive ones conditions; those of other roles and commands are nobody’s', async () => {
+  const { settings, condition } = await rulesWith(
+    `using (tenant = current_setting('app.t', true))`,
+    `for select using (who = 'all')`,
+    `as restrictive using (team < 5)`,
+    `for update using (who = current_setting('app.u', true))`,
+    `for select to postgres using (who = current_setting('app.r', true))`,
+  )
+  expect(settings).toEqual(['app.t'])
+  const rows = [
+    { tenant: 'mine', team: 1 },
+    { tenant: 'mine', team: 9 },
+    { tenant: 'other', who: 'all', team: 1 },
+    { tenant: 'other', team: 1 },
+    { tenant: null, team: 1 },
+  ]
+  const [, judged] = await pool.run([
+    { text: "select set_config('app.t', 'mine', true)", parameters: [] },
+    { text: conditionStatement(table, condition ?? ''), parameters: [JSON.stringify(rows)] },
+  ]).result
+  expect(judged?.rows.map(([cell]) => cell?.toString())).toEqual(['t', 'f', 't', 'f', 'f'])
+})
+
+test('without a policy nobody sees anything, and without row-level security everybody', async () => {
+  expect((await rulesWith()).condition).toBe('(false)')
+  await execute(database.adminUrl, 'alter table notes disable row level security')
+  const { settings, condition } = await rulesWith()
+  expect([settings, condition]).toEqual([[], 'true'])
+  await execute(database.adminUrl, 'alter table notes enable row level security')
+})
+
+test('it depends on what cascades to it, what its policies read, and what writes it under another name', async () => {
+  const { dependsOn } = await rulesWith('using (exists (select from members m where m.team = notes.team))')
+  expect([...dependsOn].sort()).toEqual(['public.members', 'public.noted', 'public.parents'])
+})
+
+test('whatever changes in a policy changes the fingerprint', async () => {
+  const before = await rulesWith('using (true)')
+  expect((await rulesWith()).fingerprint).toBe(before.fingerprint)
+  await execute(database.adminUrl, 'alter policy p0 on notes using (id > 0)')
+  const changed = await rulesWith()
+  expect(changed.fingerprint).not.toBe(before.fingerprint)
+  await execute(database.adminUrl, 'alter table notes no force row level security')
+  expect((await rulesWith()).fingerprint).not.toBe(changed.fingerprint)
+  await execute(database.adminUrl, 'alter table notes force row level security')
+})
+
+test('a table that is gone has no rules', async () => {
+  expect(await readTableRules(pool, { ...table, oid: 4_000_000_000 })).toBeNull()
+})
