@@ -29,6 +29,9 @@ const LISTEN_MS_MAX = 10_000
 /** A feed without subscriptions stays for so long, for clients that come back with a token. */
 const LINGER_MS = 30_000
 
+/** Subscriptions that could not be checked anew because the database was away are, after this time. */
+const REGROUP_RETRY_MS = 1_000
+
 /** Policies that change faster than they can be read. */
 const RULES_ATTEMPTS = 5
 
@@ -102,6 +105,8 @@ interface Watched {
   pending: number
   linger: NodeJS.Timeout | null
   regrouping: boolean
+  /** It has to be done, or to be done once more. */
+  outdated: boolean
 }
 
 interface Subscriber extends Member {
@@ -149,7 +154,7 @@ export function createHub(parts: HubParts): Hub {
     const watched: Watched = {
       feed: createFeed({ table, origin: parts.origin, rowsBefore }),
       ...{ channel, listening, subscribers: new Set(), rules: null, known: null, dependencies: [] },
-      ...{ pending: 0, linger: null, regrouping: false },
+      ...{ pending: 0, linger: null, regrouping: false, outdated: false },
     }
     tables.set(table, watched)
     return watched
@@ -223,7 +228,7 @@ export function createHub(parts: HubParts): Hub {
       intervalMs: () => lookIntervalMs(groupCount()),
       onStale: () => void regroup(watched),
       onRefused: () => void regroup(watched),
-      isPassing: (error: unknown) => error instanceof GatewayError && error.status >= 500,
+      isPassing,
     }
   }
 
@@ -236,24 +241,37 @@ export function createHub(parts: HubParts): Hub {
 
   /** Checks every subscription of a table anew, and has those that remain read again: what changed meanwhile nobody looked at. */
   async function regroup(watched: Watched): Promise<void> {
+    watched.outdated = true
     if (watched.regrouping) return
     watched.regrouping = true
-    watched.rules = null
+    let left = 0
     try {
-      for (const subscriber of [...watched.subscribers]) {
-        try {
-          const { watch, rules } = await prepare(watched, subscriber.request, subscriber.identity)
-          if (watched.subscribers.has(subscriber)) join(watched, subscriber, watch, rules)
-        } catch (error) {
-          if (!watched.subscribers.has(subscriber)) continue
-          remove(subscriber.request.table, watched, subscriber)
-          subscriber.refused(error)
-        }
+      // Something else may change while it is looked at.
+      while (watched.outdated) {
+        watched.outdated = false
+        watched.rules = null
+        left = 0
+        for (const subscriber of [...watched.subscribers]) left += (await checkAnew(watched, subscriber)) ? 0 : 1
       }
     } finally {
       watched.regrouping = false
     }
     watched.feed.doubt('schema changed')
+    if (left > 0) setTimeout(() => void regroup(watched), REGROUP_RETRY_MS).unref()
+  }
+
+  /** False: the database could not be asked. Never rejects. */
+  async function checkAnew(watched: Watched, subscriber: Subscriber): Promise<boolean> {
+    try {
+      const { watch, rules } = await prepare(watched, subscriber.request, subscriber.identity)
+      if (watched.subscribers.has(subscriber)) join(watched, subscriber, watch, rules)
+    } catch (error) {
+      if (!watched.subscribers.has(subscriber)) return true
+      if (isPassing(error)) return false
+      remove(subscriber.request.table, watched, subscriber)
+      subscriber.refused(error)
+    }
+    return true
   }
 
   /** The read of a subscription, tried, with the rules that it was tried by. */
@@ -334,6 +352,11 @@ export function createHub(parts: HubParts): Hub {
       rowsBefore.close()
     },
   }
+}
+
+/** The database is away, or did not get to it: nothing about the subscription itself. */
+function isPassing(error: unknown): boolean {
+  return error instanceof GatewayError && (error.status >= 500 || error.code === 'TIMEOUT')
 }
 
 function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver): Subscriber {
