@@ -14,7 +14,7 @@ import type { Watch } from './watch.ts'
 const LOOK_INTERVAL_MS_MIN = 25
 
 /** Looks of all groups together. A change is a matter of every group of its table, so many groups look less often each, and the database has an end. */
-const LOOKS_PER_SECOND_MAX = 2_000
+const LOOKS_PER_SECOND_MAX = 1_000
 
 /** `groups`: how many there are. */
 export function lookIntervalMs(groups: number): number {

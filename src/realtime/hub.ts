@@ -21,7 +21,7 @@ import { readTableRules, type TableRules } from './table-rules.ts'
 import type { Watch, WatchRequest } from './watch.ts'
 
 /** Looks at the database at a time, of all subscriptions together. */
-const LOOKS_MAX = 16
+const LOOKS_MAX = 64
 
 /** Until the table is listened to; a write that began before may keep that waiting. */
 const LISTEN_MS_MAX = 10_000
