@@ -63,6 +63,17 @@ export const AREAS: readonly Area[] = [
     documents: ['src/postgres/README.md'],
   },
   {
+    name: 'realtime',
+    path: 'src/realtime',
+    purpose:
+      'The other side of /ws: sessions, subscriptions grouped by what they may see, rows read under the subscriber’s settings, live queries.',
+    documents: [
+      'docs/guides/realtime.md',
+      'docs/reference/realtime.md',
+      'docs/decisions/0018-changes-are-rung-and-rows-are-read.md',
+    ],
+  },
+  {
     name: 'kerberos',
     path: 'src/kerberos',
     purpose:
