@@ -70,7 +70,7 @@ export const AREAS: readonly Area[] = [
     documents: [
       'docs/guides/realtime.md',
       'docs/reference/realtime.md',
-      'docs/decisions/0018-changes-are-rung-and-rows-are-read.md',
+      'docs/decisions/0019-changes-are-rung-and-rows-are-read.md',
     ],
   },
   {
