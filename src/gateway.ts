@@ -3,8 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { canSeeResult } from './access/columns.ts'
 import type { IsCallable } from './access/functions.ts'
 import { AllowListError } from './access/list/list-file.ts'
-import { createPolicies, type Policies } from './access/policy/policies.ts'
-import { canSee, type View } from './access/rights.ts'
+import type { Policies } from './access/policy/policies.ts'
+import { canSee, EVERYTHING, type View } from './access/rights.ts'
 import { describe } from './catalog/describe.ts'
 import { describeFunctions } from './catalog/describe-functions.ts'
 import { introspect, type Query, readFingerprint } from './catalog/introspect.ts'
@@ -48,14 +48,13 @@ import { MESSAGE_BYTES_MAX } from './realtime/message.ts'
 import { createCapture, createRealtime, type OpenListener, type Realtime } from './realtime/realtime.ts'
 import { planWatch } from './realtime/watch.ts'
 import { type Lists, type ListsParts, openLists as loadLists } from './rest/lists.ts'
-import { openApiDocument } from './rest/openapi/document.ts'
 import { createQuerier, createTextReader } from './rest/query/query.ts'
 import { createCursorCodec } from './rest/read/cursor.ts'
 import { createReader } from './rest/read/read.ts'
 import { createCaller } from './rest/rpc/call.ts'
 import { callName, isAllowed } from './rest/rpc/names.ts'
 import { createWriter } from './rest/write/write.ts'
-import { createResultCache, type ResultCache } from './run/cache/cache.ts'
+import type { ResultCache } from './run/cache/cache.ts'
 import { guardCost } from './run/cost-guard.ts'
 import { createGatedRunner } from './run/gated.ts'
 import { createRunner } from './run/run.ts'
@@ -137,7 +136,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
-    const cache = openCache(config, catalog, settings, now)
+    const cache = await openCache(config, catalog, settings, now)
     const load = createLoad(() => performance.now())
     const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
     opened.push(() => clearInterval(probing))
@@ -284,15 +283,18 @@ async function openListener(config: Config, catalog: CatalogSource, emit: Emit):
   return listener
 }
 
+// What few gateways have, or few requests ask for, is loaded when it is wanted: each module is part of the time to the first answer.
+
 /** Null: it is off, and nothing of it is on the way of a request. */
-function openCache(
+async function openCache(
   { gateway }: Config,
   catalog: CatalogSource,
   settings: SettingsSource,
   now: () => number,
-): ResultCache | null {
+): Promise<ResultCache | null> {
   const { enabled, maxEntries, ttlSecs } = gateway.cache
   if (!enabled) return null
+  const { createResultCache } = await import('./run/cache/cache.ts')
   return createResultCache({
     catalog: () => catalog.current(),
     settings,
@@ -368,15 +370,13 @@ async function openServer(parts: ServerParts): Promise<Opened> {
         }),
       ),
   })
-  const apiDocument = documentFor<View>({
-    ...documents,
-    make: seen =>
-      openApiDocument(seen, {
-        ...gateway,
-        version: VERSION,
-        adminGuard: config.adminToken !== null,
-        allowed: lists.functions(),
-      }),
+  const apiDocument = onDemand(async () => {
+    const { openApiDocument } = await import('./rest/openapi/document.ts')
+    const told = { ...gateway, version: VERSION, adminGuard: config.adminToken !== null }
+    return documentFor<View>({
+      ...documents,
+      make: seen => openApiDocument(seen, { ...told, allowed: lists.functions() }),
+    })
   })
   const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
   const authenticate = createAuthenticator(config, clock)
@@ -416,7 +416,7 @@ async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     schemaDocument: identity => schemaDocument(view(identity)),
     contractsDocument: identity => contractsDocument(view(identity)),
-    openApiDocument: identity => apiDocument(view(identity)),
+    openApiDocument: async identity => (await apiDocument())(view(identity)),
     explainEndpoint: gateway.explainEndpoint,
     isAdmin: createAdminCheck(config.adminToken),
     health: createHealth({
@@ -514,10 +514,24 @@ async function openLists({ gateway }: Config, record: string | null, emit: Emit)
   return lists
 }
 
-function openPolicies(config: Config, catalog: CatalogSource, emit: Emit): Promise<Policies> {
+const NO_POLICIES: Policies = { rightsOf: () => EVERYTHING, async reload() {} }
+
+/** Made when it is first asked for. */
+function onDemand<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
+async function openPolicies(config: Config, catalog: CatalogSource, emit: Emit): Promise<Policies> {
+  const files = policyFiles(config)
+  if (files.nativeFile === null && files.routeFile === null) return NO_POLICIES
+  const { createPolicies } = await import('./access/policy/policies.ts')
   const { searchLanguage } = config.gateway
   return createPolicies({
-    ...policyFiles(config),
+    ...files,
     schema: () => ({ catalog: catalog.current(), searchLanguage }),
     onProblem: message =>
       emit({

@@ -31,7 +31,7 @@ export interface PipelineParts {
   readonly query: Querier
   readonly schemaDocument: (identity: Identity) => Buffer
   readonly contractsDocument: (identity: Identity) => Buffer
-  readonly openApiDocument: (identity: Identity) => Buffer
+  readonly openApiDocument: (identity: Identity) => Promise<Buffer>
   readonly explainEndpoint: 'on' | 'admin' | 'off'
   /** Whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
@@ -62,7 +62,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         return document(parts.contractsDocument(identity))
       case 'openapi':
         assertReading(incoming)
-        return document(parts.openApiDocument(identity))
+        return parts.openApiDocument(identity).then(document)
       case 'query':
         return parts.query(incoming, identity)
       case 'rpc':
