@@ -7,7 +7,7 @@
 import type { Identity } from '../identity/identity.ts'
 import { type SessionSetting, settingsOf } from '../identity/settings.ts'
 import { encodeParameters } from '../postgres/parameters.ts'
-import type { Command, EncodedParameters } from '../postgres/types.ts'
+import type { Command } from '../postgres/types.ts'
 
 /** What the transaction may do besides reading. */
 export type Access = 'read only' | 'read write'
@@ -43,21 +43,20 @@ function encodedOnce(
   answer: string,
   settingsFor: (identity: Identity) => readonly SessionSetting[],
 ): (identity: Identity) => Command {
-  const known = new WeakMap<Identity, EncodedParameters>()
-  let text = ''
-  const encode = (identity: Identity): EncodedParameters => {
+  const known = new WeakMap<Identity, Command>()
+  // The names are the same for everybody, and one text is found by what it is instead of by what it says.
+  let text: string | null = null
+  return identity => {
+    const found = known.get(identity)
+    if (found !== undefined) return found
     const settings = settingsFor(identity)
-    text = settingsText(
+    text ??= settingsText(
       answer,
       settings.map(([name]) => name),
     )
-    const encoded = encodeParameters(settings.map(([, value]) => value))
-    known.set(identity, encoded)
-    return encoded
-  }
-  return identity => {
-    const parameters = known.get(identity) ?? encode(identity)
-    return { text, parameters }
+    const command = { text, parameters: encodeParameters(settings.map(([, value]) => value)) }
+    known.set(identity, command)
+    return command
   }
 }
 
