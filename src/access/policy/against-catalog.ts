@@ -1,11 +1,12 @@
 /** What of a policy means nothing in the schema that it is for: a name that is misspelt protects nothing. */
 
 import type { Catalog, Table } from '../../catalog/model.ts'
+import { tableWritten } from '../../catalog/written.ts'
+import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import type { Problem } from '../../config/problem.ts'
 import { GatewayError } from '../../errors.ts'
 import { nearest } from '../../nearest.ts'
 import { checkCondition } from '../check.ts'
-import { type Path, type PolicyDocument, PolicyProblems } from './document.ts'
 import { isFor, type RoutePolicy } from './legacy.ts'
 import { type ColumnRule, type NativePolicy, WILDCARD } from './native.ts'
 
@@ -14,15 +15,11 @@ export interface Schema {
   readonly searchLanguage: string
 }
 
-export function nativeProblems(
-  policy: NativePolicy,
-  document: PolicyDocument,
-  { catalog }: Schema,
-): readonly Problem[] {
-  const problems = new PolicyProblems(document)
+export function nativeProblems(policy: NativePolicy, document: Document, { catalog }: Schema): readonly Problem[] {
+  const problems = new DocumentProblems(document)
   for (const [name, entry] of policy.tables) {
     const path = ['tables', name]
-    const table = name === WILDCARD ? null : tableNamed(name, catalog)
+    const table = name === WILDCARD ? null : tableWritten(name, catalog)
     if (table === undefined) {
       problems.add(path, 'there is no such table', nearest(name, catalog.tables.keys()))
       continue
@@ -47,10 +44,10 @@ export function nativeProblems(
 
 export function routeProblems(
   policies: readonly RoutePolicy[],
-  document: PolicyDocument,
+  document: Document,
   { catalog, searchLanguage }: Schema,
 ): readonly Problem[] {
-  const problems = new PolicyProblems(document)
+  const problems = new DocumentProblems(document)
   for (const [index, policy] of policies.entries()) {
     const path = ['policies', index]
     const tables = [...catalog.tables.values()].filter(table => isFor(policy, table))
@@ -74,18 +71,12 @@ export function routeProblems(
   return problems.found
 }
 
-function tableNamed(name: string, catalog: Catalog): Table | undefined {
-  return (
-    catalog.tables.get(name) ?? [...catalog.tables.values()].find(table => `${table.schema}.${table.name}` === name)
-  )
-}
-
 function columnsOf(rule: ColumnRule): readonly string[] {
   return rule.kind === 'only' || rule.kind === 'except' ? rule.columns : []
 }
 
 /** `table`: null for all of them. */
-function addUnknown(columns: readonly string[], table: Table | null, path: Path, problems: PolicyProblems): void {
+function addUnknown(columns: readonly string[], table: Table | null, path: Path, problems: DocumentProblems): void {
   if (table === null) return
   for (const [index, name] of columns.entries()) {
     if (table.columnByName.has(name)) continue

@@ -3,6 +3,7 @@
  * wherever in the list it stands; their columns add up, and so do the rows that their filters leave.
  */
 import type { Table } from '../../catalog/model.ts'
+import { isWritten } from '../../catalog/written.ts'
 import type { Expression } from '../../language/ast.ts'
 import { or } from '../../language/build.ts'
 import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
@@ -38,7 +39,7 @@ export function routeRights(policies: readonly RoutePolicy[], table: Table, { ro
 }
 
 export function isFor({ table: name }: Pick<RoutePolicy, 'table'>, table: Table): boolean {
-  return name === WILDCARD || name === table.resource || name === `${table.schema}.${table.name}`
+  return name === WILDCARD || isWritten(name, table)
 }
 
 function unitedColumns(policies: readonly RoutePolicy[]): Columns {

@@ -1,12 +1,12 @@
 /** The policies in force: what each caller may do by them, and their files read again (decisions 7). */
 import { LRUCache } from 'lru-cache'
 import type { Table } from '../../catalog/model.ts'
+import { type Document, DocumentProblems, isProblem, readDocument } from '../../config/document.ts'
 import type { PolicyFiles } from '../../config/policy-files.ts'
 import { type Problem, printProblem } from '../../config/problem.ts'
 import { EVERYTHING, type Rights, type TableRights } from '../rights.ts'
 import { nativeProblems, routeProblems, type Schema } from './against-catalog.ts'
 import { both } from './combine.ts'
-import { isProblem, type PolicyDocument, PolicyProblems, readPolicyFile } from './document.ts'
 import { type RoutePolicy, routeRights } from './legacy.ts'
 import { type NativePolicy, nativeRights, type PolicyCaller } from './native.ts'
 import { readRoutePolicies } from './read-legacy.ts'
@@ -76,18 +76,18 @@ async function load({ nativeFile, routeFile, schema }: PoliciesParts): Promise<F
 
 async function loadOne<T extends object>(
   file: string,
-  read: (document: PolicyDocument) => T | PolicyProblems,
-  against: (policy: T, document: PolicyDocument, schema: Schema) => readonly Problem[],
+  read: (document: Document) => T | DocumentProblems,
+  against: (policy: T, document: Document, schema: Schema) => readonly Problem[],
   schema: () => Schema,
   problems: Problem[],
 ): Promise<T | null> {
-  const document = await readPolicyFile(file)
+  const document = await readDocument(file)
   if (isProblem(document)) {
     problems.push(document)
     return null
   }
   const policy = read(document)
-  if (policy instanceof PolicyProblems) {
+  if (policy instanceof DocumentProblems) {
     problems.push(...policy.found)
     return null
   }

@@ -1,4 +1,6 @@
 /** Document → legacy route policy, with all that is wrong in it (specification 2.5; decisions 7). */
+
+import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import type { Expression } from '../../language/ast.ts'
 import { get } from '../../language/build.ts'
 import { LanguageError } from '../../language/error.ts'
@@ -6,14 +8,13 @@ import { parseCondition } from '../../language/parse.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
 import { visit } from '../../language/walk.ts'
 import { CALLER_PARAMETERS, isCallerParameter } from '../row-filter.ts'
-import { type Path, type PolicyDocument, PolicyProblems } from './document.ts'
 import type { RoutePolicy } from './legacy.ts'
 import { readOperations } from './read-native.ts'
 
 const KEYS = ['name', 'table', 'role', 'operations', 'filter', 'allowed_columns'] as const
 
-export function readRoutePolicies(document: PolicyDocument): readonly RoutePolicy[] | PolicyProblems {
-  const problems = new PolicyProblems(document)
+export function readRoutePolicies(document: Document): readonly RoutePolicy[] | DocumentProblems {
+  const problems = new DocumentProblems(document)
   const root = problems.table(document.root, [], ['policies'])
   const list = root?.get('policies')
   if (root !== null && !Array.isArray(list)) problems.add(['policies'], 'expected a list of policies')
@@ -23,7 +24,7 @@ export function readRoutePolicies(document: PolicyDocument): readonly RoutePolic
   return problems.found.length > 0 ? problems : policies
 }
 
-function readPolicy(value: unknown, path: Path, problems: PolicyProblems): readonly RoutePolicy[] {
+function readPolicy(value: unknown, path: Path, problems: DocumentProblems): readonly RoutePolicy[] {
   const entry = problems.table(value, path, KEYS)
   if (entry === null) return []
   const text = (key: 'name' | 'table' | 'role'): string => {
@@ -49,7 +50,7 @@ function readPolicy(value: unknown, path: Path, problems: PolicyProblems): reado
   ]
 }
 
-function readFilter(value: unknown, path: Path, problems: PolicyProblems): Expression | null {
+function readFilter(value: unknown, path: Path, problems: DocumentProblems): Expression | null {
   if (typeof value !== 'string') {
     problems.add(path, 'expected a condition as a text, such as "tenant_id = $tenant_id"')
     return null

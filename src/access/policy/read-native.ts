@@ -1,11 +1,12 @@
 /** Document → native policy, with all that is wrong in it (specification 2.4; decisions 7). */
+
+import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import { nearest } from '../../nearest.ts'
 import { OPERATIONS, type Operation } from '../rights.ts'
-import { type Path, type PolicyDocument, PolicyProblems } from './document.ts'
 import type { ColumnRule, NativeEntry, NativePolicy } from './native.ts'
 
-export function readNativePolicy(document: PolicyDocument): NativePolicy | PolicyProblems {
-  const problems = new PolicyProblems(document)
+export function readNativePolicy(document: Document): NativePolicy | DocumentProblems {
+  const problems = new DocumentProblems(document)
   const root = problems.table(document.root, [], ['default_decision', 'tables'])
   const decision = root?.get('default_decision') ?? 'deny'
   if (decision !== 'allow' && decision !== 'deny') problems.add(['default_decision'], 'expected "allow" or "deny"')
@@ -28,7 +29,7 @@ const KEYS = [
   'require_scopes',
 ] as const
 
-function readEntry(value: unknown, path: Path, problems: PolicyProblems): NativeEntry | null {
+function readEntry(value: unknown, path: Path, problems: DocumentProblems): NativeEntry | null {
   const entry = problems.table(value, path, KEYS)
   if (entry === null) return null
   const given = <T>(key: (typeof KEYS)[number], read: (value: unknown, path: Path) => T): T | null =>
@@ -46,7 +47,7 @@ function readEntry(value: unknown, path: Path, problems: PolicyProblems): Native
   }
 }
 
-export function readOperations(value: unknown, path: Path, problems: PolicyProblems): readonly Operation[] {
+export function readOperations(value: unknown, path: Path, problems: DocumentProblems): readonly Operation[] {
   const names = problems.texts(value, path, OPERATIONS.join(', ')) ?? []
   for (const [index, name] of names.entries()) {
     if (isOperation(name)) continue
@@ -65,7 +66,7 @@ function isOperation(name: string): name is Operation {
 
 const RULE = 'expected "any", "none", { only = ["…"] } or { except = ["…"] }'
 
-function readRule(value: unknown, path: Path, problems: PolicyProblems): ColumnRule {
+function readRule(value: unknown, path: Path, problems: DocumentProblems): ColumnRule {
   if (value === 'any' || value === 'none') return { kind: value }
   const none: ColumnRule = { kind: 'none' }
   if (typeof value === 'string' || Array.isArray(value)) {

@@ -1,15 +1,15 @@
 /**
- * A policy file as read: plain tables and lists, with the line of each key, whatever the file is written in. JSON is read as the YAML that it is, so
- * that problems in it have lines too.
+ * A file of rules as read – policies, triggers: plain tables and lists, with the line of each key, whatever the file is written in. JSON is read as the
+ * YAML that it is, so that problems in it have lines too.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import type { Problem } from '../../config/problem.ts'
-import { indexTomlLines } from '../../config/toml-lines.ts'
-import { nearest } from '../../nearest.ts'
+import { nearest } from '../nearest.ts'
+import type { Problem } from './problem.ts'
+import { indexTomlLines } from './toml-lines.ts'
 
-export interface PolicyDocument {
+export interface Document {
   readonly file: string
   readonly root: unknown
   lineOf(path: Path): number | null
@@ -18,11 +18,11 @@ export interface PolicyDocument {
 export type Path = readonly (string | number)[]
 
 /** Every problem of a file, so that nobody has to start ten times to mend ten lines. */
-export class PolicyProblems {
+export class DocumentProblems {
   readonly found: Problem[] = []
-  readonly #document: PolicyDocument
+  readonly #document: Document
 
-  constructor(document: PolicyDocument) {
+  constructor(document: Document) {
     this.#document = document
   }
 
@@ -60,11 +60,11 @@ function entriesOf(value: unknown): readonly (readonly [string, unknown])[] | nu
   return Object.entries(value)
 }
 
-/** A policy is some pages; what is larger is something else. */
+/** Rules are some pages; what is larger is something else. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024
 
 /** Rejects with a problem that has the reason. */
-export async function readPolicyFile(file: string): Promise<PolicyDocument | Problem> {
+export async function readDocument(file: string): Promise<Document | Problem> {
   try {
     const bytes = await readFile(file)
     if (bytes.length > FILE_BYTES_MAX) {
@@ -79,13 +79,13 @@ export async function readPolicyFile(file: string): Promise<PolicyDocument | Pro
   }
 }
 
-function tomlDocument(file: string, text: string): PolicyDocument {
+function tomlDocument(file: string, text: string): Document {
   const root = parseToml(text)
   const { lineOf } = indexTomlLines(text)
   return { file, root, lineOf: path => lineOf(path.map(String)) }
 }
 
-async function yamlDocument(file: string, text: string): Promise<PolicyDocument | Problem> {
+async function yamlDocument(file: string, text: string): Promise<Document | Problem> {
   // Only who has such a file waits for its parser to load.
   const { LineCounter, parseDocument } = await import('yaml')
   const lines = new LineCounter()
@@ -103,6 +103,6 @@ async function yamlDocument(file: string, text: string): Promise<PolicyDocument 
   return { file, root: document.toJS({ mapAsMap: true }), lineOf }
 }
 
-export function isProblem(read: PolicyDocument | Problem): read is Problem {
+export function isProblem(read: Document | Problem): read is Problem {
   return 'message' in read
 }
