@@ -1,6 +1,6 @@
 /** The statement behind a write's answer: it writes, and PostgreSQL makes the JSON of each row that `returning` asks for. */
 
-import type { Add, Del, Expression, Field, Set as SetStatement, Source } from './ast.ts'
+import type { Add, Del, Expression, Field, Get, Set as SetStatement, Source } from './ast.ts'
 import { star } from './build.ts'
 import { unreachable } from './error.ts'
 import { assertNesting } from './nesting.ts'
@@ -21,6 +21,8 @@ export interface WriteRowsOptions {
   /** What must be true of each row as it was written, or fail. */
   readonly check?: Expression | null
   readonly parameters?: ParameterMode
+  /** Three more columns behind the keys: what happened to the row, and all of it as JSON, after and before. */
+  readonly images?: Images | null
   /** Whoever wants to hear of the rows written is told in the same statement. */
   readonly announce?: Announcement | null
 }
@@ -41,10 +43,20 @@ export interface Announcement {
   readonly tellAll: (from: string, change: string) => string
 }
 
+/** What happened to each row that is written. */
+export interface Images {
+  /** A word, or one of two where that differs by row. */
+  readonly happened: string | { readonly created: Expression; readonly inserted: string; readonly updated: string }
+  /** The row as the write leaves it; there is none after a deletion. */
+  readonly after: 'target' | 'none'
+  /** The row as the write found it: the target of a deletion, `old` of PostgreSQL 18, or what the write is joined with or reads and has the same columns. */
+  readonly before: 'target' | 'old' | 'none' | { readonly relation: string } | { readonly query: Get }
+}
+
 /**
  * Its rows are the rows written, in the order of the write: column 1 is the row as a JSON object of exactly the fields of `returning`, left out
- * where there are none; then the keys. Without either there are no rows, and only the command tag tells their number. An announcement of one row
- * adds a column that says nothing, at the end or before those of `before`.
+ * where there are none; then the keys, then the images. Without any of them there are no rows, and only the command tag tells their number. An
+ * announcement of one row adds a column that says nothing, at the end or before those of `before`.
  */
 export function printWriteRows(write: Add | SetStatement | Del, options: WriteRowsOptions): Sql {
   assertNesting(write)
@@ -57,7 +69,8 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const scope = returningScope(write, around)
   const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
   const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
-  const columns = [...row, ...keys]
+  const images = options.images == null ? [] : printImages(write, options.images, scope, printer)
+  const columns = [...row, ...keys, ...images]
   const { announce = null, rowsMax } = options
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
   const told = announce === null ? null : printTold(write, announce, scope, printer)
@@ -120,6 +133,32 @@ function printRow(write: Add | SetStatement | Del, scope: Scope, printer: Printe
     item.kind === 'star' && item.of === null ? everything(write) : [item],
   )
   return `(SELECT row_to_json(r.*) FROM (SELECT ${printFields(fields, [], scope, printer)}) AS r)`
+}
+
+function printImages(
+  write: Add | SetStatement | Del,
+  { happened, after, before }: Images,
+  scope: Scope,
+  printer: Printer,
+): readonly string[] {
+  const image = (of: string) => `row_to_json(${quoteIdentifier(of)}.*)::text`
+  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
+  return [
+    typeof happened === 'string'
+      ? quoteLiteral(happened)
+      : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ELSE ${quoteLiteral(happened.updated)} END`,
+    after === 'none' ? 'NULL' : image(target),
+    printBefore(),
+  ]
+
+  function printBefore(): string {
+    if (before === 'none') return 'NULL'
+    if (before === 'target') return image(target)
+    if (before === 'old') return image('old')
+    if ('relation' in before) return image(before.relation)
+    return `(SELECT ${image('r')} FROM (${printer.query(before.query, scope)}) AS r)`
+  }
 }
 
 /** A bare `*` needs a `FROM` of its own; what `returning *` means is everything of the target and of what is joined. */

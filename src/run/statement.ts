@@ -4,7 +4,7 @@ import type { CheckedQuery, CheckedWrite, ParameterKey, ParameterUse, Write } fr
 import { keyOf } from '../access/parameters.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Expression, Parameter } from '../language/ast.ts'
+import type { Expression, Get, Parameter, TableName } from '../language/ast.ts'
 import { and, cast, column, compare, exists, get, integer, isDistinct, isNull, not } from '../language/build.ts'
 import { LanguageError } from '../language/error.ts'
 import { printSql } from '../language/print.ts'
@@ -12,6 +12,7 @@ import { printRows } from '../language/print-rows.ts'
 import { type Announcement, printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
 import type { Sql } from '../language/printer.ts'
 import { type Touches, touchesOf } from './cache/touches.ts'
+import { HAS_OLD, type Happened, mayDo, withImages } from './images.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
 
 declare const printed: unique symbol
@@ -31,6 +32,10 @@ export interface Statement {
   readonly announced?: Announced
   /** Resource names of the tables that it writes to besides, of whose rows nothing can be told. */
   readonly writes?: readonly string[]
+  /** Of a write: what it does to which table, and the same write answering that. */
+  readonly captured?: Captured
+  /** What its common tables write to, which nothing can be answered of. */
+  readonly hidden?: readonly HiddenWrite[]
 }
 
 /** Prints the write anew; parameters and the columns in front stay as they are. */
@@ -44,6 +49,19 @@ export interface Announced {
   readonly telling: 0 | 1
   /** Columns that a change assigns; null where rows as a whole come and go. */
   readonly assigned: readonly string[] | null
+}
+
+/** The same write with three more columns at the end: what happened to the row (`Happened`), and it as JSON, after and before. */
+export interface Captured {
+  readonly table: Table
+  readonly happened: readonly Happened[]
+  /** Printed when it is first asked for; its literals may be others, and stand elsewhere. */
+  statement(): Statement
+}
+
+export interface HiddenWrite {
+  readonly table: TableName
+  readonly happened: readonly Happened[]
 }
 
 export type StatementParameter =
@@ -74,16 +92,13 @@ export function printRead(checked: CheckedQuery, keys: 'with keys' | 'without ke
 export function printText(checked: CheckedQuery, rowsMax: number): Statement {
   const limit = rowsMax === 0 ? null : rowsMax
   const printed = reading(checked, () => printRows(checked.query, { keys: [], parameters: 'all', limit }))
-  return { ...printed, writes: resourcesOf(checked.writes) }
+  return { ...printed, writes: resourcesOf(checked.writes), ...hiding(checked.query) }
 }
 
 /** As `printText`, for a write. */
 export function printWriteText(checked: CheckedWrite, rowsMax: Parameter | null): Statement {
-  const { query, parameters, check } = checked
-  const options = { keys: [], rowsMax: bounded(rowsMax), check, parameters: 'all' } as const
-  const whole = { parameters: withRowsMax(parameters, rowsMax) }
-  const printed = { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
-  return announcing(printed, checked, options, 'many')
+  const options = { keys: [], rowsMax: bounded(rowsMax), check: checked.check, parameters: 'all' } as const
+  return writing(checked, options, rowsMax, 'many')
 }
 
 /** As `printRead`, for a read of one field: column 1 is the JSON of its value alone. */
@@ -137,7 +152,7 @@ export interface WriteAnswer {
 
 /** The columns are: the row as JSON text if the write returns any fields; `t` if it was created, else `f`; the values of the key. */
 export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: WriteAnswer): Statement {
-  const { query, table, parameters, check } = checked
+  const { query, table, check } = checked
   const alias = query.kind === 'add' ? table.name : (query.alias ?? table.name)
   const keys = key ? table.primaryKey.map(name => column(alias, name)) : []
   const options = {
@@ -145,10 +160,38 @@ export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: Wri
     rowsMax: bounded(rowsMax),
     check,
   }
-  const whole = { parameters: withRowsMax(parameters, rowsMax) }
-  const printed = { ...statement(whole, () => printWriteRows(query, options)), touches: touchesOf(query) }
   const isOne = rowsMax === null && check === null && writesOne(query)
-  return announcing(printed, checked, options, isOne ? 'one' : 'many')
+  return writing(checked, options, rowsMax, isOne ? 'one' : 'many')
+}
+
+function writing(
+  checked: CheckedWrite,
+  options: WriteRowsOptions,
+  rowsMax: Parameter | null,
+  rows: 'one' | 'many',
+): Statement {
+  const { query, table } = checked
+  const parameters = withRowsMax(checked.parameters, rowsMax)
+  const touches = touchesOf(query)
+  const print = (write: Write, how: WriteRowsOptions): Statement => {
+    const printed = statement({ parameters }, () => printWriteRows(write, how))
+    return announcing({ ...printed, touches }, { ...checked, query: write }, how, rows)
+  }
+  let captured: Statement | null = null
+  return {
+    ...print(query, options),
+    ...hiding(query),
+    captured: {
+      table,
+      happened: mayDo(query),
+      statement() {
+        if (captured !== null) return captured
+        const { query: write, images } = withImages(checked, () => createdBy(checked))
+        captured = print(write, { ...options, images })
+        return captured
+      },
+    },
+  }
 }
 
 /** A row by its key, or one body. */
@@ -215,6 +258,16 @@ function assignedBy(query: Write): readonly string[] | null {
   return null
 }
 
+/** The common tables that change data; further inside the printer refuses them. */
+function hiding({ with: clause }: Get | Write): Pick<Statement, 'hidden'> {
+  const hidden = (clause?.tables ?? []).flatMap(({ statement: inner }) =>
+    inner.kind === 'add' || inner.kind === 'set' || inner.kind === 'del'
+      ? [{ table: inner.table, happened: mayDo(inner) }]
+      : [],
+  )
+  return hidden.length === 0 ? {} : { hidden }
+}
+
 /** Nobody can send a value that reads like it. */
 export const TOO_MANY_ROWS: string = `${randomUUID()} `
 
@@ -227,9 +280,6 @@ function withRowsMax(parameters: CheckedQuery['parameters'], rowsMax: Parameter 
 }
 
 const ROWS_MAX: ParameterUse = { typeName: 'bigint', type: null, subject: 'X-Max-Affected', list: false }
-
-/** PostgreSQL 18 shows the row as it was before (manual, 6.4). */
-const HAS_OLD = 180_000
 
 /**
  * Whether an upsert created the row. Before 18 a table's rows tell by their system column: an update locks the row first, and the lock stays in

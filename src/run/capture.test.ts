@@ -1,0 +1,133 @@
+/** Specification 6.2: what a write did is known once it is committed, and the caller gets what it would have got. */
+import { beforeEach, expect, test } from 'vitest'
+import type { Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import { ANONYMOUS } from '../identity/authenticate.ts'
+import { DatabaseError } from '../postgres/errors.ts'
+import { type ChangeWatch, captureChanges } from './capture.ts'
+import type { Row, Runner, Running, Written } from './run.ts'
+import type { BoundStatement, Statement } from './statement.ts'
+
+const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
+const OTHER = { ...TABLE, name: 'others', resource: 'others' } as Table
+
+function statement(of: Omit<Partial<Statement>, 'text'> & { readonly text: string }): Statement {
+  return { parameters: [], ...of } as unknown as Statement
+}
+
+const use = { typeName: 'int4', type: null, subject: 'a', list: false } as const
+
+/** `$1` of the plain one is `$2` of the other, which has a literal of its own before. */
+function write(table: Table = TABLE): BoundStatement {
+  const other = statement({ text: 'told', parameters: [{ literal: '7' }, { key: 1, use }] })
+  const captured = { table, happened: ['UPDATE'] as const, statement: () => other }
+  return { statement: statement({ text: 'plain', parameters: [{ key: 1, use }], captured }), values: ['one'] }
+}
+
+const cells = (...texts: readonly (string | null)[]): Row =>
+  texts.map(text => (text === null ? null : Buffer.from(text)))
+
+let asked: (readonly (readonly [string, readonly unknown[]])[])[]
+let answers: (readonly Written[] | Error)[]
+let cancels: number
+let told: unknown[]
+let runner: Runner
+beforeEach(() => {
+  asked = []
+  answers = []
+  cancels = 0
+  told = []
+  const inner = {
+    write(_: unknown, statements: readonly BoundStatement[]): Running<readonly Written[]> {
+      asked.push(statements.map(({ statement: { text }, values }) => [text, values]))
+      const answer = answers.shift()
+      const result = answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer ?? [])
+      return { result, cancel: () => void cancels++ }
+    },
+  } as unknown as Runner
+  const watch: ChangeWatch = {
+    wants: table => table === TABLE,
+    wantsHidden: ({ table }) => table.name === 'notes',
+    committed: (table, changes) => told.push([table.resource, ...changes]),
+    unseen: table => told.push([table.resource, 'unseen']),
+  }
+  runner = captureChanges(inner, watch)
+})
+
+const refused = (sqlstate: string, routine: string | null = 'somewhere') => {
+  const fields = new Map([
+    ['S', 'ERROR'],
+    ['C', sqlstate],
+    ['M', 'no'],
+    ...(routine === null ? [] : [['R', routine] as const]),
+  ])
+  return new GatewayError('FORBIDDEN', 'no', { cause: new DatabaseError(fields as never) })
+}
+
+test('images are taken off the answer, and told; what nobody wants is left as it is', async () => {
+  answers.push([
+    { rows: [cells('{"id":1}', 'UPDATE', '{"id":1,"a":2}', '{"id":1,"a":1}')], count: 1, txid: '7' },
+    { rows: [cells('x')], count: 1, txid: '7' },
+  ])
+  const written = await runner.write(ANONYMOUS, [write(), write(OTHER)]).result
+  expect(asked).toEqual([
+    [
+      ['told', ['7', 'one']],
+      ['plain', ['one']],
+    ],
+  ])
+  expect(written).toEqual([
+    { rows: [cells('{"id":1}')], count: 1, txid: '7' },
+    { rows: [cells('x')], count: 1, txid: '7' },
+  ])
+  expect(told).toEqual([['notes', { happened: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }]])
+})
+
+test('a statement that answers no columns answers no rows', async () => {
+  answers.push([{ rows: [cells('DELETE', null, '{"id":1}'), cells('DELETE', null, '{"id":2}')], count: 2, txid: '7' }])
+  expect(await runner.write(ANONYMOUS, [write()]).result).toEqual([{ rows: [], count: 2, txid: '7' }])
+})
+
+test.each(['42501', '0A000'])('%s: what cannot be seen is written, and told of as that', async sqlstate => {
+  answers.push(refused(sqlstate), [{ rows: [], count: 1, txid: '7' }])
+  expect(await runner.write(ANONYMOUS, [write(), write(OTHER)]).result).toEqual([{ rows: [], count: 1, txid: '7' }])
+  expect(asked.map(statements => statements.map(([text]) => text))).toEqual([
+    ['told', 'plain'],
+    ['plain', 'plain'],
+  ])
+  expect(told).toEqual([['notes', 'unseen']])
+})
+
+test('a write that is refused either way tells nothing', async () => {
+  answers.push(refused('42501'), refused('42501'))
+  await expect(runner.write(ANONYMOUS, [write()]).result).rejects.toThrow('no')
+  expect([asked.length, told]).toEqual([2, []])
+})
+
+test('other errors are final, and so is one of somebody who has gone', async () => {
+  answers.push(refused('23505'), refused('42501'))
+  await expect(runner.write(ANONYMOUS, [write()]).result).rejects.toThrow('no')
+  const running = runner.write(ANONYMOUS, [write()])
+  running.cancel()
+  await expect(running.result).rejects.toThrow('no')
+  expect([asked.length, cancels, told]).toEqual([2, 1, []])
+})
+
+test('rows that are too large to hold are not written a second time', async () => {
+  answers.push(refused('54000', null))
+  await expect(runner.write(ANONYMOUS, [write()]).result).rejects.toMatchObject({
+    hint: expect.stringContaining('write fewer rows at a time'),
+  })
+  expect([asked.length, told]).toEqual([1, [['notes', 'unseen']]])
+})
+
+test('a hidden write is refused where somebody is to be told of it', async () => {
+  const hiding = (name: string) => {
+    const table = { kind: 'table', schema: 'public', name, span: { start: 5, end: 10 } } as const
+    return [{ statement: statement({ text: 'with', hidden: [{ table, happened: ['DELETE'] }] }), values: [] }]
+  }
+  expect(() => runner.write(ANONYMOUS, hiding('notes'))).toThrow('"notes", which "with" cannot say')
+  answers.push([])
+  await runner.write(ANONYMOUS, hiding('others')).result
+  expect(asked).toHaveLength(1)
+})

@@ -1,0 +1,118 @@
+/**
+ * How a write can answer what it did to each row: the word for it, the row after and the row before (decisions 10). PostgreSQL 18 shows both versions to
+ * `returning` (manual, 6.4); before it, an update locks and reads its rows first, in its own statement, so that nobody changes them in between.
+ */
+import type { CheckedWrite, Write } from '../access/check.ts'
+import type { Table } from '../catalog/model.ts'
+import type { Add, CommonTable, Expression, Field, Join, Set as SetStatement } from '../language/ast.ts'
+import { and, column, compare, field, get, name, tableName } from '../language/build.ts'
+import { unusedName } from '../language/print-rows.ts'
+import type { Images } from '../language/print-write-rows.ts'
+
+/** PostgreSQL 18 shows the row as it was before (manual, 6.4). */
+export const HAS_OLD = 180_000
+
+export type Happened = 'INSERT' | 'UPDATE' | 'DELETE'
+
+/** What a write may do to rows. */
+export function mayDo(write: Write): readonly Happened[] {
+  switch (write.kind) {
+    case 'add':
+      return write.conflict?.update == null ? ['INSERT'] : ['INSERT', 'UPDATE']
+    case 'set':
+      return ['UPDATE']
+    case 'del':
+      return ['DELETE']
+  }
+}
+
+/** The write, and what is to be answered of its rows; `created`: whether an upsert created the row. */
+export function withImages(
+  { query, table, serverVersion }: CheckedWrite,
+  created: () => Expression,
+): { readonly query: Write; readonly images: Images } {
+  const hasOld = serverVersion >= HAS_OLD && table.name !== 'old'
+  switch (query.kind) {
+    case 'add':
+      return { query, images: imagesOfAdd(query, table, hasOld, created) }
+    case 'del':
+      return { query, images: { happened: 'DELETE', after: 'none', before: 'target' } }
+    case 'set': {
+      const images = { happened: 'UPDATE', after: 'target' } as const
+      if (hasOld) return { query, images: { ...images, before: 'old' } }
+      const relation = unusedName(query)
+      const locking = lockingFirst(query, table, relation)
+      if (locking === null) return { query, images: { ...images, before: readBefore(query, table) } }
+      return { query: locking, images: { ...images, before: { relation } } }
+    }
+  }
+}
+
+function imagesOfAdd(add: Add, table: Table, hasOld: boolean, created: () => Expression): Images {
+  if (add.conflict?.update == null) return { happened: 'INSERT', after: 'target', before: 'none' }
+  return {
+    happened: { created: created(), inserted: 'INSERT', updated: 'UPDATE' },
+    after: 'target',
+    before: hasOld ? 'old' : readBefore(add, table),
+  }
+}
+
+/**
+ * The row as it was when the statement began, which is all that can be had of an upsert before PostgreSQL 18: a change that somebody commits between that and
+ * the upsert's own is not in it. Without a key that stays the same the row cannot be found at all.
+ */
+function readBefore(write: Add | SetStatement, table: Table): Images['before'] {
+  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  if (!keepsKey(write, table)) return 'none'
+  const alias = unusedName(write)
+  const where = and(...table.primaryKey.map(key => compare('=', column(alias, key), column(target, key))))
+  return { query: get({ table: write.table, alias, fields: everyColumn(table, alias), where }) }
+}
+
+function keepsKey(write: Add | SetStatement, { primaryKey }: Table): boolean {
+  const assignments = write.kind === 'set' ? write.assignments : (write.conflict?.update?.assignments ?? [])
+  const assigned = assignments.map(assignment => assignment.column.text)
+  return primaryKey.length > 0 && !primaryKey.some(key => assigned.includes(key))
+}
+
+function everyColumn({ columns }: Table, alias: string): readonly Field[] {
+  return columns.map(({ name }) => field(column(alias, name)))
+}
+
+/**
+ * The update, of rows that a common table has read and locked before, each found again by its key. Null where that cannot be: a key that is assigned would
+ * not be found, and what is joined would be locked too.
+ */
+function lockingFirst(set: SetStatement, table: Table, before: string): SetStatement | null {
+  const isAlone = set.joins.every(({ source }) => source.kind === 'record source')
+  if (!keepsKey(set, table) || !isAlone) return null
+  const target = set.alias ?? set.table.name
+  const read = get({
+    table: set.table,
+    alias: set.alias,
+    fields: everyColumn(table, target),
+    ...(set.where === 'all' ? {} : { where: set.where }),
+  })
+  const span = set.span
+  const locked: CommonTable = {
+    ...{ kind: 'cte', name: name(before), columns: [], span },
+    statement: { ...read, lock: { kind: 'lock', strength: 'update', wait: null, span } },
+  }
+  const join: Join = {
+    ...{ kind: 'join', type: 'inner', lateral: false, span },
+    source: {
+      kind: 'table source',
+      table: tableName({ schema: null, name: before }),
+      alias: null,
+      condition: null,
+      span,
+    },
+    on: and(...table.primaryKey.map(key => compare('=', column(before, key), column(target, key)))),
+  }
+  const tables = [...(set.with?.tables ?? []), locked]
+  return {
+    ...set,
+    with: { kind: 'with', recursive: set.with?.recursive ?? false, tables, span },
+    joins: [...set.joins, join],
+  }
+}
