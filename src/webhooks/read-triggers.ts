@@ -1,0 +1,211 @@
+/** Document → triggers, with all that is wrong in it (specification 2.6; decisions 10). Values may be secrets: no message repeats one. */
+import { type Document, DocumentProblems, type Path } from '../config/document.ts'
+import { type Environment, expand } from '../config/expand.ts'
+import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
+import { readHeaders } from './read-headers.ts'
+import { whyNoSecret } from './signature.ts'
+import { OPERATIONS, type Operation, type Trigger } from './trigger.ts'
+
+export const RETRY_COUNT_MAX = 20
+export const TIMEOUT_MS_MAX = 60_000
+export const TRIGGERS_MAX = 1_000
+const TIMEOUT_MS_MIN = 100
+const NAME_LENGTH_MAX = 100
+const URL_LENGTH_MAX = 2_000
+
+/** More than two are there while one replaces the other; many are a mistake. */
+export const SECRETS_MAX = 5
+
+const KEYS = [
+  'name',
+  'table',
+  'operations',
+  'webhook_url',
+  'retry_count',
+  'headers',
+  'enabled',
+  'columns',
+  'secret',
+  'timeout_ms',
+  'source',
+] as const
+
+type Key = (typeof KEYS)[number]
+
+export interface ReadingParts {
+  readonly environment: Environment
+  /** Why the host of a URL would be refused when it is connected to, as far as that is known before its name is looked up. */
+  readonly whyHostRefused: (hostname: string) => string | null
+}
+
+export function readTriggers(document: Document, parts: ReadingParts): readonly Trigger[] | DocumentProblems {
+  const problems = new DocumentProblems(document)
+  const { root } = document
+  // An empty document has no triggers yet.
+  const list = root === null ? [] : root
+  if (!Array.isArray(list)) {
+    problems.add([], 'expected a list of triggers, each with name, table, operations and webhook_url')
+    return problems
+  }
+  if (list.length > TRIGGERS_MAX) problems.add([], `has ${list.length} triggers; at most ${TRIGGERS_MAX} are possible`)
+  const triggers = list
+    .slice(0, TRIGGERS_MAX)
+    .flatMap((value: unknown, index) => readTrigger(value, [index], problems, parts))
+  addRepeated(triggers, problems)
+  return problems.found.length > 0 ? problems : triggers
+}
+
+function readTrigger(
+  value: unknown,
+  path: Path,
+  problems: DocumentProblems,
+  { environment, whyHostRefused }: ReadingParts,
+): readonly Trigger[] {
+  const entry = problems.table(value, path, KEYS)
+  if (entry === null) return []
+  const required = <T>(key: Key, fallback: T, read: (value: unknown, path: Path) => T): T => {
+    if (entry.has(key)) return read(entry.get(key), [...path, key])
+    problems.add(path, `has no ${key}`)
+    return fallback
+  }
+  const given = <T>(key: Key, fallback: T, read: (value: unknown, path: Path) => T): T =>
+    entry.has(key) ? read(entry.get(key), [...path, key]) : fallback
+  const expanded = (text: string, at: Path): string => {
+    const { text: result, problems: found } = expand(text, environment)
+    for (const problem of found) problems.add(at, problem)
+    return found.length > 0 ? '' : result
+  }
+  const integer = (key: 'retry_count' | 'timeout_ms', fallback: number, [min, max]: readonly [number, number]) =>
+    given(key, fallback, (number, at) => {
+      if (Number.isInteger(number) && (number as number) >= min && (number as number) <= max) return number as number
+      problems.add(at, `expected an integer from ${min} to ${max}`)
+      return fallback
+    })
+  given('source', 'gateway', (source, at) => readSource(source, at, problems))
+  return [
+    {
+      name: required('name', '', (name, at) => readName(name, at, problems)),
+      table: required('table', '', (table, at) => readText(table, at, 'the name of a table', problems)),
+      operations: required('operations', [], (operations, at) => readOperations(operations, at, problems)),
+      url: required('webhook_url', NOWHERE, (url, at) => {
+        const text = readText(url, at, 'a URL', problems)
+        const whole = text === '' ? '' : expanded(text, at)
+        return whole === '' ? NOWHERE : readUrl(whole, at, problems, whyHostRefused)
+      }),
+      retryCount: integer('retry_count', 5, [0, RETRY_COUNT_MAX]),
+      headers: given('headers', {}, (headers, at) => readHeaders(headers, at, problems, expanded)),
+      enabled: given('enabled', true, (enabled, at) => {
+        if (typeof enabled !== 'boolean') problems.add(at, 'expected true or false')
+        return enabled !== false
+      }),
+      columns: given('columns', null, (columns, at) => readColumns(columns, at, problems)),
+      secrets: given('secret', [], (secret, at) => readSecrets(secret, at, problems, expanded)),
+      timeoutMs: integer('timeout_ms', 10_000, [TIMEOUT_MS_MIN, TIMEOUT_MS_MAX]),
+    },
+  ]
+}
+
+const NOWHERE = new URL('http://invalid.')
+
+function readText(value: unknown, path: Path, what: string, problems: DocumentProblems): string {
+  if (typeof value === 'string' && value !== '') return value
+  problems.add(path, `expected ${what} as a text`)
+  return ''
+}
+
+/** It stands in the log, in commands, and in every body. */
+function readName(value: unknown, path: Path, problems: DocumentProblems): string {
+  const name = readText(value, path, 'a name', problems)
+  if (name.length > NAME_LENGTH_MAX || /\p{Cc}/u.test(name)) {
+    problems.add(path, `expected a name of at most ${NAME_LENGTH_MAX} characters, none of them a control character`)
+  }
+  return name
+}
+
+function readOperations(value: unknown, path: Path, problems: DocumentProblems): readonly Operation[] {
+  const names = problems.texts(value, path, OPERATIONS.join(', ')) ?? []
+  if (Array.isArray(value) && value.length === 0)
+    problems.add(path, `expected at least one of ${OPERATIONS.join(', ')}`)
+  for (const [index, name] of names.entries()) {
+    if (isOperation(name)) continue
+    const expected = `"${shorten(name)}" is no operation; expected ${OPERATIONS.join(', ')}`
+    problems.add([...path, index], expected, nearest(name, OPERATIONS))
+  }
+  return [...new Set(names.filter(isOperation))]
+}
+
+function isOperation(name: string): name is Operation {
+  return (OPERATIONS as readonly string[]).includes(name)
+}
+
+function readColumns(value: unknown, path: Path, problems: DocumentProblems): readonly string[] | null {
+  const columns = problems.texts(value, path, 'columns')
+  if (columns?.length === 0) problems.add(path, 'expected at least one column; leave it out for all of them')
+  return columns
+}
+
+function readUrl(
+  text: string,
+  path: Path,
+  problems: DocumentProblems,
+  whyHostRefused: ReadingParts['whyHostRefused'],
+): URL {
+  if (text.length > URL_LENGTH_MAX || !URL.canParse(text)) {
+    problems.add(path, 'expected a URL such as https://example.com/hook')
+    return NOWHERE
+  }
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    problems.add(path, 'expected a URL that begins with https:// or http://')
+    return NOWHERE
+  }
+  if (url.username !== '' || url.password !== '') {
+    problems.add(path, 'has a user or password in the URL; send headers: { Authorization: "…" } instead')
+  }
+  if (url.hash !== '') problems.add(path, 'has a fragment (#…), which is never sent; leave it out')
+  const refused = whyHostRefused(url.hostname)
+  if (refused !== null) problems.add(path, refused)
+  return url
+}
+
+function readSecrets(
+  value: unknown,
+  path: Path,
+  problems: DocumentProblems,
+  expanded: (text: string, at: Path) => string,
+): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+  if (list.length === 0 || list.length > SECRETS_MAX) {
+    problems.add(path, `expected a secret, or a list of 1 to ${SECRETS_MAX} of them`)
+  }
+  return list.slice(0, SECRETS_MAX).flatMap((item, index) => {
+    const at = Array.isArray(value) ? [...path, index] : path
+    const written = readText(item, at, 'a secret', problems)
+    const secret = written === '' ? '' : expanded(written, at)
+    if (secret === '') return []
+    const reason = whyNoSecret(secret)
+    if (reason !== null) problems.add(at, reason)
+    return [secret]
+  })
+}
+
+/** Writes made elsewhere would need triggers in the database that report them. */
+function readSource(value: unknown, path: Path, problems: DocumentProblems): string {
+  if (value === 'database') {
+    problems.add(path, 'expected "gateway": writes made elsewhere are not captured by this version')
+  } else if (value !== 'gateway') {
+    problems.add(path, 'expected "gateway"', typeof value === 'string' ? nearest(value, ['gateway']) : null)
+  }
+  return 'gateway'
+}
+
+/** A trigger is known by its name: in bodies, in the log, in commands. */
+function addRepeated(triggers: readonly Trigger[], problems: DocumentProblems): void {
+  const seen = new Set<string>()
+  for (const [index, { name }] of triggers.entries()) {
+    if (name !== '' && seen.has(name))
+      problems.add([index, 'name'], `"${shorten(name)}" is the name of another trigger`)
+    seen.add(name)
+  }
+}

@@ -1,0 +1,40 @@
+/** What is to be told to whom when a row of a table changes (specification 2.6; decisions 10). */
+
+export const OPERATIONS = ['create', 'update', 'delete'] as const
+
+export type Operation = (typeof OPERATIONS)[number]
+
+/** What happened to a row, as a webhook's body says it. */
+export type Happened = 'INSERT' | 'UPDATE' | 'DELETE'
+
+/** `TEST`: nothing did; whoever runs the gateway wants to know whether a webhook arrives. */
+export type Told = Happened | 'TEST'
+
+export const OPERATION_OF: Readonly<Record<Happened, Operation>> = {
+  INSERT: 'create',
+  UPDATE: 'update',
+  DELETE: 'delete',
+}
+
+export interface Trigger {
+  readonly name: string
+  /** As it is written: the resource's name, or `schema.table`. */
+  readonly table: string
+  readonly operations: readonly Operation[]
+  readonly url: URL
+  /** Tries after the first. */
+  readonly retryCount: number
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly enabled: boolean
+  /** The only ones in the payload; null for all. */
+  readonly columns: readonly string[] | null
+  /** Each signs; the receiver may know any of them. Empty: nothing is signed. */
+  readonly secrets: readonly string[]
+  readonly timeoutMs: number
+}
+
+/** Where it delivers to: what fails, is slow and has its share together. The path may be a secret. */
+export function endpointOf({ url }: Pick<Trigger, 'url'>): string {
+  return url.origin
+}
