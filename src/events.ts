@@ -25,6 +25,18 @@ export type Event =
   /** The circuit that guards attempts to connect with Kerberos changed (specification 3). */
   | { readonly kind: 'circuit'; readonly from: CircuitKind; readonly to: CircuitKind; readonly error: Error | null }
   | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'webhooks'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+  | {
+      /** A try to deliver is over. */
+      readonly kind: 'webhook attempt'
+      readonly outcome: 'delivered' | 'refused' | 'timeout' | 'address' | 'connection'
+      readonly durationMs: number
+      readonly trigger: string
+      readonly id: string
+      readonly tries: number
+      /** What came of it, in a few words. */
+      readonly message: string
+    }
 
 export type CircuitKind = 'closed' | 'open' | 'half-open'
 

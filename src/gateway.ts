@@ -1,5 +1,6 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 import { createHmac, randomBytes } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { canSeeResult } from './access/columns.ts'
 import type { IsCallable } from './access/functions.ts'
 import { AllowListError } from './access/list/list-file.ts'
@@ -11,6 +12,8 @@ import { introspect, type Query, readFingerprint } from './catalog/introspect.ts
 import { queryThrough } from './catalog/query.ts'
 import { type CatalogSource, createCatalogSource } from './catalog/reload.ts'
 import type { Config } from './config/config.ts'
+import { ENVIRONMENT } from './config/environment.ts'
+import type { Environment } from './config/expand.ts'
 import { limitsOf } from './config/limits.ts'
 import { policyFiles } from './config/policy-files.ts'
 import type { Emit } from './events.ts'
@@ -20,6 +23,7 @@ import { createDocs } from './http/docs.ts'
 import { documentFor } from './http/document.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { createServer, type Server } from './http/server.ts'
+import type { Answer } from './http/types.ts'
 import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
@@ -33,7 +37,7 @@ import { bootDangers, lintDatabase } from './lint/lint-database.ts'
 import { createBootWarnings } from './ops/boot-warnings.ts'
 import { connectionFindings } from './ops/connections.ts'
 import { createHealth } from './ops/health.ts'
-import { createInternal, type Internal } from './ops/internal.ts'
+import { createInternal, type Internal, type InternalAnswer, type WebhookOperations } from './ops/internal.ts'
 import { createLog } from './ops/log.ts'
 import { createMetrics } from './ops/metrics.ts'
 import { createSchemaWatch } from './ops/schema-status.ts'
@@ -55,11 +59,17 @@ import { createCaller } from './rest/rpc/call.ts'
 import { callName, isAllowed } from './rest/rpc/names.ts'
 import { createWriter } from './rest/write/write.ts'
 import type { ResultCache } from './run/cache/cache.ts'
+import { captureChanges } from './run/capture.ts'
 import { guardCost } from './run/cost-guard.ts'
 import { createGatedRunner } from './run/gated.ts'
 import { createRunner } from './run/run.ts'
 import { createSettings, type SettingsSource } from './run/settings.ts'
 import { VERSION } from './version.ts'
+import { createAddressGuard } from './webhooks/address-guard.ts'
+import { webhookAnswers, webhookStatus } from './webhooks/answers.ts'
+import { systemClock } from './webhooks/clock.ts'
+import type { Triggers } from './webhooks/triggers.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface Gateway {
   /** Where it listens, e.g. `http://127.0.0.1:8080`. */
@@ -75,6 +85,8 @@ export interface GatewayOptions {
   readonly emit?: Emit
   /** A file to write the shapes of all queries to that are answered; every query may be asked then (decisions 7). */
   readonly record?: string
+  /** What `${NAME}` means in the files that are read again; the process's by default. */
+  readonly environment?: Environment
 }
 
 /** The gateway cannot start as it is configured; `message` says all of what to change. */
@@ -137,6 +149,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
     const cache = await openCache(config, catalog, settings, now)
+    const hooks = await openWebhooks(config, catalog, options.environment ?? ENVIRONMENT, emit)
+    opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const load = createLoad(() => performance.now())
     const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
     opened.push(() => clearInterval(probing))
@@ -149,11 +163,12 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         cache: cache === null ? null : () => cache.stats(),
         maxConnections: config.gateway.maxConnections,
         limits: limitsOf(config.gateway),
+        webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
         isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
       })
     const { server, realtime } = await openServer({
       ...{ config, pool, catalog, settings, cache, lists, policies },
-      ...{ load, internal, emit },
+      ...{ webhooks: hooks?.webhooks ?? null, load, internal, emit },
     })
     opened.push(() => realtime.close())
     opened.push(() => server.close())
@@ -172,8 +187,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       },
       async reload() {
         await Promise.all([catalog.reload('asked to'), lists.reload()])
-        // A policy is read against the schema as it is now.
-        await policies.reload()
+        // Policies and triggers are read against the schema as it is now.
+        await Promise.all([policies.reload(), hooks?.triggers.reload()])
         cache?.clear()
         realtime.refresh()
       },
@@ -317,6 +332,8 @@ interface ServerParts {
   readonly cache: ResultCache | null
   readonly lists: Lists
   readonly policies: Policies
+  /** Null: nobody is told of changes. */
+  readonly webhooks: Webhooks | null
   readonly load: Load
   readonly internal: (realtime: Realtime['stats']) => Internal
   readonly emit: Emit
@@ -328,7 +345,7 @@ interface Opened {
 }
 
 async function openServer(parts: ServerParts): Promise<Opened> {
-  const { config, pool, catalog, settings, cache, lists, policies, load, internal, emit } = parts
+  const { config, pool, catalog, settings, cache, lists, policies, webhooks, load, internal, emit } = parts
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -348,7 +365,8 @@ async function openServer(parts: ServerParts): Promise<Opened> {
     onStaleSchema: lookAtSchema,
     announcements: listeningUrl(config) === null ? null : capture.announcements,
   })
-  const ungated = cache?.watching(plain) ?? plain
+  const watched = cache?.watching(plain) ?? plain
+  const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
   const gate = createGate(gateway.tenantMaxConcurrent)
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
@@ -425,7 +443,7 @@ async function openServer(parts: ServerParts): Promise<Opened> {
       now,
       isDraining: () => server?.isDraining() ?? false,
     }),
-    internal: new Map([...internal(realtime.stats), ...createDocs()]),
+    internal: new Map([...internal(realtime.stats), ...[...createDocs()].map(reading)]),
   })
   const pipeline = timing?.pipeline(answer) ?? answer
   const admit = createAdmission({
@@ -540,6 +558,61 @@ async function openPolicies(config: Config, catalog: CatalogSource, emit: Emit):
         fix: 'Mend the file and send SIGHUP again.',
       }),
   })
+}
+
+interface Hooks {
+  readonly triggers: Triggers
+  readonly webhooks: Webhooks
+}
+
+/** Null: no file names any. */
+async function openWebhooks(
+  { gateway, devMode }: Config,
+  catalog: CatalogSource,
+  environment: Environment,
+  emit: Emit,
+): Promise<Hooks | null> {
+  if (gateway.eventsPath === null) return null
+  // Only who has triggers waits for what delivers them to load.
+  const { createTriggers } = await import('./webhooks/triggers.ts')
+  const { createWebhooks } = await import('./webhooks/webhooks.ts')
+  const guard = createAddressGuard({ allow: gateway.webhookAllow, loopback: devMode ? 'allowed' : 'refused' })
+  const current = () => catalog.current()
+  const triggers = await createTriggers({
+    ...{ file: gateway.eventsPath, catalog: current, environment, whyHostRefused: guard.whyHostRefused },
+    onProblem: message =>
+      emit({
+        kind: 'warning',
+        message: `${message}; the triggers read before stay in force`,
+        fix: 'Mend the file and send SIGHUP again.',
+      }),
+  })
+  emit({
+    kind: 'warning',
+    message: 'Webhooks are delivered from memory: those that are not delivered when the process ends are lost.',
+    fix: null,
+  })
+  const webhooks = createWebhooks({
+    ...{ triggers, catalog: current, guard, emit, clock: systemClock, random: Math.random },
+    userAgent: `svc/${VERSION}`,
+  })
+  return { triggers, webhooks }
+}
+
+/** A page by its path. */
+function reading([path, answer]: readonly [string, (headers: IncomingHttpHeaders) => Promise<Answer>]): readonly [
+  string,
+  InternalAnswer,
+] {
+  return [path, { method: 'GET', answer: ({ headers }) => answer(headers) }]
+}
+
+function operationsOf(webhooks: Webhooks): WebhookOperations {
+  return {
+    status: () => webhookStatus(webhooks),
+    stats: () => webhooks.stats(),
+    answers: webhookAnswers(webhooks),
+  }
 }
 
 /** Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its own. */

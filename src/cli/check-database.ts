@@ -1,11 +1,15 @@
-/** The part of `svc check` that asks the database: whether it can be published, whether the policies fit it, and the lints. */
+/** The part of `svc check` that asks the database: whether it can be published, whether policies and triggers fit it, and the lints. */
 import { createPolicies, PolicyError } from '../access/policy/policies.ts'
-import { introspect, type Query } from '../catalog/introspect.ts'
+import { introspect } from '../catalog/introspect.ts'
+import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/expand.ts'
 import { policyFiles } from '../config/policy-files.ts'
-import { printProblem } from '../config/problem.ts'
+import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
+import { createAddressGuard } from '../webhooks/address-guard.ts'
+import { loadTriggers } from '../webhooks/triggers.ts'
 import { openDatabase } from './database.ts'
 import { printFailure } from './failure.ts'
 
@@ -13,7 +17,7 @@ import { printFailure } from './failure.ts'
 const TIMEOUT_MS = 120_000
 
 /** What cannot be asked is a finding as well: does not reject. */
-export async function checkDatabase(config: Config): Promise<DatabaseLints> {
+export async function checkDatabase(config: Config, environment: Environment): Promise<DatabaseLints> {
   const { databaseUrl, preparedStatements, gssModule } = config.gateway
   if (databaseUrl === null) {
     const fix = 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.'
@@ -22,9 +26,12 @@ export async function checkDatabase(config: Config): Promise<DatabaseLints> {
   try {
     const database = await openDatabase(databaseUrl, { preparedStatements, gssModule, timeoutMs: TIMEOUT_MS })
     try {
-      const policies = await policyFindings(config, database.query)
+      // Rejects when the schema cannot be published: one that is missing is found here.
+      const catalog = await introspect(database.query, config.gateway)
+      const policies = await policyFindings(config, catalog)
+      const triggers = await triggerFindings(config, catalog, environment)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)
-      return { findings: [...findings, ...policies], accepted }
+      return { findings: [...findings, ...policies, ...triggers], accepted }
     } finally {
       await database.close()
     }
@@ -34,9 +41,7 @@ export async function checkDatabase(config: Config): Promise<DatabaseLints> {
   }
 }
 
-/** Rejects when the schema cannot be published: one that is missing is found here. */
-async function policyFindings(config: Config, query: Query): Promise<readonly Finding[]> {
-  const catalog = await introspect(query, config.gateway)
+async function policyFindings(config: Config, catalog: Catalog): Promise<readonly Finding[]> {
   try {
     const schema = () => ({ catalog, ...config.gateway })
     await createPolicies({ ...policyFiles(config), schema, onProblem: () => {} })
@@ -44,6 +49,24 @@ async function policyFindings(config: Config, query: Query): Promise<readonly Fi
   } catch (failure) {
     if (!(failure instanceof PolicyError)) throw failure
     const fix = 'Mend the policy; while it has problems the gateway does not start.'
+    return failure.problems.map(problem => error(printProblem(problem), fix))
+  }
+}
+
+async function triggerFindings(
+  { gateway, devMode }: Config,
+  catalog: Catalog,
+  environment: Environment,
+): Promise<readonly Finding[]> {
+  if (gateway.eventsPath === null) return []
+  const loopback = devMode ? 'allowed' : 'refused'
+  const { whyHostRefused } = createAddressGuard({ allow: gateway.webhookAllow, loopback })
+  try {
+    await loadTriggers({ file: gateway.eventsPath, catalog: () => catalog, environment, whyHostRefused })
+    return []
+  } catch (failure) {
+    if (!(failure instanceof ConfigError)) throw failure
+    const fix = 'Mend the triggers; while they have problems the gateway does not start.'
     return failure.problems.map(problem => error(printProblem(problem), fix))
   }
 }

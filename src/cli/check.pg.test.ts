@@ -92,6 +92,28 @@ test('the address to listen at is read like the other', async () => {
   expect(error).not.toContain('no effect')
 })
 
+test('triggers that do not fit the schema, and one that points to the machine itself', async () => {
+  await execute(database.adminUrl, 'create table notes (id int primary key, body text); grant select on notes to app')
+  const rest = 'operations: [create], webhook_url: https://example.com/hook'
+  writeFileSync(
+    join(folder, 'triggers.yaml'),
+    `- {name: a, table: nots, ${rest}}\n- {name: b, table: public.notes, columns: [id, bdy], ${rest}}\n`,
+  )
+  const toml = '[gateway]\nevents_path = "triggers.yaml"'
+  const [code, error] = await check(toml, database.url)
+  expect(code).toBe(1)
+  expect(error).toMatch(/^error: .*triggers\.yaml:1: 0\.table: there is no table "nots"; did you mean notes\?$/m)
+  expect(error).toMatch(
+    /^error: .*triggers\.yaml:2: 1\.columns\.1: table "notes" has no column "bdy"; did you mean body\?$/m,
+  )
+  writeFileSync(
+    join(folder, 'triggers.yaml'),
+    `- {name: a, table: notes, ${rest.replace('example.com', 'localhost')}}\n`,
+  )
+  expect((await check(toml, database.url))[1]).toMatch(/^error: .*0\.webhook_url: 127\.0\.0\.1 is a loopback address/m)
+  expect((await check(`${toml}\nwebhook_allow = ["127.0.0.1"]`, database.url))[1]).not.toContain('triggers.yaml')
+})
+
 test('a password that is wrong is not printed', async () => {
   const url = new URL(database.url)
   url.pathname = '/no_such_database'

@@ -26,7 +26,8 @@ export async function check(command: CheckCommand, world: World): Promise<number
   if (command.print) world.out(printConfig(config))
   const unreachable = await connectionFindings(config)
   // What the database has to say is worth nothing while it cannot be asked.
-  const database = unreachable.length > 0 ? { findings: unreachable, accepted: 0 } : await checkDatabase(config)
+  const database =
+    unreachable.length > 0 ? { findings: unreachable, accepted: 0 } : await checkDatabase(config, world.environment)
   const findings = [
     ...unbuiltFindings(loaded),
     ...asErrors(identityFindings(config)),

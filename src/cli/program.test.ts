@@ -153,16 +153,12 @@ describe('check, without a database', () => {
     })
   })
 
-  test('findings: keys without a feature, a short secret, no database', async () => {
-    writeFileSync(join(folder, 'svc.toml'), '[gateway]\nevents_path = "svc.toml"\n')
+  test('findings: a short secret, no database', async () => {
     const { code, out, error } = await svc(['check'], { JWT_SECRET: 'short' })
     expect([code, out]).toEqual([1, ''])
-    expect(error).toContain(
-      'warning: svc.toml:2: gateway.events_path is accepted, but this version does not have the feature yet (Webhooks): it has no effect.',
-    )
     expect(error).toContain('error: JWT_SECRET has 5 bytes')
     expect(error).toContain('error: No database is configured.')
-    expect(error).toContain(`${join(folder, 'svc.toml')}: 2 errors, 1 warning`)
+    expect(error).toContain('no configuration file: 2 errors, 0 warnings')
   })
 
   test('an address that cannot be used is a finding without the password', async () => {
@@ -231,15 +227,6 @@ describe('check, of the lists of what may be asked and called', () => {
 })
 
 describe('serve refuses to start', () => {
-  test('under strict, with a feature that this version does not have', async () => {
-    writeFileSync(join(folder, 'svc.toml'), '[gateway]\nstrict = true\nevents_path = "svc.toml"')
-    expect(await svc(['serve'], { JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@127.0.0.1:1/x' })).toEqual({
-      code: 1,
-      out: '',
-      error: expect.stringMatching(/^error: svc\.toml:3: gateway\.events_path is accepted, but /),
-    })
-  })
-
   test('with a broken configuration', async () => {
     expect(await svc(['serve', '--config', 'gone.toml'])).toEqual({
       code: 1,

@@ -25,7 +25,7 @@ export async function serve({ file, record }: ServeCommand, world: World): Promi
   for (const finding of strict ? asErrors(findings) : findings) world.error(printFinding(finding))
   if (strict && findings.length > 0) return EXIT.failed
   const { startGateway } = await import('../gateway.ts')
-  const options = target === undefined ? {} : { record: target }
+  const options = { environment: world.environment, ...(target === undefined ? {} : { record: target }) }
   await runUntilSignal(() => startGateway(loaded.config, options), world.signals, world.error)
   return EXIT.ok
 }

@@ -60,7 +60,7 @@ export const FEATURES = {
   policies: { title: 'Access policies', built: true },
   approval: { title: 'Query allow-list', built: true },
   realtime: { title: 'Realtime', built: true },
-  webhooks: { title: 'Webhooks', built: false },
+  webhooks: { title: 'Webhooks', built: true },
   kerberos: { title: 'Kerberos', built: true },
   internal: { title: 'Internal endpoints', built: true },
   tools: { title: 'Tool server', built: true },
@@ -110,7 +110,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     emptyCounts: true,
     feature: 'internal',
     description:
-      'The operator’s token, sent as `Authorization: Bearer`. When it is set, `/metrics` and `/health/internal` need it; while it is not, they are open to whoever reaches the gateway. Where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it, and nobody while it is not set.',
+      'The operator’s token, sent as `Authorization: Bearer`. When it is set, `/metrics` and `/health/internal` need it; while it is not, they are open to whoever reaches the gateway. Where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it, and nobody while it is not set; so does what `svc webhooks` asks.',
   },
   krb5Config: {
     key: null,
@@ -471,14 +471,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     kind: path,
     default: null,
     feature: 'webhooks',
-    description: 'Event triggers, YAML.',
+    description: 'Event triggers, YAML: which changes are told to which URL. Read again on SIGHUP.',
   },
   webhookAllow: {
     key: 'gateway.webhook_allow',
     kind: networks,
     default: [],
     feature: 'webhooks',
-    description: 'Private addresses and CIDR ranges that webhooks may reach.',
+    description:
+      'Addresses and CIDR ranges that webhooks may reach although they are private, loopback or otherwise not of the Internet.',
   },
 }
 

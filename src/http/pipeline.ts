@@ -106,8 +106,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       const internal = parts.internal.get(incoming.path)
       if (internal === undefined) throw noRoute(incoming)
       progress.route = incoming.path
-      assertReading(incoming)
-      return internal(incoming.headers)
+      if (internal.method === 'GET') assertReading(incoming)
+      else if (incoming.method !== internal.method) throw methodNotAllowed(incoming, [internal.method])
+      return internal.answer(incoming)
     }
     // The admin token is no caller's: who explains with it explains as nobody.
     const asAdmin = parts.explainEndpoint === 'admin' && isExplain(incoming.path) && parts.isAdmin(incoming.headers)

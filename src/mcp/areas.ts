@@ -111,6 +111,12 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/reference/configuration.md', 'src/config/README.md'],
   },
   {
+    name: 'webhooks',
+    path: 'src/webhooks',
+    purpose: 'Who is told of which changes: triggers, deliveries from memory, signatures, the guard of addresses.',
+    documents: ['docs/guides/webhooks.md', 'docs/decisions/0021-a-write-says-what-it-did.md'],
+  },
+  {
     name: 'ops',
     path: 'src/ops',
     purpose: 'Log, metrics, health, warnings at start.',

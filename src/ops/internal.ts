@@ -1,22 +1,34 @@
 /**
- * The operator's own answers, `/metrics` and `/health/internal` (specification 4.1, 5.5). None of them asks the database:
- * they are needed most when it is away.
+ * The operator's own answers, `/metrics`, `/health/internal` (specification 4.1, 5.5) and those about webhooks (decisions 10). None of them asks the
+ * database: they are needed most when it is away.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
-import type { Answer } from '../http/types.ts'
+import type { Answer, Incoming } from '../http/types.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import type { WebhookAnswer } from '../webhooks/answers.ts'
+import type { WebhookStats } from '../webhooks/webhooks.ts'
 import type { BootWarnings } from './boot-warnings.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
 import type { Metrics } from './metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
 
-export type InternalAnswer = (headers: IncomingHttpHeaders) => Promise<Answer>
+export interface InternalAnswer {
+  readonly method: 'GET' | 'POST'
+  readonly answer: (incoming: Pick<Incoming, 'headers' | 'query'>) => Promise<Answer>
+}
 
 /** Answers by path. */
 export type Internal = ReadonlyMap<string, InternalAnswer>
+
+/** What webhooks tell of themselves, and let be done with them. */
+export interface WebhookOperations {
+  readonly status: () => Readonly<Record<string, unknown>>
+  readonly stats: () => WebhookStats
+  readonly answers: ReadonlyMap<string, WebhookAnswer>
+}
 
 export interface InternalOptions {
   readonly version: string
@@ -27,6 +39,8 @@ export interface InternalOptions {
   readonly cache: (() => CacheStats) | null
   readonly realtime: () => RealtimeStats
   readonly warnings: BootWarnings
+  /** Null: there are no triggers. */
+  readonly webhooks: WebhookOperations | null
   readonly maxConnections: number
   /** The limits in force, by their names in the file. */
   readonly limits: Readonly<Record<string, number>>
@@ -37,20 +51,41 @@ export interface InternalOptions {
 }
 
 export function createInternal(options: InternalOptions): Internal {
-  const { metrics, schema, pool, cache, realtime, warnings, maxConnections, isAdmin, now } = options
+  const { metrics, schema, pool, cache, realtime, warnings, webhooks, maxConnections, isAdmin, now } = options
   const startedAt = now()
 
   function guarded(path: string, answer: () => Promise<Answer>): readonly [string, InternalAnswer] {
     return [
       path,
-      async headers => {
-        if (isAdmin !== null && !isAdmin(headers)) throw unauthorized(path)
-        return answer()
+      {
+        method: 'GET',
+        async answer({ headers }) {
+          if (isAdmin !== null && !isAdmin(headers)) throw unauthorized(path)
+          return answer()
+        },
+      },
+    ]
+  }
+
+  /** They show rows and send requests: not for whoever happens to reach the gateway. */
+  function operated([path, { method, answer }]: readonly [string, WebhookAnswer]): readonly [string, InternalAnswer] {
+    return [
+      path,
+      {
+        method,
+        async answer({ headers, query }) {
+          if (isAdmin === null) throw new GatewayError('FORBIDDEN', `${path} needs admin_token to be configured`)
+          if (!isAdmin(headers)) throw unauthorized(path)
+          const answered = await answer(new Map(new URLSearchParams(query)))
+          if (answered === null) throw new GatewayError('NOT_FOUND', 'there is no such trigger or dead letter')
+          return ok('application/json; charset=utf-8', JSON.stringify(answered))
+        },
       },
     ]
   }
 
   return new Map([
+    ...[...(webhooks?.answers ?? [])].map(operated),
     guarded('/metrics', async () => {
       const text = await metrics.print({
         pool: pool(),
@@ -59,6 +94,7 @@ export function createInternal(options: InternalOptions): Internal {
         schema: schema(),
         realtime: realtime(),
         warnings: warnings.all().length,
+        webhooks: webhooks?.stats() ?? null,
       })
       return ok(EXPOSITION_TYPE, text)
     }),
@@ -69,10 +105,8 @@ export function createInternal(options: InternalOptions): Internal {
   ])
 }
 
-function details(
-  { version, pool, cache, schema, realtime, warnings, maxConnections, limits }: InternalOptions,
-  uptimeSecs: number,
-) {
+function details(options: InternalOptions, uptimeSecs: number) {
+  const { version, pool, schema, cache, realtime, warnings, webhooks, maxConnections, limits } = options
   const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
   const { fingerprint, tables, serverVersion, version: schemaVersion, readAt, reloads } = schema()
   return {
@@ -97,6 +131,7 @@ function details(
     cache: cacheDetails(cache?.() ?? null),
     realtime: realtimeDetails(realtime()),
     limits,
+    webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...webhooks.status() },
     warnings: warnings.all(),
   }
 }

@@ -41,6 +41,13 @@ function write(logger: Logger, event: Event): void {
     case 'warning':
       logger.warn(event.fix === null ? {} : { fix: event.fix }, event.message)
       return
+    case 'webhook attempt': {
+      const { kind, trigger, id, tries, outcome, durationMs, message } = event
+      const line = { trigger, id, tries, outcome, duration_ms: Math.round(durationMs), message }
+      logger[outcome === 'delivered' ? 'debug' : 'warn'](line, kind)
+      return
+    }
+    case 'webhooks':
     case 'database':
     case 'catalogue':
       // What failed is tried again, or was: nobody need do anything, but somebody may want to know.

@@ -27,6 +27,7 @@ const PARTS: Parts = {
     },
   },
   warnings: 9,
+  webhooks: null,
 }
 
 let now = 0

@@ -9,11 +9,13 @@ import type { PoolStats } from '../postgres/pool.ts'
 import { LAG_BOUNDS } from '../realtime/counts.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { printMetric, type Sample } from './exposition.ts'
 import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
+import { createWebhookMetrics } from './webhook-metrics.ts'
 
 export interface Metrics {
   hear(event: Event): void
@@ -31,6 +33,8 @@ export interface Parts {
   readonly schema: SchemaStatus
   readonly realtime: RealtimeStats
   readonly warnings: number
+  /** Null: there are no triggers. */
+  readonly webhooks: WebhookStats | null
 }
 
 export interface MetricsOptions {
@@ -53,6 +57,7 @@ type CountedKey = (typeof COUNTED)[keyof typeof COUNTED]
 
 export function createMetrics({ version, now }: MetricsOptions): Metrics {
   const requests = createRequestMetrics()
+  const webhookAttempts = createWebhookMetrics()
   const processes = createProcessMetrics()
   const circuit = new Map<CircuitKind, number>([
     ['open', 0],
@@ -70,12 +75,13 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
     hear(event) {
       if (event.kind === 'request') requests.record(event, now())
       else if (event.kind === 'circuit') circuit.set(event.to, (circuit.get(event.to) ?? 0) + 1)
+      else if (event.kind === 'webhook attempt') webhookAttempts.record(event, now())
       else if (event.kind === 'database') {
         const count = counts.get(event.event)
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print({ pool, cache, maxConnections, schema, realtime, warnings }) {
+    async print({ pool, cache, maxConnections, schema, realtime, warnings, webhooks }) {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
@@ -84,6 +90,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         ...collectCache(cache),
         ...collectSchema(schema, now()),
         ...collectRealtime(realtime),
+        ...webhookAttempts.collect(webhooks),
         ...(await processes.collect()),
         poolMax: one(maxConnections),
         build: [{ labels: [version, process.version], value: 1 }],

@@ -104,6 +104,7 @@ describe('/health/internal', () => {
         ...{ capture: 'gateway', durable: false, listening: false, sockets: 0, tables: 0, subscriptions: 0, groups: 0 },
         ...{ live_queries: 0, live_subscriptions: 0, notifications: 0, live_answers: 0, resyncs: {} },
       },
+      webhooks: { enabled: false },
       limits: expect.objectContaining({ max_result_rows: 10_000, statement_timeout_ms: 30_000, default_limit: 50 }),
       warnings: expect.any(Array),
     })

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
+import type { Emit } from '../../src/events.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
 
@@ -38,6 +39,8 @@ export interface GatewayOptions {
   /** Lines of `svc.toml` below `[gateway]`, as environment cannot say everything. */
   readonly toml?: string
   readonly environment?: Readonly<Record<string, string>>
+  /** Hears of everything that happens, instead of the log. */
+  readonly emit?: Emit
 }
 
 export async function testGateway(databaseUrl: string, options: GatewayOptions = {}): Promise<TestGateway> {
@@ -54,7 +57,8 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
     workingDirectory: tmpdir(),
   })
   await rm(dirname(file), { recursive: true })
-  const gateway = await startGateway(config)
+  const { environment = {}, emit } = options
+  const gateway = await startGateway(config, { environment, ...(emit === undefined ? {} : { emit }) })
   const token = (claims: Partial<TokenRequest>) => mintToken(SECRET, { expiresInSeconds: 600, ...claims }, Date.now())
   return {
     url: gateway.url,

@@ -1,0 +1,44 @@
+/** Counts tries to deliver webhooks, and tells what is held. */
+import type { Event } from '../events.ts'
+import type { WebhookStats } from '../webhooks/webhooks.ts'
+import { Durations } from './durations.ts'
+import type { Collected, MetricKey } from './metric-table.ts'
+
+type AttemptEvent = Extract<Event, { readonly kind: 'webhook attempt' }>
+
+export interface WebhookMetrics {
+  record(event: AttemptEvent, nowMs: number): void
+  /** Null: there are no triggers. */
+  collect(stats: WebhookStats | null): Collected<Extract<MetricKey, `webhook${string}`>>
+}
+
+const OUTCOMES: Readonly<Record<AttemptEvent['outcome'], true>> = {
+  ...{ delivered: true, refused: true, timeout: true, address: true, connection: true },
+}
+
+export function createWebhookMetrics(): WebhookMetrics {
+  const counts = new Map<string, number>(Object.keys(OUTCOMES).map(outcome => [outcome, 0]))
+  const durations = new Durations()
+  const one = (value: number) => [{ labels: [], value }]
+  return {
+    record({ outcome, durationMs }, nowMs) {
+      counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+      durations.record(durationMs / 1_000, nowMs)
+    },
+    collect(stats) {
+      const held = { ready: stats?.ready ?? 0, waiting: stats?.waiting ?? 0, in_flight: stats?.inFlight ?? 0 }
+      return {
+        webhookQueue: Object.entries(held).map(([state, value]) => ({ labels: [state], value })),
+        webhookQueueBytes: one(stats?.bytes ?? 0),
+        webhookOldest: one((stats?.oldestAgeMs ?? 0) / 1_000),
+        webhookAttempts: [...counts].map(([outcome, value]) => ({ labels: [outcome], value })),
+        webhookDuration: [{ labels: [], value: durations.buckets() }],
+        webhookDead: one(stats?.deadLetters ?? 0),
+        webhookForgotten: one(stats?.forgotten ?? 0),
+        webhookUntold: one(stats?.untold ?? 0),
+        webhookFailing: one(stats?.narrow ?? 0),
+        webhookDisabled: one(stats?.disabled ?? 0),
+      }
+    },
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Delivers what is added, in the background (specification 6.2; decisions 10): takes turns between endpoints, signs, sends, tries again, and gives up in the
+ * end. Everything is in memory: what has not been delivered when the process ends is lost.
+ */
+import type { Emit } from '../events.ts'
+import type { Clock } from './clock.ts'
+import type { DeadLetters } from './dead-letters.ts'
+import { type Delivery, describeOutcome, isSuccess, type Outcome, wordOf } from './delivery.ts'
+import { createLanes, type LaneStats } from './lanes.ts'
+import { PAYLOAD_BYTES_MAX } from './payload.ts'
+import { delayBefore, parseRetryAfter } from './retry.ts'
+import type { Sender } from './sender.ts'
+import { signatureHeaders } from './signature.ts'
+import { endpointOf, type Trigger } from './trigger.ts'
+import type { Triggers } from './triggers.ts'
+
+export interface DelivererParts {
+  readonly triggers: Pick<Triggers, 'named' | 'isActive' | 'disable'>
+  readonly sender: Pick<Sender, 'send'>
+  readonly deadLetters: DeadLetters
+  readonly clock: Clock
+  /** From 0 to 1. */
+  readonly random: () => number
+  readonly userAgent: string
+  readonly emit: Emit
+}
+
+export interface Deliverer {
+  add(delivery: Delivery): void
+  /** One try, now and beside the queue, that nothing comes of. */
+  tryOnce(trigger: Trigger, id: string, body: Buffer): Promise<Outcome>
+  stats(): LaneStats
+  /** Gives no more new tries to what failed; resolves when all the rest has been tried. Answers how many deliveries were given up for it. */
+  drain(): Promise<number>
+  /** Nothing is sent any more; answers how many deliveries are lost, those on their way not counted. */
+  stop(): number
+}
+
+const GONE = 410
+
+export function createDeliverer(parts: DelivererParts): Deliverer {
+  const { triggers, sender, deadLetters, clock, random, userAgent, emit } = parts
+  const lanes = createLanes()
+  let state: 'open' | 'draining' | 'stopped' = 'open'
+  let abandoned = 0
+  let drained: () => void = () => {}
+
+  function bury(delivery: Delivery, reason: string, outcome: Outcome | null): void {
+    deadLetters.add({ delivery, reason, outcome, atMs: clock.now() })
+    const { id, trigger, tries } = delivery
+    emit({ kind: 'webhooks', event: 'dead letter', detail: { error: new Error(reason), trigger, id, tries } })
+  }
+
+  function send(trigger: Trigger, id: string, body: Buffer): Promise<Outcome> {
+    const headers = {
+      'user-agent': userAgent,
+      ...trigger.headers,
+      'content-type': 'application/json',
+      ...signatureHeaders(trigger.secrets, id, clock.now(), body),
+    }
+    return sender.send({ url: trigger.url, headers, body, timeoutMs: trigger.timeoutMs })
+  }
+
+  function pump(): void {
+    while (state !== 'stopped') {
+      const delivery = lanes.take()
+      if (delivery === null) break
+      const trigger = triggers.named(delivery.trigger)
+      if (trigger !== undefined && triggers.isActive(trigger)) {
+        void attempt(delivery, trigger)
+      } else {
+        lanes.leave(delivery)
+        bury(delivery, trigger === undefined ? 'there is no such trigger any more' : 'the trigger is disabled', null)
+      }
+    }
+    if (state === 'draining' && lanes.isIdle()) drained()
+  }
+
+  async function attempt(delivery: Delivery, trigger: Trigger): Promise<void> {
+    const startedMs = clock.now()
+    settle(delivery, trigger, await send(trigger, delivery.id, delivery.body), startedMs)
+    pump()
+  }
+
+  function settle(before: Delivery, trigger: Trigger, outcome: Outcome, startedMs: number): void {
+    const word = wordOf(outcome)
+    const tried = { ...before, tries: before.tries + 1 }
+    emit({
+      ...{ kind: 'webhook attempt', outcome: word, durationMs: clock.now() - startedMs },
+      ...{ trigger: trigger.name, id: before.id, tries: tried.tries, message: describeOutcome(outcome) },
+    })
+    lanes.judge(before, word === 'delivered' ? 'good' : 'bad')
+    if (outcome.kind === 'answered' && isSuccess(outcome.status)) {
+      lanes.leave(before)
+    } else if (outcome.kind === 'answered' && outcome.status === GONE) {
+      lanes.leave(before)
+      triggers.disable(trigger.name)
+      const error = new Error('the endpoint answered 410 Gone; SIGHUP enables it again')
+      emit({ kind: 'webhooks', event: 'trigger disabled', detail: { error, trigger: trigger.name } })
+      bury(tried, 'the endpoint answered 410 Gone', outcome)
+    } else if (tried.tries > trigger.retryCount) {
+      lanes.leave(before)
+      bury(tried, `failed ${tried.tries} times: ${describeOutcome(outcome)}`, outcome)
+    } else if (state !== 'open') {
+      lanes.leave(before)
+      abandoned += 1
+    } else {
+      later(before, { ...tried, endpoint: endpointOf(trigger) }, outcome)
+    }
+  }
+
+  function later(before: Delivery, next: Delivery, outcome: Outcome): void {
+    const asked = outcome.kind === 'answered' ? parseRetryAfter(outcome.retryAfter, clock.now()) : null
+    const wake = (): void => {
+      lanes.wake(next)
+      pump()
+    }
+    lanes.retry(before, next, () => clock.after(delayBefore(next.tries, random(), asked), wake))
+  }
+
+  return {
+    add(delivery) {
+      const { length } = delivery.body
+      if (length > PAYLOAD_BYTES_MAX) {
+        // Kept without what makes it too large: it could not be sent again either.
+        const reason = `the body has ${length} bytes, at most ${PAYLOAD_BYTES_MAX} are sent; name the columns that are needed in the trigger`
+        return bury({ ...delivery, body: Buffer.alloc(0) }, reason, null)
+      }
+      for (const victim of lanes.add(delivery)) bury(victim, 'too many deliveries wait; this one had to go', null)
+      pump()
+    },
+    tryOnce: send,
+    stats: () => lanes.stats(),
+    async drain() {
+      state = 'draining'
+      abandoned += lanes.empty('waiting').length
+      await new Promise<void>(resolve => {
+        drained = resolve
+        pump()
+      })
+      return abandoned
+    },
+    stop() {
+      state = 'stopped'
+      return abandoned + lanes.empty('all').length
+    },
+  }
+}

@@ -1,0 +1,182 @@
+/** Decisions 10: where a request goes is decided when the connection is made, by the address itself. */
+import type { LookupAddress } from 'node:dns'
+import { createServer } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { OK, type Receiver, receiver } from '../../test/support/receiver.ts'
+import { testClock, turn } from '../../test/support/test-clock.ts'
+import { createAddressGuard } from './address-guard.ts'
+import { systemClock } from './clock.ts'
+import { createSender, KEPT_BODY_BYTES, type Post, type Resolve, type Sender } from './sender.ts'
+
+let hook: Receiver
+let sender: Sender | null = null
+beforeEach(async () => {
+  hook = await receiver()
+})
+afterEach(async () => {
+  await sender?.close()
+  sender = null
+  await hook.close()
+})
+
+const LOCAL = ['127.0.0.0/8']
+
+function open(allow: readonly string[], resolve?: Resolve): Sender {
+  const guard = createAddressGuard({ allow, loopback: 'refused' })
+  sender = createSender({ guard, clock: systemClock, connections: 8, ...(resolve ? { resolve } : {}) })
+  return sender
+}
+
+const post = (url = hook.url): Post => ({
+  url: new URL(url),
+  headers: { 'x-a': 'b' },
+  body: Buffer.from('{"a":1}'),
+  timeoutMs: 60_000,
+})
+
+/** Answers the next of these lists each time; the last one from then on. */
+function resolver(...answers: readonly (readonly string[])[]): Resolve & { asked: string[] } {
+  const asked: string[] = []
+  const resolve = (hostname: string, _: unknown, found: (error: Error | null, addresses: LookupAddress[]) => void) => {
+    const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? []
+    asked.push(hostname)
+    found(
+      null,
+      addresses.map(address => ({ address, family: address.includes(':') ? 6 : 4 })),
+    )
+  }
+  return Object.assign(resolve, { asked })
+}
+
+const named = () => hook.url.replace('127.0.0.1', 'hooks.example')
+
+test('what is sent, and what is kept of the answer', async () => {
+  hook.respond(response => response.writeHead(503, { 'Retry-After': '7' }).end('é'.repeat(KEPT_BODY_BYTES)))
+  const outcome = await open(LOCAL).send(post())
+  expect(outcome).toMatchObject({
+    kind: 'answered',
+    status: 503,
+    retryAfter: '7',
+    body: 'é'.repeat(KEPT_BODY_BYTES / 2),
+  })
+  expect(hook.received[0]).toMatchObject({ method: 'POST', text: '{"a":1}', headers: { 'x-a': 'b' } })
+})
+
+test('an answer without end is left, and says what its head said', async () => {
+  hook.respond(response => {
+    response.writeHead(200)
+    const more = (): void => void (response.destroyed || response.write('x'.repeat(65_536), more))
+    more()
+  })
+  expect(await open(LOCAL).send(post())).toMatchObject({
+    kind: 'answered',
+    status: 200,
+    body: 'x'.repeat(KEPT_BODY_BYTES),
+  })
+})
+
+test('connections are used again', async () => {
+  const opened = open(LOCAL)
+  for (let at = 0; at < 10; at++) await opened.send(post())
+  expect(hook.received).toHaveLength(10)
+  // One may not be free yet when the next request begins.
+  expect(hook.connections()).toBeLessThanOrEqual(2)
+})
+
+describe('the address guard', () => {
+  test('an address in the URL is refused without a connection', async () => {
+    expect(await open([]).send(post())).toEqual({
+      ...{ kind: 'failed', reason: 'address' },
+      message: '127.0.0.1 is a loopback address, which webhooks do not reach; list it in webhook_allow if they should',
+    })
+    for (const host of ['[::ffff:127.0.0.1]', '0x7f.1', '[::1]', '169.254.169.254']) {
+      expect(await sender?.send(post(hook.url.replace('127.0.0.1', host)))).toMatchObject({ reason: 'address' })
+    }
+    expect(hook.connections()).toBe(0)
+  })
+
+  test('so is a name that means one', async () => {
+    const resolve = resolver(['10.0.0.1'])
+    expect(await open([], resolve).send(post(named()))).toMatchObject({
+      ...{ kind: 'failed', reason: 'address' },
+      message: expect.stringContaining('hooks.example: 10.0.0.1 is a private address'),
+    })
+    expect(resolve.asked).toEqual(['hooks.example'])
+  })
+
+  test('of several addresses only those that are allowed are tried', async () => {
+    const outcome = await open(['127.0.0.1'], resolver(['10.0.0.1', '::1', '127.0.0.1'])).send(post(named()))
+    expect(outcome).toMatchObject({ kind: 'answered', status: 200 })
+  })
+
+  test('a name whose address changes is judged at each connection, by the address that is connected to', async () => {
+    const resolve = resolver(['127.0.0.1'], ['127.0.0.2'])
+    const opened = open(['127.0.0.1/32'], resolve)
+    hook.respond((response, received, count) => OK(response.setHeader('Connection', 'close'), received, count))
+    expect(await opened.send(post(named()))).toMatchObject({ kind: 'answered' })
+    expect(await opened.send(post(named()))).toMatchObject({ reason: 'address' })
+    // Once for each connection: nothing looks a name up for a check and once more for the connection.
+    expect([resolve.asked.length, hook.received.length]).toEqual([2, 1])
+  })
+
+  test('a name without addresses', async () => {
+    expect(await open([], resolver([])).send(post(named()))).toMatchObject({
+      message: 'hooks.example: it has no address',
+    })
+  })
+
+  test('a redirect to where webhooks do not go is an answer', async () => {
+    hook.respond(response => response.writeHead(307, { Location: 'http://169.254.169.254/' }).end())
+    expect(await open(LOCAL).send(post())).toMatchObject({ kind: 'answered', status: 307 })
+    expect(hook.received).toHaveLength(1)
+  })
+})
+
+test('nobody there', async () => {
+  const url = hook.url
+  await hook.close()
+  expect(await open(LOCAL).send(post(url))).toMatchObject({
+    ...{ kind: 'failed', reason: 'connection' },
+    message: expect.stringContaining('ECONNREFUSED'),
+  })
+  hook = await receiver()
+})
+
+test('the time limit covers an answer that never comes, and a server that says nothing at all', async () => {
+  const clock = testClock()
+  const guard = createAddressGuard({ allow: LOCAL, loopback: 'refused' })
+  sender = createSender({ guard, clock, connections: 8 })
+  hook.respond(() => {})
+  const outcome = sender.send({ ...post(), timeoutMs: 1_000 })
+  await hook.until(1)
+  await clock.advance(999)
+  let settled = false
+  void outcome.then(() => {
+    settled = true
+  })
+  await turn()
+  expect(settled).toBe(false)
+  await clock.advance(1)
+  expect(await outcome).toEqual({ kind: 'failed', reason: 'timeout', message: 'no whole answer after 1000 ms' })
+})
+
+test('what is no HTTP is a failure', async () => {
+  const server = createServer(socket =>
+    socket
+      .resume()
+      .on('error', () => {})
+      .end('SSH-2.0-OpenSSH\r\n'),
+  )
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  expect(await open(LOCAL).send(post(`http://127.0.0.1:${port}/`))).toMatchObject({ reason: 'connection' })
+  await new Promise(resolve => server.close(resolve))
+})
+
+test('closing ends what is on its way', async () => {
+  hook.respond(() => {})
+  const outcome = open(LOCAL).send(post())
+  await hook.until(1)
+  await sender?.close()
+  expect(await outcome).toMatchObject({ kind: 'failed', reason: 'connection' })
+})

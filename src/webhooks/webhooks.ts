@@ -1,0 +1,194 @@
+/** Webhooks as a whole: changes of rows become deliveries, and whoever runs the gateway can look at them (specification 6.2; decisions 10). */
+import { randomBytes } from 'node:crypto'
+import type { Catalog, Table } from '../catalog/model.ts'
+import type { Emit } from '../events.ts'
+import type { AddressGuard } from './address-guard.ts'
+import type { Clock } from './clock.ts'
+import { createDeadLetters, type DeadLetter } from './dead-letters.ts'
+import { createDeliverer } from './deliverer.ts'
+import { newId, type Outcome } from './delivery.ts'
+import { LANE_IN_FLIGHT_MAX, type LaneStats } from './lanes.ts'
+import { type Change, printPayload } from './payload.ts'
+import { createSender, type Resolve } from './sender.ts'
+import { endpointOf, type Happened, OPERATION_OF, type Trigger } from './trigger.ts'
+import type { Triggers } from './triggers.ts'
+
+export interface WebhooksParts {
+  readonly triggers: Triggers
+  readonly catalog: () => Catalog
+  readonly guard: AddressGuard
+  readonly clock: Clock
+  /** From 0 to 1. */
+  readonly random: () => number
+  readonly userAgent: string
+  readonly emit: Emit
+  /** How names become addresses; the system's way where it is left out. */
+  readonly resolve?: Resolve
+}
+
+/** What happened to one row. */
+export interface RowChange extends Omit<Change, 'table' | 'atMs'> {
+  readonly happened: Happened
+}
+
+export interface WebhookStats extends LaneStats {
+  /** Of the oldest that is held; null if nothing is. */
+  readonly oldestAgeMs: number | null
+  /** By an endpoint that answered 410. */
+  readonly disabled: number
+  readonly deadLetters: number
+  /** Dead letters that newer ones pushed out. */
+  readonly forgotten: number
+  /** Changes of which nobody was told: too many at once, or rows that could not be seen. */
+  readonly untold: number
+}
+
+export interface Webhooks {
+  wants(table: Table, happened: readonly Happened[]): boolean
+  /** As `wants`, of a table that is only known by its names. */
+  wantsHidden(write: { readonly table: TableNames; readonly happened: readonly Happened[] }): boolean
+  /** Returns at once: deliveries are made later. */
+  committed(table: Table, changes: readonly RowChange[]): void
+  unseen(table: Table): void
+  triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean }[]
+  deadLetters(): readonly DeadLetter[]
+  deadLetter(id: string): DeadLetter | undefined
+  /** As if it were new, with the same id; false if there is none, or nothing of it that could be sent. */
+  redeliver(id: string): boolean
+  purge(id: string): boolean
+  /** Sends something that looks like a webhook, once; null if there is no such trigger. */
+  test(name: string): Promise<{ readonly id: string; readonly outcome: Outcome } | null>
+  stats(): WebhookStats
+  /** Lets what is in flight and what waits for its first turn finish. */
+  close(options: { readonly deadlineMs: number }): Promise<void>
+}
+
+interface TableNames {
+  readonly schema: string | null
+  readonly name: string
+}
+
+/** Rows that were changed and have not become deliveries yet; of one write there are as many as it may have. */
+export const CHANGES_MAX = 100_000
+
+/** Made before other work gets a turn. */
+const CHANGES_AT_ONCE = 200
+
+interface Pending {
+  readonly table: Table
+  readonly change: RowChange & Change
+}
+
+export function createWebhooks(parts: WebhooksParts): Webhooks {
+  const { triggers, guard, clock, emit, resolve } = parts
+  const deadLetters = createDeadLetters()
+  const sender = createSender({ guard, clock, connections: LANE_IN_FLIGHT_MAX, ...(resolve ? { resolve } : {}) })
+  const deliverer = createDeliverer({ ...parts, sender, deadLetters })
+  let pending: Pending[] = []
+  let isDue = false
+  let untold = 0
+
+  function warn(table: Table, error: Error): void {
+    emit({ kind: 'webhooks', event: 'changes untold', detail: { error, table: table.resource } })
+  }
+
+  function deliver({ table, change }: Pending): void {
+    for (const trigger of triggers.on(table, [OPERATION_OF[change.happened]])) {
+      deliverer.add({
+        ...{ id: newId(randomBytes), trigger: trigger.name, endpoint: endpointOf(trigger), tries: 0 },
+        ...{ table: table.resource, happened: change.happened, createdAtMs: change.atMs },
+        body: printPayload(trigger, change),
+      })
+    }
+  }
+
+  function deliverSome(): void {
+    isDue = false
+    const some = pending.slice(0, CHANGES_AT_ONCE)
+    pending = pending.slice(CHANGES_AT_ONCE)
+    for (const each of some) deliver(each)
+    schedule()
+  }
+
+  /** After the answers that are due now. */
+  function schedule(): void {
+    if (isDue || pending.length === 0) return
+    isDue = true
+    setImmediate(deliverSome)
+  }
+
+  const wants: Webhooks['wants'] = (table, happened) =>
+    triggers.on(
+      table,
+      happened.map(word => OPERATION_OF[word]),
+    ).length > 0
+
+  return {
+    wants,
+    wantsHidden({ table: { schema, name }, happened }) {
+      const tables = [...parts.catalog().tables.values()]
+      return tables.some(table => table.schema === schema && table.name === name && wants(table, happened))
+    },
+    committed(table, changes) {
+      const atMs = clock.now()
+      const taken = changes.slice(0, CHANGES_MAX - pending.length)
+      for (const change of taken) pending.push({ table, change: { ...change, table: table.resource, atMs } })
+      const left = changes.length - taken.length
+      untold += left
+      if (left > 0) warn(table, new Error(`${left} changes at once are too many; nobody is told of them`))
+      schedule()
+    },
+    unseen(table) {
+      untold += 1
+      warn(table, new Error('rows were written that the role of the gateway may not see; nobody is told of them'))
+    },
+    triggers: () => triggers.all().map(trigger => ({ trigger, isActive: triggers.isActive(trigger) })),
+    deadLetters: () => deadLetters.all(),
+    deadLetter: id => deadLetters.get(id),
+    redeliver(id) {
+      const letter = deadLetters.get(id)
+      const trigger = letter && triggers.named(letter.delivery.trigger)
+      if (letter === undefined || trigger === undefined || letter.delivery.body.length === 0) return false
+      deadLetters.remove(id)
+      deliverer.add({ ...letter.delivery, endpoint: endpointOf(trigger), tries: 0 })
+      return true
+    },
+    purge(id) {
+      const known = deadLetters.get(id) !== undefined
+      deadLetters.remove(id)
+      return known
+    },
+    async test(name) {
+      const trigger = triggers.named(name)
+      if (trigger === undefined) return null
+      const id = newId(randomBytes)
+      const nothing = { table: trigger.table, happened: 'TEST', after: null, before: null, atMs: clock.now() } as const
+      return { id, outcome: await deliverer.tryOnce(trigger, id, printPayload(trigger, nothing)) }
+    },
+    stats() {
+      const all = triggers.all()
+      const held = deliverer.stats()
+      return {
+        ...held,
+        oldestAgeMs: held.oldestMs === null ? null : Math.max(0, clock.now() - held.oldestMs),
+        disabled: all.filter(trigger => trigger.enabled && !triggers.isActive(trigger)).length,
+        ...{ deadLetters: deadLetters.all().length, forgotten: deadLetters.forgotten(), untold },
+      }
+    },
+    async close({ deadlineMs }) {
+      while (pending.length > 0) deliverSome()
+      let cancel = (): void => {}
+      const late = new Promise<'late'>(resolve => {
+        cancel = clock.after(deadlineMs, () => resolve('late'))
+      })
+      const drained = await Promise.race([deliverer.drain(), late])
+      cancel()
+      const { inFlight } = deliverer.stats()
+      const lost = drained === 'late' ? deliverer.stop() + inFlight : drained
+      await sender.close()
+      if (lost === 0) return
+      const error = new Error(`${lost} webhooks were waiting in memory and are lost`)
+      emit({ kind: 'webhooks', event: 'lost', detail: { error, deliveries: lost } })
+    },
+  }
+}
