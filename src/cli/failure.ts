@@ -6,6 +6,7 @@
  */
 const WRITTEN_FOR_USERS = new Set([
   'AllowListError',
+  'AskError',
   'BootError',
   'CatalogError',
   'ConfigError',

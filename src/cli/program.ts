@@ -8,6 +8,7 @@ import { parseDuration } from './duration.ts'
 import { printFailure, UsageError } from './failure.ts'
 import { CONFIG, examples } from './help.ts'
 import { addLanguageCommands } from './language-commands.ts'
+import { addWebhookCommands } from './webhook-commands.ts'
 import { EXIT, type World } from './world.ts'
 
 /** Runs one command line (without `node` and the program's name) and answers the exit code. Never rejects. */
@@ -189,6 +190,7 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       finish(await openapi({ config: options.config, role: options.role, scopes: scope, out: out ?? null }, world))
     })
 
+  addWebhookCommands(program, world, finish)
   addLanguageCommands(program, world, finish)
   return program
 }

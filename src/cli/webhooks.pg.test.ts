@@ -1,0 +1,133 @@
+/** `svc webhooks` against a running gateway (decisions 10). */
+import { EventEmitter } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../../test/support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { OK, type Receiver, receiver } from '../../test/support/receiver.ts'
+import { run } from './program.ts'
+import type { SignalSource } from './signals.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+let hook: Receiver
+let folder: string
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(database.adminUrl, 'create table notes (id int primary key); grant all on notes to app')
+  hook = await receiver()
+  folder = await mkdtemp(join(tmpdir(), 'svc-webhooks-'))
+  const file = join(folder, 'triggers.yaml')
+  await writeFile(
+    file,
+    `- { name: notes, table: notes, operations: [create], webhook_url: "${hook.url}?key=hidden", retry_count: 0 }\n`,
+  )
+  gateway = await testGateway(database.url, {
+    toml: `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]`,
+    environment: { SVC_ADMIN_TOKEN: 'the-token' },
+  })
+})
+afterAll(async () => {
+  await gateway.close()
+  await hook.close()
+  await database.drop()
+  await rm(folder, { recursive: true })
+})
+
+let errors: string[] = []
+async function svc(argv: readonly string[], token: string | null = 'the-token'): Promise<readonly [number, string]> {
+  const out: string[] = []
+  errors = []
+  const code = await run(['webhooks', ...argv], {
+    environment: {
+      SVC_BIND: gateway.url.replace('http://', ''),
+      ...(token === null ? {} : { SVC_ADMIN_TOKEN: token }),
+    },
+    workingDirectory: tmpdir(),
+    input: async () => '',
+    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
+    out: line => out.push(line),
+    error: line => errors.push(line),
+    signals: new EventEmitter() as unknown as SignalSource,
+  })
+  return [code, out.join('\n')]
+}
+
+let next = 1
+/** A dead letter's id. */
+async function dead(): Promise<string> {
+  hook.respond(response => response.writeHead(500).end('no\u001b[31m'))
+  await gateway.get('/api/notes', {
+    ...{ method: 'POST', body: JSON.stringify({ id: next++ }) },
+    headers: { 'Content-Type': 'application/json' },
+  })
+  for (;;) {
+    const [, text] = await svc(['list', '--json'])
+    const { dead_letters: letters } = JSON.parse(text)
+    if (letters.length > 0) return letters[0].id
+  }
+}
+
+beforeEach(async () => {
+  await svc(['purge', '--all'])
+})
+
+test('list prints triggers without the path of the URL, and dead letters', async () => {
+  expect((await svc(['list']))[1]).toBe(
+    [
+      'TRIGGER  STATE   TABLE  OPERATIONS  ENDPOINT',
+      `notes    active  notes  create      ${new URL(hook.url).origin}`,
+      '\n0 on their way, 0 waiting for another try, 0 dead',
+    ].join('\n'),
+  )
+  const id = await dead()
+  const [code, text] = await svc(['list'])
+  expect(code).toBe(0)
+  expect(text).toMatch(new RegExp(`${id}  notes    \\S+Z  failed 1 times: answered 500$`))
+  expect(text).not.toContain('hidden')
+})
+
+test('show has the last answer and the payload', async () => {
+  const [code, text] = await svc(['show', await dead()])
+  expect(code).toBe(0)
+  const letter = JSON.parse(text)
+  expect(letter).toMatchObject({ operation: 'INSERT', last_answer: { status: 500, body: 'no\u001b[31m' } })
+  expect(JSON.parse(letter.payload).data.new.id).toBe(next - 1)
+  expect(text).not.toContain('\u001b')
+})
+
+test('redeliver sends it again; purge throws it away', async () => {
+  const id = await dead()
+  const count = hook.received.length
+  hook.respond(OK)
+  expect(await svc(['redeliver', id])).toEqual([0, '1 redelivered'])
+  await hook.until(count + 1)
+  expect(await svc(['redeliver', id])).toEqual([1, '0 redelivered'])
+  await dead()
+  expect(await svc(['purge', '--all'])).toEqual([0, '1 purged'])
+})
+
+test('test says whether it arrives', async () => {
+  hook.respond(OK)
+  const [code, text] = await svc(['test', 'notes'])
+  expect(code).toBe(0)
+  expect(text).toMatch(/^delivered: answered 200 \(msg_\S+\)$/)
+  hook.respond(response => response.writeHead(403).end())
+  expect((await svc(['test', 'notes']))[0]).toBe(1)
+})
+
+test('what is missing is said', async () => {
+  expect((await svc(['redeliver']))[0]).toBe(2)
+  expect(errors).toEqual(['svc webhooks redeliver takes the id of a dead letter, or --all'])
+  expect((await svc(['list'], null))[0]).toBe(2)
+  expect(errors[0]).toContain('no admin token is configured')
+  expect((await svc(['list'], 'another'))[0]).toBe(1)
+  expect(errors[0]).toContain('answered 401: /internal/webhooks needs the admin token')
+  expect((await svc(['list', '--url', 'http://127.0.0.1:1']))[0]).toBe(1)
+  expect(errors[0]).toContain('no gateway answers at http://127.0.0.1:1')
+  expect((await svc(['show', 'nothing']))[0]).toBe(1)
+  expect(errors[0]).toContain('there is no such trigger or dead letter')
+})

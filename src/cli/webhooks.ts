@@ -1,0 +1,170 @@
+/** `svc webhooks`: what a running gateway's webhooks do, and what is to be done with those that failed (decisions 10). It is asked as any operator asks it. */
+import type { Bind, Config } from '../config/config.ts'
+import { loadConfig } from '../config/load.ts'
+import { UsageError } from './failure.ts'
+import { EXIT, type World } from './world.ts'
+
+export interface WebhooksCommand {
+  readonly config: string | undefined
+  /** Where the gateway is; undefined: where the configuration has it listen. */
+  readonly url: string | undefined
+  /** The answer as it comes. */
+  readonly json: boolean
+}
+
+/** One dead letter, or all of them. */
+export interface Letters {
+  readonly id: string | undefined
+  readonly all: boolean
+}
+
+export async function list(command: WebhooksCommand, world: World): Promise<number> {
+  const answer = await ask(command, world, 'GET', '/internal/webhooks')
+  if (command.json) return print(answer, world)
+  const { triggers, dead_letters: letters, dead_letter_count: count, queue } = answer as Overview
+  const rows = triggers.map(({ name, table, operations, endpoint, state }) => [
+    ...[name, state, table, operations.join(','), endpoint],
+  ])
+  for (const line of columns([['TRIGGER', 'STATE', 'TABLE', 'OPERATIONS', 'ENDPOINT'], ...rows])) world.out(line)
+  world.out(`\n${queue.ready + queue.in_flight} on their way, ${queue.waiting} waiting for another try, ${count} dead`)
+  if (letters.length === 0) return EXIT.ok
+  const dead = letters.map(({ id, trigger, given_up_at, reason }) => [id, trigger, given_up_at, oneLine(reason)])
+  world.out('')
+  for (const line of columns([['DEAD LETTER', 'TRIGGER', 'GIVEN UP', 'REASON'], ...dead])) world.out(line)
+  return EXIT.ok
+}
+
+export async function show(id: string, command: WebhooksCommand, world: World): Promise<number> {
+  return print(await ask(command, world, 'GET', '/internal/webhooks/dead-letter', { id }), world)
+}
+
+export async function redeliver(letters: Letters, command: WebhooksCommand, world: World): Promise<number> {
+  return change(letters, 'redeliver', 'redelivered', command, world)
+}
+
+export async function purge(letters: Letters, command: WebhooksCommand, world: World): Promise<number> {
+  return change(letters, 'purge', 'purged', command, world)
+}
+
+/** Exit code 1 when it does not arrive. */
+export async function test(trigger: string, command: WebhooksCommand, world: World): Promise<number> {
+  const answer = await ask(command, world, 'POST', '/internal/webhooks/test', { trigger })
+  const { outcome, message, id } = answer as Tested
+  if (command.json) print(answer, world)
+  else world.out(`${outcome}: ${oneLine(message)} (${id})`)
+  return outcome === 'delivered' ? EXIT.ok : EXIT.failed
+}
+
+interface Overview {
+  readonly triggers: readonly {
+    readonly name: string
+    readonly table: string
+    readonly operations: readonly string[]
+    readonly endpoint: string
+    readonly state: string
+  }[]
+  readonly queue: { readonly ready: number; readonly waiting: number; readonly in_flight: number }
+  readonly dead_letter_count: number
+  readonly dead_letters: readonly {
+    readonly id: string
+    readonly trigger: string
+    readonly given_up_at: string
+    readonly reason: string
+  }[]
+}
+
+interface Tested {
+  readonly outcome: string
+  readonly message: string
+  readonly id: string
+}
+
+async function change(
+  { id, all }: Letters,
+  what: 'redeliver' | 'purge',
+  done: 'redelivered' | 'purged',
+  command: WebhooksCommand,
+  world: World,
+): Promise<number> {
+  if ((id === undefined) === !all) throw new UsageError(`svc webhooks ${what} takes the id of a dead letter, or --all`)
+  const parameters: Record<string, string> = id === undefined ? { all: 'true' } : { id }
+  const answer = (await ask(command, world, 'POST', `/internal/webhooks/${what}`, parameters)) as Record<string, number>
+  const count = answer[done] ?? 0
+  if (command.json) print(answer, world)
+  else world.out(`${count} ${done}`)
+  if (id === undefined || count > 0) return EXIT.ok
+  world.error(`nothing was ${done}: there is no dead letter ${id}, or its trigger or body is gone`)
+  return EXIT.failed
+}
+
+/** The gateway did not answer as it should. */
+class AskError extends Error {
+  override readonly name = 'AskError'
+}
+
+/** Longer than a webhook may take. */
+const TIMEOUT_MS = 90_000
+
+async function ask(
+  { config: file, url }: WebhooksCommand,
+  world: World,
+  method: 'GET' | 'POST',
+  path: string,
+  parameters: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  const { config } = loadConfig({ ...world, file })
+  const base = url ?? addressOf(config)
+  if (config.adminToken === null) {
+    throw new UsageError(
+      'no admin token is configured: set SVC_ADMIN_TOKEN or [gateway] admin_token, here and for the gateway',
+    )
+  }
+  if (!URL.canParse(base)) throw new UsageError(`"${base}" is no URL; write --url http://127.0.0.1:8080`)
+  const target = new URL(path, base)
+  for (const [name, value] of Object.entries(parameters)) target.searchParams.set(name, value)
+  const response = await fetch(target, {
+    ...{ method, headers: { authorization: `Bearer ${config.adminToken}` }, redirect: 'error' },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  }).catch((error: Error) => {
+    const reason = error.cause instanceof Error ? error.cause.message : error.message
+    throw new AskError(`no gateway answers at ${target.origin}: ${reason}; give its address with --url`)
+  })
+  const text = await response.text()
+  if (response.ok) return JSON.parse(text)
+  throw new AskError(`the gateway at ${target.origin} answered ${response.status}: ${messageOf(text)}`)
+}
+
+/** An address that means every card of the machine is reached by its own. */
+function addressOf({ gateway: { bind } }: Pick<Config, 'gateway'>): string {
+  const hosts: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+  const { host, port }: Bind = { ...bind, host: hosts[bind.host] ?? bind.host }
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function messageOf(text: string): string {
+  try {
+    return (JSON.parse(text) as { readonly error: { readonly message: string } }).error.message
+  } catch {
+    return oneLine(text).slice(0, 200)
+  }
+}
+
+function print(answer: unknown, world: World): number {
+  world.out(JSON.stringify(answer, null, 2))
+  return EXIT.ok
+}
+
+/** What others said must not write on the terminal as it likes. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+}
+
+function columns(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
+  return rows.map(row =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
