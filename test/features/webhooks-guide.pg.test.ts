@@ -1,0 +1,138 @@
+/** docs/guides/webhooks.md: its trigger fires, its payload is what comes, and its code verifies what was signed – and nothing else. */
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { type Received, type Receiver, receiver } from '../support/receiver.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { read } from '../tidy/tree.ts'
+
+const PAGE = read('docs/guides/webhooks.md')
+const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
+const OTHER = `whsec_${Buffer.alloc(32, 6).toString('base64')}`
+
+/** The file that a block of the page begins with the name of. */
+function fileOf(name: string): string {
+  const block = [...PAGE.matchAll(/^```\w+\n(?:#|\/\/) (\S+)\n([\s\S]*?)^```/gm)].find(([, file]) => file === name)
+  if (block?.[2] === undefined) throw new Error(`the page has no ${name}`)
+  return block[2]
+}
+
+let database: SampleDatabase
+let gateway: TestGateway
+let hook: Receiver
+let folder: string
+let received: Received
+beforeAll(async () => {
+  database = await sampleDatabase()
+  hook = await receiver()
+  folder = await mkdtemp(join(tmpdir(), 'webhooks-guide-'))
+  const file = join(folder, 'triggers.yaml')
+  await writeFile(file, fileOf('triggers.yaml').replace('https://shop.example.com/hooks/orders', hook.url))
+  gateway = await testGateway(database.url, {
+    toml: `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]`,
+    environment: { ORDERS_HOOK_SECRET: SECRET },
+  })
+  const [tenant] = database.tenants
+  const as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
+  const { id } = (await gateway.get('/api/orders?limit=1&status=pending', { as })).json.data[0]
+  const headers = { 'Content-Type': 'application/json' }
+  await gateway.get(`/api/orders/${id}`, { as, method: 'PATCH', headers, body: '{"status": "paid"}' })
+  const [first] = await hook.until(1)
+  if (first === undefined) throw new Error('nothing was received')
+  received = first
+})
+afterAll(async () => {
+  await gateway?.close()
+  await hook?.close()
+  await database?.drop()
+  await rm(folder, { recursive: true })
+})
+
+test('the payload has the form that the page shows', () => {
+  const shown = JSON.parse(/^```json\n([\s\S]*?)^```/m.exec(PAGE)?.[1] ?? '')
+  const form = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null
+      ? Object.entries(value).map(([key, inner]) => [key, form(inner)])
+      : typeof value
+  expect(form(received.json)).toEqual(form(shown))
+  expect(received.json).toMatchObject({
+    operation: 'UPDATE',
+    data: { old: { status: 'pending' }, new: { status: 'paid' } },
+  })
+  expect(received.headers['x-source']).toBe('svc')
+})
+
+type Verify = (headers: Readonly<Record<string, unknown>>, body: Buffer, secret: string) => boolean | Promise<boolean>
+
+const HARNESS = `
+import base64, json, sys
+from verify import verify
+given = json.load(sys.stdin)
+print(json.dumps(verify(given["headers"], base64.b64decode(given["body"]), given["secret"])))
+`
+
+const hasPython = spawnSync('python3', ['--version']).status === 0
+if (!hasPython) process.stderr.write('webhooks-guide.pg.test.ts: the code in Python was not run, for want of python3\n')
+
+const RUNTIMES: readonly (readonly [string, boolean, (code: string) => Promise<Verify>])[] = [
+  [
+    'verify.mjs',
+    true,
+    async code => {
+      const file = join(folder, 'verify.mjs')
+      await writeFile(file, code)
+      const { verify } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { readonly verify: Verify }
+      return verify
+    },
+  ],
+  [
+    'verify.py',
+    hasPython,
+    async code => {
+      await writeFile(join(folder, 'verify.py'), code)
+      return (headers, body, secret) => {
+        const input = JSON.stringify({ headers, body: body.toString('base64'), secret })
+        const { stdout, stderr } = spawnSync('python3', ['-c', HARNESS], { cwd: folder, input, encoding: 'utf8' })
+        if (stdout === '') throw new Error(stderr)
+        return JSON.parse(stdout) as boolean
+      }
+    },
+  ],
+]
+
+describe.each(RUNTIMES)('%s', (name, isThere, load) => {
+  // Without the runtime there is nothing to run the code.
+  test.runIf(isThere)(
+    'takes what was signed, and refuses what was changed, is old, or comes from somebody else',
+    async () => {
+      const verify = await load(fileOf(name))
+      const { headers } = received
+      const body = Buffer.from(received.text)
+      expect(await verify(headers, body, SECRET)).toBe(true)
+      const several = { ...headers, 'webhook-signature': `v1,AAAA ${headers['webhook-signature']}` }
+      expect(await verify(several, body, SECRET)).toBe(true)
+      expect(await verify(headers, body, OTHER)).toBe(false)
+      expect(await verify(headers, Buffer.from(received.text.replace('paid', 'sent')), SECRET)).toBe(false)
+      expect(await verify({ ...headers, 'webhook-id': 'msg_other' }, body, SECRET)).toBe(false)
+      const later = String(Number(headers['webhook-timestamp']) + 1)
+      expect(await verify({ ...headers, 'webhook-timestamp': later }, body, SECRET)).toBe(false)
+      expect(await verify({ ...headers, 'webhook-signature': undefined }, body, SECRET)).toBe(false)
+      expect(await verify({ ...headers, 'webhook-timestamp': 'never' }, body, SECRET)).toBe(false)
+      expect(await verify({ ...headers, 'webhook-signature': 'v1,é v2 x,' }, body, SECRET)).toBe(false)
+    },
+  )
+
+  // Without the runtime there is nothing to run the code.
+  test.runIf(isThere)('refuses what was signed long ago', async () => {
+    const { signatureHeaders } = await import('../../src/webhooks/signature.ts')
+    const verify = await load(fileOf(name))
+    const body = Buffer.from('{}')
+    const signed = (ageMs: number) => signatureHeaders([SECRET], 'msg_1', Date.now() - ageMs, body)
+    expect(await verify(signed(0), body, SECRET)).toBe(true)
+    expect(await verify(signed(600_000), body, SECRET)).toBe(false)
+  })
+})
