@@ -32,10 +32,11 @@ import { openapi } from './openapi.ts'
 import { rpc } from './rpc.ts'
 import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
+import { webhooks } from './webhooks.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
-  ...[insertOne, updateById, batch, rpc],
+  ...[insertOne, updateById, batch, rpc, webhooks],
   ...[ndjson, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5

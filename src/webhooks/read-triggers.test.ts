@@ -116,6 +116,7 @@ test.each([
   [one(', headers: {"a b": x}'), /"a b" is no name of a header/],
   [one(', headers: {"a\\r\\nb": x}'), /is no name of a header/],
   [one(', headers: {A: x, a: y}'), /is there twice/],
+  [one(`, headers: {${Array.from({ length: 33 }, (_, at) => `h${at}: x`).join(', ')}}`), /at most 32 are possible/],
   [one(', headers: {a: 5}'), /expected a text; put numbers in quotes/],
   [one(', headers: {a: "${EVIL}"}'), /0\.headers\.a: expected one line/],
   [one(', headers: {a: "x\\nb"}'), /expected one line/],

@@ -1,7 +1,9 @@
 /** Decisions 10: where a request goes is decided when the connection is made, by the address itself. */
 import type { LookupAddress } from 'node:dns'
+import { createServer as createTlsServer } from 'node:https'
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createSelfSigned } from '../../test/support/certificates.ts'
 import { OK, type Receiver, receiver } from '../../test/support/receiver.ts'
 import { testClock, turn } from '../../test/support/test-clock.ts'
 import { createAddressGuard } from './address-guard.ts'
@@ -170,6 +172,17 @@ test('what is no HTTP is a failure', async () => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
   expect(await open(LOCAL).send(post(`http://127.0.0.1:${port}/`))).toMatchObject({ reason: 'connection' })
+  await new Promise(resolve => server.close(resolve))
+})
+
+test('a certificate that nobody vouches for is a failure', async () => {
+  const { certificate, key } = createSelfSigned('localhost', ['127.0.0.1'])
+  const server = createTlsServer({ cert: certificate, key }, (_, response) => response.end())
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  expect(await open(LOCAL).send(post(`https://127.0.0.1:${port}/`))).toEqual({
+    ...{ kind: 'failed', reason: 'connection', message: 'self-signed certificate' },
+  })
   await new Promise(resolve => server.close(resolve))
 })
 

@@ -1,0 +1,73 @@
+/** Specification 6.2 (2): whoever makes a change waits for nothing; and what is waiting is bounded. */
+import { beforeEach, expect, test } from 'vitest'
+import { testClock, turn } from '../../test/support/test-clock.ts'
+import type { Table } from '../catalog/model.ts'
+import type { Event } from '../events.ts'
+import { createAddressGuard } from './address-guard.ts'
+import { LETTERS_SHOWN_MAX, webhookAnswers } from './answers.ts'
+import type { Trigger } from './trigger.ts'
+import type { Triggers } from './triggers.ts'
+import { CHANGES_MAX, createWebhooks, type RowChange, type Webhooks } from './webhooks.ts'
+
+const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
+
+const TRIGGER: Trigger = {
+  ...{ name: 'hook', table: 'notes', operations: ['create'], url: new URL('http://192.0.2.1/hook'), retryCount: 0 },
+  ...{ headers: {}, enabled: true, columns: null, secrets: [], timeoutMs: 5_000 },
+}
+
+let events: Event[]
+let webhooks: Webhooks
+beforeEach(() => {
+  events = []
+  const triggers: Triggers = {
+    all: () => [TRIGGER],
+    named: () => TRIGGER,
+    on: (_, operations) => (operations.includes('create') ? [TRIGGER] : []),
+    disable() {},
+    isActive: () => true,
+    reload: async () => {},
+  }
+  webhooks = createWebhooks({
+    ...{ triggers, guard: createAddressGuard({ allow: [], loopback: 'refused' }), clock: testClock() },
+    catalog: () => {
+      throw new Error('nobody asks')
+    },
+    ...{ random: Math.random, userAgent: 'svc/test', emit: event => events.push(event) },
+  })
+})
+
+const created: RowChange = { happened: 'INSERT', after: '{"id":1}', before: null }
+const deleted: RowChange = { happened: 'DELETE', after: null, before: '{"id":1}' }
+
+test('nothing is made of a change before its caller has got the answer', async () => {
+  webhooks.committed(TABLE, [created])
+  await Promise.resolve()
+  expect(webhooks.stats()).toMatchObject({ ready: 0, inFlight: 0, deadLetters: 0 })
+  // To an address that is not reached.
+  while (webhooks.stats().deadLetters === 0) await turn()
+  await webhooks.close({ deadlineMs: 0 })
+})
+
+test('of too many changes at once the rest is not told, and counted', async () => {
+  const changes = new Array<RowChange>(CHANGES_MAX - 1).fill(deleted)
+  webhooks.committed(TABLE, changes)
+  webhooks.committed(TABLE, [deleted, deleted, deleted])
+  expect(webhooks.stats().untold).toBe(2)
+  expect(events).toEqual([
+    {
+      ...{ kind: 'webhooks', event: 'changes untold' },
+      detail: { table: 'notes', error: new Error('2 changes at once are too many; nobody is told of them') },
+    },
+  ])
+  await webhooks.close({ deadlineMs: 0 })
+})
+
+test('an overview shows so many dead letters, the newest first, and counts all', async () => {
+  webhooks.committed(TABLE, new Array<RowChange>(LETTERS_SHOWN_MAX + 20).fill(created))
+  while (webhooks.stats().deadLetters < LETTERS_SHOWN_MAX + 20) await turn()
+  const overview = await webhookAnswers(webhooks).get('/internal/webhooks')?.answer(new Map())
+  const newest = webhooks.deadLetters().at(-1)?.delivery.id
+  expect(overview).toMatchObject({ dead_letter_count: LETTERS_SHOWN_MAX + 20, dead_letters: { 0: { id: newest } } })
+  expect((overview as { dead_letters: unknown[] }).dead_letters).toHaveLength(LETTERS_SHOWN_MAX)
+})
