@@ -114,7 +114,7 @@ export const AREAS: readonly Area[] = [
     name: 'webhooks',
     path: 'src/webhooks',
     purpose: 'Who is told of which changes: triggers, deliveries from memory, signatures, the guard of addresses.',
-    documents: ['docs/guides/webhooks.md', 'docs/decisions/0021-a-write-says-what-it-did.md'],
+    documents: ['docs/guides/webhooks.md', 'docs/decisions/0020-a-write-says-what-it-did.md'],
   },
   {
     name: 'ops',
