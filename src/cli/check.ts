@@ -2,7 +2,6 @@
  * `svc check`: everything that is wrong or dangerous about configuration and database, each with what mends it
  * (decisions 1).
  */
-import { unbuiltFindings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
 import { printConfig } from '../config/print.ts'
 import { asErrors } from '../finding.ts'
@@ -21,19 +20,13 @@ export interface CheckCommand {
 
 /** Answers the exit code: 1 when a finding is an error. Rejects with `ConfigError`, which tells all problems itself. */
 export async function check(command: CheckCommand, world: World): Promise<number> {
-  const loaded = loadConfig({ ...world, file: command.file })
-  const { config } = loaded
+  const { config } = loadConfig({ ...world, file: command.file })
   if (command.print) world.out(printConfig(config))
   const unreachable = await connectionFindings(config)
   // What the database has to say is worth nothing while it cannot be asked.
   const database =
     unreachable.length > 0 ? { findings: unreachable, accepted: 0 } : await checkDatabase(config, world.environment)
-  const findings = [
-    ...unbuiltFindings(loaded),
-    ...asErrors(identityFindings(config)),
-    ...database.findings,
-    ...(await listFindings(config)),
-  ]
+  const findings = [...asErrors(identityFindings(config)), ...database.findings, ...(await listFindings(config))]
   const report = reportOf(config.file, {
     findings,
     accepted: database.accepted,

@@ -1,8 +1,6 @@
 /** `svc serve`, and `svc check --record`: the gateway, until a signal stops it. */
 import { resolve } from 'node:path'
-import { unbuiltFindings } from '../config/findings.ts'
 import { loadConfig } from '../config/load.ts'
-import { asErrors, printFinding } from '../finding.ts'
 import { UsageError } from './failure.ts'
 import { runUntilSignal } from './signals.ts'
 import { EXIT, type World } from './world.ts'
@@ -14,18 +12,14 @@ export interface ServeCommand {
 }
 
 export async function serve({ file, record }: ServeCommand, world: World): Promise<number> {
-  const loaded = loadConfig({ ...world, file, purpose: record === undefined ? 'serve' : 'record' })
-  const { strict, allowListPath } = loaded.config.gateway
+  const { config } = loadConfig({ ...world, file, purpose: record === undefined ? 'serve' : 'record' })
+  const { allowListPath } = config.gateway
   const target = record === true ? allowListPath : record && resolve(world.workingDirectory, record)
   if (target === null) {
     throw new UsageError('--record needs a file to write to: svc check --record FILE, or set allow_list_path')
   }
-  // A file written for a later version must still start this one; who wants to be strict believes that every key has an effect.
-  const findings = unbuiltFindings(loaded)
-  for (const finding of strict ? asErrors(findings) : findings) world.error(printFinding(finding))
-  if (strict && findings.length > 0) return EXIT.failed
   const { startGateway } = await import('../gateway.ts')
   const options = { environment: world.environment, ...(target === undefined ? {} : { record: target }) }
-  await runUntilSignal(() => startGateway(loaded.config, options), world.signals, world.error)
+  await runUntilSignal(() => startGateway(config, options), world.signals, world.error)
   return EXIT.ok
 }

@@ -1,6 +1,6 @@
 /** The limits in force, as `/health/internal` tells them: by their names in the file, without those of features that are not built. */
 import type { GatewayConfig } from './config.ts'
-import { FEATURES, GATEWAY } from './settings.ts'
+import { GATEWAY } from './settings.ts'
 
 type NumberKey = keyof {
   [K in keyof typeof GATEWAY as GatewayConfig[K] extends number ? K : never]: true
@@ -25,8 +25,7 @@ const LIMITS: readonly NumberKey[] = [
 ]
 
 export function limitsOf(gateway: GatewayConfig): Readonly<Record<string, number>> {
-  const inForce = LIMITS.filter(name => FEATURES[GATEWAY[name].feature].built)
-  return Object.fromEntries(inForce.map(name => [keyOf(name), gateway[name]]))
+  return Object.fromEntries(LIMITS.map(name => [keyOf(name), gateway[name]]))
 }
 
 /** `gateway.max_connections` is `max_connections`. */

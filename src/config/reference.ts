@@ -45,10 +45,8 @@ path = "access.toml"
 `
 
 function featureSection(feature: Feature): string {
-  const { title, built } = FEATURES[feature]
   const rows = SETTINGS.filter(setting => setting.feature === feature).map(row)
-  const note = built ? '' : 'Not in this version yet: these keys are accepted and do nothing.\n\n'
-  return `## ${title}\n\n${note}| Key | Default | Expected | Meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`
+  return `## ${FEATURES[feature]}\n\n| Key | Default | Expected | Meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`
 }
 
 function row(setting: Setting<unknown>): string {

@@ -43,27 +43,27 @@ export interface Setting<T> {
 
 export type Table<T> = { readonly [K in keyof T]: Setting<T[K]> }
 
-/** What the settings are for. One that is not built takes its keys, and `svc check` says that they do nothing yet. */
+/** What the settings are for, as the reference calls it. */
 export const FEATURES = {
-  process: { title: 'Process', built: true },
-  database: { title: 'Database connection', built: true },
-  schema: { title: 'What is published', built: true },
-  identity: { title: 'Identity', built: true },
-  http: { title: 'HTTP', built: true },
-  reads: { title: 'Reads', built: true },
-  writes: { title: 'Writes', built: true },
-  explain: { title: 'Explain endpoint', built: true },
-  functions: { title: 'Stored functions', built: true },
-  limits: { title: 'Limits', built: true },
-  cost: { title: 'Cost guard', built: true },
-  cache: { title: 'Result cache', built: true },
-  policies: { title: 'Access policies', built: true },
-  approval: { title: 'Query allow-list', built: true },
-  realtime: { title: 'Realtime', built: true },
-  webhooks: { title: 'Webhooks', built: true },
-  kerberos: { title: 'Kerberos', built: true },
-  internal: { title: 'Internal endpoints', built: true },
-  tools: { title: 'Tool server', built: true },
+  process: 'Process',
+  database: 'Database connection',
+  schema: 'What is published',
+  identity: 'Identity',
+  http: 'HTTP',
+  reads: 'Reads',
+  writes: 'Writes',
+  explain: 'Explain endpoint',
+  functions: 'Stored functions',
+  limits: 'Limits',
+  cost: 'Cost guard',
+  cache: 'Result cache',
+  policies: 'Access policies',
+  approval: 'Query allow-list',
+  realtime: 'Realtime',
+  webhooks: 'Webhooks',
+  kerberos: 'Kerberos',
+  internal: 'Internal endpoints',
+  tools: 'Tool server',
 } as const
 
 export type Feature = keyof typeof FEATURES
