@@ -70,6 +70,21 @@ test.each([
   ])
 })
 
+test('what cannot be read says why', async () => {
+  const below = file('text/below')
+  expect((await said({ krb5CredentialCache: below }))[0]).toMatch(/text\/below cannot be read: ENOTDIR.*Get a ticket/)
+  expect((await said({ krb5ClientKeytab: below }))[0]).toMatch(
+    /text\/below cannot be read: ENOTDIR.*Set KRB5_CLIENT_KTNAME/,
+  )
+  expect((await said({ krb5Config: below }))[0]).toMatch(/text\/below cannot be read: ENOTDIR.*Set KRB5_CONFIG/)
+})
+
+// Root reads everything.
+test.skipIf(process.getuid?.() === 0)('a file of another user', async () => {
+  await writeFile(file('closed'), Buffer.from([5, 4, 0, 0]), { mode: 0o000 })
+  expect((await said({ krb5CredentialCache: file('closed') }))[0]).toContain('closed cannot be read: EACCES')
+})
+
 test('a cache that nobody can fill, and a kind that does not exist', async () => {
   expect((await said({ krb5CredentialCache: 'MEMORY:svc' }))[0]).toContain('a cache of this process alone')
   expect((await said({ krb5CredentialCache: 'FLIE:/tmp/x' }))[0]).toContain(
