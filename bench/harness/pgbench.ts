@@ -31,7 +31,7 @@ export async function writeScript(
 ): Promise<Script> {
   const variables: Record<string, string> = {}
   const statements = sent.map(({ text, parameters }, index) =>
-    text.replace(/\$(\d+)/g, (_, number: string) => {
+    withoutVariables(text).replace(/\$(\d+)/g, (_, number: string) => {
       const value = parameters[Number(number) - 1]
       // An empty value cannot be given by -D, NULL not at all.
       if (value === undefined || value === null || value === '') throw new Error(`$${number} of ${text} has no value`)
@@ -55,6 +55,11 @@ export async function writeScript(
   const file = join(folder, `${name}.sql`)
   await writeFile(file, lines.join('\n'))
   return { file, variables }
+}
+
+/** What reads like a variable of pgbench within a literal, as `"before":true` does, is cut in two. */
+function withoutVariables(text: string): string {
+  return text.replace(/'(?:[^']|'')*'/g, literal => literal.replace(/:(?=\w)/g, ":' || '"))
 }
 
 /** Transactions per second and the mean time of one. */

@@ -10,7 +10,7 @@ import { joinByKey } from './keys.ts'
 import { isParameter } from './parameters.ts'
 import { assertAllowed } from './refusals.ts'
 import { functionOf, qualified, tableOf } from './resources.ts'
-import { readRows } from './row-filter.ts'
+import { readRows, rowsFor } from './row-filter.ts'
 import { type Rowset, rowset, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 import { UNKNOWN } from './typed.ts'
 import { typeNameOf } from './types.ts'
@@ -44,16 +44,21 @@ export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], o
 
 /** The condition of `t[condition]` is part of the statement's where: it sees all of its sources, `t` first. `checked`: what became of the source. */
 export function conditionedIn(
-  { expressions }: Checking,
+  checking: Checking,
   written: Source,
   checked: Source,
   found: ScopeSource | undefined,
   scope: Scope,
 ): Conditioned {
+  const answered = found?.rowset.table ?? null
+  if (written.kind === 'function source' && answered !== null) {
+    // Rows of a table that may not be seen there are not seen here either.
+    return { source: checked, where: rowsFor(checking, answered, written.alias, 'read') }
+  }
   if (written.kind !== 'table source' || written.condition === null || found === undefined) {
     return { source: checked, where: null }
   }
-  const condition = expressions.expression(written.condition, within(scope, [found]))
+  const condition = checking.expressions.expression(written.condition, within(scope, [found]))
   return checked.kind === 'table source'
     ? { source: { ...checked, condition }, where: null }
     : { source: checked, where: condition }

@@ -94,9 +94,20 @@ function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Change
   const conflict = add.conflict && conflictIn(checking, add.conflict, table, target, outer)
   return {
     checkedWrite: { ...add, columns, table: name, rows, conflict },
-    answered: within(outer, [answeredTarget(checking, table, target, columns)]),
+    answered: within(outer, [answeredTarget(checking, table, target, certainlyWritten(columns, add.conflict))]),
     check: rowsOrFail(checking, table, table.name, ...operationsOf(add)),
   }
+}
+
+/** Columns that have what the caller gave, also in a row that was there: those that the conflict takes over, and those that it compared. */
+function certainlyWritten(columns: readonly Name[], conflict: Conflict | null): readonly Name[] {
+  if (conflict === null || conflict.update === null) return columns
+  const kept = new Set(conflict.target.map(({ text }) => text))
+  for (const { column, value } of conflict.update.assignments) {
+    const [source, name, ...steps] = value.kind === 'column' ? value.path : []
+    if (source === 'excluded' && name === column.text && steps.length === 0) kept.add(column.text)
+  }
+  return columns.filter(({ text }) => kept.has(text))
 }
 
 /** The target as `returning` sees it. */
@@ -156,7 +167,13 @@ function conflictIn(checking: Checking, conflict: Conflict, table: Table, target
     update: {
       assignments: assignmentsIn(checking, update.assignments, table, target, own),
       where: allOf([
-        rowsOrFail(checking, table, target.alias, 'update'),
+        rowsOrFail(
+          checking,
+          table,
+          target.alias,
+          'update',
+          ...(rights.refused.read === null ? (['read'] as const) : []),
+        ),
         checking.expressions.optional(update.where, own),
       ]),
     },

@@ -8,7 +8,7 @@
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Parameter } from '../language/ast.ts'
-import { and } from '../language/build.ts'
+import { rewrite } from '../language/walk.ts'
 import { readIn } from './check-read.ts'
 import { writeIn } from './check-write.ts'
 import type { Checking, Write } from './checking.ts'
@@ -17,7 +17,7 @@ import { callableName, type IsCallable } from './functions.ts'
 import type { ParameterKey, ParameterUse } from './parameters.ts'
 import { tableOf } from './resources.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
-import { fromSettings, rowsFor } from './row-filter.ts'
+import { conditionAfter, fromSettings, rowsFor } from './row-filter.ts'
 import { NOTHING, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 
 export type { Write } from './checking.ts'
@@ -57,11 +57,24 @@ export interface CheckedWrite<T extends Write = Write> extends CheckedQuery<T> {
   readonly check: Expression | null
 }
 
+/** A regular expression that is none fails when a row is compared with it, so no row that a policy hides may be. */
+function guarded(statement: Get | Write, context: CheckContext): CheckContext {
+  if (context.rowsFirst === true || context.rights === EVERYTHING) return context
+  let rowsFirst = false
+  rewrite(statement, {
+    expression(inner) {
+      if (inner.kind === 'comparison' && (inner.operator === '~' || inner.operator === '~*')) rowsFirst = true
+      return inner
+    },
+  })
+  return { ...context, rowsFirst }
+}
+
 /**
  * Throws `PARSE_ERROR` for a name that does not exist, with the nearest one that the caller may read (decisions 3, 7).
  */
 export function checkRead(query: Get, context: CheckContext): CheckedQuery {
-  const checking = begin(context)
+  const checking = begin(guarded(query, context))
   return brand(checking.read(query, NOTHING).statement, checking)
 }
 
@@ -76,14 +89,16 @@ export function checkPast(query: Get, table: Table, context: CheckContext): Chec
   const rows = rowsFor(checking, table, alias, 'read')
   if (rows === null) return brand(statement, checking)
   const fields = statement.fields.map(item =>
-    item.kind === 'field' ? { ...item, expression: and(rows, item.expression) } : item,
+    item.kind === 'field'
+      ? { ...item, expression: conditionAfter({ ...checking, rowsFirst: true }, rows, item.expression) }
+      : item,
   )
   return brand({ ...statement, fields }, checking)
 }
 
 /** As `checkRead`; also for columns that cannot be written, and conflict targets that are no key. */
 export function checkWrite<T extends Write>(write: T, context: CheckContext): CheckedWrite<T> {
-  const checking = begin(context)
+  const checking = begin(guarded(write, context))
   const { catalog } = context
   const { statement, check } = checking.write(write, NOTHING)
   return {

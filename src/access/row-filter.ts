@@ -63,7 +63,7 @@ export function rowsFor(
   ...operations: readonly Operation[]
 ): Expression | null {
   // The condition is the policy's: it may mention what the caller may not.
-  const source = sourceOf(alias, tableRowset(table, 'any'))
+  const source = { ...sourceOf(alias, tableRowset(table, 'any')), otherwise: table.name }
   const { rows } = checking.rights.of(table)
   const conditions = [...new Set(operations.map(operation => rows[operation]))].filter(condition => condition !== null)
   return conditions.length === 0 ? null : and(...conditions.map(condition => checking.rows(condition, source)))

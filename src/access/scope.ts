@@ -33,6 +33,8 @@ export interface RowsetColumn {
 
 export interface ScopeSource {
   readonly alias: string
+  /** Another name that it has where no source is called so: a policy names its table, whatever the statement calls it. */
+  readonly otherwise?: string
   /** The name that an alias would have hidden: `schema.table.column` means a column of this one. */
   readonly name: TableName | null
   readonly rowset: Rowset
@@ -132,7 +134,8 @@ export function resolveTarget(name: string, target: ScopeSource, span: Span): Ty
 
 function sourceNamed(alias: string, scope: Scope): ScopeSource | null {
   for (let at: Scope | null = scope; at !== null; at = at.outer) {
-    const found = at.sources.find(source => source.alias === alias)
+    const found =
+      at.sources.find(source => source.alias === alias) ?? at.sources.find(source => source.otherwise === alias)
     if (found !== undefined) return found
   }
   return null

@@ -52,8 +52,8 @@ export interface GroupParts {
   readonly intervalMs: () => number
   /** The rules are not those of the table any more: members have to be grouped anew. */
   readonly onStale: () => void
-  /** What a look failed with, and is no matter of the database being away. */
-  readonly onRefused: (error: unknown) => void
+  /** A look of these failed, and not because the database is away. */
+  readonly onRefused: (members: readonly Member[]) => void
   readonly isPassing: (error: unknown) => boolean
 }
 
@@ -102,12 +102,13 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
         return
       }
       const told = seen.filter(({ outcome }) => outcome !== 'nothing')
-      if (told.some(({ outcome }) => outcome === 'unknown')) resyncAll(present, 'unknown before')
+      if (told.some(({ outcome }) => outcome === 'unknown')) resyncAll([...members], 'unknown before')
       const known = told.filter(({ outcome }) => outcome !== 'unknown')
-      if (known.length > 0) for (const member of present) member.see(known)
+      // Who has left meanwhile may have other rights by now.
+      if (known.length > 0) for (const member of present) if (members.has(member)) member.see(known)
     } catch (error) {
       resync('unavailable')
-      if (!isPassing(error)) onRefused(error)
+      if (!isPassing(error)) onRefused([...members])
     }
   }
 

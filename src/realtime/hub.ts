@@ -227,7 +227,7 @@ export function createHub(parts: HubParts): Hub {
       ...{ runner, limiter, now },
       intervalMs: () => lookIntervalMs(groupCount()),
       onStale: () => void regroup(watched),
-      onRefused: () => void regroup(watched),
+      onRefused: (members: readonly Member[]) => void checkMembers(watched, members),
       isPassing,
     }
   }
@@ -237,6 +237,21 @@ export function createHub(parts: HubParts): Hub {
     if (subscriber.group !== null) leave(watched, subscriber, subscriber.group)
     subscriber.group = null
     releaseIfUnused(table, watched)
+  }
+
+  /** Of one group, whose look failed: nobody else's business. Never rejects. */
+  async function checkMembers(watched: Watched, members: readonly Member[]): Promise<void> {
+    for (const subscriber of [...watched.subscribers]) {
+      if (members.includes(subscriber)) await checkAnew(watched, subscriber)
+    }
+  }
+
+  /** Nothing is told by rules that may not hold any more; whoever remains is told to read again. */
+  function suspend(watched: Watched): void {
+    for (const subscriber of watched.subscribers) {
+      if (subscriber.group !== null) leave(watched, subscriber, subscriber.group)
+      subscriber.group = null
+    }
   }
 
   /** Checks every subscription of a table anew, and has those that remain read again: what changed meanwhile nobody looked at. */
@@ -250,6 +265,7 @@ export function createHub(parts: HubParts): Hub {
       while (watched.outdated) {
         watched.outdated = false
         watched.rules = null
+        suspend(watched)
         left = 0
         for (const subscriber of [...watched.subscribers]) left += (await checkAnew(watched, subscriber)) ? 0 : 1
       }
@@ -356,7 +372,7 @@ export function createHub(parts: HubParts): Hub {
 
 /** The database is away, or did not get to it: nothing about the subscription itself. */
 function isPassing(error: unknown): boolean {
-  return error instanceof GatewayError && (error.status >= 500 || error.code === 'TIMEOUT')
+  return error instanceof GatewayError && (error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT')
 }
 
 function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver): Subscriber {

@@ -122,9 +122,12 @@ export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): L
     const [first] = due
     if (first === undefined) return
     try {
-      shared.statement ??= first.request.prepare(first.identity)
+      const statement = shared.statement ?? first.request.prepare(first.identity)
+      shared.statement = statement
       const digest = due.every(watcher => watcher.digest === first.digest) ? first.digest : null
-      const [rows] = await runner.read(first.identity, [ifChanged(shared.statement, digest, ANSWER_BYTES_MAX)]).result
+      const [rows] = await runner.read(first.identity, [ifChanged(statement, digest, ANSWER_BYTES_MAX)]).result
+      // The rules have changed while it ran.
+      if (shared.statement !== statement) return
       const [found, count, bytes, list] = rows?.[0] ?? []
       if (Number(bytes?.toString()) > ANSWER_BYTES_MAX) throw tooLarge()
       for (const watcher of due) {
@@ -181,7 +184,12 @@ export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): L
 /** Another time it may work: the database is away, the tenant is busy, the answer is too large or too slow today. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false
-  return error.status >= 500 || error.status === 429 || error.code === 'TIMEOUT' || error.code === 'PAYLOAD_TOO_LARGE'
+  return (
+    error.code === 'UNAVAILABLE' ||
+    error.status === 429 ||
+    error.code === 'TIMEOUT' ||
+    error.code === 'PAYLOAD_TOO_LARGE'
+  )
 }
 
 function tooLarge(): GatewayError {

@@ -13,6 +13,15 @@ test('the answer of a write and its notification meet, whichever comes first', a
   expect(await waiting).toEqual(rows('b'))
 })
 
+test('a write that hit no row leaves nothing behind', async () => {
+  const store = createRowsBefore(() => true)
+  store.learn('1', 'orders', new Map())
+  // Kept, it would be there at once; so this waits, until the end.
+  const found = store.of('1', 'orders')
+  store.close()
+  expect(await found).toBeNull()
+})
+
 test('what does not come is not waited for without end', async () => {
   vi.useFakeTimers()
   const store = createRowsBefore(() => true)

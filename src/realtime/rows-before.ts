@@ -7,6 +7,9 @@ import type { RowsBefore } from '../run/announcements.ts'
 /** All rows kept, as characters; the oldest go first, and whoever asks for them does without. */
 export const KEPT_CHARACTERS_MAX: number = 16 * 1024 * 1024
 
+/** What a row and what an entry take besides. */
+const AROUND_CHARACTERS = 200
+
 /** A notification comes with the commit, and the answer of the write not long after. */
 const WAIT_MS_MAX = 5_000
 
@@ -35,13 +38,17 @@ export function createRowsBefore(wants: (table: string) => boolean): RowsBeforeS
     wants,
     learn(txid, table, rows) {
       const name = nameOf(txid, table)
+      // A write that hit no row is not told of.
+      if (rows.size === 0 && !waiting.has(name)) return
       const known: Kept = kept.get(name) ?? { rows: new Map(), characters: 0 }
       kept.set(name, known)
+      let size = AROUND_CHARACTERS
       for (const [key, row] of rows) {
         known.rows.set(key, row)
-        known.characters += key.length + row.length
-        characters += key.length + row.length
+        size += AROUND_CHARACTERS + key.length + row.length
       }
+      known.characters += size
+      characters += size
       for (const resolve of waiting.get(name) ?? []) resolve(known.rows)
       waiting.delete(name)
       for (const [oldest, entry] of kept) {

@@ -6,6 +6,7 @@
 import { GatewayError } from '../errors.ts'
 import type { ComparisonOperator, Expression } from '../language/ast.ts'
 import { and, compare, inSet, isDistinct, isNull, like, not, or } from '../language/build.ts'
+import { shorten } from '../shorten.ts'
 import { unreachable } from '../unreachable.ts'
 import { pathExpression } from './column-path.ts'
 import { type Filter, type Group, isFlagSet, readFilter, refuseFilter, type Test } from './filter-notation.ts'
@@ -136,5 +137,12 @@ class ConditionBuilder {
 
 /** `*` is the wildcard of the URL, where `%` would have to be encoded. */
 function wildcards(pattern: string): string {
+  // PostgreSQL notices only when it compares a text that begins like the pattern: its error would tell of rows that are nobody's business.
+  if (/(?<!\\)(?:\\\\)*\\$/.test(pattern)) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the pattern "${shorten(pattern)}" ends in an escape for nothing; write \\\\ for a backslash`,
+    )
+  }
   return pattern.replaceAll('*', '%')
 }
