@@ -28,7 +28,6 @@ import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
 import type { Identity } from './identity/identity.ts'
-import { openGss } from './kerberos/open.ts'
 import { createClientAddress } from './limits/client-address.ts'
 import { createGate } from './limits/gate.ts'
 import { createLoad, type Load, PROBE_INTERVAL_MS } from './limits/load.ts'
@@ -244,7 +243,9 @@ async function openPool(config: Config, emit: Emit): Promise<Pool> {
 }
 
 /** For the pool and for the listener apart: they may go to different servers, and one circuit must not block the other. */
-function openTokens(target: ConnectionTarget, { gateway }: Config, emit: Emit): Promise<Gss | null> {
+async function openTokens(target: ConnectionTarget, { gateway }: Config, emit: Emit): Promise<Gss | null> {
+  if (target.gss === null) return null
+  const { openGss } = await import('./kerberos/open.ts')
   const { gssModule } = gateway
   return openGss(target, { gssModule, onTransition: transition => emit({ kind: 'circuit', ...transition }) })
 }
