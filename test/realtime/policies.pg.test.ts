@@ -149,3 +149,54 @@ test('the allow-list holds for subscriptions and live queries', async () => {
     await listed.close()
   }
 })
+
+describe('a policy that changes', () => {
+  test('holds at once: who may no longer read is told so, and nothing of what is written then', async () => {
+    const file = join(folder, 'changing.json')
+    const columns = (read_columns: unknown) => ({ operations: ['read', 'create'], read_columns })
+    const policy = (operations: unknown) => JSON.stringify({ default_decision: 'deny', tables: { docs: operations } })
+    await writeFile(file, policy(columns('any')))
+    const own = await testGateway(database.url, { toml: `[access]\nenabled = true\npath = ${JSON.stringify(file)}` })
+    const post = (id: number) =>
+      own.get('/api/docs', {
+        ...{ method: 'POST', headers: { 'Content-Type': 'application/json' } },
+        body: JSON.stringify({ id, owner: 'a', title: 't', secret: 'kept' }),
+      })
+    try {
+      const socket = await openSocket(own.url, { token: await own.token({ tenantId: 'a' }) })
+      socket.say({ type: 'subscribe', channel: 'svc_table_docs', id: 's' })
+      await socket.nextOf('subscribed')
+      await post(901)
+      expect((await socket.next()).new).toMatchObject({ id: 901, secret: 'kept' })
+      await writeFile(file, policy(columns({ except: ['secret'] })))
+      await own.gateway.reload()
+      await post(902)
+      const heard: string[] = []
+      for (;;) {
+        const message = await socket.next()
+        heard.push(JSON.stringify(message))
+        if (message.type === 'resync' || message.new?.id === 902) break
+      }
+      expect(heard.join()).not.toContain('kept')
+      await writeFile(file, policy({ operations: ['create'] }))
+      await own.gateway.reload()
+      for (;;) {
+        const message = await socket.next()
+        expect(JSON.stringify(message)).not.toContain('kept')
+        if (message.type !== 'error') continue
+        expect(message).toMatchObject({ id: 's', code: 'FORBIDDEN' })
+        break
+      }
+      await socket.close()
+    } finally {
+      await own.close()
+    }
+  })
+
+  test('a filter that would fail for what it meets is refused before it meets anything', async () => {
+    const socket = await socketOf('a')
+    socket.say({ type: 'subscribe', channel: 'svc_table_docs', filter: 'title=like.t%5C' })
+    expect(await socket.next()).toMatchObject({ type: 'error', code: 'PARSE_ERROR' })
+    await socket.close()
+  })
+})
