@@ -296,7 +296,7 @@ export function createHub(parts: HubParts): Hub {
       const watch = plan(request, identity)
       const rules = await rulesOf(watched, watch.table)
       if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" is gone`)
-      if ((await look(runner, identity, watch, rules, [])) !== null) return { watch, rules }
+      if ((await limiter.run(() => look(runner, identity, watch, rules, []))) !== null) return { watch, rules }
       watched.rules = null
     }
     throw new GatewayError('UNAVAILABLE', `the policies of "${request.table}" are changing; try again`)
@@ -317,7 +317,7 @@ export function createHub(parts: HubParts): Hub {
         watched.subscribers.add(subscriber)
         join(watched, subscriber, watch, rules)
         const missed = since === null ? [] : history.since(since)
-        const seen = missed === null ? null : await look(runner, identity, watch, rules, missed)
+        const seen = missed === null ? null : await limiter.run(() => look(runner, identity, watch, rules, missed))
         // In front of whatever the group has seen meanwhile.
         subscriber.held?.unshift(() => tell(receiver, missed === null ? null : seen))
       } catch (error) {
