@@ -263,10 +263,11 @@ async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Promise<T> 
 }
 
 async function openCatalog(config: Config, query: Query, emit: Emit): Promise<CatalogSource> {
-  const { schemas, exposedViews, schemaPollSecs } = config.gateway
+  const { schemas, exposedViews, schemaPollSecs, cache } = config.gateway
+  const options = { schemas, exposedViews, dependences: cache.enabled }
   return createCatalogSource({
-    load: () => introspect(query, { schemas, exposedViews }),
-    fingerprint: () => readFingerprint(query, { schemas, exposedViews }),
+    load: () => introspect(query, options),
+    fingerprint: () => readFingerprint(query, options),
     pollSeconds: schemaPollSecs,
     onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: kind, detail }),
   })

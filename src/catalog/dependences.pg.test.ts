@@ -36,7 +36,10 @@ interface Told {
 
 /** Of a relation, with names in place of OIDs: `child t`, `stable now`, `insert delete`. */
 async function toldOf(name: string): Promise<Told> {
-  const { dependences } = await introspect(gateway.query, { schemas: ['public'], exposedViews: ['v', 'w', 'over'] })
+  const { dependences } = await introspect(gateway.query, {
+    ...{ schemas: ['public'], exposedViews: ['v', 'w', 'over'] },
+    dependences: true,
+  })
   const [[oid]] = (await admin.query('select $1::regclass::oid', [name])) as [[string]]
   const { ties = [], unsteady = [], effect = null }: Partial<Dependence> = dependences.get(Number(oid)) ?? {}
   const names = await Promise.all(

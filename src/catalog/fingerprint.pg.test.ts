@@ -4,7 +4,7 @@ import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { introspect, readFingerprint } from './introspect.ts'
 
-const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed'] }
+const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed'], dependences: true }
 
 let database: TestDatabase
 let admin: Session

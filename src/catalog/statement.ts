@@ -20,6 +20,8 @@ export interface CatalogOptions {
   readonly schemas: readonly string[]
   /** Views listed although they are not `security_invoker`: `name` in the first schema, or `schema.name`. */
   readonly exposedViews: readonly string[]
+  /** Also what else is read and written with each relation (`dependence-sections.ts`), for who keeps answers; nobody else waits for it. */
+  readonly dependences?: boolean
 }
 
 export interface CatalogStatement {
@@ -29,12 +31,12 @@ export interface CatalogStatement {
 
 /** Answers rows of two cells: the name of a section and one item of it as JSON (`fingerprint`: the bare value). */
 export function catalogStatement(options: CatalogOptions): CatalogStatement {
-  return { text: CATALOG_TEXT, parameters: parametersOf(options) }
+  return { text: TEXTS[scopeOf(options)].catalog, parameters: parametersOf(options) }
 }
 
 /** Answers one row of one cell: the same fingerprint that `catalogStatement` answers in the same snapshot. */
 export function fingerprintStatement(options: CatalogOptions): CatalogStatement {
-  return { text: FINGERPRINT_TEXT, parameters: parametersOf(options) }
+  return { text: TEXTS[scopeOf(options)].fingerprint, parameters: parametersOf(options) }
 }
 
 export interface ServerItem {
@@ -267,8 +269,6 @@ const SECTIONS = {
       format_type(a.atttypid, a.atttypmod) as "typeText"
     from composite c
     join pg_catalog.pg_attribute a on a.attrelid = c.relation and a.attnum > 0 and not a.attisdropped`,
-
-  ...DEPENDENCE_SECTIONS,
 } as const
 
 /**
@@ -379,24 +379,45 @@ const SHARED = `
     select p.oid, p.made_of, p.is_array from used u join part p on p.oid = u.made_of
   )`
 
-const CATALOG_TEXT: string = `with recursive${SHARED},${DEPENDENCE_SHARED},
-  item(section, item, hash) as (${union((section, hash) => `'${section}', row_to_json(x)::text, ${hash}`)}
+/** Of what is asked for: parts that the sections share, and the sections. */
+const SCOPES = {
+  resources: { shared: SHARED, sections: SECTIONS },
+  'resources and dependences': {
+    shared: `${SHARED},${DEPENDENCE_SHARED}`,
+    sections: { ...SECTIONS, ...DEPENDENCE_SECTIONS },
+  },
+} as const
+
+type Scope = keyof typeof SCOPES
+
+const TEXTS = { resources: textsOf('resources'), 'resources and dependences': textsOf('resources and dependences') }
+
+function scopeOf({ dependences = false }: CatalogOptions): Scope {
+  return dependences ? 'resources and dependences' : 'resources'
+}
+
+function textsOf(scope: Scope): { readonly catalog: string; readonly fingerprint: string } {
+  const { shared, sections } = SCOPES[scope]
+  return {
+    catalog: `with recursive${shared},
+  item(section, item, hash) as (${union(sections, (section, hash) => `'${section}', row_to_json(x)::text, ${hash}`)}
   )
   select section, item from item
   union all
-  select 'fingerprint', sum(hash)::text from item`
-
-const FINGERPRINT_TEXT: string = `with recursive${SHARED},${DEPENDENCE_SHARED},
-  item(hash) as (${union((_section, hash) => hash)}
+  select 'fingerprint', sum(hash)::text from item`,
+    fingerprint: `with recursive${shared},
+  item(hash) as (${union(sections, (_section, hash) => hash)}
   )
-  select sum(hash)::text from item`
+  select sum(hash)::text from item`,
+  }
+}
 
 /**
  * The seed of the hash is the section's number: items of two sections never cancel out. `offset 0` keeps PostgreSQL from
  * merging the section into this select, where it would work out every expression once for each of the two cells.
  */
-function union(cells: (section: string, hash: string) => string): string {
-  return Object.entries(SECTIONS)
+function union(sections: Readonly<Record<string, string>>, cells: (section: string, hash: string) => string): string {
+  return Object.entries(sections)
     .map(
       ([name, select], seed) =>
         `\n    select ${cells(name, `hash_record_extended(x, ${seed})`)} from (${select}\n    offset 0) x`,
