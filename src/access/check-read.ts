@@ -1,10 +1,11 @@
 /** Reads: a query and what is nested in its rows. */
 import { GatewayError } from '../errors.ts'
 import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest } from '../language/ast.ts'
+import { allOf } from '../language/build.ts'
 import { outputName } from '../language/output-name.ts'
 import { commonTable, commonTablesIn } from './check-common.ts'
 import { aliasesOf, fieldsIn, outputsOf } from './check-fields.ts'
-import { allOf, conditionedIn, conditionedJoins, joinIn, sourceIn } from './check-source.ts'
+import { conditionedIn, conditionedJoins, joinIn, sourceIn } from './check-source.ts'
 import type { Answering, Checking } from './checking.ts'
 import { isOutput } from './expressions.ts'
 import { nestByKey } from './keys.ts'

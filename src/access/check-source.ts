@@ -2,7 +2,6 @@
 import type { DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Argument, Expression, FunctionSource, Join, RecordSource, Source, TableSource } from '../language/ast.ts'
-import { and } from '../language/build.ts'
 import { unreachable } from '../unreachable.ts'
 import type { Checking } from './checking.ts'
 import { resultColumns, resultTable } from './columns.ts'
@@ -42,7 +41,10 @@ export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], o
   return { ...join, source, on: checking.expressions.optional(on, within(outer, sources)) }
 }
 
-/** The condition of `t[condition]` is part of the statement's where: it sees all of its sources, `t` first. `checked`: what became of the source. */
+/**
+ * What a source brings into the statement's where: the condition of `t[condition]`, which sees all of its sources, `t` first; of a function whose rows are a
+ * table's, which of them may be seen. `checked`: what became of the source.
+ */
 export function conditionedIn(
   checking: Checking,
   written: Source,
@@ -85,12 +87,6 @@ export function conditionedJoins(
     joins: checked.map((join, index) => ({ ...join, source: conditioned[index]?.source ?? join.source })),
     where: conditioned.map(({ where }) => where),
   }
-}
-
-/** Null for no condition at all. */
-export function allOf(conditions: readonly (Expression | null)[]): Expression | null {
-  const all = conditions.filter(condition => condition !== null)
-  return all.length === 0 ? null : and(...all)
 }
 
 function foundIn(

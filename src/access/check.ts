@@ -17,7 +17,7 @@ import { callableName, type IsCallable } from './functions.ts'
 import type { ParameterKey, ParameterUse } from './parameters.ts'
 import { tableOf } from './resources.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
-import { conditionAfter, fromSettings, rowsFor } from './row-filter.ts'
+import { fromSettings, onlyAfter, rowsFor } from './row-filter.ts'
 import { NOTHING, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 
 export type { Write } from './checking.ts'
@@ -89,9 +89,7 @@ export function checkPast(query: Get, table: Table, context: CheckContext): Chec
   const rows = rowsFor(checking, table, alias, 'read')
   if (rows === null) return brand(statement, checking)
   const fields = statement.fields.map(item =>
-    item.kind === 'field'
-      ? { ...item, expression: conditionAfter({ ...checking, rowsFirst: true }, rows, item.expression) }
-      : item,
+    item.kind === 'field' ? { ...item, expression: onlyAfter(rows, item.expression) } : item,
   )
   return brand({ ...statement, fields }, checking)
 }

@@ -6,7 +6,20 @@
  */
 import type { Table } from '../catalog/model.ts'
 import type { Expression, QuerySource, Span } from '../language/ast.ts'
-import { and, call, cast, column, compare, field, get, integer, jsonStep, literal, text } from '../language/build.ts'
+import {
+  and,
+  call,
+  caseWhen,
+  cast,
+  column,
+  compare,
+  field,
+  get,
+  integer,
+  jsonStep,
+  literal,
+  text,
+} from '../language/build.ts'
 import { rewrite } from '../language/walk.ts'
 import type { Checking } from './checking.ts'
 import { allows, type Operation } from './rights.ts'
@@ -103,15 +116,12 @@ export function rowsOrFail(
 /** `condition`, for rows that meet `first` only. */
 export function conditionAfter(checking: Checking, first: Expression | null, condition: Expression): Expression {
   if (first === null) return condition
-  if (!checking.rowsFirst) return and(first, condition)
-  return {
-    kind: 'case',
-    operand: null,
-    // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
-    whens: [{ when: first, then: condition }],
-    else: literal('boolean', 'false'),
-    span: condition.span,
-  }
+  return checking.rowsFirst ? onlyAfter(first, condition) : and(first, condition)
+}
+
+/** The same, where `condition` must not be computed of other rows. */
+export function onlyAfter(first: Expression, condition: Expression): Expression {
+  return caseWhen(first, condition, literal('boolean', 'false'))
 }
 
 /** Nobody can send a value that reads like it. */
@@ -122,12 +132,5 @@ function orFail(condition: Expression, table: Table, alias: string): Expression 
   // PostgreSQL computes what is constant before it looks at any row.
   const varying = call('num_nulls', [column(alias, table.columns[0]?.name ?? '')])
   const failure = compare('=', cast(call('concat', [text(REFUSED_ROW), varying]), 'int4'), integer('0'))
-  return {
-    kind: 'case',
-    operand: null,
-    // biome-ignore lint/suspicious/noThenProperty: as above.
-    whens: [{ when: condition, then: literal('boolean', 'true') }],
-    else: failure,
-    span: condition.span,
-  }
+  return caseWhen(condition, literal('boolean', 'true'), failure)
 }

@@ -5,6 +5,7 @@ import {
   type ArrayConstructor,
   type Assignment,
   type Between,
+  type Case,
   type Cast,
   type ColumnReference,
   type Comparison,
@@ -91,6 +92,17 @@ export function and(...operands: readonly Expression[]): Expression {
 
 export function or(...operands: readonly Expression[]): Expression {
   return logic('or', operands)
+}
+
+/** Those that there are, together; null for none. */
+export function allOf(conditions: readonly (Expression | null)[]): Expression | null {
+  const all = conditions.filter(condition => condition !== null)
+  return all.length === 0 ? null : and(...all)
+}
+
+/** `case when … then … else … end`: of the two results only the one that is chosen is computed for a row. */
+export function caseWhen(condition: Expression, then: Expression, otherwise: Expression): Case {
+  return { kind: 'case', operand: null, whens: [{ when: condition, then }], else: otherwise, span }
 }
 
 function logic(kind: 'and' | 'or', operands: readonly Expression[]): Expression {

@@ -40,7 +40,7 @@ import { FORMATTER, formatWhen } from './format-statement.ts'
 import { containsAggregate, containsWindow, impliedGroups } from './functions.ts'
 import { nestName } from './print-nest.ts'
 import { joinCondition, sourceConditions } from './print-source.ts'
-import { joinSources } from './scope.ts'
+import { joinSources, sourceName } from './scope.ts'
 
 // ---- reads -------------------------------------------------------------------------------------------------
 
@@ -107,10 +107,6 @@ function notesOfJoins(joins: readonly Join[], first: Source, where: Expression |
 function collectQualifiers(expression: Expression, into: Set<string>): void {
   if (expression.kind === 'column' && expression.path.length > 1) into.add(expression.path[0] ?? '')
   for (const child of childrenOf(expression)) collectQualifiers(child, into)
-}
-
-function sourceName(source: Source): string {
-  return source.kind === 'table source' ? (source.alias ?? source.table.name) : source.alias
 }
 
 function noteOfKeptRows({ type }: Join, name: string): readonly string[] {

@@ -1,6 +1,6 @@
 /** The statement behind a write's answer: it writes, and PostgreSQL makes the JSON of each row that `returning` asks for. */
 
-import type { Add, Del, Expression, Field, Get, Set as SetStatement, Source } from './ast.ts'
+import type { Add, Del, Expression, Field, Get, Set as SetStatement } from './ast.ts'
 import { star } from './build.ts'
 import { unreachable } from './error.ts'
 import { assertNesting } from './nesting.ts'
@@ -11,7 +11,16 @@ import { unusedName } from './print-rows.ts'
 import { printAdd, printDel, printSet } from './print-write.ts'
 import type { ParameterMode, Printer, Sql } from './printer.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
-import { joinSources, OUTERMOST, type Relation, type Scope, withCommonTables, writeScope } from './scope.ts'
+import {
+  joinSources,
+  OUTERMOST,
+  type Relation,
+  type Scope,
+  sourceName,
+  targetName,
+  withCommonTables,
+  writeScope,
+} from './scope.ts'
 
 export interface WriteRowsOptions {
   /** Columns of the answer beside the row; `old` and `new` are in scope for PostgreSQL 18. */
@@ -110,7 +119,7 @@ function printTold(
       : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ELSE ${quoteLiteral(`["${operation.update}",`)} END`
   const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ']'`
   if (before === 'none') return { change, before: [] }
-  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  const target = targetName(write)
   return { change, before: [keyJson, `row_to_json(${before === 'old' ? 'old' : quoteIdentifier(target)}.*)::text`] }
 }
 
@@ -142,7 +151,7 @@ function printImages(
   printer: Printer,
 ): readonly string[] {
   const image = (of: string) => `row_to_json(${quoteIdentifier(of)}.*)::text`
-  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  const target = targetName(write)
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
   return [
     typeof happened === 'string'
@@ -163,13 +172,9 @@ function printImages(
 
 /** A bare `*` needs a `FROM` of its own; what `returning *` means is everything of the target and of what is joined. */
 function everything(write: Add | SetStatement | Del): readonly Field[] {
-  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  const target = targetName(write)
   const joined = write.kind === 'add' ? [] : joinSources(write.joins)
   return [target, ...joined.map(sourceName)].map(name => star(name))
-}
-
-function sourceName(source: Source): string {
-  return source.kind === 'table source' ? (source.alias ?? source.table.name) : source.alias
 }
 
 function returning(columns: readonly string[]): string {

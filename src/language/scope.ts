@@ -3,7 +3,19 @@
  * the point where they are defined. Needs no catalogue.
  */
 
-import type { CommonTable, Field, Get, Join, Nest, Source, TableName, With } from './ast.ts'
+import type {
+  Add,
+  CommonTable,
+  Del,
+  Field,
+  Get,
+  Join,
+  Nest,
+  Set as SetStatement,
+  Source,
+  TableName,
+  With,
+} from './ast.ts'
 
 /** Something whose columns can be named: `name.column`. */
 export interface Relation {
@@ -136,6 +148,16 @@ export function nestScope(nest: Nest, parent: Scope): Scope {
     commonTables: parent.commonTables,
     fields: nest.fields,
   }
+}
+
+/** What a write calls its target. */
+export function targetName(write: Add | SetStatement | Del): string {
+  return write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+}
+
+/** What a statement calls a source. */
+export function sourceName(source: Source): string {
+  return source.kind === 'table source' ? (source.alias ?? source.table.name) : source.alias
 }
 
 /** The scope of a write: its target, what it joins, and further names such as `excluded`. */

@@ -8,9 +8,12 @@ import type { Add, CommonTable, Expression, Field, Join, Set as SetStatement } f
 import { and, column, compare, field, get, name, tableName } from '../language/build.ts'
 import { unusedName } from '../language/print-rows.ts'
 import type { Images } from '../language/print-write-rows.ts'
+import { targetName } from '../language/scope.ts'
 
-/** PostgreSQL 18 shows the row as it was before (manual, 6.4). */
-export const HAS_OLD = 180_000
+/** PostgreSQL 18 shows the row as it was before (manual, 6.4), unless the table itself is called so. */
+export function showsOld({ table, serverVersion }: Pick<CheckedWrite, 'table' | 'serverVersion'>): boolean {
+  return serverVersion >= 180_000 && table.name !== 'old'
+}
 
 export type Happened = 'INSERT' | 'UPDATE' | 'DELETE'
 
@@ -28,10 +31,11 @@ export function mayDo(write: Write): readonly Happened[] {
 
 /** The write, and what is to be answered of its rows; `created`: whether an upsert created the row. */
 export function withImages(
-  { query, table, serverVersion }: CheckedWrite,
+  checked: CheckedWrite,
   created: () => Expression,
 ): { readonly query: Write; readonly images: Images } {
-  const hasOld = serverVersion >= HAS_OLD && table.name !== 'old'
+  const { query, table } = checked
+  const hasOld = showsOld(checked)
   switch (query.kind) {
     case 'add':
       return { query, images: imagesOfAdd(query, table, hasOld, created) }
@@ -62,7 +66,7 @@ function imagesOfAdd(add: Add, table: Table, hasOld: boolean, created: () => Exp
  * the upsert's own is not in it. Without a key that stays the same the row cannot be found at all.
  */
 function readBefore(write: Add | SetStatement, table: Table): Images['before'] {
-  const target = write.kind === 'add' ? write.table.name : (write.alias ?? write.table.name)
+  const target = targetName(write)
   if (!keepsKey(write, table)) return 'none'
   const alias = unusedName(write)
   const where = and(...table.primaryKey.map(key => compare('=', column(alias, key), column(target, key))))
@@ -70,9 +74,15 @@ function readBefore(write: Add | SetStatement, table: Table): Images['before'] {
 }
 
 function keepsKey(write: Add | SetStatement, { primaryKey }: Table): boolean {
-  const assignments = write.kind === 'set' ? write.assignments : (write.conflict?.update?.assignments ?? [])
-  const assigned = assignments.map(assignment => assignment.column.text)
-  return primaryKey.length > 0 && !primaryKey.some(key => assigned.includes(key))
+  const assigned = assignedBy(write)
+  return primaryKey.length > 0 && !primaryKey.some(key => assigned?.includes(key))
+}
+
+/** Null: it changes no row that is there. */
+export function assignedBy(write: Write): readonly string[] | null {
+  if (write.kind === 'del') return null
+  const assignments = write.kind === 'set' ? write.assignments : write.conflict?.update?.assignments
+  return assignments?.map(assignment => assignment.column.text) ?? null
 }
 
 function everyColumn({ columns }: Table, alias: string): readonly Field[] {
@@ -86,7 +96,7 @@ function everyColumn({ columns }: Table, alias: string): readonly Field[] {
 function lockingFirst(set: SetStatement, table: Table, before: string): SetStatement | null {
   const isAlone = set.joins.every(({ source }) => source.kind === 'record source')
   if (!keepsKey(set, table) || !isAlone) return null
-  const target = set.alias ?? set.table.name
+  const target = targetName(set)
   const read = get({
     table: set.table,
     alias: set.alias,

@@ -11,8 +11,9 @@ import { printSql } from '../language/print.ts'
 import { printRows } from '../language/print-rows.ts'
 import { type Announcement, printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
 import type { Sql } from '../language/printer.ts'
+import { targetName } from '../language/scope.ts'
 import { type Touches, touchesOf } from './cache/touches.ts'
-import { HAS_OLD, type Happened, mayDo, withImages } from './images.ts'
+import { assignedBy, type Happened, mayDo, showsOld, withImages } from './images.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
 
 declare const printed: unique symbol
@@ -153,7 +154,7 @@ export interface WriteAnswer {
 /** The columns are: the row as JSON text if the write returns any fields; `t` if it was created, else `f`; the values of the key. */
 export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: WriteAnswer): Statement {
   const { query, table, check } = checked
-  const alias = query.kind === 'add' ? table.name : (query.alias ?? table.name)
+  const alias = targetName(query)
   const keys = key ? table.primaryKey.map(name => column(alias, name)) : []
   const options = {
     keys: created ? [createdBy(checked), ...keys] : keys,
@@ -212,16 +213,16 @@ function announcing(
   options: WriteRowsOptions,
   rows: 'one' | 'many',
 ): Statement {
-  const { query, table, serverVersion } = checked
+  const { query, table } = checked
   const assigned = assignedBy(query)
   const isTable = table.kind !== 'view' && table.kind !== 'materialized view'
   if (!isTable || table.primaryKey.length === 0 || table.primaryKey.some(name => assigned?.includes(name))) {
     return { ...plain, writes: resourcesOf(checked.writes) }
   }
-  const alias = query.kind === 'add' ? table.name : (query.alias ?? table.name)
+  const alias = targetName(query)
   const key = new Map(table.primaryKey.map(name => [name, column(alias, name)]))
   const upserts = query.kind === 'add' && query.conflict?.update != null
-  const hasOld = serverVersion >= HAS_OLD && table.name !== 'old'
+  const hasOld = showsOld(checked)
   const before = query.kind === 'del' ? 'target' : hasOld && (query.kind === 'set' || upserts) ? 'old' : 'none'
   // The literals of `createdBy` would be parameters that the plain statement has not.
   const canTell = hasOld || options.parameters !== 'all'
@@ -252,12 +253,6 @@ function resourcesOf(tables: readonly Table[]): readonly string[] {
   return [...new Set(tables.map(({ resource }) => resource))]
 }
 
-function assignedBy(query: Write): readonly string[] | null {
-  if (query.kind === 'set') return query.assignments.map(assignment => assignment.column.text)
-  if (query.kind === 'add') return query.conflict?.update?.assignments.map(assignment => assignment.column.text) ?? null
-  return null
-}
-
 /** The common tables that change data; further inside the printer refuses them. */
 function hiding({ with: clause }: Get | Write): Pick<Statement, 'hidden'> {
   const hidden = (clause?.tables ?? []).flatMap(({ statement: inner }) =>
@@ -285,13 +280,14 @@ const ROWS_MAX: ParameterUse = { typeName: 'bigint', type: null, subject: 'X-Max
  * Whether an upsert created the row. Before 18 a table's rows tell by their system column: an update locks the row first, and the lock stays in
  * the new version's `xmax`. What is no plain table has no such column; there it counts whether the row was to be seen before.
  */
-function createdBy({ query, table, serverVersion }: CheckedWrite): Expression {
+function createdBy(checked: CheckedWrite): Expression {
+  const { query, table } = checked
   const target = query.kind === 'add' ? (query.conflict?.target ?? []).map(({ text }) => text) : []
   // A column of the target may be NULL in a row that was there (NULLS NOT DISTINCT).
   const never = [...table.primaryKey, ...target].find(name => table.columnByName.get(name)?.nullable === false)
   const telling = never ?? target[0]
   if (telling === undefined) throw new Error('an upsert has a conflict target')
-  if (serverVersion >= HAS_OLD && table.name !== 'old') return isNull(column('old', telling))
+  if (showsOld(checked)) return isNull(column('old', telling))
   if (table.kind === 'table') return compare('=', column(table.name, 'xmax'), integer('0'))
   const before = target.map(name => not(isDistinct(column(BEFORE, name), column(table.name, name))))
   return not(exists(get({ table, alias: BEFORE, where: and(...before) })))

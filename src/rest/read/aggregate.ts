@@ -5,7 +5,7 @@ import { baseOf, isOrdered } from '../../access/types.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Expression, Get, Order } from '../../language/ast.ts'
-import { call, column, field, get, order } from '../../language/build.ts'
+import { allOf, call, column, field, get, order } from '../../language/build.ts'
 import { shorten } from '../../shorten.ts'
 import { parseFilters } from '../filters.ts'
 import { parseNameList } from '../names.ts'
@@ -16,7 +16,7 @@ import type { Shape } from '../shape.ts'
 import { parseSort } from '../sort.ts'
 import { sortOut } from '../sort-out.ts'
 import { parseSearch, type ReadLimits, type Search } from './request.ts'
-import { allOf, searchCondition } from './tree.ts'
+import { searchCondition } from './tree.ts'
 
 const FUNCTIONS = ['count', 'sum', 'avg', 'min', 'max'] as const
 
@@ -108,10 +108,7 @@ export function buildAggregate(request: AggregateRequest, table: Table, view: Vi
   assertFitting(request, table)
   const counted = request.column === null ? [] : [column(SELF, request.column)]
   const value = field(call(fn, counted, { star: counted.length === 0 }), fn)
-  const conditions = [request.filter, searchCondition(request.search, table, view)].filter(
-    condition => condition !== null,
-  )
-  const rows = { table, alias: SELF, where: allOf(conditions) }
+  const rows = { table, alias: SELF, where: allOf([request.filter, searchCondition(request.search, table, view)]) }
   if (groups === null) return get({ ...rows, fields: [value] })
   const grouped = groups.columns.map(name => column(SELF, name))
   return get({

@@ -7,6 +7,7 @@ import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Expression, Get, Order, Parameter } from '../../language/ast.ts'
 import {
+  allOf,
   and,
   arithmetic,
   call,
@@ -67,9 +68,7 @@ export function buildList(
   limits: ReadLimits,
   within: Expression | null,
 ): ListTree {
-  const conditions = [within, request.filter, searchCondition(request.search, table, view)].filter(
-    condition => condition !== null,
-  )
+  const conditions = [within, request.filter, searchCondition(request.search, table, view)]
   const { keys, paging } = sortKeys(request, table, view)
   const after = cursorCondition(request, keys, paging, table)
   const source = { table, alias: SELF }
@@ -78,16 +77,12 @@ export function buildList(
     distinct: request.distinct !== null,
     fields: request.distinct === null ? request.fields : [field(column(SELF, request.distinct.column), null)],
     nests: expandNests(request.expand, table, SELF, view, limits),
-    where: allOf(after === null ? conditions : [...conditions, after]),
+    where: allOf([...conditions, after]),
     orderBy: keys,
     limit: limitCount(request.fetch),
     offset: offsetOf(request, paging),
   })
   return { rows, total: request.total ? totalOf(request, source, allOf(conditions)) : null, paging }
-}
-
-export function allOf(conditions: readonly Expression[]): Expression | null {
-  return conditions.length === 0 ? null : and(...conditions)
 }
 
 function totalOf(request: ListRequest, source: { table: Table; alias: string }, where: Expression | null): Get {
