@@ -28,6 +28,7 @@ import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
 import type { Identity } from './identity/identity.ts'
+import { openInstalled } from './install/installed.ts'
 import { createClientAddress } from './limits/client-address.ts'
 import { createGate } from './limits/gate.ts'
 import { createLoad, type Load, PROBE_INTERVAL_MS } from './limits/load.ts'
@@ -143,6 +144,10 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => catalog.close())
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
+    const installed = await onceAvailable(pool, () =>
+      openInstalled({ ask: query, warn: (message, fix) => emit({ kind: 'warning', message, fix }) }),
+    )
+    opened.push(() => installed.close())
     const listener = await openListener(config, catalog, emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
@@ -172,7 +177,9 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => realtime.close())
     opened.push(() => server.close())
     hearers.push(event => {
-      if (event.kind === 'catalogue' && event.detail.changed === true) realtime.refresh()
+      if (event.kind !== 'catalogue' || event.detail.changed !== true) return
+      realtime.refresh()
+      void installed.refresh()
     })
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -185,7 +192,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await log.flush()
       },
       async reload() {
-        await Promise.all([catalog.reload('asked to'), lists.reload()])
+        await Promise.all([catalog.reload('asked to'), lists.reload(), installed.refresh()])
         // Policies and triggers are read against the schema as it is now.
         await Promise.all([policies.reload(), hooks?.triggers.reload()])
         cache?.clear()

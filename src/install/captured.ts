@@ -1,0 +1,80 @@
+/** Which tables are captured: those that were chosen, with their partitions; and whether each has what that takes. */
+import { CAPTURE_TRIGGERS } from './capture.ts'
+
+const NAMES = CAPTURE_TRIGGERS.map(({ name }) => `'${name}'`).join(', ')
+
+export const CHOSEN: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS svc.chosen ("schema" text, "table" text, PRIMARY KEY ("schema", "table"))`,
+  `COMMENT ON TABLE svc.chosen IS 'Tables whose changes are captured; an empty name stands for every table of the schema.'`,
+]
+
+/**
+ * Every table that should be captured. `arguments` are those of its triggers; `whole`: it has them all, with these arguments. Foreign tables have no
+ * transition tables (manual, CREATE TRIGGER), and what an extension made is not ours to touch.
+ */
+export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table", rn.nspname AS root_schema, r.relname AS root_table, v.arguments,
+    (SELECT count(*) FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+      JOIN pg_catalog.pg_namespace AS pn ON pn.oid = p.pronamespace
+      WHERE t.tgrelid = c.oid AND t.tgname IN (${NAMES}) AND t.tgenabled = 'O'
+        AND pn.nspname = 'svc' AND p.proname = substr(t.tgname, 5) AND t.tgargs = b.bytes) = ${CAPTURE_TRIGGERS.length} AS whole
+  FROM pg_catalog.pg_class AS c
+  JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_class AS r ON r.oid = coalesce(pg_catalog.pg_partition_root(c.oid), c.oid)
+  JOIN pg_catalog.pg_namespace AS rn ON rn.oid = r.relnamespace
+  CROSS JOIN LATERAL (
+    SELECT ARRAY[rn.nspname::text, r.relname::text] || coalesce((
+      SELECT array_agg(a.attname::text ORDER BY k.place) FROM pg_catalog.pg_constraint AS p
+      CROSS JOIN LATERAL unnest(p.conkey) WITH ORDINALITY AS k(attnum, place)
+      JOIN pg_catalog.pg_attribute AS a ON a.attrelid = r.oid AND a.attnum = k.attnum
+      WHERE p.conrelid = r.oid AND p.contype = 'p'
+    ), '{}') AS arguments
+  ) AS v
+  CROSS JOIN LATERAL (
+    SELECT string_agg(convert_to(argument, getdatabaseencoding()) || '\\x00'::bytea, ''::bytea ORDER BY place) AS bytes
+    FROM unnest(v.arguments) WITH ORDINALITY AS each(argument, place)
+  ) AS b
+  WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
+      WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+    AND EXISTS (SELECT FROM svc.chosen AS s WHERE s."schema" = rn.nspname AND s."table" IN ('', r.relname))`
+
+const create = CAPTURE_TRIGGERS.map(
+  ({ name, event, referencing, function: of }) =>
+    `EXECUTE format('CREATE TRIGGER ${name} AFTER ${event} ON %I.%I${referencing} FOR EACH STATEMENT EXECUTE FUNCTION svc.${of}(%s)',
+      it."schema", it."table", arguments);`,
+).join('\n    ')
+
+/** Of every table, also of those that are captured no more. */
+const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "table"
+    FROM pg_catalog.pg_trigger AS t
+    JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+    JOIN pg_catalog.pg_namespace AS pn ON pn.oid = p.pronamespace
+    WHERE pn.nspname = 'svc' AND NOT t.tgisinternal
+      AND NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f WHERE f.oid = c.oid AND f.whole)`
+
+/**
+ * Makes it so, and answers the tables to which something was done: after an installation, when a partition, a table or a key has come or changed, when a gateway
+ * finds something missing. Whoever may call it – gateways – can have nothing done by it but what was chosen.
+ */
+export const MEND: string = `CREATE OR REPLACE FUNCTION svc.mend() RETURNS SETOF text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
+DECLARE
+  it record;
+  arguments text;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('svc.mend'));
+  PERFORM set_config('svc.mending', 'on', true);
+  FOR it IN ${STRAY}
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %I.%I', it.name, it."schema", it."table");
+  END LOOP;
+  FOR it IN SELECT * FROM (${CAPTURED_TABLES}) AS f WHERE NOT f.whole ORDER BY f."schema", f."table"
+  LOOP
+    arguments := (SELECT string_agg(quote_literal(argument), ', ' ORDER BY place) FROM unnest(it.arguments) WITH ORDINALITY AS each(argument, place));
+    ${create}
+    RETURN NEXT format('%I.%I', it."schema", it."table");
+  END LOOP;
+  PERFORM set_config('svc.mending', '', true);
+END $$`

@@ -1,0 +1,77 @@
+/**
+ * The change log (design 6): who changed which rows, in the transaction that did it. It is a ring of tables, one for each hour of a day and two more: an hour
+ * that is over is thrown away by emptying a table, and nothing has to be created while the gateway runs.
+ */
+
+/** Hours that are kept, the one that is being written included. */
+export const KEPT_HOURS = 25
+export const SLOTS: number = KEPT_HOURS + 1
+
+/** Rows of one statement beyond which only its being so many is kept. */
+export const ROWS_MAX = 1_000
+
+export const SLOT_OF_NOW: string = `(extract(epoch FROM clock_timestamp())::bigint / 3600 % ${SLOTS})::smallint`
+
+/** Where numbers of transactions mean what they meant when they were written: this cluster, this database. */
+export const CLUSTER =
+  "(SELECT system_identifier FROM pg_catalog.pg_control_system()) || '.' || (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())"
+
+export const CHANGE_LOG: readonly string[] = [
+  'CREATE SEQUENCE IF NOT EXISTS svc.change_seq',
+  `CREATE TABLE IF NOT EXISTS svc.change (
+  slot smallint NOT NULL DEFAULT ${SLOT_OF_NOW},
+  seq bigint NOT NULL DEFAULT nextval('svc.change_seq'),
+  xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  "schema" text NOT NULL,
+  "table" text NOT NULL,
+  operation "char" NOT NULL,
+  key jsonb,
+  was jsonb,
+  old json
+) PARTITION BY LIST (slot)`,
+  `COMMENT ON TABLE svc.change IS 'Changes of rows, for a day. operation: I, U, D, or B for many at once, which has no key. was: the key before, where it was another. The table is the one that a partition belongs to.'`,
+  ...slots(slot => `CREATE TABLE IF NOT EXISTS svc.change_${slot} PARTITION OF svc.change FOR VALUES IN (${slot})`),
+  'CREATE INDEX IF NOT EXISTS change_xid ON svc.change (xid, seq)',
+  `CREATE OR REPLACE FUNCTION svc.forget_changes() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+DECLARE
+  here constant text := ${CLUSTER};
+  now_slot constant smallint := ${SLOT_OF_NOW};
+  oldest constant timestamptz := clock_timestamp() - interval '${KEPT_HOURS} hours';
+  gone xid8;
+  forgotten xid8 := NULL;
+  first_at timestamptz;
+  last_at timestamptz;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtext('svc.forget_changes')) THEN RETURN false; END IF;
+  IF (SELECT cluster FROM svc.installation) <> here THEN
+    TRUNCATE svc.change;
+    UPDATE svc.installation SET cluster = here, epoch = gen_random_uuid(), forgotten = pg_current_xact_id();
+    RETURN true;
+  END IF;
+  FOR slot IN 0..${SLOTS - 1} LOOP
+    EXECUTE format('SELECT (SELECT at FROM svc.%1$I ORDER BY xid LIMIT 1), (SELECT at FROM svc.%1$I ORDER BY xid DESC LIMIT 1)', 'change_' || slot)
+      INTO first_at, last_at;
+    CONTINUE WHEN first_at IS NULL OR first_at >= oldest;
+    IF last_at < oldest AND slot <> now_slot THEN
+      EXECUTE format('SELECT xid FROM svc.%I ORDER BY xid DESC LIMIT 1', 'change_' || slot) INTO gone;
+      EXECUTE format('TRUNCATE svc.%I', 'change_' || slot);
+    ELSE
+      EXECUTE format('WITH gone AS (DELETE FROM svc.%I WHERE at < $1 RETURNING xid) SELECT xid FROM gone ORDER BY xid DESC LIMIT 1', 'change_' || slot)
+        INTO gone USING oldest;
+    END IF;
+    IF gone IS NOT NULL AND (forgotten IS NULL OR gone > forgotten) THEN forgotten := gone; END IF;
+  END LOOP;
+  IF forgotten IS NOT NULL THEN
+    UPDATE svc.installation AS i SET forgotten = forget_changes.forgotten WHERE i.forgotten < forget_changes.forgotten;
+  END IF;
+  RETURN forgotten IS NOT NULL;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN false;
+END $$`,
+]
+
+function slots(statement: (slot: number) => string): readonly string[] {
+  return Array.from({ length: SLOTS }, (_, slot) => statement(slot))
+}

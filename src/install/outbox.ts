@@ -1,0 +1,99 @@
+/**
+ * The outbox of webhooks (design 7; decisions 10): what is to be told, written in the transaction of the change; what was tried, for a week; what was given up.
+ * Which changes are wanted is registered by the gateways, which have read the file with the triggers; where they go and how they are signed stays with them.
+ */
+
+/** Days for which attempts are kept, today included. */
+export const ATTEMPT_DAYS = 7
+export const ATTEMPT_SLOTS: number = ATTEMPT_DAYS + 1
+
+export const DAY_OF_NOW: string = `(extract(epoch FROM clock_timestamp())::bigint / 86400 % ${ATTEMPT_SLOTS})::smallint`
+
+const CHANGED = `trigger text NOT NULL,
+  "schema" text NOT NULL,
+  "table" text NOT NULL,
+  operation text NOT NULL CHECK (operation IN ('INSERT', 'UPDATE', 'DELETE')),
+  new json,
+  old json,
+  created_at timestamptz NOT NULL`
+
+export const OUTBOX: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS svc.webhook_trigger (
+  name text PRIMARY KEY,
+  "schema" text NOT NULL,
+  "table" text NOT NULL,
+  operations text[] NOT NULL,
+  source text NOT NULL CHECK (source IN ('gateway', 'database')),
+  by_key boolean NOT NULL,
+  tenant_column text
+)`,
+  `COMMENT ON TABLE svc.webhook_trigger IS 'Which changes are wanted: of writes through a gateway (a session with svc.origin), or of all. by_key: those of one row are told in their order.'`,
+  'CREATE INDEX IF NOT EXISTS webhook_trigger_table ON svc.webhook_trigger ("table", "schema")',
+  'CREATE SEQUENCE IF NOT EXISTS svc.webhook_seq',
+  `CREATE TABLE IF NOT EXISTS svc.webhook (
+  id text PRIMARY KEY,
+  seq bigint NOT NULL DEFAULT nextval('svc.webhook_seq'),
+  ${CHANGED},
+  key text,
+  tenant text,
+  tries integer NOT NULL DEFAULT 0,
+  due_at timestamptz NOT NULL DEFAULT now(),
+  leased_until timestamptz,
+  leased_by text
+)`,
+  `COMMENT ON TABLE svc.webhook IS 'Webhooks that are to be delivered. key: of the row, where the order of its changes is to be kept.'`,
+  'CREATE INDEX IF NOT EXISTS webhook_due ON svc.webhook (trigger, due_at, seq)',
+  'CREATE INDEX IF NOT EXISTS webhook_key ON svc.webhook (trigger, key, seq) WHERE key IS NOT NULL',
+  `CREATE TABLE IF NOT EXISTS svc.webhook_dead (
+  id text PRIMARY KEY,
+  ${CHANGED},
+  key text,
+  tenant text,
+  tries integer NOT NULL,
+  reason text NOT NULL,
+  status integer,
+  answer text,
+  message text,
+  given_up_at timestamptz NOT NULL DEFAULT clock_timestamp()
+)`,
+  'CREATE INDEX IF NOT EXISTS webhook_dead_at ON svc.webhook_dead (given_up_at)',
+  `CREATE TABLE IF NOT EXISTS svc.webhook_attempt (
+  day smallint NOT NULL DEFAULT ${DAY_OF_NOW},
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  webhook text NOT NULL,
+  trigger text NOT NULL,
+  try integer NOT NULL,
+  outcome text NOT NULL,
+  duration_ms integer NOT NULL,
+  status integer,
+  answer text,
+  message text
+) PARTITION BY LIST (day)`,
+  ...Array.from(
+    { length: ATTEMPT_SLOTS },
+    (_, day) =>
+      `CREATE TABLE IF NOT EXISTS svc.webhook_attempt_${day} PARTITION OF svc.webhook_attempt FOR VALUES IN (${day})`,
+  ),
+  'CREATE INDEX IF NOT EXISTS webhook_attempt_webhook ON svc.webhook_attempt (webhook)',
+  `CREATE OR REPLACE FUNCTION svc.forget_attempts() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+DECLARE
+  today constant smallint := ${DAY_OF_NOW};
+  oldest constant timestamptz := clock_timestamp() - interval '${ATTEMPT_DAYS} days';
+  stale boolean;
+  did boolean := false;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(hashtext('svc.forget_attempts')) THEN RETURN false; END IF;
+  FOR day IN 0..${ATTEMPT_SLOTS - 1} LOOP
+    EXECUTE format('SELECT at < $1 FROM svc.%I LIMIT 1', 'webhook_attempt_' || day) INTO stale USING oldest;
+    CONTINUE WHEN stale IS NOT TRUE;
+    IF day <> today THEN EXECUTE format('TRUNCATE svc.%I', 'webhook_attempt_' || day);
+    ELSE EXECUTE format('DELETE FROM svc.%I WHERE at < $1', 'webhook_attempt_' || day) USING oldest;
+    END IF;
+    did := true;
+  END LOOP;
+  RETURN did;
+EXCEPTION WHEN lock_not_available THEN
+  RETURN false;
+END $$`,
+]

@@ -1,0 +1,109 @@
+/**
+ * The SQL that `svc install` runs and prints (decisions 9): schema `svc` with the change log, the outbox, and the triggers that fill both. Each statement can be
+ * run again on what it made before; all of them are one transaction.
+ */
+import { quoteIdentifier, quoteLiteral } from '../language/quote.ts'
+import { CAPTURE, CAPTURE_TRIGGERS } from './capture.ts'
+import { CHOSEN, MEND } from './captured.ts'
+import { CHANGE_LOG, CLUSTER } from './change-log.ts'
+import { OUTBOX } from './outbox.ts'
+import { SCHEMA_WATCH } from './schema-watch.ts'
+
+/** Counts the shapes of schema `svc`. */
+export const INSTALLED_VERSION = 1
+
+/** Owns what runs when anybody writes: with a role of its own, that has no right to anything else. */
+const OWNER = 'svc_owner'
+
+export interface Choice {
+  readonly schema: string
+  /** Null: every table of the schema, those to come as well. */
+  readonly table: string | null
+}
+
+export interface InstallOptions {
+  /** Whose gateways read the log and deliver. */
+  readonly role: string
+  /** Of whose tables changes are captured; what was chosen before is forgotten. */
+  readonly chosen: readonly Choice[]
+  /** Whoever installs may make event triggers and roles. */
+  readonly superuser: boolean
+}
+
+export function installScript({ role, chosen, superuser }: InstallOptions): readonly string[] {
+  const gateway = quoteIdentifier(role)
+  return [
+    // Shorter than an application waits; whoever installs can try again.
+    "SET LOCAL lock_timeout = '10s'",
+    // The event triggers of an installation that is there already have nothing to do.
+    "SET LOCAL svc.mending = 'on'",
+    'CREATE SCHEMA IF NOT EXISTS svc',
+    'REVOKE ALL ON SCHEMA svc FROM PUBLIC',
+    ...INSTALLATION,
+    ...CHANGE_LOG,
+    ...OUTBOX,
+    ...CHOSEN,
+    ...CAPTURE,
+    MEND,
+    'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA svc FROM PUBLIC',
+    'REVOKE ALL ON ALL TABLES IN SCHEMA svc FROM PUBLIC',
+    'DELETE FROM svc.chosen',
+    `INSERT INTO svc.chosen ("schema", "table") VALUES ${chosen.map(({ schema, table }) => `(${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`).join(', ')}`,
+    ...(superuser ? [...ownedApart(), ...SCHEMA_WATCH, 'REVOKE ALL ON FUNCTION svc.schema_changed() FROM PUBLIC'] : []),
+    `GRANT USAGE ON SCHEMA svc TO ${gateway}`,
+    `GRANT SELECT ON svc.installation, svc.chosen, svc.change TO ${gateway}`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead TO ${gateway}`,
+    `GRANT SELECT, INSERT ON svc.webhook_attempt TO ${gateway}`,
+    `GRANT EXECUTE ON FUNCTION svc.mend(), svc.forget_changes(), svc.forget_attempts() TO ${gateway}`,
+    `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER}) ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
+    'SELECT svc.mend()',
+  ]
+}
+
+/** Also what is still to be delivered. */
+export function uninstallScript({ superuser }: Pick<InstallOptions, 'superuser'>): readonly string[] {
+  const events = ['DROP EVENT TRIGGER IF EXISTS svc_schema_changed', 'DROP EVENT TRIGGER IF EXISTS svc_schema_dropped']
+  // Another database of the server may have it too.
+  const owner = `DO $$ BEGIN DROP ROLE IF EXISTS ${OWNER}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$`
+  return [
+    "SET LOCAL lock_timeout = '10s'",
+    ...(superuser ? events : []),
+    'DROP SCHEMA IF EXISTS svc CASCADE',
+    ...(superuser ? [owner] : []),
+  ]
+}
+
+/** As a text for `psql`. */
+export function printScript(statements: readonly string[]): string {
+  return ['BEGIN', ...statements, 'COMMIT'].map(statement => `${statement};\n`).join('\n')
+}
+
+const INSTALLATION: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS svc.installation (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  version integer NOT NULL,
+  epoch uuid NOT NULL DEFAULT gen_random_uuid(),
+  cluster text NOT NULL,
+  forgotten xid8 NOT NULL DEFAULT '0',
+  installed_at timestamptz NOT NULL DEFAULT now()
+)`,
+  `COMMENT ON TABLE svc.installation IS 'Changes are known from behind transaction "forgotten" on, of the cluster and database that "cluster" names; "epoch" is another when numbers of transactions begin anew.'`,
+]
+
+/**
+ * A column's type may bring a cast to JSON, and the triggers would run it with the rights of their owner. Tables and what fills them belong to a role that nobody
+ * logs in as; what makes triggers and hears of changes of the schema has to belong to who may do that.
+ */
+function ownedApart(): readonly string[] {
+  const functions = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts']
+  return [
+    `DO $$ BEGIN CREATE ROLE ${OWNER} NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`,
+    `GRANT USAGE ON SCHEMA svc TO ${OWNER}`,
+    `DO $$ DECLARE it record; BEGIN
+  FOR it IN SELECT c.oid::regclass AS relation FROM pg_catalog.pg_class AS c
+    WHERE c.relnamespace = 'svc'::regnamespace AND c.relkind IN ('r', 'p', 'S')
+  LOOP EXECUTE format('ALTER TABLE %s OWNER TO ${OWNER}', it.relation); END LOOP;
+END $$`,
+    ...functions.map(name => `ALTER FUNCTION svc.${name}() OWNER TO ${OWNER}`),
+  ]
+}
