@@ -162,6 +162,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       createInternal({
         ...{ version: VERSION, metrics, warnings, now },
         realtime: stats,
+        installation: () => installed.current(),
         schema: schema.status,
         pool: () => pool.stats(),
         cache: cache === null ? null : () => cache.stats(),

@@ -7,6 +7,8 @@ import { parseUrl } from '../postgres/url.ts'
 
 export interface DatabaseSession {
   readonly query: Query
+  /** All statements, or none. */
+  transaction(statements: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -53,6 +55,10 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const query = queryThrough(pool, timeoutMs)
   return {
     query: (text, parameters) => Promise.race([query(text, parameters), failed]),
+    async transaction(statements) {
+      const commands = statements.map(text => ({ text, parameters: [] }))
+      await Promise.race([pool.run(commands).result, failed])
+    },
     close: () => pool.close({ deadlineMs: 0 }),
   }
 }

@@ -7,6 +7,7 @@ import { VERSION } from '../version.ts'
 import { parseDuration } from './duration.ts'
 import { printFailure, UsageError } from './failure.ts'
 import { CONFIG, examples } from './help.ts'
+import { addInstallCommands } from './install-commands.ts'
 import { addLanguageCommands } from './language-commands.ts'
 import { addWebhookCommands } from './webhook-commands.ts'
 import { EXIT, type World } from './world.ts'
@@ -190,6 +191,7 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       finish(await openapi({ config: options.config, role: options.role, scopes: scope, out: out ?? null }, world))
     })
 
+  addInstallCommands(program, world, finish)
   addWebhookCommands(program, world, finish)
   addLanguageCommands(program, world, finish)
   return program

@@ -15,6 +15,8 @@ export interface Config {
   readonly logLevel: LogLevel
   /** Bearer token of `/metrics` and `/health/internal`; null leaves them open (specification 5.5). */
   readonly adminToken: string | null
+  /** `SVC_ADMIN_DATABASE_URL`: for what the gateway's own role may not do, which is `svc install`. */
+  readonly adminDatabaseUrl: string | null
   /** `KRB5_CONFIG`, `KRB5CCNAME` and `KRB5_CLIENT_KTNAME`, which the Kerberos library reads by itself. */
   readonly krb5Config: string | null
   readonly krb5CredentialCache: string | null

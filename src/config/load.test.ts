@@ -105,6 +105,7 @@ describe('defaults (decisions 1 and 13)', () => {
       devMode: false,
       logLevel: 'info',
       adminToken: null,
+      adminDatabaseUrl: null,
       file: null,
     })
   })

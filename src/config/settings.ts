@@ -112,6 +112,16 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     description:
       'The operator’s token, sent as `Authorization: Bearer`. When it is set, `/metrics` and `/health/internal` need it; while it is not, they are open to whoever reaches the gateway. Where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it, and nobody while it is not set; so does what `svc webhooks` asks.',
   },
+  adminDatabaseUrl: {
+    key: null,
+    environment: 'SVC_ADMIN_DATABASE_URL',
+    kind: databaseUrl,
+    default: null,
+    secret: true,
+    feature: 'database',
+    description:
+      'For [`svc install`](../guides/installation.md) and `svc uninstall` alone: the database as a role that may create schemas and triggers. A gateway that serves has no use for it and should not have it.',
+  },
   krb5Config: {
     key: null,
     environment: 'KRB5_CONFIG',

@@ -7,9 +7,11 @@ import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { startGateway } from '../gateway.ts'
 import { mintToken } from '../identity/mint.ts'
-import { type Embedded, startEmbedded } from './embedded.ts'
+import { installScript } from '../install/script.ts'
+import { APP_ROLE, type Embedded, startEmbedded } from './embedded.ts'
 import { EmbeddedError } from './error.ts'
 import { cacheFolder, type Environment } from './folders.ts'
+import { runStatements } from './run-statements.ts'
 import { SAMPLE_TENANTS, type SampleTenant } from './sample.ts'
 
 export interface DemoOptions {
@@ -40,6 +42,9 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const cache = options.cache ?? (await cacheFolder(environment))
   const embedded = await startEmbedded({ cache, fresh: options.fresh ?? false, print })
   try {
+    // At every start: what is in the cache may be from before it was part of the sample.
+    const chosen = [{ schema: 'public', table: null }]
+    await runStatements(embedded.adminUrl, installScript({ role: APP_ROLE, chosen, superuser: true }))
     const port = await freePortFrom(options.port ?? DEFAULT_PORT, print)
     const gateway = await startGateway(configOf(embedded, port, environment))
     for (const line of await welcome(gateway.url, embedded)) print(line)

@@ -34,7 +34,7 @@ export interface Embedded {
   close(): Promise<void>
 }
 
-const APP_ROLE = 'svc_app'
+export const APP_ROLE = 'svc_app'
 const DATABASE = 'demo'
 /** Demos that one user may run at the same time. */
 const SLOTS_MAX = 8

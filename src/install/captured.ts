@@ -59,7 +59,7 @@ const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "tab
  * finds something missing. Whoever may call it – gateways – can have nothing done by it but what was chosen.
  */
 export const MEND: string = `CREATE OR REPLACE FUNCTION svc.mend() RETURNS SETOF text
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '3s' AS $$
 DECLARE
   it record;
   arguments text;

@@ -34,13 +34,13 @@ export const CHANGE_LOG: readonly string[] = [
   ...slots(slot => `CREATE TABLE IF NOT EXISTS svc.change_${slot} PARTITION OF svc.change FOR VALUES IN (${slot})`),
   'CREATE INDEX IF NOT EXISTS change_xid ON svc.change (xid, seq)',
   `CREATE OR REPLACE FUNCTION svc.forget_changes() RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
   here constant text := ${CLUSTER};
   now_slot constant smallint := ${SLOT_OF_NOW};
   oldest constant timestamptz := clock_timestamp() - interval '${KEPT_HOURS} hours';
   gone xid8;
-  forgotten xid8 := NULL;
+  newest xid8;
   first_at timestamptz;
   last_at timestamptz;
 BEGIN
@@ -61,12 +61,10 @@ BEGIN
       EXECUTE format('WITH gone AS (DELETE FROM svc.%I WHERE at < $1 RETURNING xid) SELECT xid FROM gone ORDER BY xid DESC LIMIT 1', 'change_' || slot)
         INTO gone USING oldest;
     END IF;
-    IF gone IS NOT NULL AND (forgotten IS NULL OR gone > forgotten) THEN forgotten := gone; END IF;
+    IF newest IS NULL OR gone > newest THEN newest := gone; END IF;
   END LOOP;
-  IF forgotten IS NOT NULL THEN
-    UPDATE svc.installation AS i SET forgotten = forget_changes.forgotten WHERE i.forgotten < forget_changes.forgotten;
-  END IF;
-  RETURN forgotten IS NOT NULL;
+  UPDATE svc.installation SET forgotten = newest WHERE forgotten < newest;
+  RETURN newest IS NOT NULL;
 EXCEPTION WHEN lock_not_available THEN
   RETURN false;
 END $$`,

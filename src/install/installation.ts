@@ -23,8 +23,8 @@ export interface Unusable {
   readonly reason: string
 }
 
-const PRESENT = `SELECT to_regclass('svc.installation') IS NOT NULL,
-  coalesce(has_schema_privilege(to_regnamespace('svc'), 'USAGE') AND has_table_privilege(to_regclass('svc.change'), 'SELECT'), false)`
+const PRESENT = `SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+  FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'svc' AND c.relname = 'installation'`
 
 const STATE = `SELECT version, cluster = ${CLUSTER}, epoch || '.' || (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()) FROM svc.installation`
 
@@ -36,8 +36,8 @@ const TABLES = `SELECT f.root_schema || '.' || f.root_table, f."schema" || '.' |
  * log.
  */
 export async function readInstallation(ask: Ask): Promise<Installation | Unusable | null> {
-  const [[present, allowed] = []] = await ask(PRESENT, [])
-  if (present !== 't') return null
+  const [[allowed] = []] = await ask(PRESENT, [])
+  if (allowed === undefined) return null
   if (allowed !== 't') {
     return { reason: 'Schema svc is installed for another role; run svc install again with --role of this gateway.' }
   }

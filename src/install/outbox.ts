@@ -76,7 +76,7 @@ export const OUTBOX: readonly string[] = [
   ),
   'CREATE INDEX IF NOT EXISTS webhook_attempt_webhook ON svc.webhook_attempt (webhook)',
   `CREATE OR REPLACE FUNCTION svc.forget_attempts() RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
   today constant smallint := ${DAY_OF_NOW};
   oldest constant timestamptz := clock_timestamp() - interval '${ATTEMPT_DAYS} days';

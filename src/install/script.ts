@@ -12,8 +12,11 @@ import { SCHEMA_WATCH } from './schema-watch.ts'
 /** Counts the shapes of schema `svc`. */
 export const INSTALLED_VERSION = 1
 
-/** Owns what runs when anybody writes: with a role of its own, that has no right to anything else. */
-const OWNER = 'svc_owner'
+/** Owns what runs when anybody writes, and has no right to anything else. Of the whole server: other databases may have it too, so it stays. */
+export const OWNER = 'svc_owner'
+
+/** Writes to a table wait as long as its trigger does; shorter than an application's patience, and whoever installs can try again. */
+const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
 export interface Choice {
   readonly schema: string
@@ -33,8 +36,7 @@ export interface InstallOptions {
 export function installScript({ role, chosen, superuser }: InstallOptions): readonly string[] {
   const gateway = quoteIdentifier(role)
   return [
-    // Shorter than an application waits; whoever installs can try again.
-    "SET LOCAL lock_timeout = '10s'",
+    LOCK_TIMEOUT,
     // The event triggers of an installation that is there already have nothing to do.
     "SET LOCAL svc.mending = 'on'",
     'CREATE SCHEMA IF NOT EXISTS svc',
@@ -60,17 +62,10 @@ export function installScript({ role, chosen, superuser }: InstallOptions): read
   ]
 }
 
-/** Also what is still to be delivered. */
+/** What is still to be delivered goes as well. */
 export function uninstallScript({ superuser }: Pick<InstallOptions, 'superuser'>): readonly string[] {
   const events = ['DROP EVENT TRIGGER IF EXISTS svc_schema_changed', 'DROP EVENT TRIGGER IF EXISTS svc_schema_dropped']
-  // Another database of the server may have it too.
-  const owner = `DO $$ BEGIN DROP ROLE IF EXISTS ${OWNER}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$`
-  return [
-    "SET LOCAL lock_timeout = '10s'",
-    ...(superuser ? events : []),
-    'DROP SCHEMA IF EXISTS svc CASCADE',
-    ...(superuser ? [owner] : []),
-  ]
+  return [LOCK_TIMEOUT, ...(superuser ? events : []), 'DROP SCHEMA IF EXISTS svc CASCADE']
 }
 
 /** As a text for `psql`. */
@@ -97,7 +92,9 @@ const INSTALLATION: readonly string[] = [
 function ownedApart(): readonly string[] {
   const functions = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts']
   return [
-    `DO $$ BEGIN CREATE ROLE ${OWNER} NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`,
+    `DO $$ BEGIN
+  IF to_regrole('${OWNER}') IS NULL THEN CREATE ROLE ${OWNER} NOLOGIN; END IF;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`,
     `GRANT USAGE ON SCHEMA svc TO ${OWNER}`,
     `DO $$ DECLARE it record; BEGIN
   FOR it IN SELECT c.oid::regclass AS relation FROM pg_catalog.pg_class AS c

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../http/types.ts'
+import type { Installation } from '../install/installation.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
@@ -38,6 +39,8 @@ export interface InternalOptions {
   /** Null: the result cache is off. */
   readonly cache: (() => CacheStats) | null
   readonly realtime: () => RealtimeStats
+  /** Null: `svc install` was not run, or what it made cannot be used. */
+  readonly installation: () => Installation | null
   readonly warnings: BootWarnings
   /** Null: there are no triggers. */
   readonly webhooks: WebhookOperations | null
@@ -129,6 +132,7 @@ function details(options: InternalOptions, uptimeSecs: number) {
       postgresql: `${Math.floor(serverVersion / 10_000)}.${serverVersion % 10_000}`,
     },
     cache: cacheDetails(cache?.() ?? null),
+    installation: installationDetails(options.installation()),
     realtime: realtimeDetails(realtime()),
     limits,
     webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...webhooks.status() },
@@ -145,6 +149,11 @@ function cacheDetails(stats: CacheStats | null) {
     weighted_size: weight,
     max_weighted_size: weightMax,
   }
+}
+
+function installationDetails(installation: Installation | null) {
+  if (installation === null) return { installed: false }
+  return { installed: true, captured_tables: installation.captured.size, broken_tables: installation.broken }
 }
 
 /** `gateway`: only what is written through a gateway is told, and nothing of it survives the process. */

@@ -105,6 +105,7 @@ describe('/health/internal', () => {
         ...{ live_queries: 0, live_subscriptions: 0, notifications: 0, live_answers: 0, resyncs: {} },
       },
       webhooks: { enabled: false },
+      installation: { installed: false },
       limits: expect.objectContaining({ max_result_rows: 10_000, statement_timeout_ms: 30_000, default_limit: 50 }),
       warnings: expect.any(Array),
     })

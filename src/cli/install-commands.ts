@@ -1,0 +1,66 @@
+/** Names, options and help of `svc install` and `svc uninstall`. */
+import type { Command } from 'commander'
+import { CONFIG, examples } from './help.ts'
+import type { World } from './world.ts'
+
+type Finish = (code: number) => void
+
+interface Options {
+  readonly config?: string
+  readonly adminUrl?: string
+  readonly dryRun?: true
+}
+
+const ADMIN_URL = [
+  '--admin-url <url>',
+  'the database as a role that may create schemas and triggers (else SVC_ADMIN_DATABASE_URL, else DATABASE_URL)',
+] as const
+
+export function addInstallCommands(program: Command, world: World, finish: Finish): void {
+  program
+    .command('install')
+    .description(
+      'Create schema svc in the database: a change log for realtime, an outbox for webhooks, and the triggers that fill both. Can be run again at any time.',
+    )
+    .option(...ADMIN_URL)
+    .option('--role <name>', "the gateway's role (else that of DATABASE_URL or [gateway] database_url)")
+    .option(
+      '-t, --table <name>',
+      'capture this table alone; repeat it for more (else all tables of schemas)',
+      (name: string, all: readonly string[]) => [...all, name],
+      [],
+    )
+    .option('--dry-run', 'print the SQL and change nothing')
+    .option(...CONFIG)
+    .addHelpText(
+      'after',
+      examples(
+        ['svc install --admin-url postgres://postgres@localhost/shop', 'every table of the published schemas'],
+        ['svc install --table orders --table invoices', 'these two, and no longer what was chosen before'],
+        ['svc install --dry-run > install.sql', 'to be read first, and run with psql'],
+      ),
+    )
+    .action(
+      async ({ table, role, ...options }: Options & { readonly role?: string; readonly table: readonly string[] }) => {
+        const { install } = await import('./install.ts')
+        finish(await install({ ...asked(options), role, tables: table }, world))
+      },
+    )
+
+  program
+    .command('uninstall')
+    .description('Remove schema svc with everything in it, and the triggers. Tables and their rows stay as they are.')
+    .option(...ADMIN_URL)
+    .option('--force', 'also when webhooks wait that were not delivered')
+    .option('--dry-run', 'print the SQL and change nothing')
+    .option(...CONFIG)
+    .addHelpText('after', examples(['svc uninstall --dry-run', 'what it would run']))
+    .action(async ({ force, ...options }: Options & { readonly force?: true }) => {
+      const { uninstall } = await import('./install.ts')
+      finish(await uninstall({ ...asked(options), force: force === true }, world))
+    })
+}
+
+function asked({ config, adminUrl, dryRun }: Options) {
+  return { config, adminUrl, dryRun: dryRun === true }
+}

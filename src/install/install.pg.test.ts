@@ -1,0 +1,451 @@
+/** What the SQL of `svc install` does in a real database: what it writes down, for whom, and what it survives. */
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { installed } from '../../test/support/install.ts'
+import { createDatabase, execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { uniqueName } from '../../test/support/server.ts'
+import { KEPT_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
+import { type Ask, readInstallation } from './installation.ts'
+
+let database: TestDatabase
+let admin: pg.Client
+let app: pg.Client
+
+beforeAll(async () => {
+  database = await testDatabase()
+  admin = await connected(database.adminUrl)
+  await admin.query(`
+    create table items (id int primary key, name text, amount numeric(10, 2));
+    create table pairs (a int, "B b" text, v int, primary key ("B b", a));
+    create table keyless (x int);
+    create table parts (id int, d int, v text, primary key (d, id)) partition by range (d);
+    create table parts_1 partition of parts for values from (0) to (10);
+    create table parts_2 partition of parts for values from (10) to (20);
+    grant all on items, pairs, keyless, parts to app`)
+  await installed(database)
+  await installed(database)
+  app = await connected(database.url)
+})
+afterAll(async () => {
+  await admin.end()
+  await app.end()
+  await database.drop()
+})
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return client
+}
+
+const asker =
+  (client: pg.Client): Ask =>
+  async (text, values) => {
+    // Everything as the text that PostgreSQL sends.
+    const types = { getTypeParser: () => (value: unknown) => value }
+    const { rows } = await client.query({ text, values: [...values], rowMode: 'array', types } as never)
+    return rows as unknown as (string | null)[][]
+  }
+
+/** What the log says of the transactions of `work`: `I items {"id": 1}`, with the key before and the row before where there are any. */
+async function logged(work: () => Promise<unknown>, client = admin): Promise<readonly string[]> {
+  const { rows: before } = await client.query('select coalesce(max(seq), 0) as seq from svc.change')
+  await work()
+  const { rows } = await client.query(
+    `select concat_ws(' ', operation, "table", key, was, old) as entry from svc.change where seq > $1 order by seq`,
+    [before[0].seq],
+  )
+  return rows.map(({ entry }) => entry)
+}
+
+describe('the log', () => {
+  beforeEach(() => admin.query('truncate items, pairs, keyless, parts'))
+
+  test('has what each statement did to each row, in its order, whoever wrote it', async () => {
+    expect(
+      await logged(async () => {
+        await app.query(`insert into items values (1, 'one', 1.50), (2, 'two', null)`)
+        await app.query(`update items set name = upper(name)`)
+        await app.query(`delete from items where id = 2`)
+      }),
+    ).toEqual([
+      'I items {"id": 1}',
+      'I items {"id": 2}',
+      'U items {"id": 1} {"id":1,"name":"one","amount":1.50}',
+      'U items {"id": 2} {"id":2,"name":"two","amount":null}',
+      'D items {"id": 2} {"id":2,"name":"TWO","amount":null}',
+    ])
+  })
+
+  test('says what really happened in an upsert, and in a statement that does several things', async () => {
+    expect(
+      await logged(async () => {
+        await app.query(`insert into items values (1, 'a')`)
+        await app.query(
+          `insert into items values (1, 'b'), (2, 'c') on conflict (id) do update set name = excluded.name`,
+        )
+        await app.query(`insert into items values (1, 'x') on conflict (id) do nothing`)
+        await app.query(
+          `with gone as (delete from items where id = 2 returning id) insert into items select id + 1 from gone`,
+        )
+      }),
+    ).toEqual([
+      'I items {"id": 1}',
+      'U items {"id": 1} {"id":1,"name":"a","amount":null}',
+      'I items {"id": 2}',
+      expect.stringMatching(/^[ID] items {"id": [23]}/),
+      expect.stringMatching(/^[ID] items {"id": [23]}/),
+    ])
+  })
+
+  test('names the key before where an update changes it, also when keys are passed on', async () => {
+    await app.query(`insert into items values (1, 'a'), (2, 'b')`)
+    expect(await logged(() => app.query('update items set id = id + 10 where id = 1'))).toEqual([
+      'U items {"id": 11} {"id": 1} {"id":1,"name":"a","amount":null}',
+    ])
+    await admin.query(
+      `create table passed_on (id int primary key deferrable initially deferred); grant all on passed_on to app`,
+    )
+    await app.query('insert into passed_on values (2), (11)')
+    expect(await logged(() => app.query('update passed_on set id = id + 9'))).toEqual([
+      'U passed_on {"id": 11} {"id": 2} {"id":2}',
+      'U passed_on {"id": 20} {"id": 11} {"id":11}',
+    ])
+    await admin.query('drop table passed_on')
+  })
+
+  test('has keys of several columns, and of a table without a key that something changed', async () => {
+    expect(
+      await logged(async () => {
+        await app.query(`insert into pairs values (1, 'x"y', 1)`)
+        await app.query(`update pairs set v = 2`)
+        await app.query(`insert into keyless values (1), (2)`)
+      }),
+    ).toEqual([
+      'I pairs {"a": 1, "B b": "x\\"y"}',
+      'U pairs {"a": 1, "B b": "x\\"y"} {"a":1,"B b":"x\\"y","v":1}',
+      'B keyless',
+    ])
+  })
+
+  test(`folds more than ${ROWS_MAX} rows of a statement, and TRUNCATE, into one entry`, async () => {
+    expect(
+      await logged(async () => {
+        await app.query(`insert into items select n from generate_series(1, ${ROWS_MAX}) as n`)
+      }),
+    ).toHaveLength(ROWS_MAX)
+    expect(
+      await logged(() => app.query(`insert into items select -n from generate_series(1, ${ROWS_MAX + 1}) as n`)),
+    ).toEqual(['B items'])
+    expect(await logged(() => app.query('truncate items'))).toEqual(['B items'])
+    expect(await logged(() => app.query('delete from items'))).toEqual([])
+  })
+
+  test('knows partitions by the table that they are of, however they are written to', async () => {
+    await admin.query('grant all on parts_2 to app')
+    expect(
+      await logged(async () => {
+        await app.query(`insert into parts values (1, 5, 'a')`)
+        await app.query(`update parts set d = 15`)
+        await app.query(`update parts_2 set v = 'b'`)
+      }),
+    ).toEqual([
+      'I parts {"d": 5, "id": 1}',
+      'U parts {"d": 15, "id": 1} {"d": 5, "id": 1} {"id":1,"d":5,"v":"a"}',
+      'U parts {"d": 15, "id": 1} {"id":1,"d":15,"v":"a"}',
+    ])
+  })
+
+  test('is written with the change and undone with it', async () => {
+    expect(
+      await logged(() =>
+        app.query(`begin; insert into items values (1); savepoint s; insert into items values (2); rollback to s; commit;
+                   begin; insert into items values (3); rollback`),
+      ),
+    ).toEqual(['I items {"id": 1}'])
+  })
+
+  test('reads the same whatever the writer’s session prints', async () => {
+    await admin.query(`create table moments (at timestamptz primary key, lasts interval, share float8, data bytea, during tstzrange);
+      grant all on moments to app`)
+    const entries = await logged(async () => {
+      await app.query(`begin; set local timezone = 'Asia/Tokyo'; set local datestyle = 'German'; set local intervalstyle = 'sql_standard';
+        set local bytea_output = 'escape'; set local extra_float_digits = -10;
+        insert into moments values ('2026-01-02T03:04:05.678901Z', '1 day 02:03', 0.1::float8 + 0.2, '\\x00ff', '[2026-01-02T00:00:00Z,)');
+        delete from moments; commit`)
+    })
+    expect(entries).toEqual([
+      'I moments {"at": "2026-01-02T03:04:05.678901+00:00"}',
+      'D moments {"at": "2026-01-02T03:04:05.678901+00:00"} {"at":"2026-01-02T03:04:05.678901+00:00","lasts":"1 day 02:03:00","share":0.30000000000000004,"data":"\\\\x00ff","during":"[\\"2026-01-02 00:00:00+00\\",)"}',
+    ])
+  })
+
+  test('follows names and keys as they change, new tables, and partitions that come and go', async () => {
+    expect(
+      await logged(async () => {
+        await admin.query('create table late (id int primary key, v text)')
+        await admin.query(`insert into late values (1)`)
+        await admin.query('alter table late rename column id to number')
+        await admin.query(`insert into late values (2)`)
+        await admin.query('alter table late rename to later')
+        await admin.query(`insert into later values (3, 'c')`)
+        await admin.query('truncate later; alter table later drop constraint late_pkey, add primary key (v)')
+        await admin.query(`insert into later values (4, 'x')`)
+        await admin.query(`create table parts_3 (like parts including all); insert into parts_3 values (7, 25)`)
+        await admin.query('alter table parts attach partition parts_3 for values from (20) to (30)')
+        await admin.query(`insert into parts_3 values (8, 26)`)
+        await admin.query('alter table parts detach partition parts_3')
+        await admin.query(`insert into parts_3 values (9, 27)`)
+      }),
+    ).toEqual([
+      'I late {"id": 1}',
+      'I late {"number": 2}',
+      'I later {"number": 3}',
+      'B later',
+      'I later {"v": "x"}',
+      'I parts_3 {"d": 25, "id": 7}',
+      'I parts {"d": 26, "id": 8}',
+      'I parts_3 {"d": 27, "id": 9}',
+    ])
+    await admin.query('drop table later, parts_3')
+  })
+})
+
+describe('the outbox', () => {
+  beforeEach(() => admin.query('truncate items, svc.webhook; delete from svc.webhook_trigger'))
+
+  const outbox = async (): Promise<readonly unknown[]> =>
+    (await admin.query('select trigger, operation, new, old, key, tenant from svc.webhook order by seq')).rows
+
+  test('has a row for each change that is wanted, and each trigger that wants it', async () => {
+    await admin.query(`insert into svc.webhook_trigger values
+      ('all', 'public', 'items', '{INSERT,UPDATE,DELETE}', 'database', true, 'name'),
+      ('gone', 'public', 'items', '{DELETE}', 'database', false, null),
+      ('ours', 'public', 'items', '{INSERT}', 'gateway', false, null),
+      ('elsewhere', 'public', 'pairs', '{INSERT}', 'database', false, null)`)
+    await app.query(`insert into items values (1, 'a', 0.10)`)
+    await app.query(
+      `begin; set local svc.origin = 'gateway'; insert into items values (1, 'b') on conflict (id) do update set name = 'b'; insert into items values (2); commit`,
+    )
+    await app.query('delete from items where id = 1')
+    expect(await outbox()).toEqual([
+      {
+        trigger: 'all',
+        operation: 'INSERT',
+        new: { id: 1, name: 'a', amount: 0.1 },
+        old: null,
+        key: '{"id": 1}',
+        tenant: 'a',
+      },
+      {
+        trigger: 'all',
+        operation: 'UPDATE',
+        new: { id: 1, name: 'b', amount: 0.1 },
+        old: { id: 1, name: 'a', amount: 0.1 },
+        key: '{"id": 1}',
+        tenant: 'b',
+      },
+      ...[
+        {
+          trigger: 'all',
+          operation: 'INSERT',
+          new: { id: 2, name: null, amount: null },
+          old: null,
+          key: '{"id": 2}',
+          tenant: null,
+        },
+        {
+          trigger: 'ours',
+          operation: 'INSERT',
+          new: { id: 2, name: null, amount: null },
+          old: null,
+          key: null,
+          tenant: null,
+        },
+      ],
+      {
+        trigger: 'all',
+        operation: 'DELETE',
+        new: null,
+        old: { id: 1, name: 'b', amount: 0.1 },
+        key: '{"id": 1}',
+        tenant: 'b',
+      },
+      {
+        trigger: 'gone',
+        operation: 'DELETE',
+        new: null,
+        old: { id: 1, name: 'b', amount: 0.1 },
+        key: null,
+        tenant: null,
+      },
+    ])
+  })
+
+  test('leaves out nothing of a statement that the log folds', async () => {
+    await admin.query(
+      `insert into svc.webhook_trigger values ('all', 'public', 'items', '{INSERT,UPDATE}', 'database', true, null)`,
+    )
+    await app.query(`insert into items select n from generate_series(1, ${ROWS_MAX + 500}) as n`)
+    await app.query(`update items set name = id`)
+    const { rows } = await admin.query(
+      `select count(distinct id)::int, count(*) filter (where operation = 'UPDATE' and (new ->> 'name') = (old ->> 'id'))::int as pairs from svc.webhook`,
+    )
+    expect(rows).toEqual([{ count: 2 * (ROWS_MAX + 500), pairs: ROWS_MAX + 500 }])
+  })
+})
+
+describe('who may what', () => {
+  beforeEach(() => admin.query('truncate items'))
+
+  test('the gateway’s role reads the log and does not write it', async () => {
+    expect((await app.query('select count(*) from svc.change')).rows).toHaveLength(1)
+    for (const sql of [
+      `insert into svc.change ("schema", "table", operation) values ('public', 'items', 'B')`,
+      'delete from svc.change',
+      'truncate svc.change',
+      'update svc.installation set epoch = gen_random_uuid()',
+      `insert into svc.chosen values ('pg_catalog', '')`,
+      'select svc.capture_insert()',
+      'create table svc.mine ()',
+    ]) {
+      await expect(app.query(sql), sql).rejects.toThrow(/permission denied|can only be called as triggers/)
+    }
+  })
+
+  test('any other role writes its rows without a right to schema svc, and cannot look into it', async () => {
+    const writer = uniqueName('writer')
+    await admin.query(`create role ${writer}; grant all on items to ${writer}`)
+    expect(await logged(() => admin.query(`set role ${writer}; insert into items values (77); reset role`))).toEqual([
+      'I items {"id": 77}',
+    ])
+    await expect(execute(database.adminUrl, `set role ${writer}; select * from svc.change`)).rejects.toThrow(
+      'permission denied for schema svc',
+    )
+    await admin.query(`drop owned by ${writer}; drop role ${writer}`)
+  })
+
+  test('what a column’s type brings along runs with no rights but those to the log', async () => {
+    await admin.query(`create table told (by text);
+      create type trap as enum ('x');
+      create function trap_json(trap) returns json language plpgsql as $$ begin
+        begin insert into public.told values (current_user); exception when insufficient_privilege then raise notice 'no'; end;
+        return to_json(current_user::text);
+      end $$;
+      create cast (trap as json) with function trap_json(trap);
+      create table trapped (id int primary key, t trap)`)
+    const entries = await logged(async () => {
+      await admin.query(`insert into trapped values (1, 'x')`)
+      await admin.query('delete from trapped')
+    })
+    expect(entries.at(-1)).toBe('D trapped {"id": 1} {"id":1,"t":"svc_owner"}')
+    expect((await admin.query('select * from told')).rows).toEqual([])
+    await admin.query('drop table trapped, told; drop type trap cascade')
+  })
+
+  test('names that somebody made in another schema are not taken for PostgreSQL’s', async () => {
+    await admin.query(`create schema trap; create function trap.jsonb_build_object(text, json) returns jsonb language sql as $$ select '"trapped"'::jsonb $$;
+      create function trap.row_to_json(items) returns json language sql as $$ select '"trapped"'::json $$`)
+    expect(
+      await logged(() =>
+        admin.query(`set search_path = trap, pg_catalog, public; insert into items values (78); reset search_path`),
+      ),
+    ).toEqual(['I items {"id": 78}'])
+    await admin.query('drop schema trap cascade')
+  })
+})
+
+describe('what a gateway finds', () => {
+  test('nothing where nothing is installed; all that is captured where it is', async () => {
+    const other = await testDatabase()
+    const client = await connected(other.url)
+    expect(await readInstallation(asker(client))).toBeNull()
+    await client.end()
+    await other.drop()
+    expect(await readInstallation(asker(app))).toEqual({
+      epoch: expect.stringMatching(/^[0-9a-f-]{36}\.1$/),
+      captured: expect.objectContaining({ size: 5 }),
+      broken: [],
+    })
+  })
+
+  test('what is missing is mended, partitions counted', async () => {
+    await admin.query(
+      'drop trigger svc_capture_update on parts_2; alter table items disable trigger svc_capture_delete',
+    )
+    const found = await readInstallation(asker(app))
+    expect(found).toMatchObject({ broken: [] })
+    expect(
+      await logged(() => admin.query(`insert into items values (500); delete from items where id = 500`)),
+    ).toHaveLength(2)
+  })
+
+  test('what cannot be mended is named, and its table is not taken for captured', async () => {
+    await admin.query('revoke execute on function svc.mend() from app; drop trigger svc_capture_update on parts_2')
+    expect(await readInstallation(asker(app))).toMatchObject({ broken: ['public.parts_2'] })
+    const { captured } = (await readInstallation(asker(app))) as { captured: ReadonlySet<string> }
+    expect([...captured]).not.toContain('public.parts')
+    await admin.query('grant execute on function svc.mend() to app')
+  })
+
+  test('another version, and another role’s installation, are refused with what to do', async () => {
+    await admin.query('update svc.installation set version = 7')
+    expect(await readInstallation(asker(app))).toEqual({ reason: expect.stringContaining('has version 7') })
+    await admin.query('update svc.installation set version = 0')
+    expect(await readInstallation(asker(app))).toEqual({ reason: expect.stringContaining('run svc install again') })
+    await admin.query('update svc.installation set version = 1; revoke usage on schema svc from app')
+    expect(await readInstallation(asker(app))).toEqual({ reason: expect.stringContaining('--role') })
+    await admin.query('grant usage on schema svc to app')
+  })
+
+  test('a database copied from another begins its log anew', async () => {
+    await app.end()
+    await admin.end()
+    const copy = await createDatabase(database.port, database.database)
+    admin = await connected(database.adminUrl)
+    app = await connected(database.url)
+    const here = await readInstallation(asker(app))
+    const client = await connected(copy.url)
+    const there = await readInstallation(asker(client))
+    expect((await client.query('select count(*)::int from svc.change')).rows).toEqual([{ count: 0 }])
+    expect(there).toMatchObject({ captured: (here as { captured: unknown }).captured })
+    expect((there as { epoch: string }).epoch).not.toBe((here as { epoch: string }).epoch)
+    await client.end()
+    await copy.drop()
+  })
+})
+
+describe('what is too old', () => {
+  test('is forgotten hour by hour, and how far is written down', async () => {
+    await admin.query('truncate svc.change')
+    const { rows } = await admin.query(`select (extract(epoch from now())::bigint / 3600 % ${SLOTS})::int as slot`)
+    const slot: number = rows[0].slot
+    const next = (slot + 1) % SLOTS
+    await admin.query(`insert into svc.change (slot, xid, at, "schema", "table", operation) values
+      (${next}, '11', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'),
+      (${slot}, '5', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'),
+      (${slot}, '12', now(), 'public', 'items', 'B')`)
+    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
+    expect((await admin.query('select xid from svc.change')).rows).toEqual([{ xid: '12' }])
+    expect((await admin.query('select forgotten from svc.installation')).rows).toEqual([{ forgotten: '11' }])
+    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
+  })
+
+  test('waits for nobody who reads it, and keeps nobody waiting', async () => {
+    await admin.query('truncate svc.change')
+    await admin.query(`insert into svc.change (slot, xid, at, "schema", "table", operation)
+      select (extract(epoch from now())::bigint / 3600 + 1) % ${SLOTS}, '13', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'`)
+    await admin.query('begin; select count(*) from svc.change')
+    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
+    await admin.query('commit')
+    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
+  })
+
+  test('attempts of webhooks stay for a week', async () => {
+    await admin.query(`insert into svc.webhook_attempt (day, at, webhook, trigger, try, outcome, duration_ms) values
+      ((extract(epoch from now())::bigint / 86400 + 1) % 8, now() - interval '7 days 1 hour', 'msg_old', 't', 1, 'delivered', 1),
+      (extract(epoch from now())::bigint / 86400 % 8, now(), 'msg_new', 't', 1, 'delivered', 1)`)
+    expect((await app.query('select svc.forget_attempts() as did')).rows).toEqual([{ did: true }])
+    expect((await admin.query('select webhook from svc.webhook_attempt')).rows).toEqual([{ webhook: 'msg_new' }])
+  })
+})

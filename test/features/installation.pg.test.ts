@@ -1,0 +1,100 @@
+/** Decisions 9: what `svc install` made is found by a gateway that starts, and by one that runs. */
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Event } from '../../src/events.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+const events: Event[] = []
+const waiting = new Set<() => void>()
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    'create table notes (id int primary key, body text); create table logs (id int primary key); grant all on notes, logs to app',
+  )
+  gateway = await testGateway(database.url, {
+    emit(event) {
+      events.push(event)
+      for (const look of waiting) look()
+    },
+  })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+const internal = async () => (await gateway.get('/health/internal', { as: null })).json
+
+/** Resolves when `/health/internal` says so; asked again with every event. */
+function until(found: (installation: Record<string, unknown>) => boolean): Promise<unknown> {
+  return new Promise(resolve => {
+    const look = async () => {
+      const { installation } = await internal()
+      if (!found(installation)) return
+      waiting.delete(look)
+      resolve(installation)
+    }
+    waiting.add(look)
+    void look()
+  })
+}
+
+test('without it /health/internal says so', async () => {
+  expect((await internal()).installation).toEqual({ installed: false })
+})
+
+test('a gateway that runs notices it, and what it wrote is in the log', async () => {
+  await installed(database)
+  await gateway.gateway.reload()
+  expect((await internal()).installation).toEqual({ installed: true, captured_tables: 2, broken_tables: [] })
+  const answer = await gateway.get('/api/notes', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"id": 1, "body": "x"}',
+  })
+  const txid = answer.headers.get('x-svc-txid')
+  expect(await execute(database.url, 'select xid::text, key from svc.change')).toEqual([{ xid: txid, key: { id: 1 } }])
+})
+
+test('a change of the schema is heard, and what it makes is captured', async () => {
+  await execute(database.adminUrl, 'create table later (id int primary key); grant all on later to app')
+  await until(installation => installation.captured_tables === 3)
+})
+
+test('what cannot be captured is a warning, once', async () => {
+  await execute(
+    database.adminUrl,
+    'revoke execute on function svc.mend() from app; drop trigger svc_capture_delete on notes; drop trigger svc_capture_delete on logs',
+  )
+  await gateway.gateway.reload()
+  await gateway.gateway.reload()
+  expect((await internal()).installation).toMatchObject({
+    captured_tables: 1,
+    broken_tables: ['public.logs', 'public.notes'],
+  })
+  expect(events.filter(event => event.kind === 'warning' && /not captured/.test(event.message))).toEqual([
+    {
+      kind: 'warning',
+      message: 'Changes of public.logs, public.notes are not captured by triggers, although they were chosen.',
+      fix: expect.stringContaining('SELECT svc.mend()'),
+    },
+  ])
+})
+
+test('the guide shows what is there', async () => {
+  const guide = readFileSync(new URL('../../docs/guides/installation.md', import.meta.url), 'utf8')
+  const tables = await execute(
+    database.adminUrl,
+    `select relname::text as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p') and not relispartition`,
+  )
+  expect(tables).toHaveLength(7)
+  for (const { name } of tables) expect(guide).toContain(`\`svc.${name}\``)
+  const [, shown = ''] = /```json\n(\{"installed".*\})\n```/.exec(guide) ?? []
+  expect(Object.keys(JSON.parse(shown))).toEqual(['installed', 'captured_tables', 'broken_tables'])
+})
