@@ -1,12 +1,14 @@
 /** The part of `svc check` that asks the database: whether it can be published, whether policies and triggers fit it, and the lints. */
 import { createPolicies, PolicyError } from '../access/policy/policies.ts'
-import { introspect } from '../catalog/introspect.ts'
+import { introspect, type Query } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { policyFiles } from '../config/policy-files.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
+import { inspectInstallation } from '../install/installation.ts'
+import { problemOf } from '../install/installed.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
 import { createAddressGuard } from '../webhooks/address-guard.ts'
 import { loadTriggers } from '../webhooks/triggers.ts'
@@ -30,8 +32,9 @@ export async function checkDatabase(config: Config, environment: Environment): P
       const catalog = await introspect(database.query, config.gateway)
       const policies = await policyFindings(config, catalog)
       const triggers = await triggerFindings(config, catalog, environment)
+      const installation = await installationFindings(database.query)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)
-      return { findings: [...findings, ...policies, ...triggers], accepted }
+      return { findings: [...findings, ...policies, ...triggers, ...installation], accepted }
     } finally {
       await database.close()
     }
@@ -51,6 +54,12 @@ async function policyFindings(config: Config, catalog: Catalog): Promise<readonl
     const fix = 'Mend the policy; while it has problems the gateway does not start.'
     return failure.problems.map(problem => error(printProblem(problem), fix))
   }
+}
+
+/** Nothing where nothing is installed: that is a choice. */
+async function installationFindings(ask: Query): Promise<readonly Finding[]> {
+  const problem = problemOf(await inspectInstallation(ask))
+  return problem === null ? [] : [{ level: 'warning', ...problem }]
 }
 
 async function triggerFindings(

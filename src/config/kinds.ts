@@ -172,10 +172,11 @@ const isName = (element: string): string | null => (element === '' || element.in
 /** None needed. */
 export const names: Kind<readonly string[]> = list('an array of different names', isName, 0)
 
-const SYSTEM_SCHEMAS = new Set(['pg_catalog', 'information_schema', 'pg_toast'])
+/** `svc` is the gateway's own, with rows of every tenant in its log (decisions 9). */
+const SYSTEM_SCHEMAS = new Set(['pg_catalog', 'information_schema', 'pg_toast', 'svc'])
 
 export const schemaNames: Kind<readonly string[]> = list(
-  'an array of at least one schema name, each different, none of them a schema of the system',
+  'an array of at least one schema name, each different, none of them a schema of the system or svc',
   element => (SYSTEM_SCHEMAS.has(element) ? null : isName(element)),
   1,
 )

@@ -364,7 +364,7 @@ bind = "localhost:65536"
       'svc.toml:1: max_filters: unknown key; did you mean gateway.max_filters?',
       'svc.toml:3: gateway.bind: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "0.0.0.0"',
       'svc.toml:4: gateway.max_fliters: unknown key; did you mean gateway.max_filters?',
-      'svc.toml:7: gateway.schemas: expected an array of at least one schema name, each different, none of them a schema of the system, not "public"',
+      'svc.toml:7: gateway.schemas: expected an array of at least one schema name, each different, none of them a schema of the system or svc, not "public"',
       'svc.toml:9: gateway.default_limit: expected an integer from 1 to 1000000, not 0',
       'svc.toml:10: gateway.rate_limit_rate: expected a number from 0 to 1000000, not "fast"',
       'svc.toml:11: gateway.statement_timeout_ms: expected an integer from 1 to 2147483647, not 1.5',

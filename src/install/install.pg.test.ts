@@ -338,7 +338,7 @@ describe('who may what', () => {
       await admin.query(`insert into trapped values (1, 'x')`)
       await admin.query('delete from trapped')
     })
-    expect(entries.at(-1)).toBe('D trapped {"id": 1} {"id":1,"t":"svc_owner"}')
+    expect(entries.at(-1)).toBe('D trapped {"id": 1} {"id":1,"t":"svc_capture"}')
     expect((await admin.query('select * from told')).rows).toEqual([])
     await admin.query('drop table trapped, told; drop type trap cascade')
   })
@@ -364,6 +364,7 @@ describe('what a gateway finds', () => {
     await other.drop()
     expect(await readInstallation(asker(app))).toEqual({
       epoch: expect.stringMatching(/^[0-9a-f-]{36}\.1$/),
+      isHere: true,
       captured: expect.objectContaining({ size: 5 }),
       broken: [],
     })
@@ -390,11 +391,14 @@ describe('what a gateway finds', () => {
 
   test('another version, and another role’s installation, are refused with what to do', async () => {
     await admin.query('update svc.installation set version = 7')
-    expect(await readInstallation(asker(app))).toEqual({ reason: expect.stringContaining('has version 7') })
+    expect(await readInstallation(asker(app))).toEqual({
+      reason: 'it has version 7, and this gateway knows version 1.',
+      fix: 'Run the gateway that came with it.',
+    })
     await admin.query('update svc.installation set version = 0')
-    expect(await readInstallation(asker(app))).toEqual({ reason: expect.stringContaining('run svc install again') })
+    expect(await readInstallation(asker(app))).toMatchObject({ fix: 'Run svc install again.' })
     await admin.query('update svc.installation set version = 1; revoke usage on schema svc from app')
-    expect(await readInstallation(asker(app))).toEqual({ reason: expect.stringContaining('--role') })
+    expect(await readInstallation(asker(app))).toMatchObject({ fix: expect.stringContaining('--role') })
     await admin.query('grant usage on schema svc to app')
   })
 

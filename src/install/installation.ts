@@ -12,15 +12,17 @@ export type Ask = (
 export interface Installation {
   /** Numbers of transactions mean the same as long as it is the same. */
   readonly epoch: string
+  /** The log was written in this cluster and database, and not in one that this is a copy of. */
+  readonly isHere: boolean
   /** Tables with a name of their own – no partitions – whose changes are all written down, as `schema.table`. */
   readonly captured: ReadonlySet<string>
   /** Tables, partitions among them, that were chosen and lack what captures them. */
   readonly broken: readonly string[]
 }
 
-/** `reason` says what is to be done. */
 export interface Unusable {
   readonly reason: string
+  readonly fix: string
 }
 
 const PRESENT = `SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
@@ -32,33 +34,34 @@ const TABLES = `SELECT f.root_schema || '.' || f.root_table, f."schema" || '.' |
   FROM (${CAPTURED_TABLES}) AS f`
 
 /**
- * Null: nothing is installed. What is missing of the triggers is mended first, as far as that may be done; a database that was copied from another starts a new
- * log.
+ * As `inspectInstallation`; what is missing of the triggers is mended, as far as that may be done, and a database that was copied from another begins its log
+ * anew.
  */
 export async function readInstallation(ask: Ask): Promise<Installation | Unusable | null> {
+  const found = await inspectInstallation(ask)
+  if (found === null || 'reason' in found) return found
+  if (!found.isHere) await ask('SELECT svc.forget_changes()', [])
+  if (found.broken.length > 0) await ask('SELECT svc.mend()', []).catch(() => {})
+  return found.isHere && found.broken.length === 0 ? found : inspectInstallation(ask)
+}
+
+/** Null: nothing is installed. Changes nothing. */
+export async function inspectInstallation(ask: Ask): Promise<Installation | Unusable | null> {
   const [[allowed] = []] = await ask(PRESENT, [])
   if (allowed === undefined) return null
   if (allowed !== 't') {
-    return { reason: 'Schema svc is installed for another role; run svc install again with --role of this gateway.' }
+    return { reason: 'it was made for another role.', fix: 'Run svc install again, with --role of this gateway.' }
   }
-  const [[version, isHere] = []] = await ask(STATE, [])
+  const [[version, isHere, epoch] = []] = await ask(STATE, [])
   if (Number(version) !== INSTALLED_VERSION) {
+    const reason = `it has version ${version}, and this gateway knows version ${INSTALLED_VERSION}.`
     const newer = Number(version) > INSTALLED_VERSION
-    return {
-      reason: newer
-        ? `Schema svc has version ${version}, this gateway knows ${INSTALLED_VERSION}; run the gateway that installed it.`
-        : `Schema svc has version ${version}, this gateway needs ${INSTALLED_VERSION}; run svc install again.`,
-    }
+    return { reason, fix: newer ? 'Run the gateway that came with it.' : 'Run svc install again.' }
   }
-  if (isHere !== 't') await ask('SELECT svc.forget_changes()', [])
-  let tables = await ask(TABLES, [])
-  if (tables.some(([, , , whole]) => whole !== 't')) {
-    await ask('SELECT svc.mend()', []).catch(() => {})
-    tables = await ask(TABLES, [])
-  }
-  const [[, , epoch] = []] = await ask(STATE, [])
+  const tables = await ask(TABLES, [])
   return {
     epoch: epoch ?? '',
+    isHere: isHere === 't',
     captured: new Set(tables.flatMap(([root, , all]) => (all === 't' && root != null ? [root] : []))),
     broken: tables.flatMap(([, table, , whole]) => (whole === 't' || table == null ? [] : [table])),
   }

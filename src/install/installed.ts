@@ -1,5 +1,5 @@
 /** Schema `svc` as a gateway uses it: looked at when it starts and whenever the schema has changed, and kept small. */
-import { type Ask, type Installation, readInstallation } from './installation.ts'
+import { type Ask, type Installation, readInstallation, type Unusable } from './installation.ts'
 
 /** Between two times that what is too old is thrown away. One gateway of several does it. */
 const FORGET_INTERVAL_MS = 600_000
@@ -14,7 +14,7 @@ export interface Installed {
 
 export interface InstalledParts {
   readonly ask: Ask
-  readonly warn: (message: string, fix: string | null) => void
+  readonly warn: (message: string, fix: string) => void
 }
 
 /** Rejects when the database cannot be asked. */
@@ -54,12 +54,13 @@ export async function openInstalled({ ask, warn }: InstalledParts): Promise<Inst
 
 interface Problem {
   readonly message: string
-  readonly fix: string | null
+  readonly fix: string
 }
 
-function problemOf(found: Awaited<ReturnType<typeof readInstallation>>): Problem | null {
+/** What somebody should know of what was found. */
+export function problemOf(found: Installation | Unusable | null): Problem | null {
   if (found === null) return null
-  if ('reason' in found) return { message: `What svc install made cannot be used: ${found.reason}`, fix: null }
+  if ('reason' in found) return { message: `What svc install made cannot be used: ${found.reason}`, fix: found.fix }
   if (found.broken.length === 0) return null
   return {
     message: `Changes of ${found.broken.join(', ')} are not captured by triggers, although they were chosen.`,

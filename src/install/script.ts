@@ -13,7 +13,7 @@ import { SCHEMA_WATCH } from './schema-watch.ts'
 export const INSTALLED_VERSION = 1
 
 /** Owns what runs when anybody writes, and has no right to anything else. Of the whole server: other databases may have it too, so it stays. */
-export const OWNER = 'svc_owner'
+export const OWNER = 'svc_capture'
 
 /** Writes to a table wait as long as its trigger does; shorter than an application's patience, and whoever installs can try again. */
 const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"

@@ -3,12 +3,12 @@
  * PostgreSQL is built without), everything on loopback and in one folder.
  */
 import { execFile } from 'node:child_process'
-import { chmod, chown, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type RunAs, runAs, spawnAs } from '../../src/demo/run-as.ts'
-import { findProgram, freePort, missingPrograms, type Running, startProgram } from './programs.ts'
+import { startDebianPostgres } from './debian-postgres.ts'
+import { freePort, missingPrograms, programPath, type Running, startProgram } from './programs.ts'
 
 const REALM = 'SVC.TEST'
 const MASTER_PASSWORD = 'of the database of principals, for tests only'
@@ -88,71 +88,24 @@ export async function createRealm(): Promise<Realm> {
   }
 
   await startKdc()
-  const server = await startPostgres(folder, env)
+  const server = await startDebianPostgres({
+    folder,
+    // Nobody but the superuser gets in without a ticket.
+    hba: [`host all all 127.0.0.1/32 gss include_realm=0 krb_realm=${REALM}`],
+    settings: { krb_server_keyfile: 'FILE:{server.keytab}' },
+    files: { 'server.keytab': file('server.keytab') },
+    environment: env,
+  })
   const environment = { KRB5_CONFIG: env.KRB5_CONFIG, KRB5CCNAME: await ticket('cache') }
   return {
     ...{ port: server.port, environment, file, ticket, startKdc, stopKdc, keytab: file('client.keytab') },
-    adminUrl: `postgres://postgres@127.0.0.1:${server.port}/postgres`,
+    adminUrl: server.adminUrl,
     async close() {
       await stopKdc()
-      await server.running.close()
+      await server.close()
       await rm(folder, { recursive: true, force: true, maxRetries: 10 })
     },
   }
-}
-
-async function startPostgres(folder: string, env: Readonly<Record<string, string>>) {
-  const user = runAs()
-  const base = join(folder, 'postgresql')
-  const keytab = join(base, 'server.keytab')
-  const data = join(base, 'data')
-  await mkdir(base)
-  await copyFile(join(folder, 'server.keytab'), keytab)
-  for (const path of [base, keytab]) await own(path, user)
-  await chmod(base, 0o755)
-  await promisify(execFile)(
-    programPath('initdb'),
-    ['-D', data, '-U', 'postgres', '-A', 'trust', '--locale=C.UTF-8', '--encoding=UTF8', '--no-sync'],
-    { ...spawnAs(user), cwd: '/', env: { PATH: process.env.PATH ?? '', LC_ALL: 'C' } },
-  )
-  // Nobody but the superuser gets in without a ticket.
-  await writeFile(
-    join(data, 'pg_hba.conf'),
-    `host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 gss include_realm=0 krb_realm=${REALM}\n`,
-  )
-  const port = await freePort()
-  const settings = {
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
-    krb_server_keyfile: `FILE:${keytab}`,
-    fsync: 'off',
-    logging_collector: 'off',
-  }
-  const running = await startProgram(programPath('postgres'), {
-    args: [
-      '-D',
-      data,
-      '-p',
-      String(port),
-      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    ],
-    env: { ...env, LC_ALL: 'C' },
-    ...spawnAs(user),
-    ready: /ready to accept connections/,
-    // Immediately, with all its processes.
-    stopSignal: 'SIGQUIT',
-  })
-  return { port, running }
-}
-
-async function own(path: string, user: RunAs | null): Promise<void> {
-  if (user !== null) await chown(path, user.uid, user.gid)
-}
-
-function programPath(name: string): string {
-  const path = findProgram(name)
-  if (path === null) throw new Error(`${name} is not installed`)
-  return path
 }
 
 /** Nothing is looked up in the DNS, and what cannot be reached is known at once. */

@@ -16,6 +16,12 @@ export function findProgram(name: string): string | null {
   return folders.map(folder => join(folder, name)).find(isExecutable) ?? null
 }
 
+export function programPath(name: string): string {
+  const path = findProgram(name)
+  if (path === null) throw new Error(`${name} is not installed`)
+  return path
+}
+
 /** Why these programs' tests cannot run here: null when all are there. */
 export function missingPrograms(packageOf: Readonly<Record<string, string>>): string | null {
   const missing = Object.entries(packageOf).filter(([program]) => findProgram(program) === null)
