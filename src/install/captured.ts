@@ -10,7 +10,7 @@ export const CHOSEN: readonly string[] = [
 
 /**
  * Every table that should be captured. `arguments` are those of its triggers; `whole`: it has them all, with these arguments. Foreign tables have no
- * transition tables (manual, CREATE TRIGGER), and what an extension made is not ours to touch.
+ * transition tables (manual, CREATE TRIGGER): a write that reaches one through its parent would fail. What an extension made is not ours to touch.
  */
 export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table", rn.nspname AS root_schema, r.relname AS root_table, v.arguments,
     (SELECT count(*) FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
@@ -34,6 +34,8 @@ export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.r
     FROM unnest(v.arguments) WITH ORDINALITY AS each(argument, place)
   ) AS b
   WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(r.oid) AS p JOIN pg_catalog.pg_class AS f ON f.oid = p.relid WHERE f.relkind = 'f')
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid WHERE i.inhparent = c.oid AND f.relkind = 'f')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
       WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND EXISTS (SELECT FROM svc.chosen AS s WHERE s."schema" = rn.nspname AND s."table" IN ('', r.relname))`

@@ -211,6 +211,19 @@ describe('the log', () => {
   })
 })
 
+test('a table with a foreign table below it is left alone, also when that comes later: its writes would fail', async () => {
+  await admin.query(`create foreign data wrapper nowhere; create server nowhere foreign data wrapper nowhere;
+    create table wide (id int not null) partition by range (id);
+    create table wide_1 partition of wide for values from (0) to (10);
+    create table above (id int)`)
+  expect(await logged(() => admin.query('insert into wide values (1)'))).toEqual(['B wide'])
+  await admin.query(`create foreign table wide_2 (id int not null) server nowhere; alter table wide attach partition wide_2 for values from (10) to (20);
+    create foreign table below () inherits (above) server nowhere`)
+  expect(await logged(() => admin.query('insert into wide values (2); insert into above values (1)'))).toEqual([])
+  expect(await readInstallation(asker(app))).toMatchObject({ broken: [] })
+  await admin.query('drop table wide, above cascade; drop foreign data wrapper nowhere cascade')
+})
+
 describe('the outbox', () => {
   beforeEach(() => admin.query('truncate items, svc.webhook; delete from svc.webhook_trigger'))
 

@@ -20,7 +20,8 @@ const RIGHTS = `SELECT current_user, rolsuper, has_database_privilege(current_da
   FROM pg_catalog.pg_roles WHERE rolname = current_user`
 
 /** A column of the row: whether triggers may be made there. A role that is allowed to everything needs no table to be asked. */
-const TABLES = `SELECT n.nspname, c.relname, c.relkind, has_table_privilege(c.oid, 'TRIGGER')
+const TABLES = `SELECT n.nspname, c.relname, c.relkind, has_table_privilege(c.oid, 'TRIGGER'),
+    EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid WHERE i.inhparent = c.oid AND f.relkind = 'f')
   FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
   WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND n.nspname = ANY ($1)`
 
@@ -73,6 +74,9 @@ function obstaclesOf(
   if (table !== null && first === undefined) return [`There is no table "${schema}.${table}".`]
   const kind = table === null ? undefined : KINDS[first?.[2] ?? '']
   if (kind !== undefined) return [`"${schema}.${table}" is ${kind}; its changes cannot be captured.`]
+  if (table !== null && first?.[4] === 't') {
+    return [`"${schema}.${table}" has foreign tables below it; a write that reaches one cannot be captured.`]
+  }
   if (superuser) return []
   return of
     .filter(([, , relkind, may]) => (relkind === 'r' || relkind === 'p') && may !== 't')
