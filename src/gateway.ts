@@ -427,7 +427,12 @@ async function openServer(parts: ServerParts): Promise<Opened> {
   const answer = createPipeline({
     authenticate: timing?.authenticate(authenticate) ?? authenticate,
     approvals: lists.approvals,
-    read: createReader({ ...door, runner: reads, cursors: createCursorCodec(cursorKey(config)) }),
+    read: createReader({
+      ...door,
+      runner: reads,
+      cursors: createCursorCodec(cursorKey(config)),
+      remembers: cache !== null,
+    }),
     write: createWriter(door),
     call: createCaller({
       ...door,

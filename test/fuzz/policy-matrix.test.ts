@@ -359,7 +359,7 @@ const limits = {
 function doorsFor(view: (identity: Identity) => View): Asked {
   return recording(runner => {
     const parts = { view, limits, searchLanguage: 'english', runner }
-    const read = createReader({ ...parts, cursors: createCursorCodec('a key') })
+    const read = createReader({ ...parts, cursors: createCursorCodec('a key'), remembers: true })
     const write = createWriter(parts)
     const call = createCaller({ ...parts, qualified: false, allowed: () => null, signatureCheck: false })
     const query = createQuerier({ ...parts, approvals: null, isCallable: () => true, explains: true })

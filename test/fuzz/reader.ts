@@ -17,7 +17,7 @@ const parts = { view: () => ({ catalog, rights: EVERYTHING }), limits, searchLan
 
 export function recordingReader(finds: Finds = 'rows'): Asked {
   return recording(runner => {
-    const read = createReader({ ...parts, runner, cursors })
+    const read = createReader({ ...parts, runner, cursors, remembers: true })
     return async (incoming, path) => read(incoming, parsePath(path) as ReadRoute, ANONYMOUS)
   }, finds)
 }

@@ -15,6 +15,7 @@ const unreached = () => {
 }
 
 const read = createReader({
+  remembers: true,
   view: () => ({ catalog, rights: EVERYTHING }),
   runner: { read: unreached, stream: unreached },
   limits: { defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },

@@ -8,7 +8,7 @@ import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Expression, Get, Parameter } from '../../language/ast.ts'
 import type { Runner } from '../../run/run.ts'
-import { explained, printRead, type Statement } from '../../run/statement.ts'
+import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
@@ -21,6 +21,7 @@ import { untilGone } from '../until-gone.ts'
 import { AGGREGATE_PARAMETERS, buildAggregate, parseAggregateRequest } from './aggregate.ts'
 import type { CursorCodec } from './cursor.ts'
 import { findRelation } from './relation.ts'
+import { createRemembered, forgetful } from './remembered.ts'
 import {
   LIST_PARAMETERS,
   type ListRequest,
@@ -37,6 +38,8 @@ export interface ReaderParts {
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
   readonly searchLanguage: string
+  /** Answers are kept, so the same requests come again. */
+  readonly remembers: boolean
 }
 
 export type ReadRoute = Extract<Route, { readonly kind: 'list' | 'one' | 'children' | 'aggregate' | 'explain' }>
@@ -55,10 +58,19 @@ interface ListPlan extends Plan {
   readonly paging: ListTree['paging']
 }
 
+interface Planned {
+  readonly table: Table
+  readonly request: ListRequest
+  readonly plan: ListPlan
+  readonly shape: Shape
+}
+
 export function createReader(parts: ReaderParts): Reader {
   const { runner, limits, cursors } = parts
   const onePlans = createPlans<OnePlan>()
   const listPlans = createPlans<ListPlan>()
+  const ones = parts.remembers ? createRemembered<BoundStatement>() : forgetful<BoundStatement>()
+  const lists = parts.remembers ? createRemembered<Planned>() : forgetful<Planned>()
 
   const check = (query: Get, view: View): CheckedQuery =>
     checkRead(query, { ...view, searchLanguage: parts.searchLanguage })
@@ -72,6 +84,15 @@ export function createReader(parts: ReaderParts): Reader {
 
   async function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Promise<Answer> {
     const view = parts.view(identity)
+    const statement = ones.of(view, `${incoming.path}?${incoming.query}`, () => planOne(incoming, view, tableName, id))
+    const reading = runner.read(identity, [statement])
+    const [rows] = await untilGone(incoming, reading)
+    const row = rows?.[0]?.[0]
+    if (row === undefined || row === null) throw notFound(tableNamed(view, tableName), id)
+    return respondReadRow(row, cacheUseOf(reading))
+  }
+
+  function planOne(incoming: Incoming, view: View, tableName: string, id: string): BoundStatement {
     const table = readable(view, tableName)
     const shape = new Shape(`one ${table.resource}`)
     const parameters = idParameters(table, id, shape)
@@ -80,17 +101,17 @@ export function createReader(parts: ReaderParts): Reader {
       const row = printRead(check(buildOne(request, table, parameters, view, limits), view), 'without keys')
       return { row, statements: [row] }
     })
-    const reading = runner.read(identity, [bindValues(plan.row, shape.values)])
-    const [rows] = await untilGone(incoming, reading)
-    const row = rows?.[0]?.[0]
-    if (row === undefined || row === null) throw notFound(table, id)
-    return respondReadRow(row, cacheUseOf(reading))
+    return bindValues(plan.row, shape.values)
   }
 
   async function list(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
     const view = parts.view(identity)
-    const table = readable(view, tableName)
-    return answerList(incoming, identity, view, table, new Shape(`list ${table.resource}`), null)
+    const { prefer = '' } = incoming.headers
+    const planned = lists.of(view, `${prefer}\n${incoming.path}?${incoming.query}`, () => {
+      const table = readable(view, tableName)
+      return planList(incoming, view, table, new Shape(`list ${table.resource}`), null)
+    })
+    return answerList(incoming, identity, planned, null)
   }
 
   async function children(
@@ -106,7 +127,8 @@ export function createReader(parts: ReaderParts): Reader {
     shape.add(route.child)
     const id = idParameters(parent, route.id, shape)
     const within = () => childCondition(relation, parent, id, view.catalog)
-    return answerList(incoming, identity, view, table, shape, { table: parent, id, text: route.id, within })
+    const above = { table: parent, id, text: route.id, within }
+    return answerList(incoming, identity, planList(incoming, view, table, shape, above), above)
   }
 
   interface Parent {
@@ -114,12 +136,6 @@ export function createReader(parts: ReaderParts): Reader {
     readonly id: readonly Parameter[]
     readonly text: string
     readonly within: () => Expression
-  }
-
-  interface Planned {
-    readonly request: ListRequest
-    readonly plan: ListPlan
-    readonly shape: Shape
   }
 
   function planList(incoming: Incoming, view: View, table: Table, shape: Shape, parent: Parent | null): Planned {
@@ -138,18 +154,15 @@ export function createReader(parts: ReaderParts): Reader {
     })
     const { cursor } = request
     if (cursor !== null) cursors.verify(scopeOf(table, request, plan), cursor.digest, cursor.values)
-    return { request, plan, shape }
+    return { table, request, plan, shape }
   }
 
   async function answerList(
     incoming: Incoming,
     identity: Identity,
-    view: View,
-    table: Table,
-    start: Shape,
+    { table, request, plan, shape }: Planned,
     parent: Parent | null,
   ): Promise<Answer> {
-    const { request, plan, shape } = planList(incoming, view, table, start, parent)
     const bind = (statement: Statement) => bindValues(statement, shape.values)
     const rows = bind(plan.rows)
     const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
