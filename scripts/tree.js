@@ -17,7 +17,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { constants, gzipSync } from 'node:zlib'
 
@@ -81,7 +81,7 @@ function compile() {
     run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], { cwd: root })
     run(process.execPath, [join(aside, 'mcp/library/write.js'), root], { cwd: root })
     chmodSync(join(aside, 'cli/main.js'), 0o755)
-    compressDocs(join(aside, 'http/docs'))
+    compressPages(aside)
     rmSync(stamp, { force: true })
     rmSync(dist, { recursive: true, force: true })
     renameSync(aside, dist)
@@ -91,25 +91,33 @@ function compile() {
   }
 }
 
-/**
- * The files of the page `/docs`, ours and Swagger UI's, as they are sent. In the package they are half a megabyte, where the library itself would bring
- * twelve into every installation.
- */
-function compressDocs(folder) {
-  const library = join(root, 'node_modules/swagger-ui-dist')
-  mkdirSync(folder, { recursive: true })
-  const compress = (from, name) => {
-    const bytes = gzipSync(readFileSync(join(from, name)), { level: constants.Z_BEST_COMPRESSION })
-    writeFileSync(join(folder, `${name}.gz`), bytes)
-  }
-  for (const name of DOCS_FILES) compress(join(root, 'src/http/docs'), name)
-  for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css']) compress(library, name)
-  copyFileSync(join(library, 'LICENSE'), join(folder, 'swagger-ui.LICENSE'))
-  copyFileSync(join(library, 'NOTICE'), join(folder, 'swagger-ui.NOTICE'))
-  copyFileSync(join(library, 'swagger-ui-bundle.js.LICENSE.txt'), join(folder, 'swagger-ui-bundle.LICENSE'))
+/** The files of the pages that the gateway and the demo serve, by their folders below src. */
+const PAGES = {
+  'http/docs': ['page.html', 'page.css', 'page.js'],
+  'demo/board': ['page.html', 'page.css', 'board.js', 'follow.js'],
 }
 
-const DOCS_FILES = ['page.html', 'page.css', 'page.js']
+/**
+ * The files of the pages as they are sent; those of Swagger UI belong to `/docs`. In the package they are half a megabyte, where the library itself would
+ * bring twelve into every installation.
+ */
+function compressPages(dist) {
+  for (const [folder, names] of Object.entries(PAGES)) {
+    for (const name of names) compress(join(root, 'src', folder, name), join(dist, folder))
+  }
+  const library = join(root, 'node_modules/swagger-ui-dist')
+  const docs = join(dist, 'http/docs')
+  for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css']) compress(join(library, name), docs)
+  copyFileSync(join(library, 'LICENSE'), join(docs, 'swagger-ui.LICENSE'))
+  copyFileSync(join(library, 'NOTICE'), join(docs, 'swagger-ui.NOTICE'))
+  copyFileSync(join(library, 'swagger-ui-bundle.js.LICENSE.txt'), join(docs, 'swagger-ui-bundle.LICENSE'))
+}
+
+function compress(file, folder) {
+  mkdirSync(folder, { recursive: true })
+  const bytes = gzipSync(readFileSync(file), { level: constants.Z_BEST_COMPRESSION })
+  writeFileSync(join(folder, `${basename(file)}.gz`), bytes)
+}
 
 /** True if node_modules holds what the lock file names; packages for other systems may be absent. */
 function isInstalled() {
@@ -151,7 +159,7 @@ function sourceVersion() {
     )
     .filter(name => /\.(ts|md)$/.test(name) && !name.endsWith('.test.ts'))
     .sort()
-  const pages = DOCS_FILES.map(name => join('src/http/docs', name))
+  const pages = Object.entries(PAGES).flatMap(([folder, names]) => names.map(name => join('src', folder, name)))
   for (const file of [...files, ...pages, ...BUILT_FROM]) {
     hash
       .update(`${file}\0`)

@@ -1,6 +1,5 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
 import { createHmac, randomBytes } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import { canSeeResult } from './access/columns.ts'
 import type { IsCallable } from './access/functions.ts'
 import { AllowListError } from './access/list/list-file.ts'
@@ -21,9 +20,9 @@ import { asErrors, asWarnings, type Finding, printFinding } from './finding.ts'
 import { createAdmission } from './http/admission.ts'
 import { createDocs } from './http/docs.ts'
 import { documentFor } from './http/document.ts'
+import type { Page, Pages } from './http/pages.ts'
 import { createPipeline } from './http/pipeline.ts'
 import { createServer, type Server } from './http/server.ts'
-import type { Answer } from './http/types.ts'
 import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
@@ -87,6 +86,8 @@ export interface GatewayOptions {
   readonly record?: string
   /** What `${NAME}` means in the files that are read again; the process's by default. */
   readonly environment?: Environment
+  /** More pages for browsers, besides the gateway's own. */
+  readonly pages?: Pages
 }
 
 /** The gateway cannot start as it is configured; `message` says all of what to change. */
@@ -173,7 +174,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       })
     const { server, realtime } = await openServer({
       ...{ config, pool, catalog, settings, cache, lists, policies },
-      ...{ webhooks: hooks?.webhooks ?? null, load, internal, emit },
+      ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
     })
     opened.push(() => realtime.close())
     opened.push(() => server.close())
@@ -346,6 +347,7 @@ interface ServerParts {
   readonly webhooks: Webhooks | null
   readonly load: Load
   readonly internal: (realtime: Realtime['stats']) => Internal
+  readonly pages: Pages
   readonly emit: Emit
 }
 
@@ -355,7 +357,7 @@ interface Opened {
 }
 
 async function openServer(parts: ServerParts): Promise<Opened> {
-  const { config, pool, catalog, settings, cache, lists, policies, webhooks, load, internal, emit } = parts
+  const { config, pool, catalog, settings, cache, lists, policies, webhooks, load, internal, pages, emit } = parts
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -458,7 +460,7 @@ async function openServer(parts: ServerParts): Promise<Opened> {
       now,
       isDraining: () => server?.isDraining() ?? false,
     }),
-    internal: new Map([...internal(realtime.stats), ...[...createDocs()].map(reading)]),
+    internal: new Map([...[...pages, ...createDocs()].map(reading), ...internal(realtime.stats)]),
   })
   const pipeline = timing?.pipeline(answer) ?? answer
   const admit = createAdmission({
@@ -615,10 +617,7 @@ async function openWebhooks(
 }
 
 /** A page by its path. */
-function reading([path, answer]: readonly [string, (headers: IncomingHttpHeaders) => Promise<Answer>]): readonly [
-  string,
-  InternalAnswer,
-] {
+function reading([path, answer]: readonly [string, Page]): readonly [string, InternalAnswer] {
   return [path, { method: 'GET', answer: ({ headers }) => answer(headers) }]
 }
 

@@ -8,6 +8,7 @@ import { loadConfig } from '../config/load.ts'
 import { startGateway } from '../gateway.ts'
 import { mintToken } from '../identity/mint.ts'
 import { installScript } from '../install/script.ts'
+import { BOARD_PATH, createBoard } from './board.ts'
 import { APP_ROLE, type Embedded, startEmbedded } from './embedded.ts'
 import { EmbeddedError } from './error.ts'
 import { cacheFolder, type Environment } from './folders.ts'
@@ -46,7 +47,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     const chosen = [{ schema: 'public', table: null }]
     await runStatements(embedded.adminUrl, installScript({ role: APP_ROLE, chosen, superuser: true }))
     const port = await freePortFrom(options.port ?? DEFAULT_PORT, print)
-    const gateway = await startGateway(configOf(embedded, port, environment))
+    const gateway = await startGateway(configOf(embedded, port, environment), { pages: createBoard() })
     for (const line of await welcome(gateway.url, embedded)) print(line)
 
     let closing = false
@@ -109,6 +110,7 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
   const one = await credential(bikes, embedded)
   const two = await credential(coffee, embedded)
   const curl = (header: string, path: string): string => `curl -s -H ${quote(`@${header}`)} ${quote(url + path)}`
+  const order = `{"customer_id": 1, "created_by": "${bikes.userId}", "status": "pending", "currency": "EUR", "total": 249.9, "number": "NEW-`
   return [
     '',
     `The gateway listens on ${url}`,
@@ -135,6 +137,12 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     '',
     '# a stream, one row per line',
     `${curl(one.header, '/api/order_items?stream=true')} | head -n 3`,
+    '',
+    `Open orders of ${bikes.name} as they change, in a browser:`,
+    `${url}${BOARD_PATH}#token=${one.token}`,
+    '',
+    '# another order: watch it come',
+    `${curl(one.header, '/api/orders')} -H 'Content-Type: application/json' -d ${quote(order)}$(date +%s)${quote('"}')}`,
     '',
     'Ctrl-C stops everything. With a database of your own: DATABASE_URL=… svc serve',
     '',

@@ -24,6 +24,8 @@ export interface Page {
   screenshot(): Promise<Buffer>
   /** Every URL that was asked for. */
   readonly requested: readonly string[]
+  /** Every message that came over a WebSocket. */
+  readonly heard: readonly string[]
   /** What the page's console and the browser had to say: errors, and what a policy forbade. */
   readonly complaints: string[]
   close(): Promise<void>
@@ -44,6 +46,7 @@ export async function openBrowser(): Promise<Page> {
   })
   const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
   const requested: string[] = []
+  const heard: string[] = []
   const complaints: string[] = []
   const waiting = new Map<number, { resolve(result: Json): void; reject(error: Error): void }>()
   const hearers = new Map<string, () => void>()
@@ -61,6 +64,8 @@ export async function openBrowser(): Promise<Page> {
       return
     }
     if (method === 'Network.requestWillBeSent') requested.push(params.request.url)
+    if (method === 'Network.webSocketCreated') requested.push(params.url)
+    if (method === 'Network.webSocketFrameReceived') heard.push(params.response.payloadData)
     if (method === 'Log.entryAdded' && params.entry.level === 'error') complaints.push(params.entry.text)
     if (method === 'Runtime.exceptionThrown')
       complaints.push(params.exceptionDetails.exception?.description ?? 'exception')
@@ -99,6 +104,7 @@ export async function openBrowser(): Promise<Page> {
 
   return {
     requested,
+    heard,
     complaints,
     async open(url) {
       const loaded = new Promise<void>(resolve => hearers.set('Page.loadEventFired', resolve))

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Emit } from '../../src/events.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
+import type { Pages } from '../../src/http/pages.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
 
 export const SECRET = 'a-secret-for-tests-of-at-least-32-bytes'
@@ -41,6 +42,7 @@ export interface GatewayOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Hears of everything that happens, instead of the log. */
   readonly emit?: Emit
+  readonly pages?: Pages
 }
 
 export async function testGateway(databaseUrl: string, options: GatewayOptions = {}): Promise<TestGateway> {
@@ -57,8 +59,8 @@ export async function testGateway(databaseUrl: string, options: GatewayOptions =
     workingDirectory: tmpdir(),
   })
   await rm(dirname(file), { recursive: true })
-  const { environment = {}, emit } = options
-  const gateway = await startGateway(config, { environment, ...(emit === undefined ? {} : { emit }) })
+  const { environment = {}, emit, pages = new Map() } = options
+  const gateway = await startGateway(config, { environment, pages, ...(emit === undefined ? {} : { emit }) })
   const token = (claims: Partial<TokenRequest>) => mintToken(SECRET, { expiresInSeconds: 600, ...claims }, Date.now())
   return {
     url: gateway.url,

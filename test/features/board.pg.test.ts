@@ -1,0 +1,254 @@
+/** `/demo/orders`: open orders as they are now, whoever changes them, and never somebody else's. */
+import { pathToFileURL } from 'node:url'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
+import { createBoard } from '../../src/demo/board.ts'
+import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { ROOT, read } from '../tidy/tree.ts'
+
+const FILTER = 'status=in.(draft,pending,paid)'
+const SELECT = 'id,number,status,total,currency,placed_at'
+const PATIENT = { timeout: 60_000 }
+
+let database: SampleDatabase
+let gateway: TestGateway
+
+const claimsOf = (shop: number) => ({
+  tenantId: database.tenants[shop]?.id,
+  userId: database.tenants[shop]?.userId,
+  role: 'clerk',
+})
+
+async function ask(method: string, path: string, body?: unknown, shop = 0) {
+  const answer = await gateway.get(path, {
+    ...{ as: claimsOf(shop), method, headers: { 'Content-Type': 'application/json' } },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  if (answer.status >= 400) throw new Error(answer.text)
+  return answer.text === '' ? null : answer.json.data
+}
+
+let numbered = 0
+async function create(shop = 0): Promise<number> {
+  numbered += 1
+  const [customer] = await ask('GET', '/api/customers?select=id&limit=1', undefined, shop)
+  const order = { customer_id: customer.id, created_by: claimsOf(shop).userId, currency: 'EUR', total: 12.5 }
+  const { id } = await ask('POST', '/api/orders', { ...order, status: 'pending', number: `NEW-${numbered}` }, shop)
+  return id
+}
+
+async function openOrders(): Promise<readonly { readonly id: number; readonly status: string }[]> {
+  const orders = await ask('GET', `/api/orders?${FILTER}&select=${SELECT}&sort=id&limit=10000`)
+  expect(orders.length).toBeGreaterThan(100)
+  expect(orders.length).toBeLessThan(10_000)
+  return orders
+}
+
+function start(port = 0): Promise<TestGateway> {
+  return testGateway(database.url, { pages: createBoard(), environment: { SVC_BIND: `127.0.0.1:${port}` } })
+}
+
+async function restart(): Promise<void> {
+  const port = Number(new URL(gateway.url).port)
+  await gateway.close()
+  gateway = await start(port)
+}
+
+beforeAll(async () => {
+  database = await sampleDatabase()
+  gateway = await start()
+})
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+test('its files are served with the policy of /docs, to the demo alone', async () => {
+  const page = await gateway.get('/demo/orders', { as: null })
+  expect(page.text).toBe(read('src/demo/board/page.html'))
+  const docs = await gateway.get('/docs', { as: null })
+  expect(page.headers.get('content-security-policy')).toBe(docs.headers.get('content-security-policy'))
+  for (const [, name] of page.text.matchAll(/(?:src|href)="(orders\/[^"]+)"/g)) {
+    expect((await gateway.get(`/demo/${name}`, { as: null })).status).toBe(200)
+  }
+  const other = await testGateway(database.url)
+  expect((await other.get('/demo/orders', { as: null })).status).toBe(404)
+  await other.close()
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of a table that the test names
+type Rows = ReadonlyMap<string, any>
+
+/** The example's client, in this process: what it does when connections end and tokens expire. */
+describe('follow.js', () => {
+  const sockets: WebSocket[] = []
+  const asked: (string | null)[] = []
+  let rows: Rows = new Map()
+  let end = () => {}
+
+  async function begin(token: (why: string | null) => Promise<string>): Promise<void> {
+    const { follow } = await import(/* @vite-ignore */ pathToFileURL(`${ROOT}src/demo/board/follow.js`).href)
+    end = follow({
+      ...{ base: `${gateway.url}/`, table: 'orders', filter: FILTER, select: SELECT, onState() {} },
+      token: (why: string | null) => {
+        asked.push(why)
+        return token(why)
+      },
+      onChange: (now: Rows) => {
+        rows = now
+      },
+    })
+  }
+
+  /** Resolves when it shows what a SELECT does. */
+  const isRight = () =>
+    vi.waitFor(async () => {
+      expect([...rows.values()].sort((a, b) => a.id - b.id)).toEqual(await openOrders())
+    }, PATIENT)
+
+  beforeEach(() => {
+    class Watched extends WebSocket {
+      constructor(url: string) {
+        super(url)
+        sockets.push(this)
+      }
+    }
+    vi.stubGlobal('WebSocket', Watched)
+    sockets.length = 0
+    asked.length = 0
+    rows = new Map()
+  })
+  afterEach(() => {
+    end()
+    vi.unstubAllGlobals()
+  })
+
+  test('ends at what a SELECT says, whatever happens on the way', { timeout: 120_000 }, async () => {
+    await begin(() => gateway.token(claimsOf(0)))
+    // The first changes come while the rows are still read.
+    for (const [index, { id }] of (await openOrders()).slice(0, 40).entries()) {
+      if (index % 4 === 0) await ask('PATCH', `/api/orders/${id}`, { status: 'shipped' })
+      else if (index % 4 === 1) await ask('PATCH', `/api/orders/${id}`, { total: index })
+      else if (index % 4 === 2) await ask('DELETE', `/api/orders/${await create()}`)
+      else await create(index % 3)
+      if (index === 15 || index === 25) sockets.at(-1)?.terminate()
+      if (index === 30) await restart()
+    }
+    await isRight()
+    expect(sockets.length).toBeGreaterThan(1)
+    expect(asked.every(why => why === null)).toBe(true)
+  })
+
+  test('goes on with another token before the one it has expires', { timeout: 60_000 }, async () => {
+    await begin(why => gateway.token({ ...claimsOf(0), expiresInSeconds: why === null ? 20 : 600 }))
+    await isRight()
+    expect(asked).toEqual([null, 'expires'])
+    await create()
+    await isRight()
+    expect(sockets).toHaveLength(1)
+  })
+
+  test('forgets what it knew, and asks for another token, when the one it has is refused', async () => {
+    let good = 'not.a.token'
+    await begin(async why => (why === 'refused' ? await gateway.token(claimsOf(1)) : good))
+    await vi.waitFor(() => expect(asked).toEqual([null, 'refused']), PATIENT)
+    end()
+    good = await gateway.token(claimsOf(0))
+    asked.length = 0
+    await begin(async why => (why === 'refused' ? new Promise(() => {}) : good))
+    await isRight()
+    good = 'not.a.token'
+    sockets.at(-1)?.terminate()
+    await vi.waitFor(() => expect(asked).toEqual([null, null, 'refused']), PATIENT)
+    expect(rows.size).toBe(0)
+  }, 60_000)
+})
+
+if (BROWSER_MISSING !== null) process.stderr.write(`board.pg.test.ts: the page is not opened: ${BROWSER_MISSING}\n`)
+
+// Without a browser there is nothing to open it in; the message above says so.
+describe.skipIf(BROWSER_MISSING !== null)('in a browser', () => {
+  let page: Page
+  const isLive = () => page.until(`document.body.dataset.state === 'live'`)
+  const card = (id: number, status: string) => `document.querySelector('#${status} article[data-id="${id}"]')`
+  const shown = async () =>
+    page.evaluate(`[...document.querySelectorAll('article')].map(card =>
+      ({ id: Number(card.dataset.id), status: card.closest('section').id })).sort((a, b) => a.id - b.id)`)
+  const expected = async () => (await openOrders()).map(({ id, status }) => ({ id, status }))
+
+  beforeAll(async () => {
+    page = await openBrowser()
+    const token = await gateway.token(claimsOf(0))
+    await page.open(`${gateway.url}/demo/orders#token=${token}`)
+    await page.until(`document.querySelectorAll('article').length > 0`)
+  }, 120_000)
+  afterAll(() => page?.close())
+
+  test('shows the orders of the token in the address, which is not left there', async () => {
+    expect(await page.evaluate('window.location.hash')).toBe('')
+    expect(await shown()).toEqual(await expected())
+    expect(await page.evaluate(`document.querySelector('#pending h2').textContent`)).toBe(
+      `Pending ${(await expected()).filter(({ status }) => status === 'pending').length}`,
+    )
+  })
+
+  test('an order appears, moves and goes, as others create, change and delete it', { timeout: 60_000 }, async () => {
+    const id = await create()
+    await page.until(`${card(id, 'pending')} !== null`)
+    await ask('PATCH', `/api/orders/${id}`, { status: 'paid', total: 4321.5 })
+    await page.until(`${card(id, 'paid')} !== null`)
+    expect(await page.evaluate(`${card(id, 'paid')}.textContent`)).toContain('4,321.50')
+    expect(await page.evaluate(`${card(id, 'pending')}`)).toBeNull()
+    await ask('DELETE', `/api/orders/${id}`)
+    await page.until(`${card(id, 'paid')} === null`)
+    expect(await shown()).toEqual(await expected())
+  })
+
+  test('what somebody writes is text', { timeout: 60_000 }, async () => {
+    const id = await create()
+    await ask('PATCH', `/api/orders/${id}`, { number: '<img src=x onerror="document.title=1">' })
+    await page.until(`${card(id, 'pending')}?.textContent.includes('onerror') === true`)
+    expect(await page.evaluate(`document.querySelector('article img')`)).toBeNull()
+  })
+
+  test('comes back after the gateway was away, and is right again', { timeout: 120_000 }, async () => {
+    await restart()
+    const id = await create()
+    await page.until(`${card(id, 'pending')} !== null`)
+    await isLive()
+    expect(await shown()).toEqual(await expected())
+    // While it was away, nobody answered; the browser tells of each try.
+    expect(
+      page.complaints.splice(0).filter(text => !text.includes('WebSocket') && !text.includes('Failed to')),
+    ).toEqual([])
+  })
+
+  test('never hears of another shop', { timeout: 60_000 }, async () => {
+    const theirs = await create(1)
+    await ask('PATCH', `/api/orders/${theirs}`, { status: 'paid' }, 1)
+    await ask('DELETE', `/api/orders/${theirs}`, undefined, 1)
+    const other = await create(1)
+    const mine = await create()
+    await page.until(`${card(mine, 'pending')} !== null`)
+    expect(page.heard.length).toBeGreaterThan(5)
+    const ids = page.heard.flatMap(text => JSON.parse(text).key?.id ?? [])
+    expect(ids).toContain(mine)
+    expect(ids.filter(id => id === theirs || id === other)).toEqual([])
+    expect(page.requested.filter(url => !url.startsWith(gateway.url) && !url.startsWith('data:'))).toEqual([
+      ...page.requested.filter(url => url === `${gateway.url.replace('http', 'ws')}/ws`),
+    ])
+    expect(page.complaints).toEqual([])
+  })
+
+  test('with the token of the other shop it is the other shop’s', { timeout: 60_000 }, async () => {
+    const token = await gateway.token(claimsOf(1))
+    const id = await create(1)
+    await page.evaluate(`document.getElementById('token').value = ${JSON.stringify(token)}`)
+    await page.evaluate(`document.getElementById('caller').requestSubmit()`)
+    await page.until(`${card(id, 'pending')} !== null`)
+    const theirs = await ask('GET', `/api/orders?${FILTER}&select=id,status&sort=id&limit=10000`, undefined, 1)
+    expect(await shown()).toEqual(theirs)
+  })
+})
