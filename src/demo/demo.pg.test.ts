@@ -34,8 +34,8 @@ test('a port that is taken is named, and the next free one is used', () => {
   expect(printed).toContain(`The gateway listens on ${demo.url}`)
 })
 
-test('the five curl lines answer', async () => {
-  const lines = printed.filter(line => line.startsWith('curl '))
+test('the curl lines that read answer', async () => {
+  const lines = printed.filter(line => line.startsWith('curl ') && !line.includes(' -d '))
   expect(lines).toHaveLength(5)
   const [list, filtered, one, nested, stream] = await Promise.all(lines.map(pasted))
 
@@ -63,6 +63,22 @@ test('the five curl lines answer', async () => {
     { order_id: 1, line: 2 },
     { order_id: 2, line: 1 },
   ])
+})
+
+test('the page that follows the orders is where it says, and the curl line that makes one makes one', async () => {
+  const address = printed.find(line => line.includes('/demo/orders#token=')) ?? ''
+  const [token] = printed.filter(line => line.startsWith('eyJ'))
+  expect(address).toBe(`${demo.url}/demo/orders#token=${token}`)
+  expect(await (await fetch(address)).text()).toContain('<h1>Open orders</h1>')
+  const line = printed.find(line => line.includes(' -d ')) ?? ''
+  const [, url, type, body = ''] =
+    /^curl -s -H '@[^']+' '([^']+)' -H 'Content-Type: ([^']+)' -d '(.*)'$/.exec(line.replace("'$(date +%s)'", '1')) ??
+    []
+  const response = await fetch(url ?? '', {
+    ...{ method: 'POST', body, headers: { authorization: `Bearer ${token}`, 'content-type': type ?? '' } },
+  })
+  expect(await response.json()).toMatchObject({ data: { number: 'NEW-1', status: 'pending' } })
+  expect(response.status).toBe(201)
 })
 
 test('a tenant gets none of the other’s rows, and nobody gets anything without a token', async () => {
