@@ -1,0 +1,75 @@
+/**
+ * An agent that answers a question about data: it looks at what there is, reads how the language says it, writes, has the text checked until it is right, and only
+ * then asks the gateway, as whoever its token says. Where a language model would be, `write` is: what it is given is what a model needs.
+ */
+const GATEWAY = 'http://127.0.0.1:8080'
+const TOOLS = 'http://127.0.0.1:8090/mcp'
+const TOKEN = process.env.TOKEN
+/** A model that has not understood by then will not. */
+const DRAFTS_MAX = 4
+
+const task = {
+  question: 'Which three customers have paid the most?',
+  construct: 'group by',
+  parameters: { status: 'paid' },
+}
+
+/** Stands for a model: it knows SQL, and believes what it is told about a mistake. */
+function write({ mistake }) {
+  return (
+    mistake?.example ??
+    'select customer, sum(total) as paid from orders where status = :status group by customer order by paid desc limit 3'
+  )
+}
+
+/** A tool of `svc mcp`: one POST, no handshake before it and no library needed. */
+async function use(name, given) {
+  const response = await fetch(TOOLS, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }),
+  })
+  const { result, error } = await response.json()
+  if (error !== undefined) throw new Error(`${name}: ${error.message}`)
+  return result.structuredContent
+}
+
+async function ask(path, body) {
+  const response = await fetch(GATEWAY + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  return response.json()
+}
+
+console.log(`Question: ${task.question}`)
+const { tables } = await ask('/api/_schema')
+const columns = tables.orders.columns.map(({ name }) => name)
+console.log(`The gateway has: orders (${columns.join(', ')})`)
+const { card } = await use('svc_syntax', { construct: task.construct })
+console.log(
+  `The card of ${task.construct} has ${card.examples.length} examples, such as: ${card.examples[1].query.replace('\n', ' ')}`,
+)
+
+let mistake = null
+for (let draft = 1; draft <= DRAFTS_MAX; draft++) {
+  const query = write({ task, tables, card, mistake })
+  console.log(`\nDraft ${draft}: ${query}`)
+  const checked = await use('svc_parse_query', { query })
+  if (checked.ok) {
+    console.log(`It is right, and means: ${checked.sql}`)
+    // The values go apart from the text, so nothing in them can be taken for a part of it.
+    const { data, error } = await ask('/api/_query', { query, parameters: task.parameters })
+    if (error === undefined) {
+      for (const { customer, paid } of data) console.log(`  ${customer}: ${paid.toFixed(2)}`)
+      process.exit(0)
+    }
+    // What only the database knows: a column that is not there, a row too many.
+    mistake = error
+  } else mistake = checked.error
+  console.log(`Not yet: ${mistake.message}`)
+  if (mistake.hint) console.log(`Hint: ${mistake.hint}`)
+}
+console.log(`No answer in ${DRAFTS_MAX} drafts.`)
+process.exitCode = 1

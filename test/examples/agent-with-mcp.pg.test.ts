@@ -1,0 +1,15 @@
+/** examples/agent-with-mcp, played as its README says. */
+import { afterAll, describe, test } from 'vitest'
+import { openStory, SHELL_MISSING, type Story } from './story.ts'
+
+if (SHELL_MISSING !== null) process.stderr.write(`agent-with-mcp.pg.test.ts: skipped, since ${SHELL_MISSING}\n`)
+
+describe.skipIf(SHELL_MISSING !== null)('examples/agent-with-mcp', () => {
+  let story: Story
+  afterAll(() => story?.close())
+
+  test('is what its README says', { timeout: 180_000 }, async () => {
+    story = await openStory('agent-with-mcp')
+    await story.play()
+  })
+})

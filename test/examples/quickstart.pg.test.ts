@@ -1,0 +1,15 @@
+/** examples/quickstart, played as its README says. */
+import { afterAll, describe, test } from 'vitest'
+import { openStory, SHELL_MISSING, type Story } from './story.ts'
+
+if (SHELL_MISSING !== null) process.stderr.write(`quickstart.pg.test.ts: skipped, since ${SHELL_MISSING}\n`)
+
+describe.skipIf(SHELL_MISSING !== null)('examples/quickstart', () => {
+  let story: Story
+  afterAll(() => story?.close())
+
+  test('is what its README says', { timeout: 180_000 }, async () => {
+    story = await openStory('quickstart')
+    await story.play()
+  })
+})

@@ -1,0 +1,214 @@
+/**
+ * A README of examples/, played as it stands: each `console` block is pasted into a terminal of its own, and what it shows under a command is what the command
+ * has to say, `…` standing for anything. A last command that does not end, a server, has said it by then and goes on; a `text` block is what one of those says
+ * next. It plays in a copy of the clone where every port is a free one.
+ */
+import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { ROOT } from '../tidy/tree.ts'
+
+/** What plays needs a shell; null when it is there. */
+export const SHELL_MISSING: string | null = ['bash', 'curl'].every(
+  program => spawnSync(program, ['--version']).status === 0,
+)
+  ? null
+  : 'bash or curl is not installed'
+
+export interface Story {
+  /** The port that stands for one in the files. */
+  port(shown: number): number
+  play(): Promise<void>
+  /** Pastes another block into another terminal. */
+  paste(block: string): Promise<void>
+  /** Resolves when one of those that run has said it. */
+  hear(shown: string): Promise<void>
+  /** Ctrl-C in the terminal where a command runs. */
+  stop(command: string): Promise<void>
+  /** What a command says on both its outputs, and how it ends. */
+  run(command: string): Promise<{ readonly status: number | null; readonly said: string }>
+  close(): Promise<void>
+}
+
+interface Step {
+  readonly command: string
+  readonly shown: string
+}
+
+interface Terminal {
+  /** The last that was entered. */
+  command: string
+  readonly shell: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly closed: Promise<unknown>
+  out: string
+  error: string
+}
+
+/** All that occur in the examples. */
+const PORTS = [8080, 8090, 9000, 54_320]
+/** Far longer than any step takes; it is there to say what was said instead. */
+const STEP_MS_MAX = 90_000
+const CLOSE_MS_MAX = 20_000
+/** What a shell of a reader has, and nothing of the test's own settings. */
+const ENVIRONMENT = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'XDG_CACHE_HOME']
+const DONE = '\u0001done '
+
+export async function openStory(name: string): Promise<Story> {
+  const ports = new Map<number, number>()
+  for (const port of PORTS) ports.set(port, await freePort())
+  const clone = await mkdtemp(join(tmpdir(), `svc-story-${name}-`))
+  for (const shared of ['dist', 'node_modules', 'package.json']) await symlink(join(ROOT, shared), join(clone, shared))
+  const examples = join(clone, 'examples')
+  const folder = join(examples, name)
+  await cp(join(ROOT, 'examples', name), folder, { recursive: true })
+  await cp(join(ROOT, 'examples/postgres.js'), join(examples, 'postgres.js'))
+  for (const file of [join(examples, 'postgres.js'), ...(await readdir(folder)).map(entry => join(folder, entry))]) {
+    await writeFile(file, withPorts(await readFile(file, 'utf8'), ports))
+  }
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
+  const terminals: Terminal[] = []
+
+  async function paste(block: string): Promise<void> {
+    const terminal = openTerminal(folder)
+    terminals.push(terminal)
+    const steps = stepsOf(block)
+    for (const [index, { command, shown }] of steps.entries()) {
+      terminal.command = command
+      terminal.out = ''
+      terminal.shell.stdin.write(`${command}\nprintf '${DONE}%d\\n' $?\n`)
+      const goesOn = index === steps.length - 1 && shown !== ''
+      await until(terminal, command, () => {
+        const [said = '', status] = terminal.out.split(DONE)
+        if (status !== undefined && status !== '0\n') throw new Error(`it ended with ${status}`)
+        if (status === undefined) return goesOn && begins(said, shown)
+        if (!matches(said, shown)) throw new Error('it said something else')
+        return true
+      })
+    }
+  }
+
+  async function hear(shown: string): Promise<void> {
+    const running = terminals.filter(({ out }) => !out.includes(DONE))
+    const heard = running.map(terminal => until(terminal, 'what runs', () => contains(terminal.out, shown)))
+    await Promise.any(heard)
+  }
+
+  return {
+    paste,
+    hear,
+    port: shown => ports.get(shown) ?? 0,
+    async play() {
+      for (const [, kind, block = ''] of readme.matchAll(/^```(console|text)\n([\s\S]*?)^```/gm)) {
+        await (kind === 'console' ? paste(block) : hear(block.trimEnd()))
+      }
+    },
+    async stop(command) {
+      const running = terminals.find(terminal => terminal.command === command)
+      if (running === undefined) throw new Error(`nothing runs ${command}`)
+      terminals.splice(terminals.indexOf(running), 1)
+      await end(running)
+    },
+    async run(command) {
+      const terminal = openTerminal(folder)
+      terminal.shell.stdin.end(`${command}\n`)
+      await terminal.closed
+      return { status: terminal.shell.exitCode, said: terminal.out + terminal.error }
+    },
+    async close() {
+      for (const terminal of terminals.reverse()) await end(terminal)
+      await rm(clone, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+function openTerminal(cwd: string): Terminal {
+  const env = Object.fromEntries(ENVIRONMENT.flatMap(name => (name in process.env ? [[name, process.env[name]]] : [])))
+  // A group of its own: Ctrl-C goes to the shell and to whatever it runs.
+  const shell = spawn('bash', ['--norc'], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const terminal: Terminal = { shell, closed: once(shell, 'close'), command: '', out: '', error: '' }
+  shell.stdout.on('data', (chunk: Buffer) => {
+    terminal.out += chunk.toString()
+  })
+  shell.stderr.on('data', (chunk: Buffer) => {
+    terminal.error += chunk.toString()
+  })
+  return terminal
+}
+
+/** Resolves when it is so; rejects when it throws, the shell ends, or it takes too long. */
+async function until(terminal: Terminal, what: string, isSo: () => boolean): Promise<void> {
+  const { shell, closed } = terminal
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), STEP_MS_MAX)
+  try {
+    while (!isSo()) {
+      const { signal } = late
+      await Promise.race([once(shell.stdout, 'data', { signal }), closed.then(() => late.abort())])
+    }
+  } catch (cause) {
+    throw new Error(`${what}: ${(cause as Error).message}\n${terminal.out}\n${terminal.error}`, { cause })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function end({ shell, closed }: Terminal): Promise<void> {
+  const signal = (name: NodeJS.Signals) => {
+    try {
+      process.kill(-(shell.pid ?? 0), name)
+    } catch {
+      // It has ended already.
+    }
+  }
+  shell.stdin.end()
+  signal('SIGINT')
+  const timer = setTimeout(() => signal('SIGKILL'), CLOSE_MS_MAX)
+  await closed
+  clearTimeout(timer)
+}
+
+/** `$ command` and the lines below it. A comment after two blanks or more is for the reader. */
+function stepsOf(block: string): readonly Step[] {
+  return [...block.matchAll(/^\$ (.*)\n((?:(?!\$ ).*\n)*)/gm)].map(([, command = '', shown = '']) => ({
+    command: command.replace(/ {2,}# .*$/, ''),
+    shown: shown.trimEnd(),
+  }))
+}
+
+function source(shown: string): string {
+  return shown
+    .split('…')
+    .map(text => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    .join('[\\s\\S]*?')
+}
+
+function matches(said: string, shown: string): boolean {
+  return shown === '' || new RegExp(`^${source(shown)}$`).test(said.trimEnd())
+}
+
+function begins(said: string, shown: string): boolean {
+  return new RegExp(`^${source(shown)}`).test(said)
+}
+
+function contains(said: string, shown: string): boolean {
+  return new RegExp(`^${source(shown)}$`, 'm').test(said)
+}
+
+function withPorts(text: string, ports: ReadonlyMap<number, number>): string {
+  return text.replace(/\b(8080|8090|9000|54320)\b/g, shown => String(ports.get(Number(shown))))
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no free port')
+  return address.port
+}
