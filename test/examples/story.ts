@@ -94,7 +94,9 @@ export async function openStory(name: string): Promise<Story> {
   async function hear(shown: string): Promise<void> {
     const running = terminals.filter(({ out }) => !out.includes(DONE))
     const heard = running.map(terminal => until(terminal, 'what runs', () => contains(terminal.out, shown)))
-    await Promise.any(heard)
+    await Promise.any(heard).catch(({ errors }: AggregateError) => {
+      throw new Error(`nobody said:\n${shown}\n\n${errors.map(({ message }) => message).join('\n')}`)
+    })
   }
 
   return {

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { filesBelow, read } from './tree.ts'
 
-const files = ['src', 'test', 'bench', 'scripts', 'docs']
+const files = ['src', 'test', 'bench', 'scripts', 'docs', 'examples']
   .flatMap(filesBelow)
-  .filter(path => /\.(ts|js|md|sql|json)$/.test(path) && !path.startsWith('test/tidy/'))
+  .filter(path => /\.(ts|js|md|sql|json|toml|yaml)$/.test(path) && !path.startsWith('test/tidy/'))
 
 const FORBIDDEN: readonly (readonly [RegExp, string])[] = [
   [/\bTODO\b|\bFIXME\b|\bXXX\b/, 'do it or open an issue'],

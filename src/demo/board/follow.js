@@ -9,6 +9,8 @@
 
 const PAGE_ROWS = 1_000
 const PAGE_MS_MAX = 20_000
+/** What a page can show; whoever needs more wants a query that counts, not a copy. */
+const ROWS_MAX = 50_000
 /** Whoever is silent for this long is asked, and taken for gone when it stays silent as long again. */
 const SILENCE_MS = 20_000
 const RETRY_MS_FIRST = 500
@@ -92,11 +94,8 @@ export function follow({ base, table, key = ['id'], filter = '', select = '*', t
       heard = true
       const message = JSON.parse(data)
       if (message.token !== undefined) place = message.token
-      if (message.type === 'subscribed') {
-        failures = 0
-        if (whole) onState('live', '')
-        else read()
-      } else if (message.type === 'resync') read()
+      if (message.type === 'subscribed' && whole) live()
+      else if (message.type === 'subscribed' || message.type === 'resync') read()
       else if (message.type === 'notification' && held !== null) held.set(keyOf(message.key), message)
       else if (message.type === 'notification') onChange(rows, apply(message))
       else if (message.type === 'error') refused(message)
@@ -135,6 +134,11 @@ export function follow({ base, table, key = ['id'], filter = '', select = '*', t
       } while (readAgain)
       whole = true
       onChange(rows, null)
+      live()
+    }
+
+    function live() {
+      failures = 0
       onState('live', '')
     }
 
@@ -152,6 +156,7 @@ export function follow({ base, table, key = ['id'], filter = '', select = '*', t
         const answer = await response.json()
         if (!response.ok) throw new Error(answer.error.message)
         all.push(...answer.data)
+        if (all.length > ROWS_MAX) throw new Error(`There are more than ${ROWS_MAX} rows; filter them.`)
         cursor = answer.next_cursor
       } while (cursor !== null)
       return all
