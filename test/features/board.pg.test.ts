@@ -82,7 +82,7 @@ test('its files are served with the policy of /docs, to the demo alone', async (
 type Rows = ReadonlyMap<string, any>
 
 /** The example's client, in this process: what it does when connections end and tokens expire. */
-describe('follow.js', () => {
+describe('follow.js', { timeout: 120_000 }, () => {
   const sockets: WebSocket[] = []
   const asked: (string | null)[] = []
   const told: string[] = []
@@ -115,6 +115,8 @@ describe('follow.js', () => {
         super(url)
         sockets.push(this)
         this.on('message', data => told.push(String(data)))
+        // While nobody listens there; to a page it is a connection that ended.
+        this.on('error', () => {})
       }
     }
     vi.stubGlobal('WebSocket', Watched)
@@ -125,10 +127,11 @@ describe('follow.js', () => {
   })
   afterEach(() => {
     end()
+    vi.useRealTimers()
     vi.unstubAllGlobals()
   })
 
-  test('ends at what a SELECT says, whatever happens on the way', { timeout: 120_000 }, async () => {
+  test('ends at what a SELECT says, whatever happens on the way', async () => {
     await begin(() => gateway.token(claimsOf(0)))
     // The first changes come while the rows are still read.
     for (const [index, { id }] of (await openOrders()).slice(0, 40).entries()) {
@@ -160,7 +163,34 @@ describe('follow.js', () => {
     expect([...rows.values()].map(row => row.id)).toContain(created)
   })
 
-  test('goes on with another token before the one it has expires', { timeout: 60_000 }, async () => {
+  test('is told what it missed while a connection was broken, and does not read everything again', async () => {
+    await begin(() => gateway.token(claimsOf(0)))
+    await isRight()
+    const { fetch } = globalThis
+    let reads = 0
+    vi.stubGlobal('fetch', (...given: Parameters<typeof fetch>) => {
+      if (given[0] instanceof URL) reads += 1
+      return fetch(...given)
+    })
+    sockets[0]?.terminate()
+    await ask('DELETE', `/api/orders/${await create()}`)
+    await create()
+    await isRight()
+    expect([sockets.length, reads]).toEqual([2, 0])
+  })
+
+  test('takes a connection for dead that does not even answer a ping', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    await begin(() => gateway.token(claimsOf(0)))
+    await isRight()
+    sockets[0]?.pause()
+    vi.advanceTimersByTime(40_000)
+    await create()
+    await isRight()
+    expect(sockets).toHaveLength(2)
+  })
+
+  test('goes on with another token before the one it has expires', async () => {
     await begin(why => gateway.token({ ...claimsOf(0), expiresInSeconds: why === null ? 20 : 600 }))
     await isRight()
     expect(asked).toEqual([null, 'expires'])
@@ -182,7 +212,7 @@ describe('follow.js', () => {
     sockets.at(-1)?.terminate()
     await vi.waitFor(() => expect(asked).toEqual([null, null, 'refused']), PATIENT)
     expect(rows.size).toBe(0)
-  }, 60_000)
+  })
 })
 
 if (BROWSER_MISSING !== null) process.stderr.write(`board.pg.test.ts: the page is not opened: ${BROWSER_MISSING}\n`)
