@@ -16,6 +16,10 @@ const PORT = 54320
 const PASSWORD = 'example'
 
 const file = process.argv[2]
+if (file === undefined) {
+  console.error('Say what to run in it: node ../postgres.js shop.sql')
+  process.exit(2)
+}
 const sql = await readFile(file, 'utf8')
 const folder = await mkdtemp(join(tmpdir(), 'svc-example-'))
 // PostgreSQL refuses to run as root; whoever it runs as has to get to its data.

@@ -6,7 +6,7 @@ import { filesBelow, ROOT, read } from './tree.ts'
 
 const decisions = filesBelow('docs/decisions')
 const documents = [
-  ...['docs', 'examples'].flatMap(filesBelow).filter(path => path.endsWith('.md')),
+  ...filesBelow('docs').filter(path => path.endsWith('.md')),
   'README.md',
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',
