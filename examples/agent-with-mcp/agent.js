@@ -44,13 +44,13 @@ async function ask(path, body) {
 }
 
 console.log(`Question: ${task.question}`)
-const { tables } = await ask('/api/_schema')
+const { tables, error: refusal } = await ask('/api/_schema')
+if (refusal !== undefined) throw new Error(refusal.message)
 const columns = tables.orders.columns.map(({ name }) => name)
 console.log(`The gateway has: orders (${columns.join(', ')})`)
 const { card } = await use('svc_syntax', { construct: task.construct })
-console.log(
-  `The card of ${task.construct} has ${card.examples.length} examples, such as: ${card.examples[1].query.replace('\n', ' ')}`,
-)
+const example = card.examples[1].query.replace('\n', ' ')
+console.log(`The card of ${task.construct} has ${card.examples.length} examples, such as: ${example}`)
 
 let mistake = null
 for (let draft = 1; draft <= DRAFTS_MAX; draft++) {

@@ -4,11 +4,11 @@
  */
 import { createHmac } from 'node:crypto'
 
-const URL = 'http://127.0.0.1:8080'
+const GATEWAY = 'http://127.0.0.1:8080'
 const { RED, BLUE, NOBODY } = process.env
 
 async function ask(method, path, { token = BLUE, headers = {}, body } = {}) {
-  const response = await fetch(URL + path, {
+  const response = await fetch(GATEWAY + path, {
     method,
     headers: { ...(token && { Authorization: `Bearer ${token}` }), 'Content-Type': 'application/json', ...headers },
     ...(body && { body: JSON.stringify(body) }),
@@ -21,7 +21,8 @@ async function ask(method, path, { token = BLUE, headers = {}, body } = {}) {
 function forge(algorithm) {
   const part = value => Buffer.from(JSON.stringify(value)).toString('base64url')
   const said = `${part({ alg: algorithm, typ: 'JWT' })}.${part({ tenant_id: 'red', role: 'admin' })}`
-  return `${said}.${algorithm === 'none' ? '' : createHmac('sha256', 'a secret of my own, and a long one').update(said).digest('base64url')}`
+  const signature = createHmac('sha256', 'a secret of my own, and a long one').update(said).digest('base64url')
+  return `${said}.${algorithm === 'none' ? '' : signature}`
 }
 
 const everything = async () =>
@@ -34,7 +35,7 @@ const mine = (await ask('GET', '/api/tasks?limit=1')).data[0]
 const is = status => answer => answer.status === status
 /** Whatever came is blue's own. */
 const onlyOwn = ({ data }) => Array.isArray(data) && data.every(row => row.tenant_id === 'blue')
-const nothing = ({ data }) => data === null || data.length === 0
+const nothing = ({ status, data }) => status === 200 && data.length === 0
 const count =
   value =>
   ({ data }) =>

@@ -15,7 +15,7 @@ export async function openInbox(path, work) {
   let working = false
   let written = Promise.resolve()
 
-  // What was there before: the old is forgotten, the done is remembered, the rest is done now.
+  // What was there before: the old is forgotten, and with it the file grows shorter; the done is remembered, the rest is done now.
   const before = await readInbox(path)
   const lines = [...before.values()].map(entry => `${JSON.stringify(entry)}\n`)
   await writeFile(`${path}.new`, lines.join(''), { flush: true })

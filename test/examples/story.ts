@@ -3,14 +3,14 @@
  * has to say, `…` standing for anything. A last command that does not end, a server, has said it by then and goes on; a `text` block is what one of those says
  * next. It plays in a copy of the clone where every port is a free one.
  */
-import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable, Writable } from 'node:stream'
 import { ROOT } from '../tidy/tree.ts'
+import { answerOf, closeTerminal, enter, openTerminal, type Terminal, until } from './terminal.ts'
 
 /** What plays needs a shell; null when it is there. */
 export const SHELL_MISSING: string | null = ['bash', 'curl'].every(
@@ -39,23 +39,8 @@ interface Step {
   readonly shown: string
 }
 
-interface Terminal {
-  /** The last that was entered. */
-  command: string
-  readonly shell: ChildProcessByStdio<Writable, Readable, Readable>
-  readonly closed: Promise<unknown>
-  out: string
-  error: string
-}
-
 /** All that occur in the examples. */
 const PORTS = [8080, 8090, 9000, 54_320]
-/** Far longer than any step takes; it is there to say what was said instead. */
-const STEP_MS_MAX = 90_000
-const CLOSE_MS_MAX = 20_000
-/** What a shell of a reader has, and nothing of the test's own settings. */
-const ENVIRONMENT = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'XDG_CACHE_HOME']
-const DONE = '\u0001done '
 
 export async function openStory(name: string): Promise<Story> {
   const ports = new Map<number, number>()
@@ -77,22 +62,20 @@ export async function openStory(name: string): Promise<Story> {
     terminals.push(terminal)
     const steps = stepsOf(block)
     for (const [index, { command, shown }] of steps.entries()) {
-      terminal.command = command
-      terminal.out = ''
-      terminal.shell.stdin.write(`${command}\nprintf '${DONE}%d\\n' $?\n`)
+      enter(terminal, command)
       const goesOn = index === steps.length - 1 && shown !== ''
       await until(terminal, command, () => {
-        const [said = '', status] = terminal.out.split(DONE)
-        if (status !== undefined && status !== '0\n') throw new Error(`it ended with ${status}`)
-        if (status === undefined) return goesOn && begins(said, shown)
-        if (!matches(said, shown)) throw new Error('it said something else')
+        const answer = answerOf(terminal)
+        if (answer === null) return goesOn && begins(terminal.out, shown)
+        if (answer.status !== 0) throw new Error(`it ended with ${answer.status}`)
+        if (!matches(answer.said, shown)) throw new Error(`it did not say\n${shown}\nbut`)
         return true
       })
     }
   }
 
   async function hear(shown: string): Promise<void> {
-    const running = terminals.filter(({ out }) => !out.includes(DONE))
+    const running = terminals.filter(terminal => answerOf(terminal) === null)
     const heard = running.map(terminal => until(terminal, 'what runs', () => contains(terminal.out, shown)))
     await Promise.any(heard).catch(({ errors }: AggregateError) => {
       throw new Error(`nobody said:\n${shown}\n\n${errors.map(({ message }) => message).join('\n')}`)
@@ -112,7 +95,7 @@ export async function openStory(name: string): Promise<Story> {
       const running = terminals.find(terminal => terminal.command === command)
       if (running === undefined) throw new Error(`nothing runs ${command}`)
       terminals.splice(terminals.indexOf(running), 1)
-      await end(running)
+      await closeTerminal(running)
     },
     async run(command) {
       const terminal = openTerminal(folder)
@@ -121,56 +104,10 @@ export async function openStory(name: string): Promise<Story> {
       return { status: terminal.shell.exitCode, said: terminal.out + terminal.error }
     },
     async close() {
-      for (const terminal of terminals.reverse()) await end(terminal)
+      for (const terminal of terminals.reverse()) await closeTerminal(terminal)
       await rm(clone, { recursive: true, force: true, maxRetries: 5 })
     },
   }
-}
-
-function openTerminal(cwd: string): Terminal {
-  const env = Object.fromEntries(ENVIRONMENT.flatMap(name => (name in process.env ? [[name, process.env[name]]] : [])))
-  // A group of its own: Ctrl-C goes to the shell and to whatever it runs.
-  const shell = spawn('bash', ['--norc'], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
-  const terminal: Terminal = { shell, closed: once(shell, 'close'), command: '', out: '', error: '' }
-  shell.stdout.on('data', (chunk: Buffer) => {
-    terminal.out += chunk.toString()
-  })
-  shell.stderr.on('data', (chunk: Buffer) => {
-    terminal.error += chunk.toString()
-  })
-  return terminal
-}
-
-/** Resolves when it is so; rejects when it throws, the shell ends, or it takes too long. */
-async function until(terminal: Terminal, what: string, isSo: () => boolean): Promise<void> {
-  const { shell, closed } = terminal
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), STEP_MS_MAX)
-  try {
-    while (!isSo()) {
-      const { signal } = late
-      await Promise.race([once(shell.stdout, 'data', { signal }), closed.then(() => late.abort())])
-    }
-  } catch (cause) {
-    throw new Error(`${what}: ${(cause as Error).message}\n${terminal.out}\n${terminal.error}`, { cause })
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-async function end({ shell, closed }: Terminal): Promise<void> {
-  const signal = (name: NodeJS.Signals) => {
-    try {
-      process.kill(-(shell.pid ?? 0), name)
-    } catch {
-      // It has ended already.
-    }
-  }
-  shell.stdin.end()
-  signal('SIGINT')
-  const timer = setTimeout(() => signal('SIGKILL'), CLOSE_MS_MAX)
-  await closed
-  clearTimeout(timer)
 }
 
 /** `$ command` and the lines below it. A comment after two blanks or more is for the reader. */
