@@ -78,6 +78,15 @@ test('its files are served with the policy of /docs, to the demo alone', async (
   await other.close()
 })
 
+test('a page that is handed in takes no path of the gateway’s own', async () => {
+  const page = async () => ({ status: 200, headers: {}, body: Buffer.from('a page') })
+  const paths = ['/metrics', '/docs', '/health', '/elsewhere']
+  const other = await testGateway(database.url, { pages: new Map(paths.map(path => [path, page])) })
+  const answers = await Promise.all(paths.map(async path => (await other.get(path, { as: null })).text === 'a page'))
+  expect(answers).toEqual([false, false, false, true])
+  await other.close()
+})
+
 // biome-ignore lint/suspicious/noExplicitAny: rows of a table that the test names
 type Rows = ReadonlyMap<string, any>
 
