@@ -1,8 +1,10 @@
 /** Specification 4.7 (1), 4.8, 7 and decisions 8: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BODY_BYTES_MAX, FORGOTTEN_BYTES_MAX } from '../../src/http/server.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'
+import { openRaw } from '../support/raw-http.ts'
 import { shopDatabase } from './shop.ts'
 
 let database: TestDatabase
@@ -119,6 +121,23 @@ describe('limits on bytes', () => {
       `POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk.repeat(33)}0\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 413 /)
+  })
+  test('it is answered when it has come whole, to be heard by who goes on sending, and one that is much too large before', async () => {
+    const post = async (announced: number, sent: number) => {
+      const connection = await openRaw(gateway.url)
+      connection.socket.write(
+        `POST /health HTTP/1.1\r\nHost: x\r\nContent-Type: x/y\r\nContent-Length: ${announced}\r\n\r\n`,
+      )
+      await new Promise(resolve => connection.socket.write(Buffer.alloc(sent, 'x'), resolve))
+      return connection
+    }
+    const large = await post(BODY_BYTES_MAX + 500_000, BODY_BYTES_MAX + 499_999)
+    const huge = await post(1e9, FORGOTTEN_BYTES_MAX + 1)
+    await huge.until(/^HTTP\/1\.1 413 /)
+    expect(large.received()).toBe('')
+    large.socket.write('x')
+    await large.until(/^HTTP\/1\.1 413 [\s\S]*PAYLOAD_TOO_LARGE/)
+    await Promise.all([large.closed, huge.closed])
   })
   test('and the body of a GET', async () => {
     const answer = await raw(
