@@ -4,17 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { fileNamed } from '../support/page.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/guides/access-policies.md')
-
-/** The file that a block of the page begins with the name of. */
-function fileOf(name: string): string {
-  const block = [...PAGE.matchAll(/^```\w+\n# (\S+)\n([\s\S]*?)^```/gm)].find(([, file]) => file === name)
-  if (block?.[2] === undefined) throw new Error(`the page has no ${name}`)
-  return block[2]
-}
 
 interface Row {
   readonly role: string
@@ -61,7 +55,7 @@ describe.each([
   let gateway: TestGateway
   beforeAll(async () => {
     const file = join(folder, name)
-    await writeFile(file, fileOf(name))
+    await writeFile(file, fileNamed(PAGE, name))
     gateway = await testGateway(database.url, { toml: toml(file) })
   })
   afterAll(() => gateway.close())

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { fileNamed } from '../support/page.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
@@ -13,13 +14,6 @@ import { read } from '../tidy/tree.ts'
 const PAGE = read('docs/guides/webhooks.md')
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 const OTHER = `whsec_${Buffer.alloc(32, 6).toString('base64')}`
-
-/** The file that a block of the page begins with the name of. */
-function fileOf(name: string): string {
-  const block = [...PAGE.matchAll(/^```\w+\n(?:#|\/\/) (\S+)\n([\s\S]*?)^```/gm)].find(([, file]) => file === name)
-  if (block?.[2] === undefined) throw new Error(`the page has no ${name}`)
-  return block[2]
-}
 
 let database: SampleDatabase
 let gateway: TestGateway
@@ -31,7 +25,7 @@ beforeAll(async () => {
   hook = await receiver()
   folder = await mkdtemp(join(tmpdir(), 'webhooks-guide-'))
   const file = join(folder, 'triggers.yaml')
-  await writeFile(file, fileOf('triggers.yaml').replace('https://shop.example.com/hooks/orders', hook.url))
+  await writeFile(file, fileNamed(PAGE, 'triggers.yaml').replace('https://shop.example.com/hooks/orders', hook.url))
   gateway = await testGateway(database.url, {
     toml: `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]`,
     environment: { ORDERS_HOOK_SECRET: SECRET },
@@ -109,7 +103,7 @@ describe.each(RUNTIMES)('%s', (name, isThere, load) => {
   test.runIf(isThere)(
     'takes what was signed, and refuses what was changed, is old, or comes from somebody else',
     async () => {
-      const verify = await load(fileOf(name))
+      const verify = await load(fileNamed(PAGE, name))
       const { headers } = received
       const body = Buffer.from(received.text)
       expect(await verify(headers, body, SECRET)).toBe(true)
@@ -129,7 +123,7 @@ describe.each(RUNTIMES)('%s', (name, isThere, load) => {
   // Without the runtime there is nothing to run the code.
   test.runIf(isThere)('refuses what was signed long ago', async () => {
     const { signatureHeaders } = await import('../../src/webhooks/signature.ts')
-    const verify = await load(fileOf(name))
+    const verify = await load(fileNamed(PAGE, name))
     const body = Buffer.from('{}')
     const signed = (ageMs: number) => signatureHeaders([SECRET], 'msg_1', Date.now() - ageMs, body)
     expect(await verify(signed(0), body, SECRET)).toBe(true)
