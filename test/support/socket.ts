@@ -23,15 +23,18 @@ export interface SocketOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly protocols?: readonly string[]
   readonly path?: string
+  /** Whom it trusts, for `https`. */
+  readonly ca?: string
 }
 
 /** Rejects with the status where the upgrade is refused. */
 export async function openSocket(url: string, options: SocketOptions = {}): Promise<TestSocket> {
-  const { token, headers = {}, protocols = [], path = '/ws' } = options
+  const { token, headers = {}, protocols = [], path = '/ws', ca } = options
   const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` }
   const socket = new WebSocket(url.replace(/^http/, 'ws') + path, [...protocols], {
     headers: { ...authorization, ...headers },
     perMessageDeflate: false,
+    ...(ca === undefined ? {} : { ca }),
   })
   const messages: Message[] = []
   let wake: (() => void) | null = null

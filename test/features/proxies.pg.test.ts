@@ -1,0 +1,289 @@
+/** docs/guides/deploying.md, behind nginx and behind Caddy: with the files of docs/operations, what a gateway does is what its clients get. */
+import { once } from 'node:events'
+import { type ClientHttp2Session, connect } from 'node:http2'
+import { Agent, type RequestOptions, request } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Activity, watchActivity } from '../support/activity.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase } from '../support/postgres.ts'
+import { PROXIES, type RunningProxy } from '../support/proxies.ts'
+import { openSocket } from '../support/socket.ts'
+import { shopDatabase } from './shop.ts'
+
+// Each starts programs, and the machine may have other work.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const BURST = 40
+
+/** Thousands of rows in a stream of 480 MB. */
+const ENDLESS_MARKS = 240
+const MARKS = `select count(*)::int from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`
+/** Looks at the database that find nothing new: it waits for its reader. */
+const STILL_LOOKS = 200
+
+let database: TestDatabase
+let activity: Activity
+beforeAll(async () => {
+  database = await shopDatabase()
+  await execute(
+    database.adminUrl,
+    `-- Locks may be taken by a transaction that only reads, and are seen by others: how many rows there have been.
+     create view endless with (security_invoker) as
+       select n as id, repeat('x', 2000) as filler,
+         case when n % 1000 = 0 then pg_advisory_xact_lock_shared(n / 1000) end::text as mark
+       from (select generate_series(1, ${ENDLESS_MARKS}000) as n) s;
+     create view broken with (security_invoker) as
+       select n as id, repeat('x', 2000) as filler, 1 / (5001 - n) as share from (select generate_series(1, 20000) as n) s;
+     create view naps with (security_invoker) as select 1 as id, pg_sleep(60)::text as slept;
+     grant select on endless, broken, naps to app`,
+  )
+  activity = watchActivity(database.adminUrl)
+})
+afterAll(async () => {
+  await activity?.close()
+  await database?.drop()
+})
+
+interface Answer {
+  readonly status: number | undefined
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly text: string
+}
+
+describe.each(PROXIES)('$name', ({ name, missing, passesOnBreaks, start }) => {
+  // Where the program is missing its tests are skipped, and say which package has it.
+  let gateway: TestGateway
+  let proxy: RunningProxy
+  let token: string
+  beforeAll(async () => {
+    if (missing !== null) return
+    gateway = await testGateway(database.url, {
+      toml: `trusted_proxies = ["127.0.0.1"]\nrate_limit_rate = 0.001\nrate_limit_burst = ${BURST}\nmax_result_rows = 0\nexplain_max_cost = 0\nexplain_max_rows = 0`,
+    })
+    token = await gateway.token({ tenantId: 't1' })
+    proxy = await start(Number(new URL(gateway.url).port))
+  })
+  afterAll(async () => {
+    await proxy?.close()
+    await gateway?.close()
+  })
+
+  let machines = 1
+
+  /** A client on a machine of its own, as far as addresses go. */
+  function machine(): Agent {
+    machines++
+    return new Agent({ ca: proxy.ca, localAddress: `127.0.0.${machines}` })
+  }
+
+  function open(path: string, agent: Agent, options: RequestOptions = {}) {
+    const headers = { Authorization: `Bearer ${token}`, ...options.headers }
+    return request(proxy.url + path, { agent, ...options, headers })
+  }
+
+  async function ask(path: string, agent: Agent, options: RequestOptions & { body?: string } = {}): Promise<Answer> {
+    const asking = open(path, agent, options)
+    asking.end(options.body)
+    const [response] = await once(asking, 'response')
+    return { status: response.statusCode, headers: response.headers, text: await text(response) }
+  }
+
+  test('rows and headers come as the gateway sends them', async context => {
+    if (missing !== null) return context.skip(missing)
+    const agent = machine()
+    const { status, headers, text } = await ask('/api/customers?select=id,name&sort=id&limit=2', agent, {
+      headers: { 'X-Request-Id': 'mine' },
+    })
+    expect([status, JSON.parse(text).data]).toEqual([
+      200,
+      [
+        { id: 1, name: 'Acme' },
+        { id: 2, name: 'Bolt' },
+      ],
+    ])
+    expect(headers).toMatchObject({ 'x-request-id': 'mine', 'x-cache': 'MISS', 'x-content-type-options': 'nosniff' })
+    expect(headers['strict-transport-security']).toContain('max-age=')
+    const created = await ask('/api/labels', agent, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ id: 77, tenant_id: 't1', name }),
+    })
+    expect([created.status, created.headers.location]).toEqual([201, '/api/labels/77'])
+    expect((await ask('/api/labels/77', agent, { method: 'DELETE' })).status).toBe(204)
+    expect((await ask('/docs', agent)).status).toBe(200)
+  })
+
+  test('the client is who the proxy saw, whatever it says of itself', async context => {
+    if (missing !== null) return context.skip(missing)
+    const [greedy, other] = [machine(), machine()]
+    const statuses: (number | undefined)[] = []
+    for (let n = 0; n < BURST + 3; n++) {
+      const headers = { 'X-Forwarded-For': `198.51.100.${n}` }
+      statuses.push((await ask('/api/labels?select=id', greedy, { headers })).status)
+    }
+    expect(statuses.slice(0, BURST)).toEqual(Array(BURST).fill(200))
+    expect(statuses.slice(BURST)).toEqual([429, 429, 429])
+    expect((await ask('/api/labels?select=id', other)).status).toBe(200)
+  })
+
+  test('what is too large is refused with the error of the gateway, and nothing that is not', async context => {
+    if (missing !== null) return context.skip(missing)
+    const agent = machine()
+    const headers = { 'Content-Type': 'application/json' }
+    // An answer that came before the body has gone would be heard only with luck.
+    for (let n = 0; n < 10; n++) {
+      const long = await ask('/api/labels', agent, { method: 'POST', headers, body: `"${'x'.repeat(2.5 * 2 ** 20)}"` })
+      expect([long.status, JSON.parse(long.text).error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+    }
+    const whole = await ask('/api/labels', agent, { method: 'POST', headers, body: `"${'x'.repeat(2 ** 21 - 2)}"` })
+    expect([whole.status, JSON.parse(whole.text).error.code]).toEqual([400, 'PARSE_ERROR'])
+    const wide = await ask(`/api/labels?id=in.(${Array(900).fill('1234567890')})&limit=1`, agent)
+    expect([wide.status, wide.text]).toEqual([200, expect.stringContaining('"data":[]')])
+  })
+
+  test('a socket is opened, and told of what others change', async context => {
+    if (missing !== null) return context.skip(missing)
+    const agent = machine()
+    const socket = await openSocket(proxy.url, { ca: proxy.ca, protocols: ['svc', `svc.bearer.${token}`] })
+    expect(socket.socket.protocol).toBe('svc')
+    socket.say({ type: 'subscribe', channel: 'svc_table_labels' })
+    await socket.nextOf('subscribed')
+    const created = await ask('/api/labels', agent, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ id: 78, tenant_id: 't1', name }),
+    })
+    expect(created.status).toBe(201)
+    expect(await socket.nextOf('notification')).toMatchObject({ operation: 'INSERT', new: { id: 78, name } })
+    await socket.close()
+    expect((await ask('/api/labels/78', agent, { method: 'DELETE' })).status).toBe(204)
+    await expect(openSocket(proxy.url, { ca: proxy.ca, token: 'nobody' })).rejects.toThrow('401')
+  })
+
+  test('a stream comes as it is produced, no faster than it is read, and ends in the database when its reader has gone', async context => {
+    if (missing !== null) return context.skip(missing)
+    const asking = open('/api/endless?stream=true', machine())
+    asking.end()
+    const [response] = await once(asking, 'response')
+    const [chunk] = await once(response, 'data')
+    response.pause()
+    expect(String(chunk)).toMatch(/^\{"id":1,/)
+    let marks = -1
+    for (let still = 0; still < STILL_LOOKS; still++) {
+      const now = Number(await activity.value(MARKS))
+      if (now !== marks) still = 0
+      marks = now
+    }
+    // What has been produced and not read fits into the buffers of three sockets, which the system lets grow to some 40 MB each.
+    expect(marks).toBeLessThan(ENDLESS_MARKS / 2)
+    expect((await activity.statements()).some(({ query }) => /\bendless\b/.test(query))).toBe(true)
+    asking.destroy()
+    await activity.gone(/\bendless\b/)
+  })
+
+  test('a stream that failed is seen to be incomplete', async context => {
+    if (missing !== null) return context.skip(missing)
+    const asking = open('/api/broken?stream=true', machine())
+    asking.end()
+    const [response] = await once(asking, 'response')
+    let last = ''
+    response.on('data', (chunk: Buffer) => {
+      last = (last + chunk).slice(-2_000)
+    })
+    response.on('error', () => {})
+    await new Promise<void>(resolve => response.once('close', resolve))
+    // The last line says so in any case.
+    expect(last).toContain('division by zero')
+    if (passesOnBreaks()) expect(response.complete).toBe(false)
+  })
+
+  test('a client that goes away is told to the gateway, by HTTP/2 as well', async context => {
+    if (missing !== null) return context.skip(missing)
+    const asking = open('/api/naps', machine())
+    asking.on('error', () => {})
+    asking.end()
+    await activity.started(/\bnaps\b/)
+    asking.destroy()
+    await activity.gone(/\bnaps\b/)
+
+    const session: ClientHttp2Session = connect(proxy.url, { ca: proxy.ca })
+    const stream = session.request({ ':path': '/api/naps', authorization: `Bearer ${token}` })
+    stream.on('error', () => {})
+    stream.end()
+    await activity.started(/\bnaps\b/)
+    stream.close()
+    await activity.gone(/\bnaps\b/)
+    session.close()
+  })
+
+  test('operators are not answered from outside', async context => {
+    if (missing !== null) return context.skip(missing)
+    const agent = machine()
+    for (const path of ['/metrics', '/health/internal', '/internal/webhooks']) {
+      expect([path, (await ask(path, agent)).status]).toEqual([path, 404])
+      // The text is not the gateway's, which says more.
+      expect((await ask(path, agent)).text).not.toContain('"error"')
+    }
+    expect((await fetch(`${gateway.url}/metrics`)).status).toBe(200)
+    expect((await ask('/health', agent)).status).toBe(200)
+  })
+
+  test('connections that nobody uses are closed by the proxy, not by the gateway', async context => {
+    if (missing !== null) return context.skip(missing)
+    const { headers } = await fetch(`${gateway.url}/health`)
+    const gatewaySeconds = Number(/timeout=(\d+)/.exec(headers.get('keep-alive') ?? '')?.[1])
+    expect(gatewaySeconds).toBeGreaterThan(60)
+  })
+
+  test('nginx asks another gateway when one does not answer, but not about a change', async context => {
+    if (missing !== null || name !== 'nginx') return context.skip(missing ?? 'the page says it of nginx')
+    // Takes a request, and ends the connection instead of answering.
+    const asked: string[] = []
+    const broken = createServer(socket =>
+      socket.once('data', data => {
+        asked.push(String(data).split(' ', 1)[0] ?? '')
+        socket.destroy()
+      }),
+    )
+    await new Promise<void>(resolve => broken.listen(0, '127.0.0.1', resolve))
+    const ports = [(broken.address() as AddressInfo).port, Number(new URL(gateway.url).port)]
+    const body = JSON.stringify({ id: 79, tenant_id: 't1', name })
+    for (const [method, path, sent, status] of [
+      ['GET', '/api/labels/1', '', 200],
+      ['POST', '/api/labels', body, 503],
+      ['PATCH', '/api/labels/1', '{"name": "changed"}', 503],
+      ['DELETE', '/api/labels/79', '', 404],
+    ] as const) {
+      // A new one: who has failed is not asked again for a while.
+      const several = await start(...ports)
+      const headers = {
+        Authorization: `Bearer ${token}`,
+        ...(sent === '' ? {} : { 'Content-Type': 'application/json' }),
+      }
+      const asking = request(several.url + path, { ca: several.ca, method, headers })
+      asking.end(sent)
+      const [response] = await once(asking, 'response')
+      await text(response)
+      expect([method, response.statusCode]).toEqual([method, status])
+      await several.close()
+    }
+    expect(asked).toEqual(['GET', 'POST', 'PATCH', 'DELETE'])
+    broken.close()
+  })
+
+  // The last: nobody answers any more.
+  test('while the gateway is away, the answer has the form of every other error', async context => {
+    if (missing !== null) return context.skip(missing)
+    await gateway.close()
+    const { status, headers, text } = await ask('/api/labels', machine())
+    const { error } = JSON.parse(text)
+    expect([status, headers['retry-after'], headers['content-type']]).toEqual([503, '1', 'application/json'])
+    expect(error).toEqual({
+      ...{ code: 'UNAVAILABLE', status: 503, request_id: headers['x-request-id'] },
+      ...{ message: expect.stringContaining('try again'), hint: expect.any(String) },
+    })
+    expect(headers['strict-transport-security']).toContain('max-age=')
+  })
+})
