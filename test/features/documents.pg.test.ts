@@ -3,6 +3,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { pattern } from '../support/page.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 import { filesBelow, read } from '../tidy/tree.ts'
 
@@ -16,14 +17,26 @@ interface Example {
 const PAGES = ['README.md', ...filesBelow('docs').filter(path => /^docs\/(guides|reference)\/.*\.md$/.test(path))]
 const BLOCKS = /^```sh\n([\s\S]*?)^```\n(?:```json\n([\s\S]*?)^```)?/gm
 
-const examples = PAGES.flatMap(page =>
-  [...read(page).matchAll(BLOCKS)].flatMap(([, commands = '', json]): readonly Example[] =>
+/** Requests in the line, where whole tables are made of them: a method, a path that leaves nothing open, and a body. */
+const IN_TABLES = PAGES.filter(page => page.includes('/coming-from-'))
+const REQUESTS = /`(GET|POST|PATCH|DELETE) (\/(?:api|health)\/[^`\s{}…]+)(?: ([[{][^`]*))?`/g
+
+/** In the order of the page: what one makes the next may need. */
+const examples = PAGES.flatMap(page => {
+  const text = read(page)
+  const blocks = [...text.matchAll(BLOCKS)].flatMap(({ index, 1: commands = '', 2: json }) =>
     commands
       .trimEnd()
       .split('\n')
-      .map(command => ({ page, command, answer: json === undefined ? undefined : JSON.parse(json) })),
-  ),
-)
+      .map(command => ({ index, page, command, answer: json === undefined ? undefined : JSON.parse(json) })),
+  )
+  const requests = IN_TABLES.includes(page) ? [...text.matchAll(REQUESTS)] : []
+  const others = requests.map(({ index, 1: method, 2: path, 3: body }) => {
+    const ask = method === 'GET' ? 'get' : `send ${method}`
+    return { index, page, command: `${ask} '${path}'${body === undefined ? '' : ` -d '${body}'`}`, answer: undefined }
+  })
+  return [...blocks, ...others].sort((a, b) => a.index - b.index) satisfies readonly Example[]
+})
 
 /** As the README has the reader define them. */
 const FUNCTIONS = [...read('README.md').matchAll(/^\$ (\w+\(\) .*)$/gm)].map(([, definition]) => definition).join('\n')
@@ -80,12 +93,4 @@ async function shell(script: string, env: NodeJS.ProcessEnv): Promise<string> {
     if (script.includes('| head') && error instanceof Error && 'stdout' in error) return String(error.stdout)
     throw error
   }
-}
-
-/** `…` in a page stands for any text. */
-function pattern(value: unknown): unknown {
-  if (value === '…') return expect.any(String)
-  if (Array.isArray(value)) return value.map(pattern)
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, pattern(inner)]))
 }
