@@ -1,6 +1,6 @@
 /** Names, options and help of `svc install` and `svc uninstall`. */
-import type { Command } from 'commander'
-import { CONFIG, examples } from './help.ts'
+import type { SvcCommand } from './command.ts'
+import { CONFIG } from './help.ts'
 import type { World } from './world.ts'
 
 type Finish = (code: number) => void
@@ -16,7 +16,7 @@ const ADMIN_URL = [
   'the database as a role that may create schemas and triggers (else SVC_ADMIN_DATABASE_URL, else DATABASE_URL)',
 ] as const
 
-export function addInstallCommands(program: Command, world: World, finish: Finish): void {
+export function addInstallCommands(program: SvcCommand, world: World, finish: Finish): void {
   program
     .command('install')
     .description(
@@ -27,21 +27,21 @@ export function addInstallCommands(program: Command, world: World, finish: Finis
     .option(
       '-t, --table <name>',
       'capture this table alone; repeat it for more (else all tables of schemas)',
-      (name: string, all: readonly string[]) => [...all, name],
-      [],
+      (name: string, all: readonly string[] = []) => [...all, name],
     )
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)
-    .addHelpText(
-      'after',
-      examples(
-        ['svc install --admin-url postgres://postgres@localhost/shop', 'every table of the published schemas'],
-        ['svc install --table orders --table invoices', 'these two, and no longer what was chosen before'],
-        ['svc install --dry-run > install.sql', 'to be read first, and run with psql'],
-      ),
+    .examples(
+      ['svc install --admin-url postgres://postgres@localhost/shop', 'every table of the published schemas'],
+      ['svc install --table orders --table invoices', 'these two, and no longer what was chosen before'],
+      ['svc install --dry-run > install.sql', 'to be read first, and run with psql'],
     )
     .action(
-      async ({ table, role, ...options }: Options & { readonly role?: string; readonly table: readonly string[] }) => {
+      async ({
+        table = [],
+        role,
+        ...options
+      }: Options & { readonly role?: string; readonly table?: readonly string[] }) => {
         const { install } = await import('./install.ts')
         finish(await install({ ...asked(options), role, tables: table }, world))
       },
@@ -54,7 +54,7 @@ export function addInstallCommands(program: Command, world: World, finish: Finis
     .option('--force', 'also when webhooks wait that were not delivered')
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)
-    .addHelpText('after', examples(['svc uninstall --dry-run', 'what it would run']))
+    .examples(['svc uninstall --dry-run', 'what it would run'])
     .action(async ({ force, ...options }: Options & { readonly force?: true }) => {
       const { uninstall } = await import('./install.ts')
       finish(await uninstall({ ...asked(options), force: force === true }, world))

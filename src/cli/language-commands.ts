@@ -1,6 +1,6 @@
 /** Names, options and help of the commands about the query language and the schema document. */
-import type { Command } from 'commander'
-import { CONFIG, examples } from './help.ts'
+import type { SvcCommand } from './command.ts'
+import { CONFIG } from './help.ts'
 import type { World } from './world.ts'
 
 type Finish = (code: number) => void
@@ -25,19 +25,16 @@ const FILE = ['[file]', 'statements with ; between them (else standard input)'] 
 const DOCUMENT = ['[file]', 'a schema document (else the configured database)'] as const
 const OUT = ['-o, --out <file>', 'write to a file instead of standard output'] as const
 
-export function addLanguageCommands(program: Command, world: World, finish: Finish): void {
+export function addLanguageCommands(program: SvcCommand, world: World, finish: Finish): void {
   program
     .command('parse')
     .description('Print the tree of queries as JSON. A syntax error goes to standard error, with exit code 1.')
     .argument(...FILE)
     .option('--json', 'what the tool svc_parse_query answers: tree, canonical text, SQL, parameters')
     .option('--parameterized', 'with --json: literals become parameters of the SQL')
-    .addHelpText(
-      'after',
-      examples(
-        ["echo 'get users where id = $1' | svc parse", 'the tree'],
-        ['svc parse --json --parameterized queries.svc', 'with the SQL, a line for each statement'],
-      ),
+    .examples(
+      ["echo 'get users where id = $1' | svc parse", 'the tree'],
+      ['svc parse --json --parameterized queries.svc', 'with the SQL, a line for each statement'],
     )
     .action(async (file: string | undefined, options: LanguageOptions) => {
       const { parse } = await import('./language.ts')
@@ -50,12 +47,9 @@ export function addLanguageCommands(program: Command, world: World, finish: Fini
     .argument(...FILE)
     .option('--json', 'what the tool svc_transpile_query answers: SQL and parameters')
     .option('--parameterized', 'literals become parameters')
-    .addHelpText(
-      'after',
-      examples(
-        ["echo 'cnt users where active = true' | svc transpile", 'SELECT COUNT(*) FROM users WHERE active = true;'],
-        ['svc transpile queries.svc | psql', 'run them by hand'],
-      ),
+    .examples(
+      ["echo 'cnt users where active = true' | svc transpile", 'SELECT COUNT(*) FROM users WHERE active = true;'],
+      ['svc transpile queries.svc | psql', 'run them by hand'],
     )
     .action(async (file: string | undefined, options: LanguageOptions) => {
       const { transpile } = await import('./language.ts')
@@ -69,15 +63,12 @@ export function addLanguageCommands(program: Command, world: World, finish: Fini
     .option('--check', 'only say which files are not in canonical form, with exit code 1')
     .option('--write', 'put the files into canonical form')
     .option('--json', 'what the tool svc_format_query answers')
-    .addHelpText(
-      'after',
-      examples(
-        ["echo 'get users where id=1' | svc format", 'to standard output'],
-        ['svc format --write queries/*.svc', 'in place'],
-        ['svc format --check queries/*.svc', 'in a build'],
-      ),
+    .examples(
+      ["echo 'get users where id=1' | svc format", 'to standard output'],
+      ['svc format --write queries/*.svc', 'in place'],
+      ['svc format --check queries/*.svc', 'in a build'],
     )
-    .action(async (files: readonly string[], { json, check, write }: FormatOptions, command: Command) => {
+    .action(async (files: readonly string[], { json, check, write }: FormatOptions, command: SvcCommand) => {
       if (check === true && write === true) {
         command.error("error: options '--check' and '--write' exclude each other", { exitCode: 2 })
       }
@@ -89,23 +80,20 @@ export function addLanguageCommands(program: Command, world: World, finish: Fini
   addSchemaCommands(program, world, finish)
 }
 
-function addSchemaCommands(program: Command, world: World, finish: Finish): void {
+function addSchemaCommands(program: SvcCommand, world: World, finish: Finish): void {
   const schema = program
     .command('schema')
     .description('The schema of a database as a document.')
-    .addHelpText(
-      'after',
-      examples(
-        ['svc schema pull --out shop.schema', 'database to document'],
-        ['svc schema summary shop.schema', 'what is in it, and what looks wrong'],
-      ),
+    .examples(
+      ['svc schema pull --out shop.schema', 'database to document'],
+      ['svc schema summary shop.schema', 'what is in it, and what looks wrong'],
     )
   schema
     .command('pull')
     .description('Print the schema of the configured database as a document.')
     .option(...CONFIG)
     .option(...OUT)
-    .addHelpText('after', examples(['DATABASE_URL=postgres://… svc schema pull --out shop.schema', 'into a file']))
+    .examples(['DATABASE_URL=postgres://… svc schema pull --out shop.schema', 'into a file'])
     .action(async ({ config, out }: DocumentOptions) => {
       const { pull } = await import('./schema.ts')
       finish(await pull({ config, out: out ?? null }, world))
@@ -116,7 +104,7 @@ function addSchemaCommands(program: Command, world: World, finish: Finish): void
     .argument(...DOCUMENT)
     .option(...CONFIG)
     .option(...OUT)
-    .addHelpText('after', examples(['svc schema summary shop.schema', 'of a document; without one, of the database']))
+    .examples(['svc schema summary shop.schema', 'of a document; without one, of the database'])
     .action(async (file: string | undefined, { config, out }: DocumentOptions) => {
       const { summary } = await import('./schema.ts')
       finish(await summary({ file, config, out: out ?? null }, world))
@@ -127,12 +115,9 @@ function addSchemaCommands(program: Command, world: World, finish: Finish): void
     .argument(...DOCUMENT)
     .option(...CONFIG)
     .option(...OUT)
-    .addHelpText(
-      'after',
-      examples(
-        ['svc types --out src/schema.ts', 'of the configured database'],
-        ['svc types shop.schema', 'of a document'],
-      ),
+    .examples(
+      ['svc types --out src/schema.ts', 'of the configured database'],
+      ['svc types shop.schema', 'of a document'],
     )
     .action(async (file: string | undefined, { config, out }: DocumentOptions) => {
       const { types } = await import('./schema.ts')

@@ -2,11 +2,12 @@
  * The command line: names, options and help of every command. What they do is in the file of each, loaded when
  * called.
  */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { CommanderError, InvalidArgumentError, Option } from 'commander'
 import { VERSION } from '../version.ts'
+import { SvcCommand } from './command.ts'
 import { parseDuration } from './duration.ts'
 import { printFailure, UsageError } from './failure.ts'
-import { CONFIG, examples } from './help.ts'
+import { CONFIG } from './help.ts'
 import { addInstallCommands } from './install-commands.ts'
 import { addLanguageCommands } from './language-commands.ts'
 import { addWebhookCommands } from './webhook-commands.ts'
@@ -29,8 +30,9 @@ export async function run(argv: readonly string[], world: World): Promise<number
   }
 }
 
-function createProgram(world: World, finish: (code: number) => void): Command {
-  const program = new Command('svc')
+/** `finish` is told the exit code of whichever command was run. */
+export function createProgram(world: World, finish: (code: number) => void): SvcCommand {
+  const program = new SvcCommand('svc')
     .description(
       'A data gateway: the tables of a PostgreSQL database become a REST API with tenant isolation by row-level security.',
     )
@@ -43,14 +45,12 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       writeOut: text => world.out(text.trimEnd()),
       writeErr: text => world.error(text.trimEnd()),
     })
-    .addHelpText(
-      'after',
-      examples(
-        ['svc demo', 'try it: an embedded PostgreSQL with sample data'],
-        ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'your own database'],
-        ['svc check', 'what is wrong or dangerous, without starting'],
-      ) + EXIT_CODES,
+    .examples(
+      ['svc demo', 'try it: an embedded PostgreSQL with sample data'],
+      ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'your own database'],
+      ['svc check', 'what is wrong or dangerous, without starting'],
     )
+    .addHelpText('after', printExitCodes())
 
   program
     .command('serve')
@@ -58,13 +58,10 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads the schema and the lists again.',
     )
     .option(...CONFIG)
-    .addHelpText(
-      'after',
-      examples(
-        ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'no file needed'],
-        ['svc serve --config /etc/svc/svc.toml', 'settings from a file'],
-        ['SVC_BIND=0.0.0.0:8080 svc serve', 'reachable from elsewhere'],
-      ),
+    .examples(
+      ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'no file needed'],
+      ['svc serve --config /etc/svc/svc.toml', 'settings from a file'],
+      ['SVC_BIND=0.0.0.0:8080 svc serve', 'reachable from elsewhere'],
     )
     .action(async (options: { config?: string }) => {
       const { serve } = await import('./serve.ts')
@@ -78,12 +75,9 @@ function createProgram(world: World, finish: (code: number) => void): Command {
     )
     .option('-p, --port <number>', 'first port to try; the next free one is taken', parsePort)
     .option('--fresh', 'make the sample data anew')
-    .addHelpText(
-      'after',
-      examples(
-        ['svc demo', 'prints tokens and curl lines to paste'],
-        ['svc demo --port 9000 --fresh', 'elsewhere, from scratch'],
-      ),
+    .examples(
+      ['svc demo', 'prints tokens and curl lines to paste'],
+      ['svc demo --port 9000 --fresh', 'elsewhere, from scratch'],
     )
     .action(async (options: { port?: number; fresh?: true }) => {
       const { demo } = await import('./demo.ts')
@@ -96,7 +90,7 @@ function createProgram(world: World, finish: (code: number) => void): Command {
     .option('-t, --tenant <id>', 'claim tenant_id')
     .option('-u, --user <id>', 'claim user_id')
     .option('-r, --role <name>', 'claim role')
-    .option('-s, --scope <scope>', 'one of the claim scopes; repeat it for more', collect, [])
+    .option('-s, --scope <scope>', 'one of the claim scopes; repeat it for more', collect)
     .option('-a, --agent <id>', 'claim agent_id')
     .addOption(
       new Option('-e, --expires <duration>', 'how long it is good for: 30s, 15m, 1h, 7d')
@@ -104,17 +98,14 @@ function createProgram(world: World, finish: (code: number) => void): Command {
         .default(3_600, '1h'),
     )
     .option(...CONFIG)
-    .addHelpText(
-      'after',
-      examples(
-        ['svc token --tenant 42 --user ann --role clerk', 'good for an hour'],
-        ['svc token -t 42 -s orders:read -s orders:write -e 7d', 'with scopes, for a week'],
-        ['curl -H "Authorization: Bearer $(svc token -t 42)" localhost:8080/api/orders', 'at once'],
-      ),
+    .examples(
+      ['svc token --tenant 42 --user ann --role clerk', 'good for an hour'],
+      ['svc token -t 42 -s orders:read -s orders:write -e 7d', 'with scopes, for a week'],
+      ['curl -H "Authorization: Bearer $(svc token -t 42)" localhost:8080/api/orders', 'at once'],
     )
-    .action(async ({ config, ...request }: TokenOptions) => {
+    .action(async ({ config, scope = [], ...request }: TokenOptions) => {
       const { token } = await import('./token.ts')
-      await token({ file: config, ...request }, world)
+      await token({ file: config, scope, ...request }, world)
     })
 
   program
@@ -131,14 +122,11 @@ function createProgram(world: World, finish: (code: number) => void): Command {
       ).conflicts(['print', 'json']),
     )
     .addOption(new Option('--json', 'print one JSON object on standard output, for machines').conflicts('print'))
-    .addHelpText(
-      'after',
-      examples(
-        ['svc check', 'findings, each with what mends it'],
-        ['svc check --config svc.toml --print', 'which settings are in force'],
-        ['svc check --record allow.txt', 'then use your application, and read what was written'],
-        ["svc check --json | jq -r '.findings[].sql[]'", 'all the SQL, to be read and then run as the owner'],
-      ),
+    .examples(
+      ['svc check', 'findings, each with what mends it'],
+      ['svc check --config svc.toml --print', 'which settings are in force'],
+      ['svc check --record allow.txt', 'then use your application, and read what was written'],
+      ["svc check --json | jq -r '.findings[].sql[]'", 'all the SQL, to be read and then run as the owner'],
     )
     .action(async (options: { config?: string; print?: true; json?: true; record?: string | true }) => {
       if (options.record !== undefined) {
@@ -159,13 +147,10 @@ function createProgram(world: World, finish: (code: number) => void): Command {
     .option('-b, --bind <host:port>', 'where to listen (else SVC_MCP_BIND, else [mcp] bind, else 127.0.0.1:8090)')
     .option('--stdio', 'speak over standard input and output instead')
     .option(...CONFIG)
-    .addHelpText(
-      'after',
-      examples(
-        ['svc mcp', 'at http://127.0.0.1:8090/mcp'],
-        ['svc mcp --bind 0.0.0.0:9000', 'reachable from elsewhere'],
-        ['svc mcp --stdio', 'as a child of the agent'],
-      ),
+    .examples(
+      ['svc mcp', 'at http://127.0.0.1:8090/mcp'],
+      ['svc mcp --bind 0.0.0.0:9000', 'reachable from elsewhere'],
+      ['svc mcp --stdio', 'as a child of the agent'],
     )
     .action(async ({ config, bind, stdio }: McpOptions) => {
       const { mcp } = await import('./mcp.ts')
@@ -176,17 +161,14 @@ function createProgram(world: World, finish: (code: number) => void): Command {
     .command('openapi')
     .description('Print the OpenAPI document of the API that the configured database has.')
     .option('-r, --role <name>', 'as a caller with this role may see it (else all of it)')
-    .option('-s, --scope <scope>', 'and with this scope; repeat it for more', collect, [])
+    .option('-s, --scope <scope>', 'and with this scope; repeat it for more', collect)
     .option('-o, --out <file>', 'write there instead of standard output')
     .option(...CONFIG)
-    .addHelpText(
-      'after',
-      examples(
-        ['DATABASE_URL=postgres://… svc openapi --out openapi.json', 'for a generator of clients'],
-        ['svc openapi --role clerk', 'what clerks may do'],
-      ),
+    .examples(
+      ['DATABASE_URL=postgres://… svc openapi --out openapi.json', 'for a generator of clients'],
+      ['svc openapi --role clerk', 'what clerks may do'],
     )
-    .action(async ({ scope, out, ...options }: OpenApiOptions) => {
+    .action(async ({ scope = [], out, ...options }: OpenApiOptions) => {
       const { openapi } = await import('./openapi.ts')
       finish(await openapi({ config: options.config, role: options.role, scopes: scope, out: out ?? null }, world))
     })
@@ -208,7 +190,7 @@ interface TokenOptions {
   readonly tenant?: string
   readonly user?: string
   readonly role?: string
-  readonly scope: readonly string[]
+  readonly scope?: readonly string[]
   readonly agent?: string
   readonly expires: number
 }
@@ -216,17 +198,24 @@ interface TokenOptions {
 interface OpenApiOptions {
   readonly config?: string
   readonly role?: string
-  readonly scope: readonly string[]
+  readonly scope?: readonly string[]
   readonly out?: string
 }
 
-function collect(one: string, all: readonly string[]): readonly string[] {
+function collect(one: string, all: readonly string[] = []): readonly string[] {
   return [...all, one]
 }
 
-const EXIT_CODES = `
-Exit codes: 0 done, or stopped by a signal as asked; 1 something is wrong, as told on standard error; 2 the command
-line was not understood; 130 or 143 stopped at once by a second signal.`
+export const EXIT_CODES = [
+  ['0', 'done, or stopped by a signal as asked'],
+  ['1', 'something is wrong, as told on standard error'],
+  ['2', 'the command line was not understood'],
+  ['130 or 143', 'stopped at once by a second signal'],
+] as const
+
+function printExitCodes(): string {
+  return `Exit codes:\n${EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(10)}  ${meaning}`).join('\n')}`
+}
 
 function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0

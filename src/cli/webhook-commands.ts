@@ -1,6 +1,6 @@
 /** Names, options and help of the commands about webhooks. */
-import type { Command } from 'commander'
-import { CONFIG, examples } from './help.ts'
+import type { SvcCommand } from './command.ts'
+import { CONFIG } from './help.ts'
 import type { WebhooksCommand } from './webhooks.ts'
 import type { World } from './world.ts'
 
@@ -16,14 +16,15 @@ interface Options {
 const ID = ['[id]', 'of a dead letter, as svc webhooks list shows it'] as const
 const ALL = ['--all', 'all dead letters'] as const
 
-export function addWebhookCommands(program: Command, world: World, finish: Finish): void {
+export function addWebhookCommands(program: SvcCommand, world: World, finish: Finish): void {
   const webhooks = program
     .command('webhooks')
     .description(
       'Look at the webhooks of a running gateway, and deal with those that failed. It needs the admin token.',
     )
+    .examples(['SVC_ADMIN_TOKEN=… svc webhooks list', 'how it goes'], ['svc webhooks redeliver --all', 'try again'])
 
-  const command = (name: string, description: string): Command =>
+  const command = (name: string, description: string): SvcCommand =>
     webhooks
       .command(name)
       .description(description)
@@ -32,7 +33,7 @@ export function addWebhookCommands(program: Command, world: World, finish: Finis
       .option('--json', 'the answer as JSON')
 
   command('list', 'Print the triggers, what is on its way, and the newest dead letters.')
-    .addHelpText('after', examples(['svc webhooks list', 'how it goes'], ['svc webhooks list --json', 'for programs']))
+    .examples(['svc webhooks list', 'how it goes'], ['svc webhooks list --json', 'for programs'])
     .action(async (options: Options) => {
       const { list } = await import('./webhooks.ts')
       finish(await list(asked(options), world))
@@ -40,7 +41,7 @@ export function addWebhookCommands(program: Command, world: World, finish: Finis
 
   command('show', 'Print a dead letter: why it was given up, the last answer, and what was sent.')
     .argument('<id>', ID[1])
-    .addHelpText('after', examples(['svc webhooks show msg_2jAB…', 'as JSON']))
+    .examples(['svc webhooks show msg_2jAB…', 'as JSON'])
     .action(async (id: string, options: Options) => {
       const { show } = await import('./webhooks.ts')
       finish(await show(id, asked(options), world))
@@ -49,12 +50,9 @@ export function addWebhookCommands(program: Command, world: World, finish: Finis
   command('redeliver', 'Send dead letters again, as if they were new, with the id that they had.')
     .argument(...ID)
     .option(...ALL)
-    .addHelpText(
-      'after',
-      examples(
-        ['svc webhooks redeliver msg_2jAB…', 'one'],
-        ['svc webhooks redeliver --all', 'once the receiver is mended'],
-      ),
+    .examples(
+      ['svc webhooks redeliver msg_2jAB…', 'one'],
+      ['svc webhooks redeliver --all', 'once the receiver is mended'],
     )
     .action(async (id: string | undefined, options: Options) => {
       const { redeliver } = await import('./webhooks.ts')
@@ -64,7 +62,7 @@ export function addWebhookCommands(program: Command, world: World, finish: Finis
   command('purge', 'Throw dead letters away.')
     .argument(...ID)
     .option(...ALL)
-    .addHelpText('after', examples(['svc webhooks purge msg_2jAB…', 'one'], ['svc webhooks purge --all', 'all']))
+    .examples(['svc webhooks purge msg_2jAB…', 'one'], ['svc webhooks purge --all', 'all'])
     .action(async (id: string | undefined, options: Options) => {
       const { purge } = await import('./webhooks.ts')
       finish(await purge({ id, all: options.all === true }, asked(options), world))
@@ -72,7 +70,7 @@ export function addWebhookCommands(program: Command, world: World, finish: Finis
 
   command('test', 'Send a webhook with the operation TEST and without rows, once; exit code 1 when it does not arrive.')
     .argument('<trigger>', 'name of a trigger')
-    .addHelpText('after', examples(['svc webhooks test order-paid', 'signed and guarded as real ones are']))
+    .examples(['svc webhooks test order-paid', 'signed and guarded as real ones are'])
     .action(async (trigger: string, options: Options) => {
       const { test } = await import('./webhooks.ts')
       finish(await test(trigger, asked(options), world))

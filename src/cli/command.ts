@@ -1,0 +1,25 @@
+/** A command that knows its examples: they are in its help, and in docs/reference/cli.md. */
+import { Command } from 'commander'
+
+/** What is typed, and what comes of it. */
+export type Example = readonly [command: string, meaning: string]
+
+export class SvcCommand extends Command {
+  declare readonly commands: readonly SvcCommand[]
+  #examples: readonly Example[] = []
+
+  /** Commands below this one are of the same kind. */
+  override createCommand(name?: string): SvcCommand {
+    return new SvcCommand(name)
+  }
+
+  examples(...examples: readonly Example[]): this {
+    this.#examples = examples
+    const lines = examples.map(([command, meaning]) => `  ${command}\n      ${meaning}`)
+    return this.addHelpText('after', `\nExamples:\n${lines.join('\n')}\n`)
+  }
+
+  get listedExamples(): readonly Example[] {
+    return this.#examples
+  }
+}

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import type { SvcCommand } from './command.ts'
+import { createProgram } from './program.ts'
+import { printCliReference } from './reference.ts'
+import type { World } from './world.ts'
+
+/** Nothing is run. */
+const program = createProgram({} as World, () => undefined)
+
+function below(command: SvcCommand, parent: string): readonly (readonly [string, SvcCommand])[] {
+  return command.commands.flatMap(one => {
+    const name = `${parent} ${one.name()}`
+    return [[name, one] as const, ...below(one, name)]
+  })
+}
+
+/** Out of date? `npx vitest run src/cli/reference.test.ts -u` writes it anew. */
+test('docs/reference/cli.md says what the commands say', async () => {
+  await expect(printCliReference(program)).toMatchFileSnapshot('../../docs/reference/cli.md')
+})
+
+test('every command, option and argument is in it, each command with an example', () => {
+  const page = printCliReference(program)
+  const commands = below(program, 'svc')
+  expect(commands.length).toBeGreaterThan(15)
+  for (const [name, command] of commands) {
+    expect(page).toMatch(new RegExp(`^##+ ${name}$`, 'm'))
+    for (const { flags } of command.options) expect(page).toContain(`| \`${flags}\` |`)
+    expect(
+      command.listedExamples.some(([line]) => line.includes(name)),
+      `${name} has an example`,
+    ).toBe(true)
+  }
+})
+
+test('a row', () => {
+  expect(printCliReference(program)).toContain(
+    '| `-e, --expires <duration>` | `1h` | how long it is good for: 30s, 15m, 1h, 7d |',
+  )
+})

@@ -1,0 +1,54 @@
+/** `docs/reference/cli.md`, written from the commands themselves. `reference.test.ts` compares, and rewrites with `-u`. */
+import type { Argument, Option } from 'commander'
+import type { SvcCommand } from './command.ts'
+import { EXIT_CODES } from './program.ts'
+
+export function printCliReference(program: SvcCommand): string {
+  return [HEAD, ...program.commands.flatMap(command => printCommand(command, 'svc', '##')), EXITS].join('\n')
+}
+
+const HEAD = `# Command line
+
+<!-- Written from src/cli/program.ts and its neighbours by \`npx vitest run src/cli/reference.test.ts -u\`; edit the commands, not this page. -->
+
+\`svc --help\` and \`svc <command> --help\` say the same. What a command reads of the environment is in [Configuration](configuration.md); settings of the environment beat those of the file.
+Results go to standard output, everything else to standard error, so that either can be piped by itself.
+`
+
+const EXITS = `## Exit codes
+
+| Code | Meaning |
+| --- | --- |
+${EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning} |`).join('\n')}
+`
+
+/** With those below it: `svc schema pull` is a chapter of `svc schema`. */
+function printCommand(command: SvcCommand, parent: string, heading: string): readonly string[] {
+  const name = `${parent} ${command.name()}`
+  const usage = [name, ...command.registeredArguments.map(printArgument)].join(' ')
+  const rows = [...command.registeredArguments.map(argumentRow), ...command.options.map(optionRow)]
+  return [
+    `${heading} ${name}\n`,
+    `${command.description()}\n`,
+    ...(command.commands.length > 0 ? [] : [`\`${usage}${command.options.length > 0 ? ' [options]' : ''}\`\n`]),
+    ...(rows.length > 0 ? [`| | Default | Meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n`] : []),
+    `\`\`\`console\n${command.listedExamples.map(([line, meaning]) => `# ${meaning}\n$ ${line}`).join('\n')}\n\`\`\`\n`,
+    ...command.commands.flatMap(below => printCommand(below, name, `${heading}#`)),
+  ]
+}
+
+function printArgument(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`
+  return argument.required ? `<${name}>` : `[${name}]`
+}
+
+function argumentRow(argument: Argument): string {
+  return `| \`${printArgument(argument)}\` | | ${cell(argument.description)} |`
+}
+
+function optionRow({ flags, description, defaultValue, defaultValueDescription }: Option): string {
+  const value = defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue))
+  return `| \`${flags}\` |${value === undefined ? '' : ` \`${value}\``} | ${cell(description)} |`
+}
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
