@@ -9,7 +9,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Health } from '../ops/health.ts'
 import type { Internal } from '../ops/internal.ts'
 import type { Timed } from '../ops/server-timing.ts'
-import { methodNotAllowed } from '../rest/method.ts'
+import { methodNotAllowed, methodsOf, READING } from '../rest/method.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
 import type { Querier } from '../rest/query/query.ts'
 import type { Reader } from '../rest/read/read.ts'
@@ -49,8 +49,6 @@ export interface Progress extends Timed {
 
 export type Pipeline = (incoming: Incoming, progress: Progress) => Promise<Answer>
 
-const READING = ['GET', 'HEAD']
-
 export function createPipeline(parts: PipelineParts): Pipeline {
   function answer(incoming: Incoming, route: Route, identity: Identity): Answer | Promise<Answer> {
     switch (route.kind) {
@@ -84,7 +82,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   function read(incoming: Incoming, route: Parameters<Reader>[1], identity: Identity): Promise<Answer> {
-    assertReading(incoming, METHODS[route.kind])
+    assertReading(incoming, methodsOf(route.kind))
     return parts.read(incoming, route, identity)
   }
 
@@ -129,15 +127,6 @@ function isData(route: Route): route is DataRoute {
 
 function isExplain(path: string): boolean {
   return path.endsWith('/_explain')
-}
-
-/** What each kind of resource takes, for `Allow`. */
-const METHODS: Readonly<Record<Parameters<Reader>[1]['kind'], readonly string[]>> = {
-  list: [...READING, 'POST', 'PATCH', 'DELETE'],
-  one: [...READING, 'PATCH', 'DELETE'],
-  children: READING,
-  aggregate: READING,
-  explain: READING,
 }
 
 function isWrite(method: string): method is 'POST' | 'PATCH' | 'DELETE' {

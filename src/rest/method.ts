@@ -1,6 +1,27 @@
-/** Methods that a resource does not take (decisions 8). */
+/** Methods that a resource takes, and those that it does not (specification 4.1, decisions 8). */
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'
+import type { Route } from './path.ts'
+
+/** Of each route; where there is GET, there is HEAD. Of a function's, GET is for those that change nothing. */
+export const METHODS_OF = {
+  list: ['GET', 'POST', 'PATCH', 'DELETE'],
+  one: ['GET', 'PATCH', 'DELETE'],
+  children: ['GET'],
+  aggregate: ['GET'],
+  explain: ['GET'],
+  query: ['POST'],
+  rpc: ['GET', 'POST'],
+  contracts: ['GET'],
+  schema: ['GET'],
+  openapi: ['GET'],
+} as const
+
+export function methodsOf(kind: Route['kind']): readonly string[] {
+  return METHODS_OF[kind].flatMap(method => (method === 'GET' ? READING : [method]))
+}
+
+export const READING: readonly string[] = ['GET', 'HEAD']
 
 /** `METHOD_NOT_ALLOWED`, with what is allowed. */
 export function methodNotAllowed({ method, path }: Incoming, allowed: readonly string[]): GatewayError {

@@ -1,5 +1,6 @@
 /** Pages of the documentation, as tests read and write them. */
 import { expect } from 'vitest'
+import { read } from '../tidy/tree.ts'
 
 export interface Block {
   readonly language: string
@@ -53,6 +54,14 @@ export function fileNamed(page: string, name: string): string {
   return fileOf(block.text).content
 }
 
+/** What a page shows of an output, as a regular expression: `…` stands for anything. */
+export function printedAs(shown: string): string {
+  return shown
+    .split('…')
+    .map(text => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    .join('[\\s\\S]*?')
+}
+
 /** `…` in a JSON value of a page stands for any text, and `"…": "…"` for other members. */
 export function pattern(value: unknown): unknown {
   if (value === '…') return expect.any(String)
@@ -61,4 +70,21 @@ export function pattern(value: unknown): unknown {
   const { '…': others, ...members } = value as Readonly<Record<string, unknown>>
   const shown = Object.fromEntries(Object.entries(members).map(([name, inner]) => [name, pattern(inner)]))
   return others === undefined ? shown : expect.objectContaining(shown)
+}
+
+/**
+ * The page with each text between the comments `<!-- name: … -->` and `<!-- /name -->`, for parts that are written from a table of the sources. The first
+ * comment says how.
+ */
+export function pageWithParts(path: string, parts: Readonly<Record<string, string>>): string {
+  return Object.entries(parts).reduce((page, [name, text]) => {
+    const part = new RegExp(`(<!-- ${name}: [^\\n]* -->\\n)[\\s\\S]*?(<!-- /${name} -->)`)
+    if (!part.test(page)) throw new Error(`${path} has no part <!-- ${name}: … --> … <!-- /${name} -->`)
+    return page.replace(part, (_, begin, end) => `${begin}\n${text}\n${end}`)
+  }, read(path))
+}
+
+/** As `pageWithParts`, of one. */
+export function pageWithPart(path: string, name: string, text: string): string {
+  return pageWithParts(path, { [name]: text })
 }

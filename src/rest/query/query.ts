@@ -18,7 +18,7 @@ import { visit } from '../../language/walk.ts'
 import type { Reading, Row, Runner, Running, Written } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
 import type { JsonValue } from '../json-body.ts'
-import { methodNotAllowed } from '../method.ts'
+import { methodNotAllowed, methodsOf } from '../method.ts'
 import { tableNamed } from '../resource.ts'
 import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../respond.ts'
 import { untilGone } from '../until-gone.ts'
@@ -97,7 +97,7 @@ export function createQuerier(parts: QuerierParts): Querier {
   }
 
   return async (incoming, identity) => {
-    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, ['POST'])
+    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
     const request = readQueryRequest(incoming)
     const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
     const { statement, answer, writes } = planned(request, identity, { ...parts, approve }, plan)

@@ -12,7 +12,7 @@ import { shorten } from '../../shorten.ts'
 import { bindValues } from '../bind.ts'
 import { readJsonBody } from '../body.ts'
 import { headerOf } from '../header.ts'
-import { methodNotAllowed } from '../method.ts'
+import { methodNotAllowed, methodsOf } from '../method.ts'
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import { parseQueryString, type QueryParameter } from '../query-string.ts'
@@ -138,7 +138,7 @@ function isGet({ method }: Incoming): boolean {
 /** GET where nothing is changed by it; which of the functions is meant may still say that something is. */
 function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[]): void {
   const reads = overloads.some(({ volatility }) => volatility !== 'volatile')
-  const allowed = reads ? ['GET', 'HEAD', 'POST'] : ['POST']
+  const allowed = reads ? methodsOf('rpc') : ['POST']
   if (!allowed.includes(incoming.method)) throw methodNotAllowed(incoming, allowed)
 }
 

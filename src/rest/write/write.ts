@@ -8,7 +8,7 @@ import type { Identity } from '../../identity/identity.ts'
 import type { Runner, Written } from '../../run/run.ts'
 import { readJsonBody } from '../body.ts'
 import type { FilterLimits } from '../filters.ts'
-import { methodNotAllowed } from '../method.ts'
+import { methodNotAllowed, methodsOf } from '../method.ts'
 import type { Route } from '../path.ts'
 import { parseQueryString } from '../query-string.ts'
 import { tableNamed } from '../resource.ts'
@@ -43,7 +43,7 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
     const parameters = parseQueryString(incoming.query)
     if (!takes(table, method)) throw notWritable(table, method)
     if (route.kind === 'one') {
-      if (method === 'POST') throw methodNotAllowed(incoming, ['GET', 'HEAD', 'PATCH', 'DELETE'])
+      if (method === 'POST') throw methodNotAllowed(incoming, methodsOf('one'))
       refuseOthers(parameters, `${method} of one row`)
       return changeOne(writing, request, method, route.id)
     }

@@ -1,0 +1,93 @@
+/** The routes' table in `docs/reference/rest-api.md`. `routes-reference.test.ts` compares, and rewrites with `-u`. */
+import { METHODS_OF } from '../rest/method.ts'
+import { ROUTE_PATTERN, type Route } from '../rest/path.ts'
+
+type Kind = Route['kind']
+type About = readonly [answer: string, details: string]
+
+export interface RouteRow {
+  readonly method: string
+  readonly pattern: string
+  readonly answer: string
+  readonly details: string
+}
+
+/** Every method of every route has a row, or this does not compile. */
+const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][number], About>> } = {
+  list: {
+    GET: [
+      '200 `{"data": [row…], "count", "limit", "offset", "next_cursor"}`',
+      '[filters](reading.md#filters), [columns](reading.md#columns), [order and pages](reading.md#order-and-pages), [streams](reading.md#streams)',
+    ],
+    POST: [
+      '201 `{"data": row}`, of an array `{"data": [row…], "count"}`',
+      '[create](writing.md#create), [upsert](writing.md#upsert)',
+    ],
+    PATCH: ['200 `{"data": [row…], "count"}`', 'all rows that [filters](writing.md#many-rows-at-once) match'],
+    DELETE: [
+      '204, with `returning` 200 `{"data": [row…], "count"}`',
+      'all rows that [filters](writing.md#many-rows-at-once) match',
+    ],
+  },
+  one: {
+    GET: ['200 `{"data": row}`', '[names and ids](reading.md#names)'],
+    PATCH: ['200 `{"data": row}`', '[change](writing.md#change)'],
+    DELETE: ['204, with `returning` 200 `{"data": row}`', '[delete](writing.md#delete)'],
+  },
+  children: { GET: ['200, a list', '[related rows](reading.md#related-rows)'] },
+  aggregate: {
+    GET: [
+      '200 `{"data": {"<fn>": value}}`, by group an array',
+      '[aggregates](reading.md#aggregates); also `_aggregate`',
+    ],
+  },
+  explain: { GET: ['200 `{"query", "parameters", "plan"}`', '[explain](reading.md#explain)'] },
+  query: { POST: ['200 `{"data": [row…], "count"}`', '[query language](language.md#over-http)'] },
+  rpc: {
+    GET: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md) that change nothing'],
+    POST: ['200 `{"data", "function", "result_format"}`', '[functions](functions.md)'],
+  },
+  contracts: { GET: ['200 `{"functions": […], "count"}`', '[functions](functions.md)'] },
+  schema: { GET: ['200 `{"tables": {…}}`', '[the schema](#the-schema)'] },
+  openapi: { GET: ['200, an OpenAPI 3.0.3 document', '[OpenAPI](../guides/openapi.md)'] },
+}
+
+const MONITORING = '[monitoring](../guides/monitoring.md)'
+const WEBHOOKS = '[webhooks](../guides/webhooks.md#when-it-fails), with the admin token; 403 while none is set'
+
+/** A test compares them with what answers. */
+const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] = [
+  ['GET', '/ws', '101, a WebSocket', '[realtime](realtime.md)'],
+  ['GET', '/docs', '200, a page', '[OpenAPI](../guides/openapi.md#the-reference-in-the-browser)'],
+  ['GET', '/health', '200 `{"status": "ok", "version"}`, or 503', MONITORING],
+  [
+    'GET',
+    '/health/internal',
+    '200, how the gateway is, as JSON',
+    `${MONITORING}, with the admin token where one is set`,
+  ],
+  ['GET', '/metrics', '200, figures for Prometheus', `${MONITORING}, with the admin token where one is set`],
+  ['GET', '/internal/webhooks', '200, triggers and deliveries', WEBHOOKS],
+  ['GET', '/internal/webhooks/dead-letter', '200, the one of `?id=`', WEBHOOKS],
+  ['POST', '/internal/webhooks/redeliver', '200 `{"redelivered"}`: the one of `?id=`, or `?all=true`', WEBHOOKS],
+  ['POST', '/internal/webhooks/purge', '200 `{"purged"}`: the one of `?id=`, or `?all=true`', WEBHOOKS],
+  ['POST', '/internal/webhooks/test', '200, the outcome for `?trigger=`', WEBHOOKS],
+]
+
+export const ROUTE_ROWS: readonly RouteRow[] = [
+  ...(Object.keys(METHODS_OF) as Kind[]).flatMap(kind => {
+    const abouts: Readonly<Record<string, About>> = OF_API[kind]
+    return Object.entries(abouts).map(([method, [answer, details]]) => ({
+      ...{ method, answer, details },
+      pattern: ROUTE_PATTERN[kind],
+    }))
+  }),
+  ...BESIDE.map(([method, pattern, answer, details]) => ({ method, pattern, answer, details })),
+]
+
+export function printRoutes(): string {
+  const rows = ROUTE_ROWS.map(
+    ({ method, pattern, answer, details }) => `| \`${method} ${pattern}\` | ${answer} | ${details} |`,
+  )
+  return `| Request | Answer | |\n|---|---|---|\n${rows.join('\n')}\n`
+}

@@ -1,0 +1,32 @@
+/** Specification 4.3: each operator of docs/reference/reading.md finds rows of the demo, and the same ones in both styles. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { OPERATOR_EXAMPLES } from '../../src/rest/operators-reference.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+
+let database: SampleDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await sampleDatabase()
+  gateway = await testGateway(database.url)
+})
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+async function found(table: string, filter: string): Promise<number> {
+  const [tenant] = database.tenants
+  const as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
+  const headers = { Prefer: 'count=exact' }
+  const reply = await gateway.get(`/api/${table}?limit=1&${encodeURI(filter)}`, { as, headers })
+  if (reply.status !== 200) throw new Error(reply.text)
+  return reply.json.total
+}
+
+test.each(OPERATOR_EXAMPLES)('$operator', async ({ table, valueStyle, keyStyle }) => {
+  const total = await found(table, valueStyle)
+  expect(total).toBeGreaterThan(0)
+  expect(await found(table, keyStyle)).toBe(total)
+  expect(await found(table, '')).toBeGreaterThan(total)
+})

@@ -1,0 +1,72 @@
+/** Specification 4.1: each route of docs/reference/rest-api.md answers what its row says, and refuses the methods that have no row. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ROUTE_ROWS } from '../../src/http/routes-reference.ts'
+import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+
+const ROWS = ROUTE_ROWS.filter(({ pattern }) => pattern.startsWith('/api/'))
+
+/** In the order of the rows, so that what one creates another may delete. */
+const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = {
+  'GET /api/{table}': ['/api/tags?limit=2'],
+  'POST /api/{table}': ['/api/tags', '{"name": "of the reference"}'],
+  'PATCH /api/{table}': ['/api/tags?name=of the reference', '{"name": "changed"}'],
+  'DELETE /api/{table}': ['/api/tags?name=changed'],
+  'GET /api/{table}/{id}': ['/api/orders/5'],
+  'PATCH /api/{table}/{id}': ['/api/orders/5', '{"notes": "changed"}'],
+  'DELETE /api/{table}/{id}': ['/api/order_items/5,1'],
+  'GET /api/{table}/{id}/{child}': ['/api/customers/934/orders'],
+  'GET /api/{table}/aggregate': ['/api/orders/aggregate?fn=count'],
+  'GET /api/{table}/_explain': ['/api/orders/_explain?limit=1'],
+  'POST /api/_query': ['/api/_query', '{"query": "get tags limit 1"}'],
+  'GET /api/rpc/{function}': ['/api/rpc/slugify?value=A b'],
+  'POST /api/rpc/{function}': ['/api/rpc/slugify', '["A b"]'],
+  'GET /api/_rpc/contracts': ['/api/_rpc/contracts'],
+  'GET /api/_schema': ['/api/_schema'],
+  'GET /api/_openapi': ['/api/_openapi'],
+}
+
+let database: SampleDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await sampleDatabase()
+  gateway = await testGateway(database.url)
+})
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+async function ask(method: string, path: string, body?: string): Promise<Reply> {
+  const [tenant] = database.tenants
+  const as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
+  const headers: Record<string, string> = body === undefined ? {} : { 'Content-Type': 'application/json' }
+  return gateway.get(encodeURI(path), { as, method, headers, ...(body === undefined ? {} : { body }) })
+}
+
+function askedOf(method: string, pattern: string): readonly [path: string, body?: string] {
+  const asked = ASKED[`${method} ${pattern}`]
+  if (asked === undefined) throw new Error(`say how ${method} ${pattern} is asked`)
+  return asked
+}
+
+test.each(ROWS)('$method $pattern answers $answer', async ({ method, pattern, answer }) => {
+  const reply = await ask(method, ...askedOf(method, pattern))
+  expect([reply.status, reply.text]).toEqual([Number(answer.slice(0, 3)), expect.anything()])
+  const form = /^\d+ `(.*?)`/.exec(answer)?.[1] ?? ''
+  const members = [...form.matchAll(/"(\w+)"/g)].map(([, name = '']) => name)
+  if (members.length > 0) expect(Object.keys(reply.json)).toEqual(expect.arrayContaining(members))
+})
+
+describe('other methods are refused, and told the ones that there are', () => {
+  test.each([...new Set(ROWS.map(({ pattern }) => pattern))])('%s', async pattern => {
+    const methods = ROWS.filter(row => row.pattern === pattern).map(({ method }) => method)
+    const [path] = askedOf(methods[0] ?? '', pattern)
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(one => !methods.includes(one))) {
+      const { status, headers } = await ask(method, path, method === 'GET' ? undefined : '{}')
+      expect([method, status]).toEqual([method, 405])
+      const told = headers.get('allow')?.split(', ') ?? []
+      expect(told).toEqual(methods.flatMap(one => (one === 'GET' ? ['GET', 'HEAD'] : [one])))
+    }
+  })
+})
