@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pageWithPart } from '../../test/support/page.ts'
+import { pageWithParts } from '../../test/support/page.ts'
 import { createInternal, type InternalOptions } from '../ops/internal.ts'
 import { webhookAnswers } from '../webhooks/answers.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
@@ -9,7 +9,7 @@ const PAGE = 'docs/reference/rest-api.md'
 
 /** Out of date? `npx vitest run src/http/routes-reference.test.ts -u` writes it anew. */
 test(`${PAGE} has the routes that there are`, async () => {
-  await expect(pageWithPart(PAGE, 'routes', printRoutes())).toMatchFileSnapshot(`../../${PAGE}`)
+  await expect(pageWithParts(PAGE, { routes: printRoutes() })).toMatchFileSnapshot(`../../${PAGE}`)
 })
 
 test('the answers beside the API are those that operators get', () => {

@@ -28,7 +28,7 @@ export type ClientMessage = { readonly id: string | null } & (
   | { readonly type: 'stop_live_query' }
 )
 
-type MessageType = ClientMessage['type']
+export type MessageType = ClientMessage['type']
 
 /** A whole message. */
 export const MESSAGE_BYTES_MAX: number = 64 * 1024
@@ -36,14 +36,15 @@ export const MESSAGE_BYTES_MAX: number = 64 * 1024
 /** What a client calls its things is kept and said again with each notification. */
 export const ID_CHARACTERS_MAX = 128
 
-const FIELDS: Readonly<Record<MessageType, readonly string[]>> = {
-  auth: ['token'],
-  ping: [],
+/** What each message may have besides `type` and `id`. */
+export const FIELDS = {
   subscribe: ['channel', 'filter', 'select', 'events', 'since'],
   unsubscribe: ['channel'],
   live_query: ['svc', 'table', 'interval_ms', 'parameters'],
   stop_live_query: [],
-}
+  auth: ['token'],
+  ping: [],
+} as const
 
 const INTERVAL = { default: 1_000, min: 100, max: 3_600_000 }
 

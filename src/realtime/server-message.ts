@@ -16,8 +16,24 @@ export function printRows(id: string, table: string, rows: string, count: number
   return `{"type":"notification","id":${JSON.stringify(id)},"table":${JSON.stringify(table)},"rows":${rows},"count":${count},"seq":${seq}}`
 }
 
+/** What else there may be in a message of a type, besides `id`. */
+export const SAID = {
+  subscribed: ['channel', 'token', 'table'],
+  resync: ['channel', 'reason', 'token'],
+  unsubscribed: ['channel'],
+  authenticated: ['expires_at'],
+  pong: [],
+  error: ['code', 'message', 'details', 'hint'],
+} as const
+
+type Said = typeof SAID
+
 /** `id` null: it answers nothing that had a name. */
-export function printMessage(type: string, id: string | null, rest: Readonly<Record<string, unknown>> = {}): string {
+export function printMessage<T extends keyof Said>(
+  type: T,
+  id: string | null,
+  rest?: Readonly<Partial<Record<Said[T][number], unknown>>>,
+): string {
   return JSON.stringify({ type, ...(id === null ? {} : { id }), ...rest })
 }
 

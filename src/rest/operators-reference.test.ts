@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pageWithPart } from '../../test/support/page.ts'
+import { pageWithParts } from '../../test/support/page.ts'
 import { OPERAND_OF } from './operators.ts'
 import { OPERATOR_EXAMPLES, printOperators } from './operators-reference.ts'
 
@@ -7,7 +7,7 @@ const PAGE = 'docs/reference/reading.md'
 
 /** Out of date? `npx vitest run src/rest/operators-reference.test.ts -u` writes it anew. */
 test(`${PAGE} has the operators that there are`, async () => {
-  await expect(pageWithPart(PAGE, 'operators', printOperators())).toMatchFileSnapshot(`../../${PAGE}`)
+  await expect(pageWithParts(PAGE, { operators: printOperators() })).toMatchFileSnapshot(`../../${PAGE}`)
 })
 
 test('every operator is in it, in the order of the table', () => {

@@ -83,8 +83,3 @@ export function pageWithParts(path: string, parts: Readonly<Record<string, strin
     return page.replace(part, (_, begin, end) => `${begin}\n${text}\n${end}`)
   }, read(path))
 }
-
-/** As `pageWithParts`, of one. */
-export function pageWithPart(path: string, name: string, text: string): string {
-  return pageWithParts(path, { [name]: text })
-}
