@@ -1,0 +1,104 @@
+/** docs/tutorial.md: pasted from top to bottom into one shell, it does and prints what it says. */
+import { spawnSync } from 'node:child_process'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { blocksOf, fileOf, pattern } from '../support/page.ts'
+import { privateServer } from '../support/postgres.ts'
+import { BUILT_MAIN } from '../support/process.ts'
+import type { TestServer } from '../support/server.ts'
+import { openShell, type Shell } from '../support/shell.ts'
+import { ROOT, read } from '../tidy/tree.ts'
+
+const PAGE = read('docs/tutorial.md')
+const BLOCKS = blocksOf(PAGE).map(block => ({ ...block, first: block.text.split('\n')[0] ?? '' }))
+/** Where the page has its database and its gateway: here they are elsewhere. */
+const OWNER = 'postgres:secret@127.0.0.1:5432'
+const DATABASE = '127.0.0.1:5432'
+const GATEWAY = '127.0.0.1:8080'
+
+const missing = ['bash', 'curl', 'psql', 'openssl'].filter(program => spawnSync(program, ['--version']).error)
+if (missing.length > 0) process.stderr.write(`tutorial.pg.test.ts: skipped, for want of ${missing.join(', ')}\n`)
+
+// Without these programs there is nothing to paste into.
+describe.runIf(missing.length === 0)('pasted into a shell', () => {
+  let server: TestServer
+  let folder: string
+  let shell: Shell
+  let here: (text: string) => string
+  beforeAll(async () => {
+    server = await privateServer()
+    folder = await mkdtemp(join(tmpdir(), 'svc-tutorial-'))
+    await installed(folder)
+    const owner = new URL(server.adminUrl)
+    const port = await freePort()
+    here = text =>
+      text
+        .replaceAll(OWNER, `${owner.username}:${owner.password}@${owner.host}`)
+        .replaceAll(DATABASE, owner.host)
+        .replaceAll(GATEWAY, `127.0.0.1:${port}`)
+    shell = openShell(folder, {
+      ...{ PATH: process.env.PATH, HOME: folder },
+      // As the page tells readers who have it.
+      ...(process.version.startsWith('v20.') ? { NODE_OPTIONS: '--experimental-websocket --no-warnings' } : {}),
+    })
+  })
+  afterAll(async () => {
+    await shell?.close()
+    await server?.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  // One after the other: each stands on those before it.
+  test.each(BLOCKS)('$first', { timeout: 60_000 }, async ({ language, text, output }) => {
+    if (language === 'sh') {
+      const pasted = withoutServerVersion(await shell.paste(here(text)))
+      if (output?.language === 'json') expect(lastJson(pasted.output)).toEqual(pattern(JSON.parse(output.text)))
+      if (output?.language === 'text') expect(pasted.output.trimEnd()).toMatch(inText(here(output.text)))
+      expect(pasted).toMatchObject({ status: 0 })
+    } else if (language !== 'console') {
+      const file = fileOf(text)
+      await writeFile(join(folder, file.name), here(file.content))
+    }
+  })
+})
+
+/** As `npm install` leaves it. */
+async function installed(folder: string): Promise<void> {
+  const modules = join(folder, 'node_modules')
+  await mkdir(join(modules, '.bin'), { recursive: true })
+  await symlink(ROOT, join(modules, 'svc-gateway'))
+  await symlink(BUILT_MAIN, join(modules, '.bin/svc'))
+}
+
+async function freePort(): Promise<number> {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await new Promise(resolve => taken.once('listening', resolve))
+  const address = taken.address()
+  await new Promise(resolve => taken.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
+  return address.port
+}
+
+/** PostgreSQL from npm is a little older than what readers install, and `svc check` says so. */
+function withoutServerVersion({ output, status }: { readonly output: string; readonly status: number }) {
+  const others = output.replace(/^error: PostgreSQL older than .*\n {2}.*\n/m, '')
+  if (others === output) return { output, status }
+  return { output: others.replace(/: 1 error,/, ': 0 errors,'), status: 0 }
+}
+
+/** Each answer is a line; of several, the last is shown. */
+function lastJson(output: string): unknown {
+  return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '')
+}
+
+/** `…` in a text stands for anything. */
+function inText(text: string): RegExp {
+  const parts = text
+    .trimEnd()
+    .split('…')
+    .map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('[^]*')}$`)
+}
