@@ -14,7 +14,10 @@ interface Example {
   readonly answer: unknown
 }
 
-const PAGES = ['README.md', ...filesBelow('docs').filter(path => /^docs\/(guides|reference)\/.*\.md$/.test(path))]
+const PAGES = [
+  'README.md',
+  ...filesBelow('docs').filter(path => /^docs\/(guides|reference|internals)\/.*\.md$/.test(path)),
+]
 const BLOCKS = /^```sh\n([\s\S]*?)^```\n(?:```json\n([\s\S]*?)^```)?/gm
 
 /** Requests in the line, where whole tables are made of them: a method, a path that leaves nothing open, and a body. */

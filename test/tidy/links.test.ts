@@ -1,0 +1,78 @@
+/** Links of the Markdown files lead to files, and to headings that are there; every page of the documentation can be found. */
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { splitSections } from '../../src/mcp/library/sections.ts'
+import { filesBelow, ROOT, read } from './tree.ts'
+
+const FOLDERS = ['docs', 'src', 'bench', 'examples'].filter(folder => existsSync(join(ROOT, folder)))
+const PAGES = [
+  ...readdirSync(ROOT).filter(name => name.endsWith('.md')),
+  ...FOLDERS.flatMap(filesBelow).filter(path => path.endsWith('.md') && !path.includes('/node_modules/')),
+]
+
+interface Link {
+  readonly page: string
+  /** From the root; the page itself for a fragment alone. */
+  readonly target: string
+  readonly fragment: string | null
+}
+
+/** What is code is no link. */
+function withoutCode(page: string): string {
+  return page.replace(/^ *(`{3,}).*\n[\s\S]*?^ *\1.*$/gm, '').replace(/(`+)[^`\n](?:.*?[^`\n])?\1(?!`)/g, '')
+}
+
+/** Relative ones: `[text](path#fragment)`. */
+function linksOf(page: string): readonly Link[] {
+  return [...withoutCode(read(page)).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(
+    ([, path = '', fragment]) => ({
+      page,
+      target: path === '' ? page : posix.join(posix.dirname(page), decodeURI(path)),
+      fragment: fragment ?? null,
+    }),
+  )
+}
+
+const slugs = new Map(PAGES.map(page => [page, splitSections(read(page)).map(({ slug }) => slug)]))
+
+function isDead({ target, fragment }: Link): boolean {
+  // Above the root there is nothing of ours.
+  if (target.startsWith('..') || !existsSync(join(ROOT, target))) return true
+  return fragment !== null && slugs.get(target)?.includes(fragment) !== true
+}
+
+const links = PAGES.flatMap(linksOf)
+
+test('there are pages and links', () => {
+  expect(PAGES).toEqual(expect.arrayContaining(['README.md', 'docs/README.md', 'src/postgres/README.md']))
+  expect(links.length).toBeGreaterThan(150)
+  expect(links.filter(({ fragment }) => fragment !== null).length).toBeGreaterThan(40)
+})
+
+test('every relative link leads to a file, and its fragment to a heading', () => {
+  expect(links.filter(isDead)).toEqual([])
+})
+
+describe('what makes a link dead', () => {
+  test.each([
+    [{ target: 'docs/gone.md', fragment: null }, true],
+    [{ target: '../elsewhere.md', fragment: null }, true],
+    [{ target: 'README.md', fragment: 'a-tour' }, false],
+    [{ target: 'README.md', fragment: 'a-detour' }, true],
+    [{ target: 'docs/decisions', fragment: null }, false],
+  ])('%j: %j', (link, dead) => expect(isDead({ page: 'README.md', ...link })).toBe(dead))
+})
+
+test('every file below docs/ can be reached from the README', () => {
+  const reached = new Set<string>()
+  const visit = (path: string): void => {
+    if (reached.has(path) || !existsSync(join(ROOT, path))) return
+    reached.add(path)
+    // Whoever follows a link to a folder sees what is in it.
+    if (statSync(join(ROOT, path)).isDirectory()) for (const file of filesBelow(path)) visit(file)
+    else if (path.endsWith('.md')) for (const { target } of linksOf(path)) visit(target.replace(/\/$/, ''))
+  }
+  visit('README.md')
+  expect(filesBelow('docs').filter(path => !reached.has(path))).toEqual([])
+})
