@@ -25,13 +25,13 @@ export interface OpenApiCommand {
 
 export async function openapi(command: OpenApiCommand, world: World): Promise<number> {
   const { config } = loadConfig({ ...world, file: command.config })
-  const text = `${JSON.stringify(JSON.parse(await documentOf(command, config)), null, 2)}\n`
+  const text = `${JSON.stringify(JSON.parse((await documentOf(command, config)).toString()), null, 2)}\n`
   if (command.out === null) world.out(text.trimEnd())
   else await writeText(command.out, text, world)
   return EXIT.ok
 }
 
-async function documentOf(command: OpenApiCommand, config: Config): Promise<string> {
+async function documentOf(command: OpenApiCommand, config: Config): Promise<Buffer> {
   const { gateway, adminToken } = config
   if (gateway.databaseUrl === null) {
     throw new UsageError('no database is configured: set DATABASE_URL or [gateway] database_url')

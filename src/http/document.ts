@@ -6,7 +6,7 @@ export interface DocumentParts<T> {
   /** Callers of one key get one document. */
   readonly keyOf: (of: T) => string
   /** JSON. */
-  readonly make: (of: T) => string
+  readonly make: (of: T) => string | Buffer
 }
 
 /** Kinds of callers whose documents are kept. */
@@ -29,7 +29,8 @@ export function documentFor<T>({ sources, keyOf, make }: DocumentParts<T>): (of:
     const key = keyOf(of)
     const found = made.get(key)
     if (found !== undefined) return found
-    const document = Buffer.from(make(of))
+    const text = make(of)
+    const document = typeof text === 'string' ? Buffer.from(text) : text
     if (document.length > KEPT_BYTES_MAX) return document
     for (const [oldest, { length }] of made) {
       if (made.size < DOCUMENTS_MAX && bytes + document.length <= KEPT_BYTES_MAX) break

@@ -25,7 +25,7 @@ function rights(of: Partial<TableRights>): Rights {
 test('a hidden table and a hidden column are not in it', () => {
   const read = new Set(['id', 'name'])
   const refused = { read: null, create: 'no', update: 'no', delete: 'no' }
-  const text = openApiDocument({ catalog, rights: rights({ refused, read }) }, OPTIONS)
+  const text = openApiDocument({ catalog, rights: rights({ refused, read }) }, OPTIONS).toString()
   expect(text).not.toMatch(/secrets|salary/)
   const { paths, info } = JSON.parse(text)
   expect(info.version).toBe('1.2.3')
@@ -35,7 +35,10 @@ test('a hidden table and a hidden column are not in it', () => {
 
 test('who may only write sees what to write, and gets it answered', () => {
   const refused = { read: 'no', create: null, update: 'no', delete: 'no' }
-  const text = openApiDocument({ catalog, rights: rights({ refused, create: new Set(['salary']) }) }, OPTIONS)
+  const text = openApiDocument(
+    { catalog, rights: rights({ refused, create: new Set(['salary']) }) },
+    OPTIONS,
+  ).toString()
   expect(text).not.toMatch(/secrets|"name":"name"/)
   const { paths, components } = JSON.parse(text)
   expect(Object.keys(paths['/api/people'])).toEqual(['parameters', 'post'])
@@ -46,7 +49,7 @@ test('who may only write sees what to write, and gets it answered', () => {
 
 test('settings decide on plans and tokens', () => {
   const with_ = (options: Partial<DocumentOptions>) =>
-    JSON.parse(openApiDocument({ catalog, rights: EVERYTHING }, { ...OPTIONS, ...options }))
+    JSON.parse(openApiDocument({ catalog, rights: EVERYTHING }, { ...OPTIONS, ...options }).toString())
   expect(with_({ explainEndpoint: 'off' }).paths['/api/people/_explain']).toBeUndefined()
   expect(with_({ explainEndpoint: 'admin' }).paths['/api/people/_explain'].get.security).toEqual([{ admin: [] }])
   expect(with_({}).paths['/metrics'].get.security).toEqual([{ admin: [] }])

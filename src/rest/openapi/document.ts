@@ -24,27 +24,28 @@ export interface DocumentOptions extends ReadOptions, GatewayOptions, PageLimits
   readonly allowed: FunctionList | null
 }
 
-/** As JSON text. The same for callers with the same rights; it names nothing that they may not see. */
-export function openApiDocument(view: View, options: DocumentOptions): string {
+/** JSON. The same for callers with the same rights; it names nothing that they may not see. */
+export function openApiDocument(view: View, options: DocumentOptions): Buffer {
   const { tags, paths, schemas, parameters, responses } = printParts(partsOf(view, options))
-  return printObject([
+  const document = printObject([
     ['openapi', '"3.0.3"'],
     ['info', JSON.stringify({ title: 'Data gateway', version: options.version, description: DESCRIPTION })],
     ['servers', '[{"url":"/"}]'],
-    ['tags', `[${[...tags.values()].join(',')}]`],
+    ['tags', tags],
     ['security', JSON.stringify(callerSecurity(options.requireAuth))],
-    ['paths', printObject(paths)],
+    ['paths', paths],
     [
       'components',
       printObject([
-        ['schemas', printObject(schemas)],
-        ['parameters', printObject(parameters)],
-        ['responses', printObject(responses)],
+        ['schemas', schemas],
+        ['parameters', parameters],
+        ['responses', responses],
         ['headers', JSON.stringify(HEADERS)],
         ['securitySchemes', JSON.stringify(SECURITY_SCHEMES)],
       ]),
     ],
   ])
+  return Buffer.concat(document)
 }
 
 /** One after the other, so that each can be forgotten when it has been printed. */

@@ -97,6 +97,8 @@ const ALWAYS = [400, 401, 403, 404, 408, 429, 431, 500, 503] as const
 
 /** Of each kind, the statuses that can be answered. */
 export const STATUSES_OF: Readonly<Record<ErrorKind, readonly ErrorStatus[]>> = {
+  /** Anybody may ask, and its 503 is an answer of its own. */
+  health: [429, 431, 500],
   /** A document or a figure: nothing is asked of the database. */
   document: [401, 429, 431, 500, 503],
   read: [...ALWAYS, 422],

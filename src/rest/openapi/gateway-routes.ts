@@ -115,7 +115,7 @@ const HEALTH: PathItem = {
         headersWith('Retry-After'),
       ),
     },
-    errors: 'document',
+    errors: 'health',
   },
 }
 

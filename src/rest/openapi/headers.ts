@@ -46,8 +46,18 @@ export const HEADERS: Readonly<Record<HeaderName, Header>> = {
   },
 }
 
+type References = Readonly<Record<string, Reference>>
+
+/** By the names: thousands of answers have the same. */
+const made = new Map<string, References>()
+
 /** Those of every answer, and these. */
-export function headersWith(...names: readonly HeaderName[]): Readonly<Record<string, Reference>> {
+export function headersWith(...names: readonly HeaderName[]): References {
+  const key = names.join()
+  const known = made.get(key)
+  if (known !== undefined) return known
   const all: readonly HeaderName[] = ['X-Request-Id', 'X-Response-Time', ...names]
-  return Object.fromEntries(all.map(name => [name, headerRef(name)]))
+  const references = Object.fromEntries(all.map(name => [name, headerRef(name)]))
+  made.set(key, references)
+  return references
 }

@@ -47,6 +47,18 @@ export interface Parameter {
 
 export type ParameterOrReference = Parameter | Reference
 
+/** References that several operations have in common, at least one: as text, which is made once. */
+export interface ReferenceList {
+  readonly list: string
+}
+
+/** What an operation takes. */
+export type Taken = ParameterOrReference | ReferenceList
+
+export function referenceList(references: readonly Reference[]): ReferenceList {
+  return { list: JSON.stringify(references).slice(1, -1) }
+}
+
 export interface Header {
   readonly description: string
   readonly schema: Schema
@@ -69,7 +81,7 @@ export interface RequestBody {
 }
 
 /** What an operation does, which is how it can fail (errors.ts). */
-export type ErrorKind = 'document' | 'read' | 'change' | 'write' | 'call' | 'query'
+export type ErrorKind = 'health' | 'document' | 'read' | 'change' | 'write' | 'call' | 'query'
 
 export interface Operation {
   readonly operationId: string
@@ -78,9 +90,9 @@ export interface Operation {
   readonly description?: string
   readonly deprecated?: true
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
-  readonly parameters?: readonly ParameterOrReference[]
+  readonly parameters?: readonly Taken[]
   readonly requestBody?: RequestBody
-  /** Those that are no errors, or no ordinary ones. */
+  /** Those that are no ordinary errors. */
   readonly responses: Readonly<Record<string, ResponseOrReference>>
   readonly errors: ErrorKind
 }

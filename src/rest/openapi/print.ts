@@ -1,71 +1,122 @@
 /**
- * The document as text. A large schema makes megabytes of it: each table is printed as soon as it is described, and what thousands of operations have in
- * common, their errors, once.
+ * The document as bytes. A large schema makes megabytes of it: each table is printed and encoded as soon as it is described, so that little of it is ever on
+ * the heap; and what thousands of operations have in common, their errors, is printed once.
  */
 import { STATUSES_OF } from './errors.ts'
-import { METHODS, type Operation, type Part, type PathItem, parameterRef, responseRef } from './model.ts'
+import {
+  type ErrorKind,
+  METHODS,
+  type Operation,
+  type Part,
+  type PathItem,
+  parameterRef,
+  responseRef,
+  type Taken,
+} from './model.ts'
 
-/** A list of members of a JSON object, by their keys: what comes later under the same key replaces what came before. */
-export type Members = Map<string, string>
+const KINDS = ['schemas', 'parameters', 'responses'] as const
 
-export interface Printed {
-  readonly tags: Members
-  readonly paths: Members
-  readonly schemas: Members
-  readonly parameters: Members
-  readonly responses: Members
+/** JSON, in pieces that are put together once. */
+export type Pieces = readonly Buffer[]
+
+export interface Printed extends Readonly<Record<(typeof KINDS)[number], Pieces>> {
+  readonly tags: Pieces
+  readonly paths: Pieces
 }
 
+/** Of several members under one key the first counts: parts may repeat what they share. */
 export function printParts(parts: Iterable<Part>): Printed {
-  const printed: Printed = {
-    ...{ tags: new Map(), paths: new Map(), schemas: new Map(), parameters: new Map(), responses: new Map() },
-  }
+  const tags = new Members('[]')
+  const paths = new Members('{}')
+  const components = { schemas: new Members('{}'), parameters: new Members('{}'), responses: new Members('{}') }
   for (const part of parts) {
-    if (part.paths.length > 0) printed.tags.set(part.tag.name, JSON.stringify(part.tag))
-    for (const [path, item] of part.paths) printed.paths.set(path, printPathItem(item))
-    for (const kind of ['schemas', 'parameters', 'responses'] as const) {
-      for (const [key, component] of part[kind]) {
-        if (!printed[kind].has(key)) printed[kind].set(key, JSON.stringify(component))
-      }
+    if (part.paths.length > 0) tags.add(part.tag.name, JSON.stringify(part.tag))
+    for (const [path, item] of part.paths) paths.add(path, printPathItem(item))
+    for (const kind of KINDS) {
+      const members = components[kind]
+      for (const [key, component] of part[kind]) if (!members.has(key)) members.add(key, JSON.stringify(component))
     }
   }
-  return printed
+  const { schemas, parameters, responses } = components
+  return {
+    ...{ tags: tags.end(), paths: paths.end() },
+    ...{ schemas: schemas.end(), parameters: parameters.end(), responses: responses.end() },
+  }
 }
 
-export function printObject(members: Iterable<readonly [string, string]>): string {
-  return `{${Array.from(members, ([key, text]) => `${JSON.stringify(key)}:${text}`).join(',')}}`
+/** Text that is held before it is encoded. */
+const HELD_CHARACTERS = 256 * 1024
+
+/** An array or object that grows at its end. */
+class Members {
+  readonly #form: '[]' | '{}'
+  readonly #keys = new Set<string>()
+  readonly #encoded: Buffer[] = []
+  #held: string
+
+  constructor(form: '[]' | '{}') {
+    this.#form = form
+    this.#held = form.slice(0, 1)
+  }
+
+  has(key: string): boolean {
+    return this.#keys.has(key)
+  }
+
+  add(key: string, text: string): void {
+    if (this.#keys.has(key)) return
+    const comma = this.#keys.size === 0 ? '' : ','
+    this.#keys.add(key)
+    this.#held += this.#form === '[]' ? `${comma}${text}` : `${comma}${JSON.stringify(key)}:${text}`
+    if (this.#held.length > HELD_CHARACTERS) this.#encode()
+  }
+
+  end(): Pieces {
+    this.#held += this.#form.slice(1)
+    this.#encode()
+    return this.#encoded
+  }
+
+  #encode(): void {
+    this.#encoded.push(Buffer.from(this.#held))
+    this.#held = ''
+  }
+}
+
+export function printObject(members: readonly (readonly [string, string | Pieces])[]): Pieces {
+  const pieces = members.flatMap(([key, value], at) => {
+    const head = Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(key)}:`)
+    return typeof value === 'string' ? [head, Buffer.from(value)] : [head, ...value]
+  })
+  return [...pieces, Buffer.from('}')]
 }
 
 function printPathItem(item: PathItem): string {
-  const members: (readonly [string, string])[] = [['parameters', REQUEST_ID]]
+  let printed = `{"parameters":${REQUEST_ID}`
   for (const method of METHODS) {
     const operation = item[method]
-    if (operation !== undefined) members.push([method, printOperation(operation)])
+    if (operation !== undefined) printed += `,"${method}":${printOperation(operation)}`
   }
-  return printObject(members)
+  return `${printed}}`
 }
 
 /** Of every operation of a path. */
 const REQUEST_ID = JSON.stringify([parameterRef('X-Request-Id')])
 
-function printOperation({ responses, errors, ...others }: Operation): string {
-  const own = Object.entries(responses)
-  const statuses = new Set(own.map(([status]) => status))
-  const usual = (ERRORS.get(errors) ?? []).filter(([status]) => !statuses.has(status))
-  const all = [
-    ...own.map(([status, response]) => `"${status}":${JSON.stringify(response)}`),
-    ...usual.map(([, text]) => text),
-  ]
-  return `${JSON.stringify(others).slice(0, -1)},"responses":{${all.join(',')}}}`
+function printOperation({ parameters, responses, errors, ...others }: Operation): string {
+  const named = Object.entries(responses).map(([status, response]) => `"${status}":${JSON.stringify(response)}`)
+  const taken = parameters === undefined ? '' : `,"parameters":[${parameters.map(printParameter).join(',')}]`
+  return `${JSON.stringify(others).slice(0, -1)}${taken},"responses":{${named.join(',')},${ERRORS[errors]}}}`
 }
 
-/** By kind, each status with its member. */
-const ERRORS = new Map(
+function printParameter(parameter: Taken): string {
+  return 'list' in parameter ? parameter.list : JSON.stringify(parameter)
+}
+
+/** By kind, its statuses as members. No operation has a response of its own for one of them. */
+const ERRORS = Object.fromEntries(
   Object.entries(STATUSES_OF).map(([kind, statuses]) => [
     kind,
-    statuses.map(status => {
-      const text = JSON.stringify(responseRef(`error-${status}`))
-      return [String(status), `"${status}":${text}`] as const
-    }),
+    statuses.map(status => `"${status}":${JSON.stringify(responseRef(`error-${status}`))}`).join(','),
   ]),
-)
+) as Readonly<Record<ErrorKind, string>>

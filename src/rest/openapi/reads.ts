@@ -34,7 +34,7 @@ function list(seen: SeenTable): Operation {
     operationId: `list-${key}`,
     tags: [table.resource],
     summary: `List the rows of ${table.resource}`,
-    parameters: [...seen.parameters.list, parameterRef('prefer-count')],
+    parameters: [seen.parameters.list, parameterRef('prefer-count')],
     responses: { 200: responseRef(`list-${key}`) },
     errors: 'read',
   }
@@ -63,7 +63,7 @@ function aggregates(seen: SeenTable): readonly (readonly [string, PathItem])[] {
     parameters: [
       parameterRef('fn'),
       ...[`column-${key}`, `groups-${key}`, 'limit-all', 'offset'].map(parameterRef),
-      ...seen.parameters.conditions,
+      seen.parameters.conditions,
     ],
     responses: { 200: responseRef('aggregate') },
     errors: 'read',
@@ -83,7 +83,7 @@ function explain(seen: SeenTable, { explainEndpoint }: ReadOptions): Operation {
     summary: `How PostgreSQL reads the list of ${table.resource}`,
     description: 'The statement of the same list is run, with EXPLAIN ANALYZE.',
     ...(explainEndpoint === 'admin' ? { security: ADMIN_SECURITY } : {}),
-    parameters: seen.parameters.list,
+    parameters: [seen.parameters.list],
     responses: { 200: responseRef('plan') },
     errors: 'read',
   }
@@ -97,7 +97,7 @@ function childPaths({ table, key, path, relations }: SeenTable, tables: SeenTabl
       operationId: `children-${pairKey(table.resource, child)}`,
       tags: [table.resource],
       summary: `List the rows of ${target.resource} that belong to one of ${table.resource}`,
-      parameters: [parameterRef(`id-${key}`), ...children.parameters.list, parameterRef('prefer-count')],
+      parameters: [parameterRef(`id-${key}`), children.parameters.list, parameterRef('prefer-count')],
       responses: { 200: responseRef(`list-${children.key}`) },
       errors: 'read',
     }

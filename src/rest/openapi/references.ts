@@ -2,14 +2,14 @@
 import { isOrdered, isSearchable } from '../../access/types.ts'
 import type { Column } from '../../catalog/model.ts'
 import { filterReferences } from './filters.ts'
-import { parameterRef, type Reference } from './model.ts'
+import { parameterRef, type Reference, type ReferenceList, referenceList } from './model.ts'
 
 export interface SharedReferences {
   /** Of everything that is read as a list is. */
-  readonly list: readonly Reference[]
+  readonly list: ReferenceList
   /** What chooses rows: search and filters. */
-  readonly conditions: readonly Reference[]
-  readonly filters: readonly Reference[]
+  readonly conditions: ReferenceList
+  readonly filters: ReferenceList
   readonly expand: readonly Reference[]
 }
 
@@ -21,5 +21,10 @@ export function sharedReferences(key: string, columns: readonly Column[], expand
   const conditions = [...search.map(parameterRef), ...filters]
   const expand = expands ? [parameterRef(`expand-${key}`)] : []
   const page = [...order, 'limit', 'offset', 'cursor', 'stream'].map(parameterRef)
-  return { list: [parameterRef(`select-${key}`), ...expand, ...page, ...conditions], conditions, filters, expand }
+  return {
+    list: referenceList([parameterRef(`select-${key}`), ...expand, ...page, ...conditions]),
+    conditions: referenceList(conditions),
+    filters: referenceList(filters),
+    expand,
+  }
 }

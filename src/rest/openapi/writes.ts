@@ -105,7 +105,7 @@ function many(seen: SeenTable, written: Reference | null, change: Change): Opera
     tags: [table.resource],
     summary: `${WORDS[change].many} in ${table.resource}`,
     description: 'At least one filter is needed. If they match more rows than `X-Max-Affected`, nothing is changed.',
-    parameters: [...returningReferences(seen, written), parameterRef('X-Max-Affected'), ...parameters.filters],
+    parameters: [...returningReferences(seen, written), parameterRef('X-Max-Affected'), parameters.filters],
     ...changesOf(seen, change),
     responses: {
       ...(written === null ? {} : { 200: responseRef(`written_many-${key}`) }),
