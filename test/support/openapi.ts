@@ -139,6 +139,8 @@ export function problemsOf(
   if (value === null) return schema.nullable === true ? [] : [`${at} is null`]
   if (schema.enum !== undefined && !schema.enum.includes(value)) return [`${at} is ${value}, none of ${schema.enum}`]
   if (!isOfType(value, schema.type)) return [`${at} is ${JSON.stringify(value)} and no ${schema.type}`]
+  const beyond = boundsOf(schema, value).filter(([, holds]) => !holds)
+  if (beyond.length > 0) return beyond.map(([bound]) => `${at} is ${JSON.stringify(value)}, against its ${bound}`)
   if (schema.type === 'array') {
     return value.flatMap((one: Json, index: number) => inner(one, schema.items, `${at}[${index}]`))
   }
@@ -155,6 +157,55 @@ export function problemsOf(
       return typeof others === 'object' ? inner(one, others, `${at}.${name}`) : []
     }),
   ]
+}
+
+const FORMATS: Readonly<Record<string, RegExp>> = {
+  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  date: /^\d{4}-\d\d-\d\d$/,
+  // RFC 3339.
+  'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,
+}
+
+/** What a value must be besides its type, and whether it is. */
+function boundsOf(schema: Json, value: Json): readonly (readonly [bound: string, holds: boolean])[] {
+  const { format, pattern, maxLength, minimum, maximum, minItems, maxItems, minProperties } = schema
+  const bounds: readonly (readonly [string, unknown, () => boolean])[] = [
+    ['format', FORMATS[format], () => FORMATS[format]?.test(value) === true],
+    ['pattern', pattern, () => new RegExp(pattern, 'u').test(value)],
+    ['maxLength', maxLength, () => [...value].length <= maxLength],
+    ['minimum', minimum, () => value >= minimum],
+    ['maximum', maximum, () => value <= maximum],
+    ['minItems', minItems, () => value.length >= minItems],
+    ['maxItems', maxItems, () => value.length <= maxItems],
+    ['minProperties', minProperties, () => Object.keys(value).length >= minProperties],
+  ]
+  return bounds.filter(([, bound]) => bound !== undefined).map(([name, , holds]) => [name, holds()] as const)
+}
+
+export interface Shown {
+  readonly at: string
+  readonly example: Json
+  readonly schema: Json
+}
+
+/** Every example of a document, with the schema that it is one of. */
+export function examplesOf(value: Json, at = '#'): readonly Shown[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = Object.hasOwn(value, 'example') && isSchemaOrParameter(value) ? [value] : []
+  return [
+    ...own.map(({ example, schema = value }) => ({ at, example, schema })),
+    ...Object.entries(value).flatMap(([key, inner]) => (key === 'example' ? [] : examplesOf(inner, `${at}/${key}`))),
+  ]
+}
+
+/** And no map of properties of which one is called so. */
+function isSchemaOrParameter({ type, schema, anyOf, example, description }: Json): boolean {
+  return (
+    typeof type === 'string' ||
+    schema !== undefined ||
+    anyOf !== undefined ||
+    typeof (description ?? example) === 'string'
+  )
 }
 
 function isOfType(value: unknown, type: string): boolean {

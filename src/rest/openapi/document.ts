@@ -11,7 +11,7 @@ import type { PageLimits } from './parameters.ts'
 import { printObject, printParts } from './print.ts'
 import type { ReadOptions } from './reads.ts'
 import { callerSecurity, SECURITY_SCHEMES } from './security.ts'
-import { seenTables } from './seen.ts'
+import { canRead, seenTables } from './seen.ts'
 import { tablePart } from './table.ts'
 
 /** Settings are named as in the configuration. */
@@ -58,7 +58,8 @@ function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
     if (first === undefined) continue
     yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, view)
   }
-  yield gatewayPart(options)
+  const readable = [...tables.values()].find(canRead)
+  yield gatewayPart(options, readable?.table ?? null)
 }
 
 const DESCRIPTION = `The tables of a PostgreSQL database as a REST API.

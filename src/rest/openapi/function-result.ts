@@ -2,6 +2,7 @@
 import { readableResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
+import { columnSchema } from './columns.ts'
 import { filterParameters } from './filters.ts'
 import { type HeaderName, headersWith } from './headers.ts'
 import { keyOf } from './keys.ts'
@@ -16,7 +17,6 @@ import {
 } from './model.ts'
 import { listParameter, namesOf, sortsOf } from './parameters.ts'
 import { answer, COUNT, envelope } from './responses.ts'
-import { byName, columnSchema } from './rows.ts'
 
 function hasRows({ returnsSet, result }: DatabaseFunction): boolean {
   return returnsSet && result.kind !== 'void'
@@ -83,7 +83,8 @@ function resultSchema(of: DatabaseFunction, view: View): SchemaOrReference {
 function rowOf(columns: readonly Column[]): Schema {
   return {
     type: 'object',
-    properties: byName(columns, column => columnSchema(null, column)),
+    // Defines, and so never calls a setter: `__proto__` is a column like any other.
+    properties: Object.fromEntries(columns.map(column => [column.name, columnSchema(null, column)])),
     ...(columns.length === 0 ? {} : { required: columns.map(({ name }) => name) }),
   }
 }

@@ -2,6 +2,7 @@
 import type { View } from '../../access/rights.ts'
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { printSignatures } from '../rpc/signature.ts'
+import { exampleValue } from './examples.ts'
 import { resultParameters, resultResponse } from './function-result.ts'
 import { keyOf } from './keys.ts'
 import {
@@ -95,12 +96,14 @@ function inputParameters(overloads: readonly DatabaseFunction[]): readonly Param
     if (first === undefined) return []
     const always = overloads.every(of => of.inputs.some(input => input.name === name && isNeeded(of, input)))
     const same = named.every(input => input.name !== name || input.type === first.type)
+    const schema = textSchema(first.type, first.typeText)
     return {
       name,
       in: 'query',
       ...(always ? { required: true } : {}),
       description: describeInput(first),
-      schema: same ? textSchema(first.type, first.typeText) : { type: 'string' },
+      schema: same ? schema : { type: 'string' },
+      ...(always && same ? { example: exampleValue(first.type, schema) } : {}),
     }
   })
 }
@@ -122,14 +125,15 @@ function argumentsBody(overloads: readonly DatabaseFunction[]): RequestBody {
 function namedForm(of: DatabaseFunction): readonly Schema[] {
   if (!of.inputs.every(isNameable)) return []
   const named = of.inputs.filter(input => input.name !== null)
-  const needed = named.filter(input => isNeeded(of, input)).map(({ name }) => name ?? '')
+  const needed = named.filter(input => isNeeded(of, input))
   const properties = named.map(input => [input.name ?? '', argumentSchema(input)] as const)
   return [
     {
       type: 'object',
       properties: Object.fromEntries(properties),
-      ...(needed.length === 0 ? {} : { required: needed }),
+      ...(needed.length === 0 ? {} : { required: needed.map(({ name }) => name ?? '') }),
       additionalProperties: false,
+      example: Object.fromEntries(needed.map(input => [input.name ?? '', exampleArgument(input)])),
     },
   ]
 }
@@ -139,11 +143,18 @@ function argumentSchema(input: FunctionInput): Schema {
   return { ...nullable(valueSchema(input.type, input.typeText)), description: describeInput(input) }
 }
 
+/** NULL where any value could be meant. */
+function exampleArgument({ type, typeText }: FunctionInput): unknown {
+  return exampleValue(type, valueSchema(type, typeText)) ?? null
+}
+
 function positionalForm({ inputs, variadic }: DatabaseFunction): Schema {
+  const needed = inputs.filter(({ required, mode }) => required && mode !== 'variadic')
   return {
     type: 'array',
     items: {},
-    minItems: inputs.filter(({ required, mode }) => required && mode !== 'variadic').length,
+    minItems: needed.length,
+    example: needed.map(exampleArgument),
     ...(variadic ? {} : { maxItems: inputs.length }),
   }
 }

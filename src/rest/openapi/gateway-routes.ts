@@ -1,5 +1,7 @@
 /** Routes that belong to no table and no function: queries, documents, figures (specification 4.1, 5.5; decisions 2, 5, 8). */
 
+import type { Table } from '../../catalog/model.ts'
+import { formatDotted } from '../../language/format-name.ts'
 import { CONTRACTS_DOCUMENT, SCHEMA_DOCUMENT } from './documents.ts'
 import { ERROR_RESPONSES, ERROR_SCHEMAS } from './errors.ts'
 import { FILTER_PARAMETERS, FILTER_SCHEMAS } from './filters.ts'
@@ -20,13 +22,13 @@ const NULL: Schema = { type: 'string', nullable: true, enum: [null], description
 
 const ANY_ROW: Schema = { type: 'object', additionalProperties: true }
 
-/** With the components that all parts refer to. */
-export function gatewayPart(options: GatewayOptions): Part {
+/** With the components that all parts refer to. `first`: a table to ask about; null where none may be read. */
+export function gatewayPart(options: GatewayOptions, first: Table | null): Part {
   const { adminGuard } = options
   return {
     tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and figures.' },
     paths: [
-      ['/api/_query', QUERY],
+      ['/api/_query', queryPath(first === null ? {} : { example: exampleQuery(first) })],
       ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you may see', SCHEMA_DOCUMENT)],
       ['/api/_rpc/contracts', document('contracts', 'The functions that you may call', CONTRACTS_DOCUMENT)],
       ['/api/_openapi', document('openapi', 'This document, of what you may see', ANY_ROW)],
@@ -40,49 +42,55 @@ export function gatewayPart(options: GatewayOptions): Part {
   }
 }
 
-const QUERY: PathItem = {
-  post: {
-    operationId: 'query',
-    tags: [GATEWAY_TAG],
-    summary: 'Run a text of the query language',
-    parameters: [parameterRef('X-Max-Affected')],
-    requestBody: {
-      required: true,
-      content: {
-        'application/json': {
-          schema: {
-            type: 'object',
-            properties: {
-              query: { type: 'string', example: 'get tenants limit 1' },
-              parameters: {
-                description: 'An array for `$1`, `$2` and so on, an object for `:name`.',
-                anyOf: [
-                  { type: 'array', items: {}, maxItems: 1_000 },
-                  { type: 'object', additionalProperties: true },
-                ],
-              },
-            },
-            required: ['query'],
-            additionalProperties: false,
-          },
-        },
-        'text/plain': { schema: { type: 'string' } },
-      },
-    },
-    responses: {
-      200: {
-        description: 'The rows; as NDJSON, one a line, of `export`.',
-        headers: headersWith('X-Cache'),
+function exampleQuery({ schema, name, resource }: Table): string {
+  return `get ${formatDotted(resource === name ? [name] : [schema, name])} limit 1`
+}
+
+function queryPath(text: Pick<Schema, 'example'>): PathItem {
+  return {
+    post: {
+      operationId: 'query',
+      tags: [GATEWAY_TAG],
+      summary: 'Run a text of the query language',
+      parameters: [parameterRef('X-Max-Affected')],
+      requestBody: {
+        required: true,
         content: {
           'application/json': {
-            schema: envelope({ data: { type: 'array', items: schemaRef('svc-row') }, count: COUNT }),
+            schema: {
+              type: 'object',
+              properties: {
+                query: { type: 'string', ...text },
+                parameters: {
+                  description: 'An array for `$1`, `$2` and so on, an object for `:name`.',
+                  anyOf: [
+                    { type: 'array', items: {}, maxItems: 1_000 },
+                    { type: 'object', additionalProperties: true },
+                  ],
+                },
+              },
+              required: ['query'],
+              additionalProperties: false,
+            },
           },
-          'application/x-ndjson': { schema: schemaRef('svc-row') },
+          'text/plain': { schema: { type: 'string', ...text } },
         },
       },
+      responses: {
+        200: {
+          description: 'The rows; as NDJSON, one a line, of `export`.',
+          headers: headersWith('X-Cache'),
+          content: {
+            'application/json': {
+              schema: envelope({ data: { type: 'array', items: schemaRef('svc-row') }, count: COUNT }),
+            },
+            'application/x-ndjson': { schema: schemaRef('svc-row') },
+          },
+        },
+      },
+      errors: 'query',
     },
-    errors: 'query',
-  },
+  }
 }
 
 function document(operationId: string, summary: string, schema: Schema): PathItem {

@@ -33,6 +33,12 @@ export interface Schema {
 
 export type SchemaOrReference = Schema | Reference
 
+/** An object whose properties are text already: a column is printed once for all the schemas that have it. */
+export interface RowSchema extends Omit<Schema, 'properties'> {
+  /** Members of `properties`: `"name":{…}`. */
+  readonly members: readonly string[]
+}
+
 export interface Parameter {
   readonly name: string
   readonly in: 'query' | 'path' | 'header'
@@ -110,7 +116,7 @@ export interface Tag {
 export interface Part {
   readonly tag: Tag
   readonly paths: readonly (readonly [string, PathItem])[]
-  readonly schemas: readonly (readonly [string, Schema])[]
+  readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
   readonly parameters: readonly (readonly [string, Parameter])[]
   readonly responses: readonly (readonly [string, Response])[]
 }

@@ -1,6 +1,7 @@
 /** Parameters that operations share, and those of each table (specification 4.2, 4.5; decisions 3, 4). */
 import { isOrdered, isSearchable } from '../../access/types.ts'
 import type { Column } from '../../catalog/model.ts'
+import { exampleValue } from './examples.ts'
 import { quoted } from './keys.ts'
 import type { Parameter, Schema } from './model.ts'
 import { canRead, type SeenTable } from './seen.ts'
@@ -148,8 +149,11 @@ function one(key: string, name: string, description: string, values: readonly st
 }
 
 function idParameter({ table, rights }: SeenTable): Parameter {
-  const [only, ...more] = table.primaryKey.map(name => table.columnByName.get(name))
+  const columns = table.primaryKey.flatMap(name => table.columnByName.get(name) ?? [])
+  const [only, ...more] = columns
   const told = table.primaryKey.every(name => rights.read === 'any' || rights.read.has(name))
+  // Of a parameter that may be left out there is no example: tools fill it in, and then every filter at once.
+  const values = columns.map(({ type, typeText }) => exampleValue(type, textSchema(type, typeText)))
   if (only !== undefined && more.length === 0) {
     return {
       name: 'id',
@@ -157,6 +161,7 @@ function idParameter({ table, rights }: SeenTable): Parameter {
       required: true,
       description: told ? `The primary key, \`${only.name}\`.` : 'The primary key.',
       schema: told ? { ...textSchema(only.type, only.typeText) } : { type: 'string' },
+      ...(told ? { example: values[0] } : {}),
     }
   }
   const order = told ? `: ${table.primaryKey.map(name => `\`${name}\``).join(', ')}` : ''
@@ -166,5 +171,6 @@ function idParameter({ table, rights }: SeenTable): Parameter {
     required: true,
     description: `The values of the primary key in its order${order}, joined by commas; a comma in a value is percent-encoded twice.`,
     schema: { type: 'string' },
+    ...(told ? { example: values.join(',') } : {}),
   }
 }

@@ -34,7 +34,7 @@ export function printParts(parts: Iterable<Part>): Printed {
     for (const [path, item] of part.paths) paths.add(path, printPathItem(item))
     for (const kind of KINDS) {
       const members = components[kind]
-      for (const [key, component] of part[kind]) if (!members.has(key)) members.add(key, JSON.stringify(component))
+      for (const [key, component] of part[kind]) if (!members.has(key)) members.add(key, printComponent(component))
     }
   }
   const { schemas, parameters, responses } = components
@@ -90,6 +90,14 @@ export function printObject(members: readonly (readonly [string, string | Pieces
   })
   return [...pieces, Buffer.from('}')]
 }
+
+function printComponent(component: Component): string {
+  if (!('members' in component)) return JSON.stringify(component)
+  const { members, ...others } = component
+  return `${JSON.stringify(others).slice(0, -1)},"properties":{${members.join(',')}}}`
+}
+
+type Component = Part[(typeof KINDS)[number]][number][1]
 
 function printPathItem(item: PathItem): string {
   let printed = `{"parameters":${REQUEST_ID}`

@@ -1,89 +1,79 @@
 /** The rows of a table as schemas: as they are read, and as they are sent (decisions 3, 4). */
 import { allows, type Columns } from '../../access/rights.ts'
-import type { Column, Table } from '../../catalog/model.ts'
+import type { Table } from '../../catalog/model.ts'
+import { isReadOnly, type SeenColumn } from './columns.ts'
 import { constantDefault } from './defaults.ts'
-import type { Schema } from './model.ts'
-import { nullable, valueSchema } from './types.ts'
+import type { RowSchema } from './model.ts'
 
 /** A row with these columns; all of `required` are always there. */
-export function rowSchema(
-  table: Table,
-  columns: readonly Column[],
-  required: Columns,
-  schemaOf: (column: Column) => Schema,
-): Schema {
+export function rowSchema(table: Table, columns: readonly SeenColumn[], required: Columns): RowSchema {
   return {
     type: 'object',
     ...(table.comment === null ? {} : { description: table.comment }),
-    properties: byName(columns, schemaOf),
-    ...requiring(columns.filter(({ name }) => allows(required, name))),
+    members: columns.map(({ member }) => member),
+    ...requiring(columns.filter(({ column }) => allows(required, column.name))),
   }
 }
 
 /** The body of a creation: what the caller may write. What has neither a default nor may be NULL has to be there. */
-export function createSchema(table: Table, rights: Columns, schemaOf: (column: Column) => Schema): Schema {
-  const columns = written(table, rights)
+export function createSchema(columns: readonly SeenColumn[], rights: Columns): RowSchema {
+  const written = writable(columns, rights)
+  const required = written.filter(
+    ({ column }) => !column.nullable && column.default === null && column.identity === null,
+  )
   return {
     type: 'object',
-    properties: byName(columns, column => {
-      const schema = schemaOf(column)
-      const value = constantDefault(column, schema)
-      return value === undefined ? schema : { ...schema, default: value }
-    }),
-    ...requiring(columns.filter(column => !column.nullable && column.default === null && column.identity === null)),
+    members: written.map(withDefault),
+    ...requiring(required),
     additionalProperties: false,
+    example: exampleOfCreation(written, required),
   }
+}
+
+function withDefault({ column, schema, member }: SeenColumn): string {
+  const value = constantDefault(column, schema)
+  return value === undefined ? member : `${member.slice(0, -1)},"default":${JSON.stringify(value)}}`
 }
 
 /** The body of a change. Without defaults: a column that is left out stays as it is. */
-export function updateSchema(table: Table, rights: Columns, schemaOf: (column: Column) => Schema): Schema {
+export function updateSchema(table: Table, columns: readonly SeenColumn[], rights: Columns): RowSchema {
+  const written = writable(columns, rights)
   return {
     type: 'object',
-    properties: byName(written(table, rights), schemaOf),
+    members: written.map(({ member }) => member),
     additionalProperties: false,
     minProperties: 1,
+    ...(written.length === 0 ? {} : { example: exampleOfChange(table, written) }),
   }
 }
 
-/** Columns that PostgreSQL fills in itself are no part of any body. */
-export function isReadOnly({ generated, identity }: Column): boolean {
-  return generated !== null || identity === 'always'
-}
-
-function written(table: Table, rights: Columns): readonly Column[] {
-  return table.columns.filter(column => !isReadOnly(column) && allows(rights, column.name))
-}
-
-/** Also for the columns of a function's rows, which belong to no table. */
-export function columnSchema(table: Table | null, column: Column): Schema {
-  const value = valueSchema(column.type, column.typeText)
-  return {
-    ...(column.nullable ? nullable(value) : value),
-    description: describeColumn(table, column),
-    ...(isReadOnly(column) ? { readOnly: true } : {}),
-  }
-}
-
-/** The comment of the database, and what a schema has no word for. */
-function describeColumn(table: Table | null, { comment, name, typeText, default: value }: Column): string {
-  const isKey = table?.primaryKey.includes(name) === true
-  const facts = [
-    `\`${typeText}\``,
-    ...(isKey ? ['primary key'] : []),
-    ...(value === null ? [] : [`default \`${value}\``]),
-  ]
-  return `${comment === null ? '' : `${comment}\n\n`}${facts.join(', ')}`
-}
-
-export function byName(
-  columns: readonly Column[],
-  schemaOf: (column: Column) => Schema,
-): Readonly<Record<string, Schema>> {
-  // Defines, and so never calls a setter: `__proto__` is a column like any other.
-  return Object.fromEntries(columns.map(column => [column.name, schemaOf(column)]))
+function writable(columns: readonly SeenColumn[], rights: Columns): readonly SeenColumn[] {
+  return columns.filter(({ column }) => !isReadOnly(column) && allows(rights, column.name))
 }
 
 /** An empty list is not allowed. */
-function requiring(columns: readonly Column[]): Pick<Schema, 'required'> {
-  return columns.length === 0 ? {} : { required: columns.map(({ name }) => name) }
+function requiring(columns: readonly SeenColumn[]): Pick<RowSchema, 'required'> {
+  return columns.length === 0 ? {} : { required: columns.map(({ column }) => column.name) }
+}
+
+// ---- examples ----------------------------------------------------------------------------------------------
+// Valid by their schemas. Whether the database takes them is another matter: it may have no row 1 to refer to.
+
+/** A row with what it cannot be without, or else with something. */
+function exampleOfCreation(columns: readonly SeenColumn[], required: readonly SeenColumn[]): Example {
+  return exampleOfRow(required.length > 0 ? required : columns.slice(0, 1))
+}
+
+/** A change of one column: of one that ties the row to no other, if there is such a one. */
+function exampleOfChange(table: Table, columns: readonly SeenColumn[]): Example {
+  const keys = new Set([...table.primaryKey, ...table.foreignKeys.flatMap(key => key.columns)])
+  const free = columns.filter(({ column }) => !keys.has(column.name))
+  return exampleOfRow((free.length > 0 ? free : columns).slice(0, 1))
+}
+
+type Example = Readonly<Record<string, unknown>>
+
+/** What has no example may be anything, null as well. */
+function exampleOfRow(columns: readonly SeenColumn[]): Example {
+  return Object.fromEntries(columns.map(({ column, schema }) => [column.name, schema.example ?? null]))
 }

@@ -1,26 +1,28 @@
 /** The schemas of a table's rows and of the bodies that write them. */
 import type { Column } from '../../catalog/model.ts'
-import { type Reference, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
-import { columnSchema, createSchema, rowSchema, updateSchema } from './rows.ts'
+import { type SeenColumn, seenColumn } from './columns.ts'
+import { type Reference, type RowSchema, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
+import { createSchema, rowSchema, updateSchema } from './rows.ts'
 import { answered, canCreate, canRead, canUpdate, type SeenRelation, type SeenTable, type SeenTables } from './seen.ts'
 
 export interface TableSchemas {
-  readonly schemas: readonly (readonly [string, Schema])[]
+  readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
   /** A row that a write answers; null where none is. */
   readonly written: Reference | null
 }
 
 export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas {
   const { table, key, rights, columns, relations } = seen
-  const columnSchemas = new Map(table.columns.map(column => [column, columnSchema(table, column)]))
-  const schemaOf = (column: Column): Schema => columnSchemas.get(column) ?? columnSchema(table, column)
-  const schemas: (readonly [string, Schema])[] = []
+  const seenColumns = new Map(table.columns.map(column => [column, seenColumn(table, column)]))
+  const all = [...seenColumns.values()]
+  const only = (some: readonly Column[]): readonly SeenColumn[] => some.flatMap(column => seenColumns.get(column) ?? [])
+  const schemas: (readonly [string, Schema | RowSchema])[] = []
   if (canRead(seen)) {
-    schemas.push([key, rowSchema(table, columns, 'any', schemaOf)])
+    schemas.push([key, rowSchema(table, only(columns), 'any')])
     if (relations.length > 0) schemas.push([`expanded-${key}`, expandedSchema(seen, tables)])
   }
-  if (canCreate(seen)) schemas.push([`create-${key}`, createSchema(table, rights.create, schemaOf)])
-  if (canUpdate(seen)) schemas.push([`update-${key}`, updateSchema(table, rights.update, schemaOf)])
+  if (canCreate(seen)) schemas.push([`create-${key}`, createSchema(all, rights.create)])
+  if (canUpdate(seen)) schemas.push([`update-${key}`, updateSchema(table, all, rights.update)])
   const returned = answered(seen)
   const isRead =
     canRead(seen) &&
@@ -30,7 +32,7 @@ export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas 
   if (returned.columns.length === 0) return { schemas, written: null }
   const name = `written-${key}`
   return {
-    schemas: [...schemas, [name, rowSchema(table, returned.columns, returned.always, schemaOf)]],
+    schemas: [...schemas, [name, rowSchema(table, only(returned.columns), returned.always)]],
     written: schemaRef(name),
   }
 }

@@ -1,0 +1,169 @@
+/** The examples of `GET /api/_openapi`: each is valid by its own schema, and each request that they make is answered as documented. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { execute } from '../support/execute.ts'
+import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
+import { examplesOf, follow, operationsOf, problemsOf, type Walked } from '../support/openapi.ts'
+import { testDatabase } from '../support/postgres.ts'
+import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
+type Json = any
+
+function invalidOf(document: Json): readonly unknown[] {
+  return examplesOf(document).flatMap(({ at, example, schema }) =>
+    problemsOf(document, example, schema, false).map(problem => [at, problem]),
+  )
+}
+
+/** The bodies that the schema of a request shows: one for each of its forms. */
+function bodiesOf(document: Json, { operation }: Walked): readonly Json[] {
+  const body = operation.requestBody?.content['application/json']?.schema
+  if (body === undefined) return []
+  const forms = body.anyOf ?? [body]
+  return forms.flatMap((form: Json) => {
+    const schema = follow(document, form)
+    if (schema.example !== undefined) return [schema.example]
+    if (schema.type === 'array') return [[follow(document, schema.items).example]]
+    const named = Object.entries<Json>(schema.properties ?? {}).filter(([, one]) => one.example !== undefined)
+    return [Object.fromEntries(named.map(([name, one]) => [name, one.example]))]
+  })
+}
+
+/** With what is required, and nothing else. */
+function targetOf({ path, parameters }: Walked): string {
+  const required = parameters.filter(parameter => parameter.required === true)
+  const textOf = ({ example, schema }: Json) => encodeURIComponent(String(example ?? schema.enum?.[0]))
+  const filled = required
+    .filter(parameter => parameter.in === 'path')
+    .reduce((whole, parameter) => whole.replace(`{${parameter.name}}`, textOf(parameter)), path)
+  const query = required.filter(parameter => parameter.in === 'query').map(one => `${one.name}=${textOf(one)}`)
+  return query.length === 0 ? filled : `${filled}?${query.join('&')}`
+}
+
+describe('of the demo', () => {
+  let database: SampleDatabase
+  let gateway: TestGateway
+  let as: NonNullable<AskOptions['as']>
+  let document: Json
+  beforeAll(async () => {
+    database = await sampleDatabase()
+    gateway = await testGateway(database.url)
+    const [tenant] = database.tenants
+    as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
+    document = (await gateway.get('/api/_openapi', { as })).json
+  })
+  afterAll(async () => {
+    await gateway?.close()
+    await database?.drop()
+  })
+
+  test('are valid by their schemas', () => {
+    expect(examplesOf(document).length).toBeGreaterThan(200)
+    expect(invalidOf(document)).toEqual([])
+  })
+
+  test('are of every column, body, key and argument that needs one', () => {
+    const { schemas, parameters } = document.components
+    expect(schemas['create-orders'].example).toEqual({
+      customer_id: 1,
+      created_by: '018f2d5e-7b1c-7c4a-9e3d-2f6a1b8c4d5e',
+      number: 'text',
+      currency: 'tex',
+    })
+    expect(schemas['update-orders'].example).toEqual({ number: 'text' })
+    expect(schemas.shipments.properties.expected.example).toBe('empty')
+    expect(parameters['id-orders'].example).toBe(1)
+    expect(parameters['id-order_items'].example).toBe('1,1')
+    const { get, post } = document.paths['/api/rpc/slugify']
+    expect(get.parameters.find(({ name }: Json) => name === 'value').example).toBe('text')
+    expect(post.requestBody.content['application/json'].schema.anyOf.map((form: Json) => form.example)).toEqual([
+      { value: 'text' },
+      ['text'],
+    ])
+    expect(document.paths['/api/_query'].post.requestBody.content['text/plain'].schema.example).toBe(
+      'get categories limit 1',
+    )
+  })
+
+  test('are the same for the same schema', async () => {
+    const again = await testGateway(database.url)
+    expect((await again.get('/api/_openapi', { as })).json).toEqual(document)
+    await again.close()
+  })
+
+  test('make requests that are answered as documented', { timeout: 120_000 }, async () => {
+    const answered = new Map<string, number>()
+    const wrong: unknown[] = []
+    for (const walked of operationsOf(document)) {
+      const { method, operation } = walked
+      // Of many rows there is no example: their filters may be left out, and then the request is refused.
+      const bodies = method === 'get' || method === 'delete' ? [undefined] : bodiesOf(document, walked)
+      for (const body of bodies) {
+        const reply = await gateway.get(targetOf(walked), {
+          ...{ as, method: method.toUpperCase() },
+          ...(body === undefined
+            ? {}
+            : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+        })
+        answered.set(method, (answered.get(method) ?? 0) + (reply.status < 300 ? 1 : 0))
+        if (reply.status >= 500 || follow(document, operation.responses[reply.status]) === undefined) {
+          wrong.push([method, targetOf(walked), body, reply.status, reply.text.slice(0, 300)])
+        }
+      }
+    }
+    expect(wrong).toEqual([])
+    // Keys of rows that are not there are refused; what refers to nothing is done.
+    expect(answered.get('get')).toBeGreaterThan(60)
+    expect(answered.get('post')).toBeGreaterThan(5)
+    expect(answered.get('patch')).toBeGreaterThan(3)
+  })
+})
+
+test('of every type are taken by PostgreSQL', async () => {
+  const types = [
+    ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'numeric(3,1)', 'text', 'varchar(2)', 'char(3)'],
+    ...['uuid', 'date', 'timestamptz', 'timestamp', 'timetz', 'time', 'interval', 'bytea', 'json', 'jsonb', 'jsonpath'],
+    ...['inet', 'cidr', 'macaddr', 'macaddr8', 'bit', 'varbit', 'money', 'xml', 'tsvector', 'tsquery', 'pg_lsn'],
+    ...['point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle', 'int4range', 'tstzrange', 'int4multirange'],
+    ...['int4[]', 'text[]', 'uuid[]', 'jsonb[]', 'mood', 'mood[]', 'short', 'name', '"char"'],
+  ]
+  const database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create type mood as enum ('sad', 'glad'); create domain short as text;
+     create table every (id int primary key, ${types.map((type, at) => `c${at} ${type} not null`).join(', ')});
+     grant all on every to app`,
+  )
+  const gateway = await testGateway(database.url)
+  try {
+    const document = (await gateway.get('/api/_openapi')).json
+    expect(invalidOf(document)).toEqual([])
+    const { example } = document.components.schemas['create-every']
+    expect(Object.keys(example)).toHaveLength(types.length + 1)
+    const headers = { 'Content-Type': 'application/json' }
+    const reply = await gateway.get('/api/every', { method: 'POST', headers, body: JSON.stringify(example) })
+    expect([reply.status, reply.text]).toEqual([201, expect.anything()])
+    const problems = problemsOf(document, reply.json.data, document.components.schemas.every, false)
+    expect(problems).toEqual([])
+  } finally {
+    await gateway.close()
+    await database.drop()
+  }
+})
+
+// The files are beside the project, and not in every clone.
+describe.skipIf(REAL_DATA_MISSING !== null)('of databases that nobody here wrote', () => {
+  test.each(REAL_DATABASES)('%s: are valid', { timeout: 120_000 }, async name => {
+    const real = await realDatabase(name)
+    const gateway = await testGateway(real.url)
+    try {
+      const document = (await gateway.get('/api/_openapi')).json
+      expect(examplesOf(document).length).toBeGreaterThan(50)
+      expect(invalidOf(document)).toEqual([])
+    } finally {
+      await gateway.close()
+      await real.drop()
+    }
+  })
+})
