@@ -117,6 +117,13 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/guides/webhooks.md', 'docs/decisions/0020-a-write-says-what-it-did.md'],
   },
   {
+    name: 'install',
+    path: 'src/install',
+    purpose:
+      'Schema svc in the database: the SQL of change log, outbox and capture triggers, and what a gateway finds of it.',
+    documents: ['docs/guides/installation.md'],
+  },
+  {
     name: 'ops',
     path: 'src/ops',
     purpose: 'Log, metrics, health, warnings at start.',
@@ -145,13 +152,13 @@ export const AREAS: readonly Area[] = [
     name: 'cli',
     path: 'src/cli',
     purpose: 'The program svc, a file for each command.',
-    documents: ['README.md#two-commands', 'docs/reference/language.md'],
+    documents: ['README.md#two-commands', 'docs/reference/cli.md'],
   },
   {
     name: 'docs',
     path: 'docs',
-    purpose: 'Guides, reference, and decisions with their reasons.',
-    documents: ['README.md#where-to-go-on', 'docs/guides/query-language.md', 'docs/reference/rest-api.md'],
+    purpose: 'Tutorial, guides, reference, pages about the code, and decisions with their reasons.',
+    documents: ['docs/README.md', 'docs/tutorial.md', 'docs/reference/rest-api.md'],
   },
   {
     name: 'test',
