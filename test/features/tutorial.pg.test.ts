@@ -1,16 +1,15 @@
 /** docs/tutorial.md: pasted from top to bottom into one shell, it does and prints what it says. */
 import { spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { blocksOf, fileOf, pattern } from '../support/page.ts'
 import { privateServer } from '../support/postgres.ts'
-import { BUILT_MAIN } from '../support/process.ts'
 import type { TestServer } from '../support/server.ts'
-import { openShell, type Shell } from '../support/shell.ts'
-import { ROOT, read } from '../tidy/tree.ts'
+import { installSvc, openShell, type Shell } from '../support/shell.ts'
+import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/tutorial.md')
 const BLOCKS = blocksOf(PAGE).map(block => ({ ...block, first: block.text.split('\n')[0] ?? '' }))
@@ -31,7 +30,7 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
   beforeAll(async () => {
     server = await privateServer()
     folder = await mkdtemp(join(tmpdir(), 'svc-tutorial-'))
-    await installed(folder)
+    await installSvc(folder)
     const owner = new URL(server.adminUrl)
     const port = await freePort()
     here = text =>
@@ -64,14 +63,6 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
     }
   })
 })
-
-/** As `npm install` leaves it. */
-async function installed(folder: string): Promise<void> {
-  const modules = join(folder, 'node_modules')
-  await mkdir(join(modules, '.bin'), { recursive: true })
-  await symlink(ROOT, join(modules, 'svc-gateway'))
-  await symlink(BUILT_MAIN, join(modules, '.bin/svc'))
-}
 
 async function freePort(): Promise<number> {
   const taken = createServer().listen(0, '127.0.0.1')

@@ -76,6 +76,9 @@ test('the client follows a table, and comes back', async () => {
   sockets[0]?.terminate()
   await ask('PATCH', `/api/${table}/${first?.id}`, { name: 'Renamed while away' })
   await vi.waitFor(() => expect(nameOf(first?.id)).toBe('Renamed while away'), { timeout: 15_000 })
+  const [, second] = sockets
   expect(sockets).toHaveLength(2)
-  sockets[1]?.close(1000)
+  second?.close(1000)
+  // Before the gateway ends, which the client would take for a reason to come back.
+  await vi.waitFor(() => expect(second?.readyState).toBe(WebSocket.CLOSED), { timeout: 10_000 })
 })

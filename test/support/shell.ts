@@ -2,6 +2,10 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ROOT } from '../tidy/tree.ts'
+import { BUILT_MAIN } from './process.ts'
 
 export interface Pasted {
   /** Standard output and standard error, as a terminal shows them. */
@@ -49,4 +53,12 @@ export function openShell(folder: string, environment: NodeJS.ProcessEnv): Shell
       await exited
     },
   }
+}
+
+/** As `npm install` of the package leaves a folder. */
+export async function installSvc(folder: string): Promise<void> {
+  const modules = join(folder, 'node_modules')
+  await mkdir(join(modules, '.bin'), { recursive: true })
+  await symlink(ROOT, join(modules, 'svc-gateway'))
+  await symlink(BUILT_MAIN, join(modules, '.bin/svc'))
 }
