@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
 import { EVERYTHING, type Rights, type TableRights } from '../../access/rights.ts'
 import { type DocumentOptions, openApiDocument } from './document.ts'
+import type { Part } from './model.ts'
+import { printParts } from './print.ts'
 
 const OPTIONS: DocumentOptions = {
   ...{ version: '1.2.3', requireAuth: true, rpcRequireSchemaQualified: false, allowed: null, explainEndpoint: 'on' },
@@ -55,4 +57,24 @@ test('settings decide on plans and tokens', () => {
   expect(with_({}).paths['/metrics'].get.security).toEqual([{ admin: [] }])
   expect(with_({ adminGuard: false }).paths['/metrics'].get.security).toEqual([])
   expect(with_({ requireAuth: false }).security).toEqual([{ bearer: [] }, {}])
+})
+
+test('of very many tables, whatever their names are, it is whole', () => {
+  const names = Array.from({ length: 200 }, (_, n) => `Größe 😀 ${n}`)
+  const many = catalogOf(...names.map(name => tableOf(name, { id: 'int8', größe: 'text' }, { primaryKey: ['id'] })))
+  const document = openApiDocument({ catalog: many, rights: EVERYTHING }, OPTIONS)
+  // More than is encoded at a time.
+  expect(document.length).toBeGreaterThan(2 * 1024 * 1024)
+  const { tags, paths } = JSON.parse(document.toString())
+  expect(tags.map(({ name }: { name: string }) => name)).toEqual([...names, 'gateway'])
+  expect(names.filter(name => paths[`/api/${encodeURIComponent(name)}`] === undefined)).toEqual([])
+})
+
+test('what parts share is in it once, as the first of them has it', () => {
+  const part = (description: string): Part => ({
+    ...{ tag: { name: 'a' }, paths: [], parameters: [], responses: [] },
+    schemas: [['shared', { type: 'string', description }]],
+  })
+  const { schemas } = printParts([part('first'), part('second')])
+  expect(JSON.parse(Buffer.concat(schemas).toString())).toEqual({ shared: { type: 'string', description: 'first' } })
 })
