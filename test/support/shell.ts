@@ -42,14 +42,18 @@ export function openShell(folder: string, environment: NodeJS.ProcessEnv): Shell
       for (;;) {
         const found = ended.exec(heard)
         if (found !== null) return { output: heard.slice(0, found.index), status: Number(found[1]) }
-        if (bash.exitCode !== null) throw new Error(`the shell has ended: ${heard}`)
+        if (bash.exitCode !== null || bash.signalCode !== null) throw new Error(`the shell has ended: ${heard}`)
         await new Promise<void>(resolve => {
           wake = resolve
         })
       }
     },
     async close() {
-      if (bash.pid !== undefined && bash.exitCode === null) process.kill(-bash.pid, 'SIGKILL')
+      try {
+        if (bash.pid !== undefined) process.kill(-bash.pid, 'SIGKILL')
+      } catch {
+        // Nobody of the group is left.
+      }
       await exited
     },
   }
