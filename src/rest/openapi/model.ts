@@ -61,8 +61,10 @@ export interface ReferenceList {
 /** What an operation takes. */
 export type Taken = ParameterOrReference | ReferenceList
 
-export function referenceList(references: readonly Reference[]): ReferenceList {
-  return { list: JSON.stringify(references).slice(1, -1) }
+/** These, and then those of the others. */
+export function referenceList(references: readonly Reference[], ...others: readonly ReferenceList[]): ReferenceList {
+  const own = references.map(reference => JSON.stringify(reference))
+  return { list: [...own, ...others.map(({ list }) => list)].join(',') }
 }
 
 export interface Header {

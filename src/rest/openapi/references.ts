@@ -15,16 +15,12 @@ export interface SharedReferences {
 
 /** `columns`: those that may be read. `expands`: whether the table has relations. */
 export function sharedReferences(key: string, columns: readonly Column[], expands: boolean): SharedReferences {
-  const filters = filterReferences(columns)
+  const filters = referenceList(filterReferences(columns))
   const search = columns.some(({ type }) => isSearchable(type)) ? ['search', `search-${key}`] : []
   const order = columns.some(({ type }) => isOrdered(type)) ? [`sort-${key}`, `distinct-${key}`] : []
-  const conditions = [...search.map(parameterRef), ...filters]
+  const conditions = referenceList(search.map(parameterRef), filters)
   const expand = expands ? [parameterRef(`expand-${key}`)] : []
   const page = [...order, 'limit', 'offset', 'cursor', 'stream'].map(parameterRef)
-  return {
-    list: referenceList([parameterRef(`select-${key}`), ...expand, ...page, ...conditions]),
-    conditions: referenceList(conditions),
-    filters: referenceList(filters),
-    expand,
-  }
+  const list = referenceList([parameterRef(`select-${key}`), ...expand, ...page], conditions)
+  return { list, conditions, filters, expand }
 }

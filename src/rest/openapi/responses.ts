@@ -23,19 +23,24 @@ export function noContent(description: string): Response {
   return { description, headers: headersWith('Preference-Applied') }
 }
 
+/** Of every page. */
+const PLACE: Schema['properties'] = {
+  count: COUNT,
+  limit: { type: 'integer', format: 'int64', description: 'The limit in force.', minimum: 0 },
+  offset: { type: 'integer', format: 'int64', minimum: 0 },
+  next_cursor: { type: 'string', nullable: true, description: 'For the next page; null on the last.' },
+  total: { type: 'integer', format: 'int64', description: 'Rows on all pages, if `count=exact` was preferred.' },
+}
+
 /** `{data: [row…], count, limit, offset, next_cursor, total?}`; as NDJSON each line is a row. */
 export function pageResponse(row: SchemaOrReference): Response {
-  const page = envelope(
-    {
-      data: { type: 'array', items: row },
-      count: COUNT,
-      limit: { type: 'integer', format: 'int64', description: 'The limit in force.', minimum: 0 },
-      offset: { type: 'integer', format: 'int64', minimum: 0 },
-      next_cursor: { type: 'string', nullable: true, description: 'For the next page; null on the last.' },
-      total: { type: 'integer', format: 'int64', description: 'Rows on all pages, if `count=exact` was preferred.' },
-    },
-    ['data', 'count', 'limit', 'offset', 'next_cursor'],
-  )
+  const page = envelope({ data: { type: 'array', items: row }, ...PLACE }, [
+    'data',
+    'count',
+    'limit',
+    'offset',
+    'next_cursor',
+  ])
   return {
     description: 'A page of rows. With `select` they have those columns only, with `distinct` that one.',
     headers: headersWith('X-Cache'),
