@@ -4,13 +4,13 @@
  * next. It plays in a copy of the clone where every port is a free one.
  */
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { printedAs } from '../support/page.ts'
+import { freePort } from '../support/programs.ts'
+import { answerOf, closeTerminal, enter, openTerminal, type Terminal, until } from '../support/terminal.ts'
 import { ROOT } from '../tidy/tree.ts'
-import { answerOf, closeTerminal, enter, openTerminal, type Terminal, until } from './terminal.ts'
 
 /** What plays needs a shell; null when it is there. */
 export const SHELL_MISSING: string | null = ['bash', 'curl'].every(
@@ -118,36 +118,18 @@ function stepsOf(block: string): readonly Step[] {
   }))
 }
 
-function source(shown: string): string {
-  return shown
-    .split('…')
-    .map(text => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-    .join('[\\s\\S]*?')
-}
-
 function matches(said: string, shown: string): boolean {
-  return shown === '' || new RegExp(`^${source(shown)}$`).test(said.trimEnd())
+  return shown === '' || new RegExp(`^${printedAs(shown)}$`).test(said.trimEnd())
 }
 
 function begins(said: string, shown: string): boolean {
-  return new RegExp(`^${source(shown)}`).test(said)
+  return new RegExp(`^${printedAs(shown)}`).test(said)
 }
 
 function contains(said: string, shown: string): boolean {
-  return new RegExp(`^${source(shown)}$`, 'm').test(said)
+  return new RegExp(`^${printedAs(shown)}$`, 'm').test(said)
 }
 
 function withPorts(text: string, ports: ReadonlyMap<number, number>): string {
   return text.replace(/\b(8080|8090|9000|54320)\b/g, shown => String(ports.get(Number(shown))))
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
 }

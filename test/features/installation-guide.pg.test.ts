@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { blocksOf } from '../support/page.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
-import { installSvc, openShell, type Pasted, type Shell } from '../support/shell.ts'
+import { closeTerminal, installSvc, openTerminal, paste, type Said, type Terminal } from '../support/terminal.ts'
 import { read } from '../tidy/tree.ts'
 
 /** Commands with what the page shows of them: a block of them, or what stands behind `$` of a block that shows both. */
@@ -25,29 +25,29 @@ if (missing.length > 0)
 describe.runIf(missing.length === 0)('pasted into a shell', () => {
   let database: SampleDatabase
   let folder: string
-  let shell: Shell
+  let terminal: Terminal
   let gateway: TestGateway | undefined
-  const pasted = new Map<string, Pasted>()
+  const pasted = new Map<string, Said>()
 
   beforeAll(async () => {
     database = await sampleDatabase()
     folder = await mkdtemp(join(tmpdir(), 'svc-installation-'))
     await installSvc(folder)
-    shell = openShell(folder, {
-      ...{ PATH: process.env.PATH, HOME: folder, DATABASE_URL: database.url },
+    terminal = openTerminal(folder, {
+      ...{ HOME: folder, DATABASE_URL: database.url },
       SVC_ADMIN_DATABASE_URL: database.adminUrl,
     })
     for (const { command } of COMMANDS) {
       if (command.includes('$URL')) {
         gateway = await testGateway(database.url)
-        await shell.paste(`export URL=${gateway.url}`)
+        await paste(terminal, `export URL=${gateway.url}`)
       }
       const here = command.replace('postgres://postgres@localhost/shop', database.adminUrl)
-      pasted.set(command, await shell.paste(here))
+      pasted.set(command, await paste(terminal, here))
     }
   }, 120_000)
   afterAll(async () => {
-    await shell?.close()
+    if (terminal !== undefined) await closeTerminal(terminal)
     await gateway?.close()
     await database?.drop()
     await rm(folder, { recursive: true, force: true })
@@ -56,14 +56,14 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
   test('there are all kinds of commands', () => expect(COMMANDS).toHaveLength(5))
 
   test.each(COMMANDS)('$command', ({ command, shown }) => {
-    const { output, status } = pasted.get(command) ?? { output: '', status: -1 }
-    expect([status, output]).toEqual([0, expect.anything()])
+    const { said, status } = pasted.get(command) ?? { said: '', status: -1 }
+    expect([status, said]).toEqual([0, expect.anything()])
     // The page's database has other tables than ours.
-    if (shown.startsWith('{')) expect(Object.keys(JSON.parse(output))).toEqual(Object.keys(JSON.parse(shown)))
-    else expect(output.replace(/\d+ tables/, 'n tables')).toContain(shown.replace(/\d+ tables/, 'n tables').trim())
+    if (shown.startsWith('{')) expect(Object.keys(JSON.parse(said))).toEqual(Object.keys(JSON.parse(shown)))
+    else expect(said.replace(/\d+ tables/, 'n tables')).toContain(shown.replace(/\d+ tables/, 'n tables').trim())
   })
 
   test('a dry run prints a transaction', () => {
-    expect(pasted.get('npx svc install --dry-run')?.output).toMatch(/^BEGIN;?$[\s\S]*^COMMIT;?$/m)
+    expect(pasted.get('npx svc install --dry-run')?.said).toMatch(/^BEGIN;?$[\s\S]*^COMMIT;?$/m)
   })
 })

@@ -1,14 +1,14 @@
 /** docs/tutorial.md: pasted from top to bottom into one shell, it does and prints what it says. */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { blocksOf, fileOf, pattern } from '../support/page.ts'
+import { blocksOf, fileOf, pattern, printedAs } from '../support/page.ts'
 import { privateServer } from '../support/postgres.ts'
+import { freePort } from '../support/programs.ts'
 import type { TestServer } from '../support/server.ts'
-import { installSvc, openShell, type Shell } from '../support/shell.ts'
+import { closeTerminal, installSvc, openTerminal, paste, type Said, type Terminal } from '../support/terminal.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/tutorial.md')
@@ -25,7 +25,7 @@ if (missing.length > 0) process.stderr.write(`tutorial.pg.test.ts: skipped, for 
 describe.runIf(missing.length === 0)('pasted into a shell', () => {
   let server: TestServer
   let folder: string
-  let shell: Shell
+  let terminal: Terminal
   let here: (text: string) => string
   beforeAll(async () => {
     server = await privateServer()
@@ -38,14 +38,14 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
         .replaceAll(OWNER, `${owner.username}:${owner.password}@${owner.host}`)
         .replaceAll(DATABASE, owner.host)
         .replaceAll(GATEWAY, `127.0.0.1:${port}`)
-    shell = openShell(folder, {
-      ...{ PATH: process.env.PATH, HOME: folder },
+    terminal = openTerminal(folder, {
+      HOME: folder,
       // As the page tells readers who have it.
       ...(process.version.startsWith('v20.') ? { NODE_OPTIONS: '--experimental-websocket --no-warnings' } : {}),
     })
   })
   afterAll(async () => {
-    await shell?.close()
+    if (terminal !== undefined) await closeTerminal(terminal)
     await server?.close()
     await rm(folder, { recursive: true, force: true })
   })
@@ -53,9 +53,10 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
   // One after the other: each stands on those before it.
   test.each(BLOCKS)('$first', { timeout: 60_000 }, async ({ language, text, output }) => {
     if (language === 'sh') {
-      const pasted = withoutServerVersion(await shell.paste(here(text)))
-      if (output?.language === 'json') expect(lastJson(pasted.output)).toEqual(pattern(JSON.parse(output.text)))
-      if (output?.language === 'text') expect(pasted.output.trimEnd()).toMatch(inText(here(output.text)))
+      const pasted = withoutServerVersion(await paste(terminal, here(text)))
+      if (output?.language === 'json') expect(lastJson(pasted.said)).toEqual(pattern(JSON.parse(output.text)))
+      if (output?.language === 'text')
+        expect(pasted.said.trimEnd()).toMatch(new RegExp(`^${printedAs(here(output.text.trimEnd()))}$`))
       expect(pasted).toMatchObject({ status: 0 })
     } else if (language !== 'console') {
       const file = fileOf(text)
@@ -64,32 +65,13 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
   })
 })
 
-async function freePort(): Promise<number> {
-  const taken = createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => taken.once('listening', resolve))
-  const address = taken.address()
-  await new Promise(resolve => taken.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
-  return address.port
-}
-
 /** PostgreSQL from npm is a little older than what readers install, and `svc check` says so. */
-function withoutServerVersion({ output, status }: { readonly output: string; readonly status: number }) {
-  const others = output.replace(/^error: PostgreSQL older than .*\n {2}.*\n/m, '')
-  if (others === output) return { output, status }
-  return { output: others.replace(/: 1 error,/, ': 0 errors,'), status: 0 }
+function withoutServerVersion({ said, status }: Said): Said {
+  const others = said.replace(/^error: PostgreSQL older than .*\n {2}.*\n/m, '')
+  return others === said ? { said, status } : { said: others.replace(/: 1 error,/, ': 0 errors,'), status: 0 }
 }
 
 /** Each answer is a line; of several, the last is shown. */
 function lastJson(output: string): unknown {
   return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '')
-}
-
-/** `…` in a text stands for anything. */
-function inText(text: string): RegExp {
-  const parts = text
-    .trimEnd()
-    .split('…')
-    .map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join('[^]*')}$`)
 }
