@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { filesBelow, ROOT, read } from './tree.ts'
 
 const decisions = filesBelow('docs/decisions')
+
 test('decisions are numbered without gaps and have context, decision and consequence', () => {
   expect(decisions.length).toBeGreaterThan(0)
   expect(decisions.map(path => path.slice('docs/decisions/'.length, -'.md'.length))).toEqual(
