@@ -30,8 +30,9 @@ describe.skipIf(SHELL_MISSING !== null)('examples/webhook-receiver', () => {
     return (await fetch(hook, { method: 'POST', headers, body: new Uint8Array(body) })).status
   }
 
+  /** What it had done and not yet noted when it was stopped, it does again first. */
   const startReceiver = () =>
-    story.paste(`$ export HOOK_SECRET=${SECRET}\n$ node receiver.js\nThe receiver listens on ${hook}\n`)
+    story.paste(`$ export HOOK_SECRET=${SECRET}\n$ node receiver.js\n…The receiver listens on ${hook}\n`)
 
   test('is what its README says', { timeout: 180_000 }, () => story.play())
 
