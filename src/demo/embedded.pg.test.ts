@@ -95,9 +95,10 @@ describe.sequential('one cache folder', () => {
     async () => {
       const child = await startChild()
       await execute(child.adminUrl, `update tenants set name = 'Kept' where slug = 'lumiere'`)
-      process.kill(await watcherOf(child.postmaster), 'SIGKILL')
+      const watcher = await watcherOf(child.postmaster)
+      process.kill(watcher, 'SIGKILL')
       child.process.kill('SIGKILL')
-      await once(child.process, 'exit')
+      await Promise.all([once(child.process, 'exit'), goneOf(watcher)])
       expect(await describeProcess(child.postmaster)).not.toBe(null)
 
       const next = await start()

@@ -24,7 +24,7 @@ afterAll(async () => {
 /** What only rows of tenant t2 have. */
 const FOREIGN = /Zinc|Zoe|zinc\.io|"secret"|"hidden"|"foreign"|"other"|"tenant_id":"t2"/
 
-test('random requests, in two orders', async () => {
+test('random requests, in two orders', { timeout: 120_000 }, async () => {
   const paths = fc.sample(request, 800)
   const answers = await Promise.all(
     gateways.map(async (gateway, index) => {
