@@ -27,7 +27,8 @@ import { createAdminCheck } from './identity/admin.ts'
 import { createAuthenticator } from './identity/authenticate.ts'
 import { identityFindings } from './identity/boot.ts'
 import type { Identity } from './identity/identity.ts'
-import { openInstalled } from './install/installed.ts'
+import { follow } from './install/follow.ts'
+import { type Installed, openInstalled } from './install/installed.ts'
 import { createClientAddress } from './limits/client-address.ts'
 import { createGate } from './limits/gate.ts'
 import { createLoad, type Load, PROBE_INTERVAL_MS } from './limits/load.ts'
@@ -149,7 +150,15 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       openInstalled({ ask: query, warn: (message, fix) => emit({ kind: 'warning', message, fix }) }),
     )
     opened.push(() => installed.close())
-    const listener = await openListener(config, catalog, emit)
+    const recaptured: ((left: readonly string[]) => void)[] = []
+    const following = follow({
+      ...{ installed, everyMs: config.gateway.schemaPollSecs * 1_000 },
+      onChange(left) {
+        for (const hear of recaptured) hear(left)
+      },
+    })
+    opened.push(() => following.close())
+    const listener = await openListener(config, catalog, () => void following.look(), emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
@@ -175,13 +184,15 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const { server, realtime } = await openServer({
       ...{ config, pool, catalog, settings, cache, lists, policies },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
+      ...{ installed, onBroken: () => void following.look() },
     })
+    recaptured.push(realtime.recapture)
     opened.push(() => realtime.close())
     opened.push(() => server.close())
     hearers.push(event => {
       if (event.kind !== 'catalogue' || event.detail.changed !== true) return
       realtime.refresh()
-      void installed.refresh()
+      void following.look()
     })
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -194,7 +205,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await log.flush()
       },
       async reload() {
-        await Promise.all([catalog.reload('asked to'), lists.reload(), installed.refresh()])
+        await Promise.all([catalog.reload('asked to'), lists.reload(), following.look()])
         // Policies and triggers are read against the schema as it is now.
         await Promise.all([policies.reload(), hooks?.triggers.reload()])
         cache?.clear()
@@ -290,15 +301,26 @@ function listeningUrl({ gateway: { databaseUrl, realtimeDatabaseUrl, preparedSta
 }
 
 /** Hears when the schema changed. Null where nobody can listen: polling remains. */
-async function openListener(config: Config, catalog: CatalogSource, emit: Emit): Promise<Listener | null> {
+async function openListener(
+  config: Config,
+  catalog: CatalogSource,
+  lookAtInstallation: () => void,
+  emit: Emit,
+): Promise<Listener | null> {
   const url = listeningUrl(config)
   if (url === null) return null
   const target = parseUrl(url)
   const listener = createListener({
     target,
     gss: await openTokens(target, config, emit),
-    onNotification: () => catalog.notify('NOTIFY svc_schema'),
-    onGap: () => catalog.notify('the connection that listens was lost for a while'),
+    onNotification() {
+      catalog.notify('NOTIFY svc_schema')
+      lookAtInstallation()
+    },
+    onGap() {
+      catalog.notify('the connection that listens was lost for a while')
+      lookAtInstallation()
+    },
     onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `listener ${kind}`, detail }),
   })
   listener.listen(SCHEMA_CHANNEL).then(
@@ -346,6 +368,9 @@ interface ServerParts {
   /** Null: nobody is told of changes. */
   readonly webhooks: Webhooks | null
   readonly load: Load
+  readonly installed: Installed
+  /** What `svc install` made is not as it was found. */
+  readonly onBroken: () => void
   readonly internal: (realtime: Realtime['stats']) => Internal
   readonly pages: Pages
   readonly emit: Emit
@@ -371,7 +396,10 @@ async function openServer(parts: ServerParts): Promise<Opened> {
   const current = () => catalog.current()
   const timing = config.devMode ? createServerTiming(now) : null
   const database = timing?.database(pool) ?? pool
-  const capture = createCapture()
+  const capture = createCapture({
+    catalog: current,
+    isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,
+  })
   const plain = createRunner({
     ...{ database, settings },
     onStaleSchema: lookAtSchema,
@@ -413,7 +441,7 @@ async function openServer(parts: ServerParts): Promise<Opened> {
   const isCallable: IsCallable = (of, call) =>
     isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
   const realtime = createRealtime({
-    ...{ database: pool, looks: ungated, capture, now, clock, random: Math.random },
+    ...{ database: pool, looks: ungated, capture, onBroken: parts.onBroken, now, clock, random: Math.random },
     // What is kept may be older than the change that somebody waits for.
     reads: createGatedRunner(guarded, gate),
     texts: createTextReader({ ...door, isCallable, approvals: lists.approvals }),

@@ -156,20 +156,24 @@ function installationDetails(installation: Installation | null) {
   return { installed: true, captured_tables: installation.captured.size, broken_tables: installation.broken }
 }
 
-/** `gateway`: only what is written through a gateway is told, and nothing of it survives the process. */
+/** `tables`: those that somebody subscribes to, and how changes of each are heard of. */
 function realtimeDetails({
-  capture,
+  log,
   sockets,
   subscriptions,
   groups,
   tables,
   listening,
+  waiting,
   liveQueries,
   liveSubscriptions,
   counts,
 }: RealtimeStats) {
   return {
-    ...{ capture, durable: false, listening, sockets, tables, subscriptions, groups },
+    ...{ listening, sockets, subscriptions, groups },
+    tables: Object.fromEntries([...tables].map(([table, capture]) => [table, { capture, durable: capture === 'trigger' }])),
+    log: { reading: log.reading, reads: log.reads, rows: log.rows },
+    looks_waiting: waiting,
     live_queries: liveQueries,
     live_subscriptions: liveSubscriptions,
     notifications: counts.notifications,

@@ -19,7 +19,9 @@ const PARTS: Parts = {
     reloads: { changed: 1, unchanged: 2, failed: 3 },
   },
   realtime: {
-    ...{ capture: 'gateway', sockets: 3, subscriptions: 4, groups: 2, tables: 1, listening: true, waiting: 5 },
+    ...{ sockets: 3, subscriptions: 4, groups: 2, listening: true, waiting: 5 },
+    tables: new Map([['orders', 'trigger']]),
+    log: { reading: true, reads: 8, rows: 9 },
     ...{ liveQueries: 6, liveSubscriptions: 7 },
     counts: {
       ...{ notifications: 10, liveAnswers: 20, resyncs: new Map([['bulk', 2]]), errors: new Map([['PARSE_ERROR', 1]]) },
@@ -193,6 +195,8 @@ describe('the process', () => {
 test('realtime', async () => {
   const metrics = open()
   expect(await samples(metrics, 'svc_realtime_subscriptions')).toEqual(['change 4', 'live query 7'])
+  expect(await samples(metrics, 'svc_realtime_tables')).toEqual(['trigger 1', 'gateway 0'])
+  expect(await samples(metrics, 'svc_realtime_log_rows_total')).toEqual(['9'])
   expect(await samples(metrics, 'svc_realtime_groups')).toEqual(['change 2', 'live query 6'])
   expect(await samples(metrics, 'svc_realtime_notifications_total')).toEqual(['change 10', 'live query 20'])
   expect(await samples(metrics, 'svc_realtime_resyncs_total')).toEqual(['bulk 2'])

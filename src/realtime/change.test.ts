@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest'
-import { type Change, outcomeOf, transitionsOf } from './change.ts'
-import type { Operation } from './notice.ts'
+import { type Change, type Operation, outcomeOf, transitionsOf } from './change.ts'
 
+let txids = 0
+
+/** In a transaction of its own, unless it is said which. */
 function change(operation: Operation, more: Partial<Change> = {}): Change {
-  return { seq: 1, operation, key: '{"id": 1}', before: null, assigned: null, at: '', txid: '1', ...more }
+  const where = { seq: 1, key: '{"id": 1}', at: '', txid: String(txids++), from: '', to: '' }
+  return { ...where, operation, before: null, assigned: null, ...more }
 }
 
 function transition(...changes: readonly Change[]) {
-  const [found] = transitionsOf(changes).values()
+  const [found] = transitionsOf(changes)
   if (found === undefined) throw new Error('there is a change')
   return found
 }
@@ -28,11 +31,11 @@ test.each([
   // It is there again.
   ['DELETE', true, true, 'UPDATE'],
 ] as const)('%s, seen now: %s, before: %s', (operation, now, before, outcome) => {
-  expect(outcomeOf(transition(change(operation)), { now, before }, null)).toBe(outcome)
+  expect(outcomeOf(transition(change(operation)), { now, before: [before] }, null)).toBe(outcome)
 })
 
 test('a change of columns that decide nothing neither shows nor hides a row', () => {
-  const sight = { now: false, before: null }
+  const sight = { now: false, before: [null] }
   const decisive = new Set(['tenant'])
   const changed = (...assigned: string[]) => transition(change('UPDATE', { assigned }))
   expect(outcomeOf(changed('note'), sight, decisive)).toBe('nothing')
@@ -42,11 +45,31 @@ test('a change of columns that decide nothing neither shows nor hides a row', ()
 
 test('several changes of a row are one, from before the first', () => {
   const created = change('INSERT')
-  const removed = change('DELETE', { seq: 2 })
-  expect(outcomeOf(transition(created, removed), { now: false, before: null }, null)).toBe('nothing')
-  expect(outcomeOf(transition(created, change('UPDATE', { assigned: ['n'] })), { now: true, before: null }, null)).toBe(
-    'INSERT',
-  )
+  expect(outcomeOf(transition(created, change('UPDATE')), { now: true, before: [null, true] }, null)).toBe('INSERT')
   const both = transition(change('UPDATE', { assigned: ['note'] }), change('UPDATE', { assigned: ['tenant'] }))
-  expect(outcomeOf(both, { now: false, before: null }, new Set(['tenant']))).toBe('unknown')
+  expect(outcomeOf(both, { now: false, before: [null, null] }, new Set(['tenant']))).toBe('unknown')
+})
+
+test('what was between two of them may have been seen by a look that came before the news', () => {
+  const away = transition(change('UPDATE'), change('UPDATE'))
+  expect(outcomeOf(away, { now: false, before: [false, true] }, null)).toBe('DELETE')
+  expect(outcomeOf(away, { now: false, before: [false, false] }, null)).toBe('nothing')
+  expect(outcomeOf(away, { now: false, before: [false, null] }, null)).toBe('unknown')
+  const gone = transition(change('INSERT'), change('DELETE'))
+  expect(outcomeOf(gone, { now: false, before: [null, true] }, null)).toBe('DELETE')
+})
+
+test('what a transaction made and changed again nobody has seen', () => {
+  const gone = transition(change('INSERT', { txid: '7' }), change('DELETE', { txid: '7' }))
+  expect(gone.found).toHaveLength(1)
+  expect(outcomeOf(gone, { now: false, before: [null] }, null)).toBe('nothing')
+})
+
+test('rows are told of in the order of their last change', () => {
+  const [a, b] = ['{"id": 1}', '{"id": 2}']
+  const changes = [change('INSERT', { key: a }), change('INSERT', { key: b }), change('UPDATE', { key: a })]
+  expect(transitionsOf(changes).map(({ last }) => [last.key, last.operation])).toEqual([
+    [b, 'INSERT'],
+    [a, 'UPDATE'],
+  ])
 })

@@ -1,24 +1,44 @@
-/** The changes of one table: heard of, numbered, and given to the groups of those who subscribe to it. */
+/** The changes of one table, given to the groups of those who subscribe to it; and where somebody who was away goes on among them. */
 import type { Change } from './change.ts'
-import type { Group, ResyncReason } from './group.ts'
-import { createHistory, type History } from './history.ts'
+import type { ResyncReason } from './group.ts'
+import { createHistory } from './history.ts'
+import type { ChangeLog } from './log.ts'
 import { decodeNotice } from './notice.ts'
 import type { RowsBeforeStore } from './rows-before.ts'
+import type { CaptureKind, SourceHearer } from './sources.ts'
 
 /** Notifications that wait for one before them. */
 const NOTICES_MAX = 10_000
 
-export interface Feed {
-  readonly history: History
-  /** By what they see. */
-  readonly groups: Map<string, Group>
-  /** A notification of this table. They are taken one after the other. */
-  hear(payload: string): void
-  /** Something may have changed that nobody can name. */
-  doubt(reason: ResyncReason): void
+export interface Feed extends SourceHearer {
+  readonly capture: CaptureKind
+  /** The place of the last change that was heard of, to come back to. */
+  token(): string
+  /** What happened since; null where that is not known. */
+  since(token: string): Promise<readonly Change[] | null>
 }
 
 export interface FeedParts {
+  /** What is to be looked at. */
+  readonly add: (changes: readonly Change[]) => void
+  readonly resync: (reason: ResyncReason) => void
+}
+
+/** Of a table that triggers capture: the log remembers. `table`: `schema.name`. */
+export function createLogFeed(table: string, log: Pick<ChangeLog, 'token' | 'since'>, { add, resync }: FeedParts): Feed {
+  return {
+    capture: 'trigger',
+    token: log.token,
+    since: token => log.since(table, token),
+    changed: add,
+    doubt: resync,
+    silent() {},
+    notice() {},
+    gap() {},
+  }
+}
+
+export interface NoticeFeedParts extends FeedParts {
   /** Resource name. */
   readonly table: string
   /** Of this process. */
@@ -26,15 +46,15 @@ export interface FeedParts {
   readonly rowsBefore: Pick<RowsBeforeStore, 'of'>
 }
 
-export function createFeed({ table, origin, rowsBefore }: FeedParts): Feed {
+/** Of a table whose changes are known by what gateways tell of their writes: this process remembers the last of them. */
+export function createNoticeFeed({ table, origin, rowsBefore, add, resync }: NoticeFeedParts): Feed {
   const history = createHistory()
-  const groups = new Map<string, Group>()
   let notices: string[] = []
   let taking = false
 
   function doubt(reason: ResyncReason): void {
     history.forget()
-    for (const group of groups.values()) group.resync(reason)
+    resync(reason)
   }
 
   async function take(payload: string): Promise<void> {
@@ -46,14 +66,13 @@ export function createFeed({ table, origin, rowsBefore }: FeedParts): Feed {
     const { txid, assigned, at } = notice
     const isOurs = notice.origin === origin
     const rows = notice.hasBefore && isOurs ? await rowsBefore.of(txid, table) : null
-    const changes = notice.rows.map(
-      ({ operation, key }): Change => ({
-        ...{ seq: history.next(), operation, key, before: rows?.get(key) ?? null },
-        ...{ assigned, at, txid },
-      }),
-    )
+    const changes = notice.rows.map(({ operation, key }): Change => {
+      const seq = history.next()
+      const place = { seq, from: history.tokenAt(seq - 1), to: history.tokenAt(seq) }
+      return { ...place, operation, key, before: rows?.get(key) ?? null, assigned, at, txid }
+    })
     history.add(changes)
-    for (const group of groups.values()) group.add(changes)
+    add(changes)
   }
 
   async function takeAll(): Promise<void> {
@@ -63,9 +82,10 @@ export function createFeed({ table, origin, rowsBefore }: FeedParts): Feed {
   }
 
   return {
-    history,
-    groups,
-    hear(payload) {
+    capture: 'gateway',
+    token: history.token,
+    since: token => Promise.resolve(history.since(token)),
+    notice(payload) {
       if (notices.length >= NOTICES_MAX) {
         notices = []
         doubt('too many changes')
@@ -74,6 +94,9 @@ export function createFeed({ table, origin, rowsBefore }: FeedParts): Feed {
       notices.push(payload)
       if (!taking) void takeAll()
     },
+    gap: () => doubt('connection lost'),
     doubt,
+    changed() {},
+    silent() {},
   }
 }

@@ -6,7 +6,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Runner } from '../run/run.ts'
 import type { Change } from './change.ts'
 import type { Limiter } from './limiter.ts'
-import { look, type Seen } from './look.ts'
+import { look, type Told, toldOf } from './look.ts'
 import type { TableRules } from './table-rules.ts'
 import type { Watch } from './watch.ts'
 
@@ -31,6 +31,7 @@ export type ResyncReason =
   | 'bulk'
   | 'connection lost'
   | 'dependency'
+  | 'epoch'
   | 'schema changed'
   | 'token'
   | 'too many changes'
@@ -40,7 +41,7 @@ export type ResyncReason =
 
 export interface Member {
   readonly identity: Identity
-  see(seen: readonly Seen[]): void
+  see(told: readonly Told[]): void
   resync(reason: ResyncReason): void
 }
 
@@ -62,7 +63,9 @@ export interface Group {
   readonly members: Set<Member>
   /** To be looked at soon. */
   add(changes: readonly Change[]): void
-  /** What waits to be looked at. */
+  /** What another group still had to look at, for somebody who has come from there. */
+  adopt(changes: readonly Change[]): void
+  /** What nobody has been told of yet. */
   pending(): readonly Change[]
   /** What waits is forgotten: everybody reads again. */
   resync(reason: ResyncReason): void
@@ -72,6 +75,7 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
   const { runner, limiter, now, intervalMs, onStale, onRefused, isPassing } = parts
   const members = new Set<Member>()
   let waiting: Change[] = []
+  let looking: readonly Change[] = []
   let busy = false
   let lookedAt = Number.NEGATIVE_INFINITY
 
@@ -90,9 +94,10 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
   async function lookAround(): Promise<void> {
     lookedAt = now()
     const changes = waiting.slice(0, LOOK_ROWS_MAX)
-    waiting = waiting.slice(LOOK_ROWS_MAX)
     const [first] = members
+    waiting = first === undefined ? [] : waiting.slice(LOOK_ROWS_MAX)
     if (first === undefined || changes.length === 0) return
+    looking = changes
     const present = [...members]
     try {
       const seen = await look(runner, first.identity, watch, rules, changes)
@@ -101,15 +106,26 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
         onStale()
         return
       }
-      const told = seen.filter(({ outcome }) => outcome !== 'nothing')
-      if (told.some(({ outcome }) => outcome === 'unknown')) resyncAll([...members], 'unknown before')
-      const known = told.filter(({ outcome }) => outcome !== 'unknown')
+      if (seen.some(({ outcome }) => outcome === 'unknown')) resyncAll([...members], 'unknown before')
+      const told = toldOf(seen, changes)
       // Who has left meanwhile may have other rights by now.
-      if (known.length > 0) for (const member of present) if (members.has(member)) member.see(known)
+      if (told.length > 0) for (const member of present) if (members.has(member)) member.see(told)
     } catch (error) {
       resync('unavailable')
       if (!isPassing(error)) onRefused([...members])
+    } finally {
+      looking = []
     }
+  }
+
+  function add(changes: readonly Change[]): void {
+    if (members.size === 0) return
+    if (waiting.length + changes.length > WAITING_MAX) {
+      resync('too many changes')
+      return
+    }
+    waiting.push(...changes)
+    schedule()
   }
 
   function resync(reason: ResyncReason): void {
@@ -120,16 +136,13 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
   return {
     watch,
     members,
-    add(changes) {
-      if (members.size === 0) return
-      if (waiting.length + changes.length > WAITING_MAX) {
-        resync('too many changes')
-        return
-      }
-      waiting.push(...changes)
-      schedule()
+    add,
+    adopt(changes) {
+      const known = new Set(waiting.map(({ seq }) => seq))
+      add(changes.filter(({ seq }) => !known.has(seq)))
+      waiting = waiting.toSorted((one, other) => one.seq - other.seq)
     },
-    pending: () => [...waiting],
+    pending: () => [...looking, ...waiting],
     resync,
   }
 }

@@ -10,6 +10,8 @@ const change = (seq: number): Change => ({
   assigned: [],
   at: '',
   txid: '',
+  from: '',
+  to: '',
 })
 
 test('a token leads to what came after it', () => {

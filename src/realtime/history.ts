@@ -1,4 +1,7 @@
-/** The last changes of a table, so that a client that was away for a moment goes on where it was (`since`). In memory: it ends with the process. */
+/**
+ * The last changes of a table whose writes tell of themselves, so that a client that was away for a moment goes on where it was (`since`). In memory: it ends
+ * with the process.
+ */
 import { randomBytes } from 'node:crypto'
 import type { Change } from './change.ts'
 

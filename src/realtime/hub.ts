@@ -1,30 +1,23 @@
 /**
- * Who subscribes to what: one feed for each table that somebody watches, one connection that listens for all of them, and groups of subscriptions that see
- * the same. Nothing here runs while nobody subscribes.
+ * Who subscribes to what: each table that somebody watches, and groups of subscriptions that see the same. Nothing here runs while nobody subscribes.
  */
-import type { Catalog, Table } from '../catalog/model.ts'
+import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Listener } from '../postgres/listener.ts'
-import type { Database } from '../postgres/types.ts'
-import { channelOf } from '../run/announce.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
-import { createChannels, type Hearing } from './channels.ts'
+import type { Change } from './change.ts'
 import { contextOf } from './context.ts'
-import { createFeed, type Feed } from './feed.ts'
 import { createGroup, type Group, lookIntervalMs, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
-import { look, type Seen } from './look.ts'
-import type { RowsBeforeStore } from './rows-before.ts'
-import { readTableRules, type TableRules } from './table-rules.ts'
+import { look, type Seen, type Told, toldOf } from './look.ts'
+import type { CaptureKind } from './sources.ts'
+import type { TableRules } from './table-rules.ts'
 import type { Watch, WatchRequest } from './watch.ts'
+import { createWatched, type Watched, type WatchedParts } from './watched.ts'
 
 /** Looks at the database at a time, of all subscriptions together. */
 const LOOKS_MAX = 64
-
-/** Until the table is listened to; a write that began before may keep that waiting. */
-const LISTEN_MS_MAX = 10_000
 
 /** A feed without subscriptions stays for so long, for clients that come back with a token. */
 const LINGER_MS = 30_000
@@ -36,17 +29,17 @@ const REGROUP_RETRY_MS = 1_000
 const RULES_ATTEMPTS = 5
 
 export interface Receiver {
-  see(seen: readonly Seen[]): void
+  see(told: readonly Told[]): void
   resync(reason: ResyncReason): void
   /** It has ended: the table is gone, or the caller may not read it any more. */
   refused(error: unknown): void
 }
 
 export interface Subscription {
-  /** Where it is now, to come back to. */
+  /** Where it begins: what came after is still to be told. */
+  readonly place: string
+  /** Where it is now, for whoever reads the rows from then on. */
   token(): string
-  /** Where a change is. */
-  tokenAt(seq: number): string
   /** What there is to tell from here on, and was held back until now. */
   start(): void
   /** Goes on as somebody else, or as the same with a new token. Throws what refuses it, and has ended then. */
@@ -63,6 +56,8 @@ export interface Hub {
   ): Promise<Subscription>
   /** The schema or the rights have changed: every subscription is checked anew. */
   refresh(): void
+  /** Other tables may be captured than before. */
+  recapture(): void
   /** Whether the rows of a table as they were before a change are wanted. */
   wants(table: string): boolean
   stats(): HubStats
@@ -70,37 +65,24 @@ export interface Hub {
 }
 
 export interface HubStats {
-  readonly tables: number
+  /** Those that somebody watches, by resource name. */
+  readonly tables: ReadonlyMap<string, CaptureKind>
   readonly groups: number
   readonly subscriptions: number
-  readonly listening: boolean
   /** Looks that wait for their turn. */
   readonly waiting: number
 }
 
-export interface HubParts {
-  readonly origin: string
+export interface HubParts extends WatchedParts {
   readonly plan: (request: WatchRequest, identity: Identity) => Watch
-  readonly catalog: () => Catalog
-  readonly database: Database
   readonly runner: Pick<Runner, 'read'>
-  readonly rowsBefore: RowsBeforeStore
-  /** Null: through a pooler alone, nobody can listen. */
-  readonly openListener: ((on: Hearing) => Listener) | null
   readonly now: () => number
 }
 
-/** A table that somebody watches. */
-interface Watched {
-  readonly feed: Feed
-  readonly channel: string
-  readonly listening: Promise<void>
+/** A table with those who watch it. */
+interface Entry {
+  readonly watched: Watched
   readonly subscribers: Set<Subscriber>
-  rules: Promise<TableRules | null> | null
-  /** As they were read last; null while nobody knows. */
-  known: TableRules | null
-  /** Channels of tables that it depends on. */
-  dependencies: readonly string[]
   /** Subscriptions under way. */
   pending: number
   linger: NodeJS.Timeout | null
@@ -120,184 +102,143 @@ interface Subscriber extends Member {
 }
 
 export function createHub(parts: HubParts): Hub {
-  const { plan, catalog, database, runner, rowsBefore, now } = parts
+  const { plan, runner, rowsBefore, now } = parts
   const limiter = createLimiter(LOOKS_MAX)
-  const tables = new Map<string, Watched>()
-  const channels = createChannels(parts.openListener, { notification, gap })
+  const tables = new Map<string, Entry>()
   let closed = false
-
-  // ---- listening ---------------------------------------------------------------------------------------------
-
-  function notification(channel: string, payload: string): void {
-    for (const watched of tables.values()) {
-      if (watched.channel === channel) watched.feed.hear(payload)
-      else if (watched.dependencies.includes(channel)) watched.feed.doubt('dependency')
-    }
-  }
-
-  function gap(): void {
-    for (const { feed } of tables.values()) feed.doubt('connection lost')
-  }
 
   // ---- tables ------------------------------------------------------------------------------------------------
 
-  function watchedOf(table: string): Watched {
-    const known = tables.get(table)
+  function entryOf({ schema, name, resource }: Table): Entry {
+    const known = tables.get(resource)
     if (known !== undefined) {
       if (known.linger !== null) clearTimeout(known.linger)
       known.linger = null
       return known
     }
-    const channel = channelOf(table)
-    const listening = channels.hear(channel)
-    listening.catch(() => {})
-    const watched: Watched = {
-      feed: createFeed({ table, origin: parts.origin, rowsBefore }),
-      ...{ channel, listening, subscribers: new Set(), rules: null, known: null, dependencies: [] },
-      ...{ pending: 0, linger: null, regrouping: false, outdated: false },
+    const entry: Entry = {
+      watched: createWatched({ name: `${schema}.${name}`, resource }, parts),
+      ...{ subscribers: new Set(), pending: 0, linger: null, regrouping: false, outdated: false },
     }
-    tables.set(table, watched)
-    return watched
+    tables.set(resource, entry)
+    return entry
   }
 
-  function releaseIfUnused(table: string, watched: Watched): void {
-    if (watched.subscribers.size > 0 || watched.pending > 0 || watched.linger !== null || closed) return
-    watched.linger = setTimeout(() => {
+  function releaseIfUnused(table: string, entry: Entry): void {
+    if (entry.subscribers.size > 0 || entry.pending > 0 || entry.linger !== null || closed) return
+    entry.linger = setTimeout(() => {
       tables.delete(table)
-      for (const channel of [watched.channel, ...watched.dependencies]) channels.unhear(channel)
+      entry.watched.close()
     }, LINGER_MS)
-    watched.linger.unref()
-  }
-
-  function rulesOf(watched: Watched, table: Table): Promise<TableRules | null> {
-    watched.rules ??= readRules(watched, table).catch(error => {
-      watched.rules = null
-      throw toGatewayError(error, { statements: [], access: 'read only' })
-    })
-    return watched.rules
-  }
-
-  async function readRules(watched: Watched, table: Table): Promise<TableRules | null> {
-    const rules = await readTableRules(database, table)
-    await within(depend(watched, rules?.dependsOn ?? []), LISTEN_MS_MAX)
-    watched.known = rules
-    return rules
-  }
-
-  function depend(watched: Watched, names: readonly string[]): Promise<unknown> {
-    const resources = [...catalog().tables.values()].filter(({ schema, name }) => names.includes(`${schema}.${name}`))
-    const before = watched.dependencies
-    watched.dependencies = resources.map(({ resource }) => channelOf(resource))
-    const listening = watched.dependencies.map(channels.hear)
-    for (const channel of before) channels.unhear(channel)
-    return Promise.all(listening)
+    entry.linger.unref()
   }
 
   // ---- groups ------------------------------------------------------------------------------------------------
 
-  function join(watched: Watched, subscriber: Subscriber, watch: Watch, rules: TableRules): void {
+  function join(entry: Entry, subscriber: Subscriber, watch: Watch, rules: TableRules): void {
+    const { groups } = entry.watched
     const settings = rules.settings === null ? null : [...rules.settings, ...watch.settings]
     const name = JSON.stringify([watch.name, contextOf(subscriber.identity, settings)])
     const before = subscriber.group
-    const known = watched.feed.groups.get(name)
+    const known = groups.get(name)
     if (known !== undefined && known === before) return
-    const group = known ?? createGroup(watch, rules, groupParts(watched))
-    watched.feed.groups.set(name, group)
+    const group = known ?? createGroup(watch, rules, groupParts(entry))
+    groups.set(name, group)
     group.members.add(subscriber)
     subscriber.group = group
     if (before === null) return
-    group.add(before.pending())
-    leave(watched, subscriber, before)
+    group.adopt(before.pending())
+    leave(entry, subscriber, before)
   }
 
-  function leave(watched: Watched, subscriber: Subscriber, group: Group): void {
+  function leave({ watched: { groups } }: Entry, subscriber: Subscriber, group: Group): void {
     group.members.delete(subscriber)
     if (group.members.size > 0) return
-    for (const [name, other] of watched.feed.groups) if (other === group) watched.feed.groups.delete(name)
+    for (const [name, other] of groups) if (other === group) groups.delete(name)
   }
 
   function groupCount(): number {
     let count = 0
-    for (const { feed } of tables.values()) count += feed.groups.size
+    for (const { watched } of tables.values()) count += watched.groups.size
     return count
   }
 
-  function groupParts(watched: Watched) {
+  function groupParts(entry: Entry) {
     return {
       ...{ runner, limiter, now },
       intervalMs: () => lookIntervalMs(groupCount()),
-      onStale: () => void regroup(watched),
-      onRefused: (members: readonly Member[]) => void checkMembers(watched, members),
+      onStale: () => void regroup(entry),
+      onRefused: (members: readonly Member[]) => void checkMembers(entry, members),
       isPassing,
     }
   }
 
-  function remove(table: string, watched: Watched, subscriber: Subscriber): void {
-    watched.subscribers.delete(subscriber)
-    if (subscriber.group !== null) leave(watched, subscriber, subscriber.group)
+  function remove(table: string, entry: Entry, subscriber: Subscriber): void {
+    entry.subscribers.delete(subscriber)
+    if (subscriber.group !== null) leave(entry, subscriber, subscriber.group)
     subscriber.group = null
-    releaseIfUnused(table, watched)
+    releaseIfUnused(table, entry)
   }
 
   /** Of one group, whose look failed: nobody else's business. Never rejects. */
-  async function checkMembers(watched: Watched, members: readonly Member[]): Promise<void> {
-    for (const subscriber of [...watched.subscribers]) {
-      if (members.includes(subscriber)) await checkAnew(watched, subscriber)
+  async function checkMembers(entry: Entry, members: readonly Member[]): Promise<void> {
+    for (const subscriber of [...entry.subscribers]) {
+      if (members.includes(subscriber)) await checkAnew(entry, subscriber)
     }
   }
 
   /** Nothing is told by rules that may not hold any more; whoever remains is told to read again. */
-  function suspend(watched: Watched): void {
-    for (const subscriber of watched.subscribers) {
-      if (subscriber.group !== null) leave(watched, subscriber, subscriber.group)
+  function suspend(entry: Entry): void {
+    for (const subscriber of entry.subscribers) {
+      if (subscriber.group !== null) leave(entry, subscriber, subscriber.group)
       subscriber.group = null
     }
   }
 
   /** Checks every subscription of a table anew, and has those that remain read again: what changed meanwhile nobody looked at. */
-  async function regroup(watched: Watched): Promise<void> {
-    watched.outdated = true
-    if (watched.regrouping) return
-    watched.regrouping = true
+  async function regroup(entry: Entry): Promise<void> {
+    entry.outdated = true
+    if (entry.regrouping) return
+    entry.regrouping = true
     let left = 0
     try {
       // Something else may change while it is looked at.
-      while (watched.outdated) {
-        watched.outdated = false
-        watched.rules = null
-        suspend(watched)
+      while (entry.outdated) {
+        entry.outdated = false
+        entry.watched.forgetRules()
+        suspend(entry)
         left = 0
-        for (const subscriber of [...watched.subscribers]) left += (await checkAnew(watched, subscriber)) ? 0 : 1
+        for (const subscriber of [...entry.subscribers]) left += (await checkAnew(entry, subscriber)) ? 0 : 1
       }
     } finally {
-      watched.regrouping = false
+      entry.regrouping = false
     }
-    watched.feed.doubt('schema changed')
-    if (left > 0) setTimeout(() => void regroup(watched), REGROUP_RETRY_MS).unref()
+    entry.watched.doubt('schema changed')
+    if (left > 0) setTimeout(() => void regroup(entry), REGROUP_RETRY_MS).unref()
   }
 
   /** False: the database could not be asked. Never rejects. */
-  async function checkAnew(watched: Watched, subscriber: Subscriber): Promise<boolean> {
+  async function checkAnew(entry: Entry, subscriber: Subscriber): Promise<boolean> {
     try {
-      const { watch, rules } = await prepare(watched, subscriber.request, subscriber.identity)
-      if (watched.subscribers.has(subscriber)) join(watched, subscriber, watch, rules)
+      const { watch, rules } = await prepare(entry, subscriber.request, subscriber.identity)
+      if (entry.subscribers.has(subscriber)) join(entry, subscriber, watch, rules)
     } catch (error) {
-      if (!watched.subscribers.has(subscriber)) return true
+      if (!entry.subscribers.has(subscriber)) return true
       if (isPassing(error)) return false
-      remove(subscriber.request.table, watched, subscriber)
+      remove(subscriber.request.table, entry, subscriber)
       subscriber.refused(error)
     }
     return true
   }
 
   /** The read of a subscription, tried, with the rules that it was tried by. */
-  async function prepare(watched: Watched, request: WatchRequest, identity: Identity) {
+  async function prepare({ watched }: Entry, request: WatchRequest, identity: Identity) {
     for (let attempt = 0; attempt < RULES_ATTEMPTS; attempt++) {
       const watch = plan(request, identity)
-      const rules = await rulesOf(watched, watch.table)
+      const rules = await watched.rules(watch.table)
       if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" is gone`)
       if ((await limiter.run(() => look(runner, identity, watch, rules, []))) !== null) return { watch, rules }
-      watched.rules = null
+      watched.forgetRules()
     }
     throw new GatewayError('UNAVAILABLE', `the policies of "${request.table}" are changing; try again`)
   }
@@ -305,31 +246,33 @@ export function createHub(parts: HubParts): Hub {
   return {
     async subscribe(request, identity, receiver) {
       // A name that means nothing is refused before anything is kept for it.
-      plan(request, identity)
+      const { table: found } = plan(request, identity)
       const { table, since } = request
-      const watched = watchedOf(table)
-      watched.pending++
+      const entry = entryOf(found)
+      const { watched } = entry
+      entry.pending++
       const subscriber = createSubscriber(request, identity, receiver)
-      const { history } = watched.feed
       try {
-        await within(watched.listening, LISTEN_MS_MAX)
-        const { watch, rules } = await prepare(watched, request, identity)
-        watched.subscribers.add(subscriber)
-        join(watched, subscriber, watch, rules)
-        const missed = since === null ? [] : history.since(since)
-        const seen = missed === null ? null : await limiter.run(() => look(runner, identity, watch, rules, missed))
-        // In front of whatever the group has seen meanwhile.
-        subscriber.held?.unshift(() => tell(receiver, missed === null ? null : seen))
+        await watched.listening()
+        const { watch, rules } = await prepare(entry, request, identity)
+        entry.subscribers.add(subscriber)
+        join(entry, subscriber, watch, rules)
+        if (since !== null) {
+          const missed = await missedSince(watched, since)
+          const seen = missed === null ? null : await limiter.run(() => look(runner, identity, watch, rules, missed))
+          // In front of whatever the group has seen meanwhile.
+          subscriber.held?.unshift(() => tell(receiver, seen, missed ?? []))
+        }
       } catch (error) {
-        remove(table, watched, subscriber)
+        remove(table, entry, subscriber)
         throw error
       } finally {
-        watched.pending--
-        releaseIfUnused(table, watched)
+        entry.pending--
+        releaseIfUnused(table, entry)
       }
       return {
-        token: () => history.token(),
-        tokenAt: seq => history.tokenAt(seq),
+        place: since ?? watched.feed.token(),
+        token: () => watched.feed.token(),
         start() {
           const held = subscriber.held ?? []
           subscriber.held = null
@@ -337,26 +280,28 @@ export function createHub(parts: HubParts): Hub {
         },
         renew(renewed) {
           subscriber.identity = renewed
-          if (!watched.subscribers.has(subscriber) || watched.known === null) return
-          join(watched, subscriber, plan(request, renewed), watched.known)
+          if (!entry.subscribers.has(subscriber) || watched.known === null) return
+          join(entry, subscriber, plan(request, renewed), watched.known)
         },
-        end: () => remove(table, watched, subscriber),
+        end: () => remove(table, entry, subscriber),
       }
     },
     refresh() {
-      for (const watched of tables.values()) void regroup(watched)
+      for (const entry of tables.values()) void regroup(entry)
+    },
+    recapture() {
+      for (const { watched } of tables.values()) watched.recapture()
     },
     wants(table) {
-      const watched = tables.get(table)
-      return watched !== undefined && watched.known?.condition != null
+      const watched = tables.get(table)?.watched
+      return watched !== undefined && watched.feed.capture === 'gateway' && watched.known?.condition != null
     },
     stats() {
-      const all = [...tables.values()]
+      const all = [...tables]
       return {
-        tables: all.length,
+        tables: new Map(all.map(([table, { watched }]) => [table, watched.feed.capture])),
         groups: groupCount(),
-        subscriptions: all.reduce((sum, { subscribers }) => sum + subscribers.size, 0),
-        listening: channels.connected,
+        subscriptions: all.reduce((sum, [, { subscribers }]) => sum + subscribers.size, 0),
         waiting: limiter.waiting,
       }
     },
@@ -364,9 +309,17 @@ export function createHub(parts: HubParts): Hub {
       closed = true
       for (const { linger } of tables.values()) if (linger !== null) clearTimeout(linger)
       tables.clear()
-      channels.close()
       rowsBefore.close()
     },
+  }
+}
+
+/** Null: nobody knows, or not in time. */
+async function missedSince({ feed }: Watched, since: string): Promise<readonly Change[] | null> {
+  try {
+    return await feed.since(since)
+  } catch (error) {
+    throw toGatewayError(error, { statements: [], access: 'read only' })
   }
 }
 
@@ -378,7 +331,7 @@ function isPassing(error: unknown): boolean {
 function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver): Subscriber {
   const subscriber: Subscriber = {
     ...{ identity, request, receiver, group: null, held: [] },
-    see: seen => inTurn(() => receiver.see(seen)),
+    see: told => inTurn(() => receiver.see(told)),
     resync: reason => inTurn(() => receiver.resync(reason)),
     refused: error => inTurn(() => receiver.refused(error)),
   }
@@ -390,24 +343,8 @@ function createSubscriber(request: WatchRequest, identity: Identity, receiver: R
 }
 
 /** What came of the changes since a token; null: nobody knows them. */
-function tell(receiver: Receiver, seen: readonly Seen[] | null): void {
+function tell(receiver: Receiver, seen: readonly Seen[] | null, changes: readonly Change[]): void {
   if (seen === null || seen.some(({ outcome }) => outcome === 'unknown')) receiver.resync('token')
-  const known = (seen ?? []).filter(({ outcome }) => outcome !== 'nothing' && outcome !== 'unknown')
-  if (known.length > 0) receiver.see(known)
-}
-
-async function within(listening: Promise<unknown>, ms: number): Promise<void> {
-  const unavailable = (cause?: unknown) =>
-    new GatewayError('UNAVAILABLE', 'changes cannot be listened for at the moment; try again', { cause })
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unavailable()), ms)
-  })
-  try {
-    await Promise.race([listening, late])
-  } catch (error) {
-    throw error instanceof GatewayError ? error : unavailable(error)
-  } finally {
-    clearTimeout(timer)
-  }
+  const told = toldOf(seen ?? [], changes)
+  if (told.length > 0) receiver.see(told)
 }

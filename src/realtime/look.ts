@@ -6,18 +6,20 @@
 import type { Identity } from '../identity/identity.ts'
 import type { Runner } from '../run/run.ts'
 import { type BoundStatement, catalogueStatement } from '../run/statement.ts'
-import { type Change, type Outcome, outcomeOf, type Transition, transitionsOf } from './change.ts'
+import { type Change, type Outcome, outcomeOf, transitionsOf } from './change.ts'
 import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.ts'
 import type { Watch } from './watch.ts'
 
 export interface Seen {
   readonly outcome: Outcome
   readonly change: Change
+  /** As the context's own reads print it. */
+  readonly key: string
   /** The row as the context may read it now, as JSON text; null where it is not seen. */
   readonly row: string | null
 }
 
-/** Null: the policies are not those of `rules` any more, so nothing that was read may be used. */
+/** One for each row, in the order of their last changes. Null: the policies are not those of `rules` any more, so nothing that was read may be used. */
 export async function look(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
@@ -26,44 +28,68 @@ export async function look(
   changes: readonly Change[],
 ): Promise<readonly Seen[] | null> {
   const transitions = transitionsOf(changes)
-  const judged = rules.condition === null ? [] : [...transitions.values()].filter(({ first }) => first.before !== null)
-  const keys = `[${[...transitions.keys()].join(',')}]`
-  const rowsBefore = `[${judged.map(({ first }) => first.before).join(',')}]`
-  const statements: BoundStatement[] = [watch.rowsOf(keys)]
-  if (judged.length > 0) {
-    statements.push(catalogueStatement(conditionStatement(watch.table, rules.condition ?? 'false'), [rowsBefore]))
+  const rowsBefore =
+    rules.condition === null
+      ? []
+      : transitions.flatMap(({ found }) => found.flatMap(({ before }) => (before === null ? [] : [before])))
+  const statements: BoundStatement[] = [watch.rowsOf(transitions.map(({ last }) => last.key))]
+  if (rowsBefore.length > 0) {
+    statements.push(catalogueStatement(conditionStatement(watch.table, rules.condition ?? 'false'), [listOf(rowsBefore)]))
   }
   // Last, so that a policy that changed before any of the others is noticed.
   statements.push(catalogueStatement(FINGERPRINT, [String(watch.table.oid)]))
   const results = await runner.read(identity, statements).result
   const [rows = [], judgements = []] = results.slice(0, -1)
   if (results.at(-1)?.[0]?.[0]?.toString() !== rules.fingerprint) return null
-  const allowed = judged.filter((_, index) => judgements[index]?.[0]?.toString() === 't')
-  const seenBefore = await matching(runner, identity, watch, allowed)
+  const allowed = rowsBefore.map((_, index) => judgements[index]?.[0]?.toString() === 't')
+  const matched = await matching(runner, identity, watch, rowsBefore, allowed)
 
-  const now = new Map(rows.map(([row, key]) => [key?.toString() ?? '', row?.toString() ?? '']))
-  const before = new Map(judged.map(({ first }) => [first.key, seenBefore.has(first.key)]))
   const decisive = rules.columns === null ? null : new Set([...rules.columns, ...watch.filtered])
-  return [...transitions].map(([key, transition]) => {
-    const row = now.get(key) ?? null
-    const sight = { now: row !== null, before: before.get(key) ?? null }
-    return { outcome: outcomeOf(transition, sight, decisive), change: transition.last, row }
+  let judged = 0
+  const seenBefore = ({ before }: Change) => (before === null || rules.condition === null ? null : matched[judged++] === true)
+  return transitions.map((transition, index) => {
+    const [row, , key, isThere] = rows[index] ?? []
+    const now = isThere?.toString() === 't'
+    const sight = { now, before: transition.found.map(seenBefore) }
+    return {
+      ...{ outcome: outcomeOf(transition, sight, decisive), change: transition.last },
+      ...{ key: key?.toString() ?? '', row: now ? (row?.toString() ?? null) : null },
+    }
   })
 }
 
 /**
- * The keys of those that met the subscriber's own filter before. It is computed of nothing else than rows which the policies show them: an expression that
+ * Which of them met the subscriber's own filter as well. It is computed of nothing else than rows which the policies show them: an expression that
  * fails tells of what it failed for.
  */
 async function matching(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
   watch: Watch,
-  allowed: readonly Transition[],
-): Promise<ReadonlySet<string>> {
-  const keys = allowed.map(({ first }) => first.key)
-  if (watch.matches === null || allowed.length === 0) return new Set(keys)
-  const rows = `[${allowed.map(({ first }) => first.before).join(',')}]`
-  const [matches = []] = await runner.read(identity, [watch.matches(rows)]).result
-  return new Set(keys.filter((_, index) => matches[index]?.[0]?.toString() === 'true'))
+  rowsBefore: readonly string[],
+  allowed: readonly boolean[],
+): Promise<readonly boolean[]> {
+  const shown = rowsBefore.filter((_, index) => allowed[index] === true)
+  if (watch.matches === null || shown.length === 0) return allowed
+  const [matches = []] = await runner.read(identity, [watch.matches(listOf(shown))]).result
+  let place = 0
+  return allowed.map(isAllowed => isAllowed && matches[place++]?.[0]?.toString() === 'true')
+}
+
+function listOf(items: readonly string[]): string {
+  return `[${items.join(',')}]`
+}
+
+export interface Told extends Seen {
+  /** Whoever has been told this, and nothing after it, goes on from here. */
+  readonly token: string
+}
+
+/**
+ * What of it a subscriber is told. Only the last of them leads to the end of these changes: before it, a row may still be untold that changed early among them.
+ */
+export function toldOf(seen: readonly Seen[], changes: readonly Change[]): readonly Told[] {
+  const told = seen.filter(({ outcome }) => outcome !== 'nothing' && outcome !== 'unknown')
+  const [from, to] = [changes[0]?.from ?? '', changes.at(-1)?.to ?? '']
+  return told.map((item, index) => ({ ...item, token: index === told.length - 1 ? to : from }))
 }

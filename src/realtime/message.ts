@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { nearest } from '../nearest.ts'
 import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../rest/json-body.ts'
 import { shorten } from '../shorten.ts'
-import type { Operation } from './notice.ts'
+import type { Operation } from './change.ts'
 
 /** `id` is the client's own name for what it asks; null where it gave none. */
 export type ClientMessage = { readonly id: string | null } & (

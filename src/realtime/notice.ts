@@ -1,4 +1,5 @@
 /** What a write told of itself (run/announce): decoded from the payload of a NOTIFY, which anybody who may connect to the database can send. */
+import type { Operation } from './change.ts'
 import { bytesOf, type JsonObject, parseJsonBody } from '../rest/json-body.ts'
 
 export interface Notice {
@@ -21,7 +22,7 @@ export interface RowChange {
   readonly key: string
 }
 
-export type Operation = 'INSERT' | 'UPDATE' | 'DELETE'
+
 
 const OPERATIONS: Readonly<Record<string, Operation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
 

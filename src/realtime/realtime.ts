@@ -15,8 +15,10 @@ import { createCounts, type RealtimeCounts } from './counts.ts'
 import { createHub, type Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
 import { createLiveQueries, type LiveQueries } from './live-queries.ts'
+import { createChangeLog, type LogStats } from './log.ts'
 import { createRowsBefore } from './rows-before.ts'
 import { createSession, type Link, type Session } from './session.ts'
+import { createSources } from './sources.ts'
 import type { Watch, WatchRequest } from './watch.ts'
 
 /** Connections of `/ws` of one process. */
@@ -47,6 +49,8 @@ export interface RealtimeParts {
   /** Null: through a pooler alone, nobody can listen. */
   readonly openListener: OpenListener | null
   readonly capture: Capture
+  /** What captures changes is not as it was found. */
+  readonly onBroken: () => void
   readonly now: () => number
   readonly clock: () => number
   readonly random: () => number
@@ -57,6 +61,8 @@ export interface Realtime {
   open(link: Link, identity: Identity | null): Session
   /** The schema or the rights have changed. */
   refresh(): void
+  /** Other tables are captured than before. Nobody told what was written to those that no longer are (`schema.name`) until this was known. */
+  recapture(left: readonly string[]): void
   stats(): RealtimeStats
   /** Says goodbye to everybody; the sockets close in their own time. */
   leave(): void
@@ -64,7 +70,9 @@ export interface Realtime {
 }
 
 export interface RealtimeStats extends HubStats {
-  readonly capture: 'gateway'
+  readonly log: LogStats
+  /** The connection on which writes tell of themselves stands. */
+  readonly listening: boolean
   readonly sockets: number
   readonly liveQueries: number
   readonly liveSubscriptions: number
@@ -74,19 +82,30 @@ export interface RealtimeStats extends HubStats {
 /** What writes and subscriptions have of each other: made first, because the one who runs writes is made before those who listen. */
 export interface Capture {
   readonly origin: string
+  /** Whether triggers write down every change of a table, `schema.name`. */
+  readonly isCaptured: (table: string) => boolean
   readonly announcements: Announcements
   readonly rowsBefore: ReturnType<typeof createRowsBefore>
   /** Says from now on which tables are watched. */
   watch(wants: (table: string) => boolean): void
 }
 
-export function createCapture(): Capture {
+export interface CaptureParts {
+  readonly isCaptured: Capture['isCaptured']
+  readonly catalog: () => Catalog
+}
+
+export function createCapture({ isCaptured, catalog }: CaptureParts): Capture {
   const origin = randomBytes(9).toString('base64url')
   let wants: (table: string) => boolean = () => false
   const rowsBefore = createRowsBefore(table => wants(table))
+  const isLogged = (resource: string): boolean => {
+    const table = catalog().tables.get(resource)
+    return table !== undefined && isCaptured(`${table.schema}.${table.name}`)
+  }
   return {
-    origin,
-    announcements: createAnnouncements(origin, rowsBefore),
+    ...{ origin, isCaptured },
+    announcements: createAnnouncements({ origin, rowsBefore, isLogged }),
     rowsBefore,
     watch(by) {
       wants = by
@@ -95,11 +114,15 @@ export function createCapture(): Capture {
 }
 
 export function createRealtime(parts: RealtimeParts): Realtime {
-  const { now, clock, capture, texts, openListener } = parts
-  const hub: Hub = createHub({
-    ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now },
-    ...{ plan: parts.plan, catalog: parts.catalog, database: parts.database, runner: parts.looks },
+  const { now, clock, capture, texts, openListener, database } = parts
+  const log = createChangeLog({ database, now, onBroken: parts.onBroken })
+  const sources = createSources({
+    ...{ log, isCaptured: capture.isCaptured },
     openListener: openListener === null ? null : hearing => openListener(hearing, takeLocks),
+  })
+  const hub: Hub = createHub({
+    ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log },
+    ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
   })
   capture.watch(hub.wants)
   const live: LiveQueries = createLiveQueries({ runner: parts.reads, limiter: createLimiter(LIVE_RUNS_MAX), now })
@@ -133,11 +156,19 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       hub.refresh()
       live.refresh()
     },
+    recapture(left) {
+      hub.recapture()
+      const tables = [...parts.catalog().tables.values()].filter(({ schema, name }) => left.includes(`${schema}.${name}`))
+      if (tables.length === 0 || openListener === null) return
+      const commands = tables.map(({ resource }) => capture.announcements.doubt(resource))
+      // Whoever cannot be told now is not there, and begins anew.
+      database.run(commands).result.catch(() => {})
+    },
     stats() {
       const { queries, subscriptions } = live.stats()
       return {
         ...hub.stats(),
-        ...{ capture: 'gateway', sockets: sessions.size, counts: counts.all() },
+        ...{ log: log.stats(), listening: sources.listening, sockets: sessions.size, counts: counts.all() },
         ...{ liveQueries: queries, liveSubscriptions: subscriptions },
       }
     },
@@ -147,6 +178,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     close() {
       live.close()
       hub.close()
+      sources.close()
     },
   }
 }

@@ -3,13 +3,13 @@ import { GatewayError } from '../errors.ts'
 import type { Seen } from './look.ts'
 
 /** The part of a notification that is the same for everybody who sees it; what is before it names the subscription. */
-export function printSeen({ outcome, change, row }: Seen, table: string): string {
-  const old = outcome === 'INSERT' ? 'null' : change.key
-  return `"operation":"${outcome}","table":${JSON.stringify(table)},"key":${change.key},"new":${row ?? 'null'},"old":${old},"timestamp":${JSON.stringify(utc(change.at))},"txid":${JSON.stringify(change.txid)}`
+export function printSeen({ outcome, change, key, row }: Seen, table: string): string {
+  const old = outcome === 'INSERT' ? 'null' : key
+  return `"operation":"${outcome}","table":${JSON.stringify(table)},"key":${key},"new":${row ?? 'null'},"old":${old},"timestamp":${JSON.stringify(utc(change.at))},"txid":${JSON.stringify(change.txid)}`
 }
 
 export function printNotification(id: string, channel: string, seen: string, token: string): string {
-  return `{"type":"notification","id":${JSON.stringify(id)},"channel":${JSON.stringify(channel)},${seen},"token":"${token}"}`
+  return `{"type":"notification","id":${JSON.stringify(id)},"channel":${JSON.stringify(channel)},${seen},"token":${JSON.stringify(token)}}`
 }
 
 export function printRows(id: string, table: string, rows: string, count: number, seq: number): string {

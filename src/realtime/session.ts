@@ -236,7 +236,7 @@ export function createSession(parts: SessionParts): Session {
     const table = channel.slice(CHANNEL_PREFIX.length)
     const teller = new Teller({ id: name, channel, table, events, outbox, now, count })
     const subscription = await hub.subscribe({ table, filter, select, since }, caller(), {
-      see: seen => teller.see(seen),
+      see: told => teller.see(told),
       resync: reason => teller.resync(reason),
       refused: error => drop(name, error),
     })
@@ -245,7 +245,7 @@ export function createSession(parts: SessionParts): Session {
       return
     }
     kept.set(name, { kind: 'subscription', channel, teller, subscription })
-    outbox.send(printMessage('subscribed', name, { channel, token: subscription.token() }))
+    outbox.send(printMessage('subscribed', name, { channel, token: subscription.place }))
     teller.begin(subscription)
   }
 

@@ -23,8 +23,13 @@ beforeAll(async () => {
      create table parents (id int primary key);
      create table notes (id int primary key, tenant text, who text, team int, kind kind, parent int references parents on delete cascade);
      create view noted as select * from notes;
+     create table old_notes () inherits (notes);
+     create view member with (security_invoker) as select * from members;
+     create table admins (who text);
+     alter table members enable row level security;
+     create policy known on members using (exists (select from admins a where a.who = members.who));
      alter table notes enable row level security; alter table notes force row level security;
-     grant select on notes, members to app`,
+     grant select on notes, members, member, admins to app`,
   )
   pool = createPool({ target: parseUrl(database.url) })
   const catalog = await introspect(queryThrough(pool), { schemas: ['public'], exposedViews: [] })
@@ -113,8 +118,11 @@ test('without a policy nobody sees anything, and without row-level security ever
 })
 
 test('it depends on what cascades to it, what its policies read, and what writes it under another name', async () => {
-  const { dependsOn } = await rulesWith('using (exists (select from members m where m.team = notes.team))')
-  expect([...dependsOn].sort()).toEqual(['public.members', 'public.noted', 'public.parents'])
+  const { reads, heirs, writtenBy } = await rulesWith('using (exists (select from member m where m.team = notes.team))')
+  // The view, the table that it is made of, and what that one's policy reads.
+  expect([...reads].sort()).toEqual(['public.admins', 'public.member', 'public.members'])
+  expect(heirs).toEqual(['public.old_notes'])
+  expect([...writtenBy].sort()).toEqual(['public.noted', 'public.old_notes', 'public.parents'])
 })
 
 test('whatever changes in a policy changes the fingerprint', async () => {

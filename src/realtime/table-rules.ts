@@ -15,8 +15,12 @@ export interface TableRules {
   readonly condition: string | null
   /** The columns that policies look at: a change of others neither shows nor hides a row. Null: nobody can tell. */
   readonly columns: ReadonlySet<string> | null
-  /** Tables, as `schema.name`, whose changes change rows of this one, or who sees them. */
-  readonly dependsOn: readonly string[]
+  /** Tables, as `schema.name`, whose changes change who sees rows of this one: those that its policies read, and what those are made of in turn. */
+  readonly reads: readonly string[]
+  /** Tables that inherit from it: their rows are rows of this one. */
+  readonly heirs: readonly string[]
+  /** Tables, views and partitions that rows of this one are written by, and that a write of them does not tell. */
+  readonly writtenBy: readonly string[]
 }
 
 /** `xmin` of a row of the catalogue changes with every change of the row. `$1` is the table. */
@@ -39,6 +43,16 @@ WITH RECURSIVE policy AS (
 ), mention AS (
   SELECT d.refclassid, d.refobjid, d.refobjsubid
   FROM pg_depend AS d JOIN policy AS p ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
+), asked(oid) AS (
+  SELECT refobjid FROM mention WHERE refclassid = 'pg_class'::regclass AND refobjid <> $1::oid
+  UNION
+  SELECT d.refobjid FROM asked AS a
+  CROSS JOIN LATERAL (
+    SELECT 'pg_rewrite'::regclass AS classid, w.oid FROM pg_rewrite AS w WHERE w.ev_class = a.oid
+    UNION ALL
+    SELECT 'pg_policy'::regclass, p.oid FROM pg_policy AS p JOIN pg_class AS t ON t.oid = p.polrelid
+      WHERE p.polrelid = a.oid AND t.relrowsecurity AND p.polcmd IN ('r', '*')
+  ) AS by JOIN pg_depend AS d ON d.classid = by.classid AND d.objid = by.oid AND d.refclassid = 'pg_class'::regclass
 ), changes_from(oid, depth) AS (
   SELECT confrelid, 1 FROM pg_constraint
   WHERE conrelid = $1::oid AND contype = 'f' AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))
@@ -61,8 +75,10 @@ SELECT json_build_object(
     ON m.refclassid = 'pg_class'::regclass AND m.refobjid = $1::oid AND a.attrelid = m.refobjid AND a.attnum = m.refobjsubid),
   'foreign', EXISTS (SELECT FROM mention WHERE refclassid <> 'pg_class'::regclass
     AND (refclassid <> 'pg_type'::regclass OR refobjid IN (SELECT oid FROM pg_type WHERE typtype = 'd'))),
-  'reads', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]') FROM mention AS m JOIN pg_class AS c
-    ON m.refclassid = 'pg_class'::regclass AND m.refobjid = c.oid AND c.oid <> $1::oid JOIN pg_namespace AS n ON n.oid = c.relnamespace),
+  'reads', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]') FROM asked AS a JOIN pg_class AS c
+    ON c.oid = coalesce(pg_partition_root(a.oid)::oid, a.oid) AND c.oid <> $1::oid JOIN pg_namespace AS n ON n.oid = c.relnamespace),
+  'heirs', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]') FROM pg_inherits AS i JOIN pg_class AS c
+    ON c.oid = i.inhrelid AND NOT c.relispartition JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE i.inhparent = $1::oid),
   'written', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]')
     FROM (SELECT oid FROM changes_from UNION SELECT oid FROM other_name) AS f JOIN pg_class AS c ON c.oid = f.oid AND c.oid <> $1::oid JOIN pg_namespace AS n ON n.oid = c.relnamespace)
 )`
@@ -78,6 +94,7 @@ interface Read {
   /** A policy calls something that is not PostgreSQL's own; a domain's check may call anything. */
   readonly foreign: boolean
   readonly reads: readonly string[]
+  readonly heirs: readonly string[]
   /** Tables whose changes cascade here; partitions and views through which rows of this table are written. */
   readonly written: readonly string[]
 }
@@ -94,8 +111,8 @@ export async function readTableRules(database: Database, table: Table): Promise<
 }
 
 export function rulesOf(read: Read, table: Table): TableRules {
-  const { fingerprint, active, readable, triggers, foreign, reads, written } = read
-  const base = { fingerprint: fingerprint ?? '', dependsOn: [...new Set([...reads, ...written])] }
+  const { fingerprint, active, readable, triggers, foreign, reads, heirs, written } = read
+  const base = { fingerprint: fingerprint ?? '', reads, heirs, writtenBy: written }
   const isTable = table.kind === 'table' || table.kind === 'partitioned'
   const columns = triggers || table.columns.some(({ generated }) => generated !== null) ? null : new Set(read.columns)
   if (!active) return { ...base, settings: [], columns, condition: readable && isTable ? 'true' : null }

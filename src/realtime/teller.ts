@@ -1,8 +1,8 @@
 /** Tells one subscription of one client what its hub sees for it, in the client's words: its own id, its events, a place to come back to. */
 import type { ResyncReason } from './group.ts'
 import type { Subscription } from './hub.ts'
-import type { Seen } from './look.ts'
-import type { Operation } from './notice.ts'
+import type { Told } from './look.ts'
+import type { Operation } from './change.ts'
 import type { Outbox, Recipient } from './outbox.ts'
 import { printMessage, printNotification, printSeen } from './server-message.ts'
 
@@ -26,25 +26,28 @@ export class Teller implements Recipient {
   #reason: ResyncReason = 'bulk'
   #resyncedAt: number = Number.NEGATIVE_INFINITY
   #timer: NodeJS.Timeout | null = null
+  /** The last place that the client was told of, and that it can go on from. */
+  #place = ''
 
   constructor(parts: TellerParts) {
     this.#parts = parts
   }
 
-  /** The client has been told that it is subscribed. */
+  /** The client has been told that it is subscribed, and where. */
   begin(subscription: Subscription): void {
     this.#subscription = subscription
+    this.#place = subscription.place
     subscription.start()
   }
 
-  see(seen: readonly Seen[]): void {
+  see(told: readonly Told[]): void {
     const { id, channel, table, events, outbox, count } = this.#parts
-    for (const item of seen) {
+    for (const item of told) {
+      // Who goes away before it is told to read again has to come back to where it missed something.
+      if (this.#timer === null) this.#place = item.token
       if (!events.some(event => event === item.outcome)) continue
-      const { key, seq, at } = item.change
-      const token = this.#subscription?.tokenAt(seq) ?? ''
-      count.notification(at)
-      outbox.notify(this, key, printNotification(id, channel, printSeen(item, table), token))
+      count.notification(item.change.at)
+      outbox.notify(this, item.key, printNotification(id, channel, printSeen(item, table), this.#place))
     }
   }
 
@@ -73,7 +76,8 @@ export class Teller implements Recipient {
 
   resyncText(): string {
     const { id, channel } = this.#parts
-    return printMessage('resync', id, { channel, reason: this.#reason, token: this.#subscription?.token() ?? '' })
+    this.#place = this.#subscription?.token() ?? ''
+    return printMessage('resync', id, { channel, reason: this.#reason, token: this.#place })
   }
 
   lose(): void {

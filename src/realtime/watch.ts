@@ -10,7 +10,8 @@ import type { View } from '../access/rights.ts'
 import { toTypeName } from '../access/types.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Expression, Field, Get, Parameter, RecordColumn, Source } from '../language/ast.ts'
+import type { Expression, Field, Get, Parameter, RecordColumn, Source, TypeName } from '../language/ast.ts'
+import { NOWHERE } from '../language/ast.ts'
 import {
   and,
   call,
@@ -20,6 +21,7 @@ import {
   get,
   getFrom,
   integer,
+  isNull,
   literal,
   order,
   recordColumn,
@@ -56,8 +58,8 @@ export interface Watch {
   readonly filtered: ReadonlySet<string>
   /** The settings of the caller that a route policy's filter reads: callers who differ in them see different rows. */
   readonly settings: readonly string[]
-  /** Those of `keys`, a JSON array of them, that are to be seen: the row as JSON, and its key. */
-  rowsOf(keys: string): BoundStatement
+  /** For each of the keys, JSON objects, in their order: the row as JSON, the key's place, the key as JSON, and whether the row is to be seen. */
+  rowsOf(keys: readonly string[]): BoundStatement
   /** Whether each of `rows`, a JSON array of rows as they were, meets the filter: `true`, `false` or `null`. Null: there is no filter. */
   readonly matches: ((rows: string) => BoundStatement) | null
 }
@@ -72,6 +74,8 @@ export interface WatchParts {
 
 /** The keys that changed. */
 const KEYS = 'k'
+
+const INTEGER: TypeName = { kind: 'type', schema: null, name: 'int4', modifiers: [], dimensions: 0, span: NOWHERE }
 
 export function planWatch(request: WatchRequest, { view, searchLanguage, limits, approvals }: WatchParts): Watch {
   approvals?.approve(request, shapeOfList(request))
@@ -103,7 +107,8 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   const list = shape.value('[]')
   const condition = filter === null ? null : ofSource(SELF, filter)
   checkRead(plainTree(table, fields, condition), context)
-  const rows = printRead(checkRead(rowsTree(table, list, fields, condition), context), 'with keys')
+  const place = placeName(table)
+  const rows = printRead(checkRead(rowsTree(table, list, place, fields, condition), context), 'with keys')
   const free = view.rights.of(table).rows.read
   const past =
     condition === null && free === null ? null : matchTree(table, list, condition ?? literal('boolean', 'true'))
@@ -116,7 +121,7 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
     name: JSON.stringify([rows.text, shape.values.map(String)]),
     filtered: new Set([filter, free].flatMap(part => (part === null ? [] : [...columnsIn(part)]))),
     settings: free === null ? [] : settingsIn(rows.text),
-    rowsOf: keys => bindValues(rows, values(keys)),
+    rowsOf: keys => bindValues(rows, values(placed(keys, place))),
     matches: matches === null ? null : json => bindValues(matches, values(json)),
   }
 }
@@ -132,8 +137,26 @@ function ofSelf(item: Field): Field {
   return item.kind === 'star' ? star(SELF) : { ...item, expression: ofSource(SELF, item.expression) }
 }
 
+/** A name that no column of the key has. */
+function placeName({ primaryKey }: Table): string {
+  let name = '#'
+  while (primaryKey.includes(name)) name += '#'
+  return name
+}
+
+/** What is answered is told apart by its place: the same key has another text where the session prints it, and a number has several that are equal. */
+function placed(keys: readonly string[], place: string): string {
+  return `[${keys.map((key, index) => `${key.slice(0, key.lastIndexOf('}'))},${JSON.stringify(place)}:${index}}`).join(',')}]`
+}
+
 /** A row of the table for each key. Each key is looked up on its own: a join might read the whole table for a handful of keys. */
-function rowsTree(table: Table, keys: Parameter, fields: readonly Field[], where: Expression | null): Get {
+function rowsTree(
+  table: Table,
+  keys: Parameter,
+  place: string,
+  fields: readonly Field[],
+  where: Expression | null,
+): Get {
   const isKey = table.primaryKey.map(name => compare('=', column(SELF, name), column(KEYS, name)))
   const row = get({
     ...{ table, alias: SELF, fields: neededIn(fields, table) },
@@ -142,14 +165,16 @@ function rowsTree(table: Table, keys: Parameter, fields: readonly Field[], where
   })
   const key = call(
     'jsonb_build_object',
-    table.primaryKey.flatMap(name => [text(name), column(SELF, name)]),
+    table.primaryKey.flatMap(name => [text(name), column(KEYS, name)]),
   )
+  const isThere = isNull(column(SELF, table.primaryKey[0] ?? ''), 'negated')
   const { span } = keys
   const source: Source = { kind: 'query source', query: row, alias: SELF, span }
-  return getFrom(recordSource(keys, KEYS, recordColumns(table, table.primaryKey), 'many'), {
-    joins: [{ kind: 'join', type: 'cross', lateral: true, source, on: null, span }],
+  const columns = [...recordColumns(table, table.primaryKey), recordColumn(place, INTEGER)]
+  return getFrom(recordSource(keys, KEYS, columns, 'many'), {
+    joins: [{ kind: 'join', type: 'left', lateral: true, source, on: null, span }],
     fields: fields.length === 0 ? [star(SELF)] : fields,
-    orderBy: [order(key)],
+    orderBy: [order(column(KEYS, place)), order(key), order(isThere)],
   })
 }
 

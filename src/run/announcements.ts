@@ -19,6 +19,8 @@ export interface Announcements {
     statements: readonly BoundStatement[],
     attempt: (commands: readonly Command[]) => Running<readonly Result[]>,
   ): Running<readonly Result[]>
+  /** Tells that rows of a table may have changed, no matter which. */
+  doubt(table: string): Command
 }
 
 /** Texts that cannot tell, and are not tried again. */
@@ -42,15 +44,33 @@ interface Telling {
   readonly before: boolean
 }
 
-export function createAnnouncements(origin: string, rowsBefore: RowsBefore): Announcements {
+export interface AnnouncementsParts {
+  /** Of this process. */
+  readonly origin: string
+  readonly rowsBefore: RowsBefore
+  /** Whether triggers write down every change of a table, by resource name: nobody listens to what is told of it besides. */
+  readonly isLogged: (table: string) => boolean
+}
+
+export function createAnnouncements({ origin, rowsBefore, isLogged }: AnnouncementsParts): Announcements {
   const announcer = createAnnouncer(origin)
   const unreadable = new Set<string>()
 
   function tellingOf(command: Command, { statement: { announced } }: BoundStatement): Telling {
-    if (announced === undefined || unreadable.has(command.text)) return { command, extra: 0, before: false }
+    if (announced === undefined || unreadable.has(command.text) || isLogged(announced.table)) {
+      return { command, extra: 0, before: false }
+    }
     const before = announced.hasBefore && rowsBefore.wants(announced.table)
     const text = announcer.textOf(announced, before)
     return { command: { ...command, text }, extra: announced.telling + (before ? 2 : 0), before }
+  }
+
+  /** Tables of whose rows nothing is told. */
+  function untold(statements: readonly BoundStatement[], isTold: (index: number) => boolean): readonly string[] {
+    const tables = statements.flatMap(({ statement: { announced, writes = [] } }, index) =>
+      announced === undefined || isTold(index) ? writes : [announced.table, ...writes],
+    )
+    return [...new Set(tables)].filter(table => !isLogged(table))
   }
 
   function plainly(results: readonly Result[], written: readonly Write[]): readonly Result[] {
@@ -64,6 +84,7 @@ export function createAnnouncements(origin: string, rowsBefore: RowsBefore): Ann
   }
 
   return {
+    doubt: announcer.bulk,
     run(commands, statements, attempt) {
       const tellings = commands.map((command, index) => tellingOf(command, statements[index] as BoundStatement))
       const isTold = (index: number) => tellings[index]?.command !== commands[index]
@@ -101,14 +122,6 @@ export function createAnnouncements(origin: string, rowsBefore: RowsBefore): Ann
 
 interface Write extends Telling {
   readonly table: string | undefined
-}
-
-/** Tables of whose rows nothing is told. */
-function untold(statements: readonly BoundStatement[], isTold: (index: number) => boolean): readonly string[] {
-  const tables = statements.flatMap(({ statement: { announced, writes = [] } }, index) =>
-    announced === undefined || isTold(index) ? writes : [announced.table, ...writes],
-  )
-  return [...new Set(tables)]
 }
 
 function beforeOf(rows: readonly Row[]): ReadonlyMap<string, string> {

@@ -107,7 +107,7 @@ test('before PostgreSQL 18 writes tell the same of creations and deletions, and 
     const wanted = { wants: () => true, learn() {} }
     const runner = createRunner({
       ...{ database: pool, settings: createSettings({ statementTimeoutMs: 30_000 }), onStaleSchema() {} },
-      announcements: createAnnouncements('me', wanted),
+      announcements: createAnnouncements({ origin: 'me', rowsBefore: wanted, isLogged: () => false }),
     })
     const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8 }
     const view = () => ({ catalog, rights: EVERYTHING })

@@ -1,0 +1,100 @@
+/** The questions that a gateway asks of the change log (decisions 0022), and their answers as data. */
+import type { Command, Database, Row } from '../postgres/types.ts'
+import { parseSnapshot, type Snapshot } from './snapshot.ts'
+
+/** What triggers wrote down of one row, or of more than they name. */
+export interface LogEntry {
+  readonly txid: string
+  readonly at: string
+  /** `schema.name`. */
+  readonly table: string
+  readonly operation: 'I' | 'U' | 'D' | 'B'
+  readonly key: string | null
+  /** The key before, where it was another. */
+  readonly was: string | null
+  /** The row before; null as well where it is too large to be judged. */
+  readonly old: string | null
+}
+
+export interface LogAnswer {
+  readonly snapshot: Snapshot
+  /** In the order in which they were written: whoever changes a row that another transaction has changed writes after that one is committed. */
+  readonly entries: readonly LogEntry[]
+  /** Numbers of transactions mean the same as long as it is the same. */
+  readonly epoch: string
+  /** What this transaction and earlier ones wrote may be gone. */
+  readonly forgotten: bigint
+}
+
+/** A row that was larger is not read. */
+const OLD_BYTES_MAX = 64 * 1024
+
+/** What runs for longer reads more than anybody can be told of. */
+const TIMEOUT_MS = 5_000
+
+/** How many rows the log has is never what it had when statistics were made; the index is always right. Compiling (JIT) takes longer than the statement. */
+const SETTINGS: Command = {
+  text: "SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true), set_config('statement_timeout', $1, true)",
+  parameters: [String(TIMEOUT_MS)],
+}
+
+const ENTRY = `SELECT seq, xid, at, "schema" || '.' || "table" AS name, operation, key, was, old FROM svc.change`
+
+/**
+ * What is visible now and was not in the snapshot of `$1` and `$2`, in the tables of `$4`; `$3` rows at most. A row without an entry comes as well: the snapshot
+ * is told in any case.
+ */
+const CHANGES = `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name, c.operation, c.key, c.was,
+  CASE WHEN octet_length(c.old::text) <= ${OLD_BYTES_MAX} THEN c.old END
+FROM (VALUES (1)) AS always LEFT JOIN LATERAL (
+  SELECT * FROM (${ENTRY} WHERE xid >= $1::xid8 UNION ALL ${ENTRY} WHERE xid = ANY ($2::xid8[])) AS unseen
+  WHERE name = ANY ($4::text[]) LIMIT $3::int
+) AS c ON true ORDER BY c.seq`
+
+/**
+ * After the rows, so that rows which were thrown away meanwhile are known to be. Transactions that were not on disk when a server crashed may have their numbers
+ * given again: another start is another epoch. A standby does not know which transactions are open.
+ */
+const STATE: Command = {
+  text: `SELECT concat_ws('.', epoch, (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()), extract(epoch FROM pg_postmaster_start_time())),
+  forgotten, pg_is_in_recovery() FROM svc.installation`,
+  parameters: [],
+}
+
+/** `since` null: nothing but where the log is now. More than `rowsMax` entries are answered as one more than that. */
+export async function readLog(
+  database: Database,
+  since: Snapshot | null,
+  tables: readonly string[],
+  rowsMax: number,
+): Promise<LogAnswer> {
+  const parameters = [
+    since === null ? null : String(since.xmax),
+    since === null ? null : `{${since.open.join(',')}}`,
+    String(rowsMax + 1),
+    `{${tables.map(quoted).join(',')}}`,
+  ]
+  const [, found, state] = await database.run([SETTINGS, { text: CHANGES, parameters }, STATE]).result
+  const [epoch, forgotten, standby] = state?.rows[0] ?? []
+  if (epoch == null || forgotten == null) throw new Error('svc.installation is empty')
+  if (standby?.toString() === 't') throw new Error('the change log cannot be read on a standby')
+  const rows = found?.rows ?? []
+  return {
+    snapshot: parseSnapshot(rows[0]?.[0]?.toString() ?? ''),
+    entries: rows.filter(([, xid]) => xid != null).map(entryOf),
+    epoch: epoch.toString(),
+    forgotten: BigInt(forgotten.toString()),
+  }
+}
+
+function entryOf([, xid, at, name, operation, key, was, old]: Row): LogEntry {
+  return {
+    ...{ txid: String(xid), at: String(at), table: String(name), operation: String(operation) as LogEntry['operation'] },
+    ...{ key: key?.toString() ?? null, was: was?.toString() ?? null, old: old?.toString() ?? null },
+  }
+}
+
+/** An element of an array's text (manual, 8.15.2). */
+function quoted(name: string): string {
+  return `"${name.replace(/["\\]/g, '\\$&')}"`
+}

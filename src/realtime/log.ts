@@ -1,0 +1,255 @@
+/**
+ * The change log, followed (decisions 0022): while anybody wants to hear of a table, it is asked again and again for what was not there the last time. Nothing is
+ * kept between two questions but the snapshot of the last answer, so a connection that is lost, or a pooler in between, loses nothing.
+ */
+import { createHash } from 'node:crypto'
+import { DatabaseError } from '../postgres/errors.ts'
+import type { Database } from '../postgres/types.ts'
+import type { Change, Operation } from './change.ts'
+import type { ResyncReason } from './group.ts'
+import { type LogAnswer, type LogEntry, readLog } from './log-statements.ts'
+import { printToken, readToken, type Snapshot } from './snapshot.ts'
+
+/** Between two reads: most of what a client waits for a change. */
+export const READ_INTERVAL_MS = 25
+
+/** The same, once nothing has changed for a while. */
+export const IDLE_READ_INTERVAL_MS = 100
+const IDLE_AFTER_MS = 2_000
+
+/** After a read that failed. */
+const RETRY_MS = 250
+
+/** Entries of one read; more, and everybody reads their rows again. */
+export const READ_ROWS_MAX = 20_000
+
+/** Entries that somebody who comes back is told of; more, and they read their rows again. */
+export const SINCE_ROWS_MAX = 1_000
+
+/** The log is not there, or not for us. */
+const BROKEN: ReadonlySet<string> = new Set(['42P01', '3F000', '42501', '42703'])
+
+/** It takes too long, or is more than fits into an answer (postgres/unit.ts). */
+const TOO_MUCH: ReadonlySet<string> = new Set(['57014', '54000'])
+
+export interface LogHearer {
+  /** In order; all that one read found of the table. */
+  changed(changes: readonly Change[]): void
+  /** Something changed that nobody can name. */
+  doubt(reason: ResyncReason): void
+  /** The log could not be read, for now: nothing is lost yet. */
+  silent(): void
+}
+
+export interface LogStats {
+  /** The last read succeeded; false as well while nobody listens. */
+  readonly reading: boolean
+  readonly reads: number
+  readonly rows: number
+}
+
+export interface ChangeLog {
+  /** `table`: `schema.name`. From when `ready` resolves on, every change that is committed is heard of; that waits until the log can be read. */
+  hear(table: string, hearer: LogHearer): { readonly ready: Promise<void>; close(): void }
+  /** Where it is now; empty before the first read. */
+  token(): string
+  /** What a table's changes since were; null where that is not known any more. Rejects when the log cannot be read. */
+  since(table: string, token: string): Promise<readonly Change[] | null>
+  stats(): LogStats
+  close(): void
+}
+
+export interface ChangeLogParts {
+  readonly database: Database
+  /** Milliseconds, monotonic. */
+  readonly now: () => number
+  /** It is not as it was installed. */
+  readonly onBroken: () => void
+}
+
+/** Where the last read ended. */
+interface Position {
+  readonly snapshot: Snapshot
+  readonly epoch: string
+  readonly token: string
+  readonly forgotten: bigint
+  /** Of the read before: what was thrown away while the last one ran is told by the next. */
+  readonly xminBefore: bigint
+}
+
+export function createChangeLog({ database, now, onBroken }: ChangeLogParts): ChangeLog {
+  const hearers = new Map<string, Set<LogHearer>>()
+  let position: Position | null = null
+  let timer: NodeJS.Timeout | null = null
+  /** A read that is under way asks for the tables that were heard when it began. */
+  let reading = false
+  let waiting: (() => void)[] = []
+  let foundAt = 0
+  let healthy = false
+  let seq = 0
+  let reads = 0
+  let rows = 0
+
+  function schedule(delayMs: number): void {
+    if (reading || timer !== null || hearers.size === 0) return
+    timer = setTimeout(() => {
+      timer = null
+      void readOnce()
+    }, delayMs)
+    timer.unref()
+  }
+
+  /** Never rejects. */
+  async function readOnce(): Promise<void> {
+    reading = true
+    let delayMs = RETRY_MS
+    try {
+      const before = position
+      const answer = await readLog(database, before?.snapshot ?? null, [...hearers.keys()], READ_ROWS_MAX)
+      reads++
+      rows += answer.entries.length
+      if (answer.entries.length > 0) foundAt = now()
+      healthy = true
+      take(before, answer)
+      for (const resolve of waiting.splice(0)) resolve()
+      delayMs = now() - foundAt < IDLE_AFTER_MS ? READ_INTERVAL_MS : IDLE_READ_INTERVAL_MS
+    } catch (error) {
+      failed(error)
+    } finally {
+      reading = false
+      if (hearers.size === 0) forget()
+      else schedule(delayMs)
+    }
+  }
+
+  function failed(error: unknown): void {
+    healthy = false
+    const state = error instanceof DatabaseError ? error.sqlstate : ''
+    if (BROKEN.has(state)) onBroken()
+    if (TOO_MUCH.has(state)) {
+      position = null
+      tellAll(hearer => hearer.doubt('too many changes'))
+    } else tellAll(hearer => hearer.silent())
+  }
+
+  function take(before: Position | null, answer: LogAnswer): void {
+    const { snapshot, forgotten } = answer
+    const epoch = digestOf(answer.epoch)
+    const xminBefore = before?.snapshot.xmin ?? snapshot.xmin
+    const isSame = before !== null && before.epoch === epoch && sameSnapshot(before.snapshot, snapshot)
+    const token = isSame ? before.token : printToken(epoch, snapshot)
+    position = { snapshot, epoch, token, forgotten, xminBefore }
+    if (before === null) return
+    if (before.epoch !== epoch) tellAll(hearer => hearer.doubt('epoch'))
+    else if (forgotten !== before.forgotten && before.xminBefore <= forgotten) tellAll(hearer => hearer.doubt('epoch'))
+    else if (answer.entries.length > READ_ROWS_MAX) tellAll(hearer => hearer.doubt('too many changes'))
+    else tell(answer.entries, before.token, token)
+  }
+
+  function tell(entries: readonly LogEntry[], from: string, to: string): void {
+    for (const [table, ofTable] of byTable(entries)) {
+      const changes = changesOf(ofTable, from, to)
+      for (const hearer of hearers.get(table) ?? []) {
+        if (changes === null) hearer.doubt('bulk')
+        else hearer.changed(changes)
+      }
+    }
+  }
+
+  /** Null: not all of them name their rows. */
+  function changesOf(entries: readonly LogEntry[], from: string, to: string): readonly Change[] | null {
+    if (entries.some(({ operation, key }) => operation === 'B' || key === null || hasNull(key))) return null
+    const found = entries.flatMap(entry => changesOfEntry(entry, () => ++seq, from))
+    return found.map((change, index) => (index === found.length - 1 ? { ...change, to } : change))
+  }
+
+  function tellAll(how: (hearer: LogHearer) => void): void {
+    for (const of of hearers.values()) for (const hearer of of) how(hearer)
+  }
+
+  function forget(): void {
+    if (timer !== null) clearTimeout(timer)
+    timer = null
+    position = null
+    healthy = false
+  }
+
+  return {
+    hear(table, hearer) {
+      const of = hearers.get(table) ?? new Set()
+      hearers.set(table, of)
+      of.add(hearer)
+      const isHeard = position !== null && !reading
+      const ready = isHeard ? Promise.resolve() : new Promise<void>(resolve => waiting.push(resolve))
+      schedule(position === null ? 0 : READ_INTERVAL_MS)
+      return {
+        ready,
+        close() {
+          of.delete(hearer)
+          if (of.size === 0) hearers.delete(table)
+          if (hearers.size === 0 && !reading) forget()
+        },
+      }
+    },
+    token: () => position?.token ?? '',
+    async since(table, token) {
+      if (position === null) return null
+      if (token === position.token) return []
+      const { epoch } = position
+      const snapshot = readToken(token, epoch)
+      if (snapshot === null) return null
+      const answer = await readLog(database, snapshot, [table], SINCE_ROWS_MAX).catch(tooMuchIsNull)
+      if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.forgotten) return null
+      if (answer.entries.length > SINCE_ROWS_MAX) return null
+      return changesOf(answer.entries, token, printToken(epoch, answer.snapshot))
+    },
+    stats: () => ({ reading: healthy, reads, rows }),
+    close() {
+      hearers.clear()
+      waiting = []
+      forget()
+    },
+  }
+}
+
+const OPERATIONS: Readonly<Record<'I' | 'U' | 'D', Operation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
+
+/** A row whose key became another is gone, and another is there. */
+function changesOfEntry({ txid, at, operation, key, was, old }: LogEntry, next: () => number, from: string): readonly Change[] {
+  const base = { at, txid, assigned: null, from, to: from }
+  if (operation === 'B' || key === null) return []
+  if (was === null) return [{ ...base, seq: next(), operation: OPERATIONS[operation], key, before: old }]
+  return [
+    { ...base, seq: next(), operation: 'DELETE', key: was, before: old },
+    { ...base, seq: next(), operation: 'INSERT', key, before: null },
+  ]
+}
+
+/** A column of the key that the trigger did not find: it was made for another key. */
+function hasNull(key: string): boolean {
+  return Object.values(JSON.parse(key) as Record<string, unknown>).includes(null)
+}
+
+function byTable(entries: readonly LogEntry[]): ReadonlyMap<string, readonly LogEntry[]> {
+  const tables = new Map<string, LogEntry[]>()
+  for (const entry of entries) {
+    const known = tables.get(entry.table)
+    if (known === undefined) tables.set(entry.table, [entry])
+    else known.push(entry)
+  }
+  return tables
+}
+
+function sameSnapshot(one: Snapshot, other: Snapshot): boolean {
+  return one.xmin === other.xmin && one.xmax === other.xmax && one.open.join() === other.open.join()
+}
+
+/** What a token says of the epoch. */
+function digestOf(epoch: string): string {
+  return createHash('sha256').update(epoch).digest('base64url').slice(0, 8)
+}
+
+function tooMuchIsNull(error: unknown): null {
+  if (error instanceof DatabaseError && TOO_MUCH.has(error.sqlstate)) return null
+  throw error
+}

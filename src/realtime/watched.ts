@@ -1,0 +1,171 @@
+/** A table that somebody watches: where its changes are heard of, who shares what is read of them, and the rules by which they are shown. */
+import type { Catalog, Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Database } from '../postgres/types.ts'
+import { toGatewayError } from '../run/errors.ts'
+import type { Change } from './change.ts'
+import { createLogFeed, createNoticeFeed, type Feed } from './feed.ts'
+import type { Group, ResyncReason } from './group.ts'
+import type { ChangeLog } from './log.ts'
+import type { RowsBeforeStore } from './rows-before.ts'
+import type { Heard, Named, SourceHearer, Sources } from './sources.ts'
+import { readTableRules, type TableRules } from './table-rules.ts'
+
+/** Until changes are heard of; a write that began before may keep that waiting. */
+const LISTEN_MS_MAX = 10_000
+
+export interface WatchedParts {
+  readonly origin: string
+  readonly sources: Sources
+  readonly log: ChangeLog
+  readonly catalog: () => Catalog
+  readonly database: Database
+  readonly rowsBefore: RowsBeforeStore
+}
+
+export interface Watched {
+  /** By what they see. */
+  readonly groups: Map<string, Group>
+  readonly feed: Feed
+  /** Resolves once every later change is heard of; rejects with `UNAVAILABLE`. */
+  listening(): Promise<void>
+  /** What decides who sees which row; null: the table is gone. Kept until it is forgotten. */
+  rules(table: Table): Promise<TableRules | null>
+  /** As they were read last; null while nobody knows. */
+  readonly known: TableRules | null
+  forgetRules(): void
+  doubt(reason: ResyncReason): void
+  /** Its changes, or those of what it depends on, may be captured in another way than before. */
+  recapture(): void
+  close(): void
+}
+
+export function createWatched(named: Named, parts: WatchedParts): Watched {
+  const { origin, sources, log, catalog, database, rowsBefore } = parts
+  const groups = new Map<string, Group>()
+  let rules: Promise<TableRules | null> | null = null
+  let known: TableRules | null = null
+  let dependences: readonly Named[] = []
+  let dependencesHeard: readonly Heard[] = []
+  let closed = false
+  let feed = createFeed()
+  let heard = hearing()
+  let captures = captured()
+
+  function createFeed(): Feed {
+    const to = {
+      add: (changes: readonly Change[]) => {
+        for (const group of groups.values()) group.add(changes)
+      },
+      resync: (reason: ResyncReason) => {
+        for (const group of groups.values()) group.resync(reason)
+      },
+    }
+    return sources.captureOf(named) === 'trigger'
+      ? createLogFeed(named.name, log, to)
+      : createNoticeFeed({ table: named.resource, origin, rowsBefore, ...to })
+  }
+
+  function hearing(): Heard {
+    const found = sources.hear(named, feed)
+    found.ready.catch(() => {})
+    return found
+  }
+
+  function depend(of: TableRules | null): Promise<unknown> {
+    const before = dependencesHeard
+    const written = feed.capture === 'trigger' ? [] : (of?.writtenBy ?? [])
+    dependences = namedIn(catalog(), new Set([...(of?.reads ?? []), ...(of?.heirs ?? []), ...written]))
+    dependencesHeard = dependences
+      .filter(table => table.resource !== '' || sources.captureOf(table) === 'trigger')
+      .map(table => sources.hear(table, doubting(feed)))
+    captures = captured()
+    for (const one of before) one.close()
+    return Promise.all(dependencesHeard.map(({ ready }) => ready))
+  }
+
+  /** How each of the tables is captured that it hears of. */
+  function captured(): string {
+    return [named, ...dependences].map(sources.captureOf).join()
+  }
+
+  async function readRules(table: Table): Promise<TableRules | null> {
+    const read = await readTableRules(database, table)
+    await within(depend(read), LISTEN_MS_MAX)
+    known = read
+    return read
+  }
+
+  return {
+    groups,
+    get feed() {
+      return feed
+    },
+    listening: () => within(heard.ready, LISTEN_MS_MAX),
+    rules(table) {
+      rules ??= readRules(table).catch(error => {
+        rules = null
+        throw toGatewayError(error, { statements: [], access: 'read only' })
+      })
+      return rules
+    },
+    get known() {
+      return known
+    },
+    forgetRules() {
+      rules = null
+    },
+    doubt: reason => feed.doubt(reason),
+    recapture() {
+      if (closed || captured() === captures) return
+      const before = heard
+      if (sources.captureOf(named) !== feed.capture) {
+        feed = createFeed()
+        heard = hearing()
+      }
+      const current = feed
+      const settle = async () => {
+        await Promise.all([heard.ready, depend(known)])
+        // What was written between the one and the other nobody told.
+        if (current === feed) feed.doubt('schema changed')
+      }
+      void settle()
+        .catch(() => {})
+        .finally(() => {
+          if (before !== heard) before.close()
+        })
+    },
+    close() {
+      closed = true
+      for (const one of [heard, ...dependencesHeard]) one.close()
+    },
+  }
+}
+
+/** A change of what it depends on may be a change of anything. */
+function doubting(feed: Feed): SourceHearer {
+  const doubt = () => feed.doubt('dependency')
+  return { notice: doubt, changed: doubt, doubt, gap: () => feed.doubt('connection lost'), silent() {} }
+}
+
+/** Tables by `schema.name`; those that are no resources have no name of their own. */
+function namedIn({ tables }: Catalog, names: ReadonlySet<string>): readonly Named[] {
+  const resources = new Map([...tables.values()].map(table => [`${table.schema}.${table.name}`, table.resource]))
+  return [...names].map(name => ({ name, resource: resources.get(name) ?? '' }))
+}
+
+export async function within(listening: Promise<unknown>, ms: number): Promise<void> {
+  const unavailable = (cause?: unknown) =>
+    new GatewayError('UNAVAILABLE', 'changes cannot be listened for at the moment; try again', { cause })
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unavailable()), ms)
+  })
+  try {
+    await Promise.race([listening, late])
+  } catch (error) {
+    throw error instanceof GatewayError ? error : unavailable(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
