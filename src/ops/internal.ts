@@ -171,7 +171,9 @@ function realtimeDetails({
 }: RealtimeStats) {
   return {
     ...{ listening, sockets, subscriptions, groups },
-    tables: Object.fromEntries([...tables].map(([table, capture]) => [table, { capture, durable: capture === 'trigger' }])),
+    tables: Object.fromEntries(
+      [...tables].map(([table, capture]) => [table, { capture, durable: capture === 'trigger' }]),
+    ),
     log: { reading: log.reading, reads: log.reads, rows: log.rows },
     looks_waiting: waiting,
     live_queries: liveQueries,

@@ -25,7 +25,11 @@ export interface FeedParts {
 }
 
 /** Of a table that triggers capture: the log remembers. `table`: `schema.name`. */
-export function createLogFeed(table: string, log: Pick<ChangeLog, 'token' | 'since'>, { add, resync }: FeedParts): Feed {
+export function createLogFeed(
+  table: string,
+  log: Pick<ChangeLog, 'token' | 'since'>,
+  { add, resync }: FeedParts,
+): Feed {
   return {
     capture: 'trigger',
     token: log.token,

@@ -24,6 +24,9 @@ export function lookIntervalMs(groups: number): number {
 /** Changes that wait for a look; more, and the subscribers read again themselves. */
 const WAITING_MAX = 10_000
 
+/** Until a look is tried again that found no database. */
+const RETRY_MS = 250
+
 /** Rows that one statement looks at. */
 const LOOK_ROWS_MAX = 500
 
@@ -56,6 +59,8 @@ export interface GroupParts {
   /** A look of these failed, and not because the database is away. */
   readonly onRefused: (members: readonly Member[]) => void
   readonly isPassing: (error: unknown) => boolean
+  /** Nothing was asked: it can be asked again. */
+  readonly isAway: (error: unknown) => boolean
 }
 
 export interface Group {
@@ -72,7 +77,7 @@ export interface Group {
 }
 
 export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts): Group {
-  const { runner, limiter, now, intervalMs, onStale, onRefused, isPassing } = parts
+  const { runner, limiter, now, intervalMs, onStale, onRefused, isPassing, isAway } = parts
   const members = new Set<Member>()
   let waiting: Change[] = []
   let looking: readonly Change[] = []
@@ -111,6 +116,11 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
       // Who has left meanwhile may have other rights by now.
       if (told.length > 0) for (const member of present) if (members.has(member)) member.see(told)
     } catch (error) {
+      if (isAway(error)) {
+        waiting = [...changes, ...waiting]
+        lookedAt = now() + RETRY_MS
+        return
+      }
       resync('unavailable')
       if (!isPassing(error)) onRefused([...members])
     } finally {

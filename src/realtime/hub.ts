@@ -169,7 +169,7 @@ export function createHub(parts: HubParts): Hub {
       intervalMs: () => lookIntervalMs(groupCount()),
       onStale: () => void regroup(entry),
       onRefused: (members: readonly Member[]) => void checkMembers(entry, members),
-      isPassing,
+      ...{ isPassing, isAway },
     }
   }
 
@@ -325,7 +325,11 @@ async function missedSince({ feed }: Watched, since: string): Promise<readonly C
 
 /** The database is away, or did not get to it: nothing about the subscription itself. */
 function isPassing(error: unknown): boolean {
-  return error instanceof GatewayError && (error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT')
+  return isAway(error) || (error instanceof GatewayError && error.code === 'TIMEOUT')
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'UNAVAILABLE'
 }
 
 function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver): Subscriber {

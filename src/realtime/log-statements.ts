@@ -89,7 +89,12 @@ export async function readLog(
 
 function entryOf([, xid, at, name, operation, key, was, old]: Row): LogEntry {
   return {
-    ...{ txid: String(xid), at: String(at), table: String(name), operation: String(operation) as LogEntry['operation'] },
+    ...{
+      txid: String(xid),
+      at: String(at),
+      table: String(name),
+      operation: String(operation) as LogEntry['operation'],
+    },
     ...{ key: key?.toString() ?? null, was: was?.toString() ?? null, old: old?.toString() ?? null },
   }
 }

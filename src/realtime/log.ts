@@ -73,8 +73,6 @@ interface Position {
   readonly epoch: string
   readonly token: string
   readonly forgotten: bigint
-  /** Of the read before: what was thrown away while the last one ran is told by the next. */
-  readonly xminBefore: bigint
 }
 
 export function createChangeLog({ database, now, onBroken }: ChangeLogParts): ChangeLog {
@@ -135,13 +133,14 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
   function take(before: Position | null, answer: LogAnswer): void {
     const { snapshot, forgotten } = answer
     const epoch = digestOf(answer.epoch)
-    const xminBefore = before?.snapshot.xmin ?? snapshot.xmin
     const isSame = before !== null && before.epoch === epoch && sameSnapshot(before.snapshot, snapshot)
     const token = isSame ? before.token : printToken(epoch, snapshot)
-    position = { snapshot, epoch, token, forgotten, xminBefore }
+    position = { snapshot, epoch, token, forgotten }
     if (before === null) return
     if (before.epoch !== epoch) tellAll(hearer => hearer.doubt('epoch'))
-    else if (forgotten !== before.forgotten && before.xminBefore <= forgotten) tellAll(hearer => hearer.doubt('epoch'))
+    // What was thrown away since the last read, it may not have seen.
+    else if (forgotten !== before.forgotten && before.snapshot.xmin <= forgotten)
+      tellAll(hearer => hearer.doubt('epoch'))
     else if (answer.entries.length > READ_ROWS_MAX) tellAll(hearer => hearer.doubt('too many changes'))
     else tell(answer.entries, before.token, token)
   }
@@ -200,7 +199,7 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
       if (snapshot === null) return null
       const answer = await readLog(database, snapshot, [table], SINCE_ROWS_MAX).catch(tooMuchIsNull)
       if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.forgotten) return null
-      if (answer.entries.length > SINCE_ROWS_MAX) return null
+      if (answer.entries.length > SINCE_ROWS_MAX || snapshot.xmax > answer.snapshot.xmax) return null
       return changesOf(answer.entries, token, printToken(epoch, answer.snapshot))
     },
     stats: () => ({ reading: healthy, reads, rows }),
@@ -215,7 +214,11 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
 const OPERATIONS: Readonly<Record<'I' | 'U' | 'D', Operation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
 
 /** A row whose key became another is gone, and another is there. */
-function changesOfEntry({ txid, at, operation, key, was, old }: LogEntry, next: () => number, from: string): readonly Change[] {
+function changesOfEntry(
+  { txid, at, operation, key, was, old }: LogEntry,
+  next: () => number,
+  from: string,
+): readonly Change[] {
   const base = { at, txid, assigned: null, from, to: from }
   if (operation === 'B' || key === null) return []
   if (was === null) return [{ ...base, seq: next(), operation: OPERATIONS[operation], key, before: old }]

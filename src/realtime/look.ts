@@ -34,7 +34,9 @@ export async function look(
       : transitions.flatMap(({ found }) => found.flatMap(({ before }) => (before === null ? [] : [before])))
   const statements: BoundStatement[] = [watch.rowsOf(transitions.map(({ last }) => last.key))]
   if (rowsBefore.length > 0) {
-    statements.push(catalogueStatement(conditionStatement(watch.table, rules.condition ?? 'false'), [listOf(rowsBefore)]))
+    statements.push(
+      catalogueStatement(conditionStatement(watch.table, rules.condition ?? 'false'), [listOf(rowsBefore)]),
+    )
   }
   // Last, so that a policy that changed before any of the others is noticed.
   statements.push(catalogueStatement(FINGERPRINT, [String(watch.table.oid)]))
@@ -46,7 +48,8 @@ export async function look(
 
   const decisive = rules.columns === null ? null : new Set([...rules.columns, ...watch.filtered])
   let judged = 0
-  const seenBefore = ({ before }: Change) => (before === null || rules.condition === null ? null : matched[judged++] === true)
+  const seenBefore = ({ before }: Change) =>
+    before === null || rules.condition === null ? null : matched[judged++] === true
   return transitions.map((transition, index) => {
     const [row, , key, isThere] = rows[index] ?? []
     const now = isThere?.toString() === 't'

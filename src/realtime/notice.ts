@@ -1,6 +1,7 @@
 /** What a write told of itself (run/announce): decoded from the payload of a NOTIFY, which anybody who may connect to the database can send. */
-import type { Operation } from './change.ts'
+
 import { bytesOf, type JsonObject, parseJsonBody } from '../rest/json-body.ts'
+import type { Operation } from './change.ts'
 
 export interface Notice {
   readonly txid: string
@@ -21,8 +22,6 @@ export interface RowChange {
   /** The key as JSON text, as PostgreSQL wrote it: digits that JavaScript would lose are kept, and texts can be compared. */
   readonly key: string
 }
-
-
 
 const OPERATIONS: Readonly<Record<string, Operation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
 

@@ -158,7 +158,9 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     },
     recapture(left) {
       hub.recapture()
-      const tables = [...parts.catalog().tables.values()].filter(({ schema, name }) => left.includes(`${schema}.${name}`))
+      const tables = [...parts.catalog().tables.values()].filter(({ schema, name }) =>
+        left.includes(`${schema}.${name}`),
+      )
       if (tables.length === 0 || openListener === null) return
       const commands = tables.map(({ resource }) => capture.announcements.doubt(resource))
       // Whoever cannot be told now is not there, and begins anew.

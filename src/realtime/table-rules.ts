@@ -17,6 +17,8 @@ export interface TableRules {
   readonly columns: ReadonlySet<string> | null
   /** Tables, as `schema.name`, whose changes change who sees rows of this one: those that its policies read, and what those are made of in turn. */
   readonly reads: readonly string[]
+  /** Views among those: names by which the tables may be written to. */
+  readonly views: readonly string[]
   /** Tables that inherit from it: their rows are rows of this one. */
   readonly heirs: readonly string[]
   /** Tables, views and partitions that rows of this one are written by, and that a write of them does not tell. */
@@ -53,6 +55,10 @@ WITH RECURSIVE policy AS (
     SELECT 'pg_policy'::regclass, p.oid FROM pg_policy AS p JOIN pg_class AS t ON t.oid = p.polrelid
       WHERE p.polrelid = a.oid AND t.relrowsecurity AND p.polcmd IN ('r', '*')
   ) AS by JOIN pg_depend AS d ON d.classid = by.classid AND d.objid = by.oid AND d.refclassid = 'pg_class'::regclass
+), asked_name(name, relkind) AS (
+  SELECT n.nspname || '.' || c.relname, c.relkind FROM asked AS a
+  JOIN pg_class AS c ON c.oid = coalesce(pg_partition_root(a.oid)::oid, a.oid) JOIN pg_namespace AS n ON n.oid = c.relnamespace
+  WHERE c.oid <> $1::oid
 ), changes_from(oid, depth) AS (
   SELECT confrelid, 1 FROM pg_constraint
   WHERE conrelid = $1::oid AND contype = 'f' AND (confdeltype IN ('c', 'n', 'd') OR confupdtype IN ('c', 'n', 'd'))
@@ -75,8 +81,8 @@ SELECT json_build_object(
     ON m.refclassid = 'pg_class'::regclass AND m.refobjid = $1::oid AND a.attrelid = m.refobjid AND a.attnum = m.refobjsubid),
   'foreign', EXISTS (SELECT FROM mention WHERE refclassid <> 'pg_class'::regclass
     AND (refclassid <> 'pg_type'::regclass OR refobjid IN (SELECT oid FROM pg_type WHERE typtype = 'd'))),
-  'reads', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]') FROM asked AS a JOIN pg_class AS c
-    ON c.oid = coalesce(pg_partition_root(a.oid)::oid, a.oid) AND c.oid <> $1::oid JOIN pg_namespace AS n ON n.oid = c.relnamespace),
+  'reads', (SELECT coalesce(json_agg(DISTINCT name), '[]') FROM asked_name WHERE relkind <> 'v'),
+  'views', (SELECT coalesce(json_agg(DISTINCT name), '[]') FROM asked_name WHERE relkind = 'v'),
   'heirs', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]') FROM pg_inherits AS i JOIN pg_class AS c
     ON c.oid = i.inhrelid AND NOT c.relispartition JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE i.inhparent = $1::oid),
   'written', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]')
@@ -94,6 +100,7 @@ interface Read {
   /** A policy calls something that is not PostgreSQL's own; a domain's check may call anything. */
   readonly foreign: boolean
   readonly reads: readonly string[]
+  readonly views: readonly string[]
   readonly heirs: readonly string[]
   /** Tables whose changes cascade here; partitions and views through which rows of this table are written. */
   readonly written: readonly string[]
@@ -111,13 +118,13 @@ export async function readTableRules(database: Database, table: Table): Promise<
 }
 
 export function rulesOf(read: Read, table: Table): TableRules {
-  const { fingerprint, active, readable, triggers, foreign, reads, heirs, written } = read
-  const base = { fingerprint: fingerprint ?? '', reads, heirs, writtenBy: written }
+  const { fingerprint, active, readable, triggers, foreign, reads, views, heirs, written } = read
+  const base = { fingerprint: fingerprint ?? '', reads, views, heirs, writtenBy: written }
   const isTable = table.kind === 'table' || table.kind === 'partitioned'
   const columns = triggers || table.columns.some(({ generated }) => generated !== null) ? null : new Set(read.columns)
   if (!active) return { ...base, settings: [], columns, condition: readable && isTable ? 'true' : null }
   const conditions = read.policies.map(({ condition }) => condition ?? 'true')
-  const known = foreign || reads.length > 0 ? null : settingsIn(conditions)
+  const known = foreign || reads.length + views.length > 0 ? null : settingsIn(conditions)
   const permissive = conditions.filter((_, index) => read.policies[index]?.permissive === true)
   const restrictive = conditions.filter((_, index) => read.policies[index]?.permissive === false)
   const any = permissive.length === 0 ? 'false' : permissive.map(text => `(${text})`).join(' OR ')

@@ -1,8 +1,9 @@
 /** Tells one subscription of one client what its hub sees for it, in the client's words: its own id, its events, a place to come back to. */
+
+import type { Operation } from './change.ts'
 import type { ResyncReason } from './group.ts'
 import type { Subscription } from './hub.ts'
 import type { Told } from './look.ts'
-import type { Operation } from './change.ts'
 import type { Outbox, Recipient } from './outbox.ts'
 import { printMessage, printNotification, printSeen } from './server-message.ts'
 

@@ -74,8 +74,11 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
 
   function depend(of: TableRules | null): Promise<unknown> {
     const before = dependencesHeard
-    const written = feed.capture === 'trigger' ? [] : (of?.writtenBy ?? [])
-    dependences = namedIn(catalog(), new Set([...(of?.reads ?? []), ...(of?.heirs ?? []), ...written]))
+    const { reads = [], views = [], heirs = [], writtenBy = [] } = of ?? {}
+    // Where triggers capture a table, it matters no more by which name it is written to.
+    const isCaptured = (name: string) => sources.captureOf({ name, resource: '' }) === 'trigger'
+    const names = [reads.every(isCaptured) ? [] : views, feed.capture === 'trigger' ? [] : writtenBy]
+    dependences = namedIn(catalog(), new Set([...reads, ...heirs, ...names.flat()]))
     dependencesHeard = dependences
       .filter(table => table.resource !== '' || sources.captureOf(table) === 'trigger')
       .map(table => sources.hear(table, doubting(feed)))

@@ -1,0 +1,321 @@
+/** Decisions 9 and 0022: subscriptions to tables whose changes triggers write down, whoever makes them. */
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { uninstallScript } from '../../src/install/script.ts'
+import { SINCE_ROWS_MAX } from '../../src/realtime/log.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+let admin: pg.Client
+
+const TOKYO = '-c TimeZone=Asia/Tokyo -c bytea_output=escape'
+
+beforeAll(async () => {
+  database = await testDatabase()
+  admin = await connect()
+  await admin.query(`
+    create table items (id int primary key, tenant text not null, name text);
+    create table teams (id int primary key, who text);
+    create table shared (id int primary key, team int);
+    create table keys (a timestamptz, b float8, c bytea, d numeric, e text, f uuid, n int, primary key (a, b, c, d, e, f));
+    do $$ declare t text; begin foreach t in array array['items', 'shared'] loop
+      execute format('alter table %I enable row level security; alter table %I force row level security', t, t);
+    end loop; end $$;
+    create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
+    create view team_list with (security_invoker) as select * from teams;
+    create policy team on shared using (team in (select id from team_list where who = current_setting('app.current_tenant_id', true)));
+    grant select, insert, update, delete on all tables in schema public to app`)
+  await installed(database)
+  gateway = await testGateway(database.url)
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await admin?.end()
+  await database?.drop()
+})
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database.adminUrl })
+  client.on('error', () => {})
+  await client.connect()
+  return client
+}
+
+async function subscribed(more: object = {}, tenantId = 't1', at = gateway): Promise<TestSocket & { token: string }> {
+  const socket = await openSocket(at.url, { token: await at.token({ tenantId }) })
+  socket.say({ type: 'subscribe', channel: 'svc_table_items', ...more })
+  const { token } = await socket.nextOf('subscribed')
+  return Object.assign(socket, { token })
+}
+
+/** Subscribed, and told already of what was on its way. */
+async function listening(tenantId = 't1'): Promise<TestSocket & { token: string }> {
+  const socket = await subscribed({}, tenantId)
+  for (;;) {
+    const id = await mark(tenantId)
+    let message = await socket.next()
+    while (message.type !== 'resync' && message.key.id !== id) message = await socket.next()
+    // What came together with more than can be named is not told besides.
+    if (message.type !== 'resync') return Object.assign(socket, { token: message.token })
+  }
+}
+
+/** What is told from now on, until `last` is told of. */
+async function until(socket: TestSocket, last: number): Promise<readonly Message[]> {
+  const told: Message[] = []
+  for (;;) {
+    const message = await socket.next()
+    told.push(message)
+    if (message.key?.id === last) return told
+  }
+}
+
+const short = ({ type, operation, reason, key, new: row }: Message) =>
+  type === 'notification' ? `${operation} ${key.id} ${row?.name ?? '-'}` : `${type} ${reason}`
+
+/** A change of every test's own, that is told after those before it. */
+let ids = 1_000
+async function mark(tenant = 't1'): Promise<number> {
+  const id = ids++
+  await admin.query('insert into items values ($1, $2, $3)', [id, tenant, 'mark'])
+  return id
+}
+
+beforeEach(() => admin.query('delete from items where id < 1000'))
+
+describe('whoever writes', () => {
+  test('is told of, as far as the subscriber sees it', async () => {
+    const [one, two] = [await listening(), await listening('t2')]
+    const { rows } = await admin.query(
+      `insert into items values (1, 't1', 'a'), (2, 't2', 'b') returning pg_current_xact_id()::text as txid`,
+    )
+    expect(await one.next()).toEqual({
+      ...{ type: 'notification', id: '#1', channel: 'svc_table_items', table: 'items', operation: 'INSERT' },
+      ...{ key: { id: 1 }, new: { id: 1, tenant: 't1', name: 'a' }, old: null, token: expect.any(String) },
+      ...{ timestamp: expect.stringMatching(/^\d{4}-.*Z$/), txid: rows[0].txid },
+    })
+    expect(short(await two.next())).toBe('INSERT 2 b')
+    await admin.query(`update items set tenant = 't1' where id = 2`)
+    expect(short(await one.next())).toBe('INSERT 2 b')
+    expect(await two.next()).toMatchObject({ operation: 'DELETE', key: { id: 2 }, new: null, old: { id: 2 } })
+    await admin.query(`update items set id = 3, name = 'c' where id = 2`)
+    expect([short(await one.next()), short(await one.next())]).toEqual(['DELETE 2 -', 'INSERT 3 c'])
+    await admin.query(`delete from items where id = 3`)
+    expect(short(await one.next())).toBe('DELETE 3 -')
+    const last = await mark('t2')
+    expect((await until(two, last)).map(short)).toEqual([`INSERT ${last} mark`])
+    await Promise.all([one.close(), two.close()])
+  })
+
+  test('keys that are passed on from row to row leave nothing behind', async () => {
+    await admin.query(`insert into items values (1, 't1', 'a'), (2, 't1', 'b')`)
+    const socket = await listening()
+    await admin.query(
+      `begin; update items set id = id + 10 where id < 1000; update items set id = id - 9, tenant = 't2' where id in (11, 12); commit`,
+    )
+    expect((await until(socket, await mark())).map(short).slice(0, -1).sort()).toEqual(['DELETE 1 -', 'DELETE 2 -'])
+    await socket.close()
+  })
+
+  test('undone changes are not told, the others in the order of their commits', async () => {
+    const socket = await listening()
+    const other = await connect()
+    await admin.query(`begin; insert into items values (1, 't1', 'early')`)
+    await other.query(`begin; savepoint s; insert into items values (2, 't1', 'undone'); rollback to s;
+      insert into items values (3, 't1', 'kept'); commit`)
+    await other.query(`begin; insert into items values (4, 't1', 'undone'); rollback`)
+    expect(short(await socket.next())).toBe('INSERT 3 kept')
+    await admin.query('commit')
+    expect(short(await socket.next())).toBe('INSERT 1 early')
+    await other.end()
+    await socket.close()
+  })
+
+  test.each([
+    ['TRUNCATE', 'truncate items'],
+    ['a statement of many rows', `insert into items select -n, 't1' from generate_series(1, 1001) as n`],
+  ])('%s is a resync', async (_, statement) => {
+    const socket = await listening()
+    await admin.query(statement)
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'bulk' })
+    await socket.close()
+    await admin.query('truncate items')
+  })
+
+  test('a policy that reads other tables, through a view, is asked again when those change', async () => {
+    const socket = await subscribed({ channel: 'svc_table_shared' })
+    await admin.query(`insert into teams values (1, 't1')`)
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'dependency' })
+    await socket.close()
+  })
+})
+
+describe('keys', () => {
+  test('are found whatever they are made of, and are told as lists tell them', async () => {
+    const tokyo = await testGateway(`${database.url}?options=${encodeURIComponent(TOKYO)}`)
+    const socket = await subscribed({ channel: 'svc_table_keys' }, 't1', tokyo)
+    await admin.query(
+      `insert into keys values ('2026-01-02T03:04:05.678901Z', 0.1::float8 + 0.2, '\\x00ff5c', 12345678901234567890.50, $$it's "ä\\" $$, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', 1)`,
+    )
+    const created = await socket.next()
+    const { json } = await tokyo.get('/api/keys')
+    const { n, ...key } = json.data[0]
+    expect(key.a).toBe('2026-01-02T12:04:05.678901+09:00')
+    expect(created).toMatchObject({ operation: 'INSERT', key, new: { ...key, n } })
+    await admin.query('update keys set n = 2')
+    expect(await socket.next()).toMatchObject({ operation: 'UPDATE', key, old: key, new: { ...key, n: 2 } })
+    await admin.query('delete from keys')
+    expect(await socket.next()).toMatchObject({ operation: 'DELETE', key, old: key, new: null })
+    await socket.close()
+    await tokyo.close()
+  })
+})
+
+describe('a client that comes back', () => {
+  test('goes on with its last token: here, at another gateway, at one that started later', async () => {
+    const first = await listening()
+    await admin.query(`insert into items values (1, 't1', 'a')`)
+    const { token } = await first.next()
+    await first.close()
+    const other = await testGateway(database.url)
+    await admin.query(`insert into items values (2, 't1', 'b'), (3, 't2', 'x'); delete from items where id = 1`)
+    for (const at of [gateway, other]) {
+      const socket = await subscribed({ since: token }, 't1', at)
+      expect(socket.token).toBe(token)
+      expect((await until(socket, 1)).map(short)).toEqual(['INSERT 2 b', 'DELETE 1 -'])
+      await socket.close()
+    }
+    await other.close()
+  })
+
+  test('goes on where it was told last, though transactions were open that began before', async () => {
+    const socket = await listening()
+    const late = await connect()
+    await late.query(`begin; insert into items values (1, 't1', 'late')`)
+    await admin.query(`insert into items values (2, 't1', 'early')`)
+    const { token } = await socket.next()
+    await socket.close()
+    await late.query('commit')
+    await late.end()
+    const back = await subscribed({ since: token })
+    expect(short(await back.next())).toBe('INSERT 1 late')
+    await back.close()
+  })
+
+  test('reads again when there is more than is told, when it is forgotten, and with a token of elsewhere', async () => {
+    const staying = await listening()
+    const { token } = staying
+    const back = async (since: string) => {
+      const again = await subscribed({ since })
+      const { reason } = await again.nextOf('resync')
+      await again.close()
+      return reason
+    }
+    for (const since of ['x', `${token}x`, `${token} `, `-${token}`, 'AAAAAAAA.1.1']) {
+      expect([since, await back(since)]).toEqual([since, 'token'])
+    }
+    const half = SINCE_ROWS_MAX / 2
+    for (const from of [0, half, 2 * half]) {
+      await admin.query(`insert into items select -n, 't1' from generate_series($1::int + 1, $1::int + $2::int) as n`, [
+        from,
+        half,
+      ])
+    }
+    await until(staying, await mark())
+    expect(await back(token)).toBe('token')
+    await staying.close()
+    await admin.query('truncate items')
+    const watching = await listening()
+    await admin.query(`update svc.installation set forgotten = pg_current_xact_id()`)
+    expect(await watching.nextOf('resync')).toMatchObject({ reason: 'epoch' })
+    expect(await back(watching.token)).toBe('token')
+    await watching.close()
+  })
+})
+
+describe('what breaks', () => {
+  test('a connection that is lost loses nothing, and nobody has to read again', async () => {
+    const socket = await listening()
+    await admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = current_database()`,
+    )
+    await admin.query(`insert into items values (1, 't1', 'a')`)
+    await admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app' and datname = current_database()`,
+    )
+    const last = await mark()
+    expect((await until(socket, last)).map(short)).toEqual(['INSERT 1 a', `INSERT ${last} mark`])
+    await socket.close()
+  })
+
+  test('a log that begins anew has everybody read again', async () => {
+    const socket = await listening()
+    await admin.query(`update svc.installation set epoch = gen_random_uuid()`)
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'epoch' })
+    const last = await mark()
+    expect((await until(socket, last)).map(short)).toEqual([`INSERT ${last} mark`])
+    await socket.close()
+  })
+
+  test('behind a pooler alone, where nobody can listen, tables with triggers can be subscribed to', async () => {
+    const pooled = await testGateway(database.url, { toml: 'prepared_statements = false' })
+    const socket = await subscribed({}, 't1', pooled)
+    expect((await until(socket, await mark())).map(({ type }) => type)).toEqual(['notification'])
+    await socket.close()
+    await pooled.close()
+  })
+})
+
+describe('the installation', () => {
+  test('is seen where it is', async () => {
+    const socket = await listening()
+    const { json } = await gateway.get('/health/internal')
+    expect(json.realtime.tables.items).toEqual({ capture: 'trigger', durable: true })
+    expect(json.realtime.log).toMatchObject({ reading: true })
+    expect(json.realtime.listening).toBe(false)
+    await socket.close()
+  })
+
+  test('writes through the gateway do not notify besides', async () => {
+    const listener = await connect()
+    const heard: unknown[] = []
+    listener.on('notification', ({ channel }) => heard.push(channel))
+    await listener.query('listen svc_table_items; listen over')
+    const socket = await listening()
+    const created = await gateway.get('/api/items', {
+      ...{ method: 'POST', headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ id: 1, tenant: 't1', name: 'a' }),
+    })
+    expect(await socket.next()).toMatchObject({ operation: 'INSERT', txid: created.headers.get('x-svc-txid') })
+    await admin.query('notify over')
+    await vi.waitFor(() => expect(heard).toEqual(['over']))
+    await listener.end()
+    await socket.close()
+  })
+
+  test('may go and come while somebody subscribes: who does is told to read again, and hears of what follows', async () => {
+    const socket = await listening()
+    const write = (id: number) =>
+      gateway.get('/api/items', {
+        ...{ method: 'POST', headers: { 'Content-Type': 'application/json' } },
+        body: JSON.stringify({ id, tenant: 't1', name: 'own' }),
+      })
+    await execute(database.adminUrl, ['BEGIN', ...uninstallScript({ superuser: true }), 'COMMIT'].join(';\n'))
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
+    await write(1)
+    expect((await until(socket, 1)).map(short).at(-1)).toBe('INSERT 1 own')
+    expect((await gateway.get('/health/internal')).json.realtime.tables.items.capture).toBe('gateway')
+    await installed(database)
+    // Nothing tells a gateway of an installation but its own looking, or a change of the schema.
+    await admin.query('create table another (id int)')
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
+    const last = await mark()
+    expect((await until(socket, last)).map(short).at(-1)).toBe(`INSERT ${last} mark`)
+    await socket.close()
+  })
+})
