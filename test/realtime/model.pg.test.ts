@@ -6,12 +6,11 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import type { Message } from '../support/socket.ts'
+import { FILTERS, type Filter, meets, randomOf, sorted, WORDS } from './model.ts'
 import { openReplica, type Replica } from './replica.ts'
 
 const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const TENANTS = ['red', 'green', 'blue'] as const
-const FILTERS = ['', 'n=gt.50', 'word=in.(a,b)', 'or=(n.lt.10,word.eq.c)'] as const
-const WORDS = ['a', 'b', 'c', 'd'] as const
 const ROUNDS = 150
 /** Rounds between two looks at all copies: what would be lost is not made good by a later resync. */
 const LOOK_EVERY = 10
@@ -38,17 +37,6 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** mulberry32: small, and the same everywhere. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed
-  return below => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) % below
-  }
-}
-
 test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_000 }, async () => {
   const random = randomOf(SEED)
   const one = <T>(list: readonly T[]): T => list[random(list.length)] as T
@@ -57,7 +45,7 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_
   const leaks: string[] = []
   const counts = new Map<string, number>()
 
-  function watch(tenantId: string, filter: string) {
+  function watch(tenantId: string, filter: Filter) {
     return (message: Message) => {
       counts.set(message.type, (counts.get(message.type) ?? 0) + 1)
       if (message.type !== 'notification') return
@@ -172,20 +160,3 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_
 /** Those who hold the locks that tell writers of them. */
 const KILL_LISTENERS = `select pg_terminate_backend(pid) from (select distinct pid from pg_locks where locktype = 'advisory' and classid = ${0x73766372}
   and mode = 'ShareLock' and database = (select oid from pg_database where datname = current_database())) as listening`
-
-function meets({ n, word }: { n: number; word: string }, filter: string): boolean {
-  switch (filter) {
-    case 'n=gt.50':
-      return n > 50
-    case 'word=in.(a,b)':
-      return word === 'a' || word === 'b'
-    case 'or=(n.lt.10,word.eq.c)':
-      return n < 10 || word === 'c'
-    default:
-      return true
-  }
-}
-
-function sorted(rows: ReadonlyMap<string, unknown>): readonly unknown[] {
-  return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
-}

@@ -3,7 +3,7 @@ import type { TestGateway } from '../support/gateway.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
 export interface ReplicaOptions {
-  readonly gateway: TestGateway
+  readonly gateway: Pick<TestGateway, 'url' | 'get' | 'token'>
   readonly tenantId: string
   readonly table: string
   /** The query string of a list. */
@@ -20,11 +20,14 @@ export interface Replica {
   select(): Promise<ReadonlyMap<string, unknown>>
   /** Goes away and comes back with the last token. */
   resume(): Promise<void>
+  /** Is cut off, and comes back with the last token, possibly elsewhere: what was on its way is lost. */
+  move(gateway: ReplicaOptions['gateway']): Promise<void>
   close(): Promise<void>
 }
 
 export async function openReplica(options: ReplicaOptions): Promise<Replica> {
-  const { gateway, tenantId, table, filter } = options
+  const { tenantId, table, filter } = options
+  let { gateway } = options
   let rows = new Map<string, unknown>()
   let token: string | undefined
   let socket: TestSocket
@@ -33,11 +36,14 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   let again = false
 
   async function select(): Promise<Map<string, unknown>> {
-    const { status, json } = await gateway.get(`/api/${table}?${filter === '' ? '' : `${filter}&`}limit=10000`, {
-      as: { tenantId },
-    })
-    if (status !== 200) throw new Error(`the rows could not be read: ${status}`)
-    return new Map(json.data.map((row: { id: number }) => [JSON.stringify({ id: row.id }), row]))
+    for (;;) {
+      const { status, json } = await gateway.get(`/api/${table}?${filter === '' ? '' : `${filter}&`}limit=10000`, {
+        as: { tenantId },
+      })
+      if (status === 200) return new Map(json.data.map((row: { id: number }) => [JSON.stringify({ id: row.id }), row]))
+      // The database is away: it comes back.
+      if (status !== 503) throw new Error(`the rows could not be read: ${status}`)
+    }
   }
 
   function apply({ operation, key, new: row }: Message): void {
@@ -50,10 +56,14 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       again = true
       return
     }
+    const mine = socket
     do {
       again = false
       held = []
-      rows = await select()
+      const fresh = await select()
+      // Cut off meanwhile: whoever came back reads for itself.
+      if (socket !== mine) return
+      rows = fresh
       for (const message of held) apply(message)
       held = null
     } while (again)
@@ -68,7 +78,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
         if (message.token !== undefined) token = message.token
         if (message.type === 'error') reject(new Error(JSON.stringify(message)))
         else if (message.type === 'subscribed') resolve()
-        else if (message.type === 'resync') void read()
+        else if (message.type === 'resync') void read().catch(() => {})
         else if (held !== null) held.push(message)
         else apply(message)
       }
@@ -88,6 +98,15 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     async resume() {
       await socket.close()
       await open(token)
+    },
+    async move(to) {
+      gateway = to
+      socket.onMessage = () => {}
+      socket.socket.terminate()
+      // Who was reading has nothing yet that changes could be applied to.
+      const since = held === null ? token : undefined
+      held = null
+      await open(since)
     },
     close: () => socket.close(),
   }

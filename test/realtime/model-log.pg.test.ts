@@ -1,0 +1,242 @@
+/**
+ * Decisions 0022, design 5 (7), for tables that triggers capture: whatever is written past the gateways, whatever breaks and wherever a client comes back, in
+ * the end every copy is what its own SELECT says; and no message told of a row that its SELECT could not have shown. A printed seed repeats what is random in it.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
+import { execute, privateServer } from '../support/postgres.ts'
+import { killSvc, type Svc, startSvc } from '../support/process.ts'
+import type { TestServer } from '../support/server.ts'
+import type { Message } from '../support/socket.ts'
+import { FILTERS, type Filter, meets, randomOf, sorted, WORDS } from './model.ts'
+import { openReplica, type Replica, type ReplicaOptions } from './replica.ts'
+
+const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const TENANTS = ['red', 'green', 'blue'] as const
+const ROUNDS = 240
+const LOOK_EVERY = 12
+const ROWS = 60
+/** Keys of rows that are written by the thousand. */
+const MANY = 100_000
+const WRITERS = 4
+
+let server: TestServer
+let gateway: TestGateway
+let other: Svc
+
+beforeAll(async () => {
+  server = await privateServer()
+  await execute(
+    server.adminUrl,
+    `create table things (id int primary key, tenant text not null, word text not null, n int not null check (n < 1000));
+     alter table things enable row level security;
+     alter table things force row level security;
+     create policy own on things using (tenant = (select current_setting('app.current_tenant_id', true)));
+     grant select on things to app;`,
+  )
+  await installed(server)
+  gateway = await testGateway(server.url, { toml: 'acquire_timeout_ms = 500' })
+  other = startOther()
+})
+
+afterAll(async () => {
+  killSvc()
+  await gateway?.close()
+  await server?.close()
+})
+
+/** A gateway that can be killed as a process is. */
+function startOther(): Svc {
+  return startSvc(['serve'], { DATABASE_URL: server.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
+}
+
+async function otherGateway(): Promise<ReplicaOptions['gateway']> {
+  const url = await other.says(/"url":"(http:[^"]+)"/)
+  return { url, token: gateway.token, get: gateway.get }
+}
+
+test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_000 }, async () => {
+  const random = randomOf(SEED)
+  const one = <T>(list: readonly T[]): T => list[random(list.length)] as T
+  /** The tenants that a row was ever meant to belong to. */
+  const owners = new Map<number, Set<string>>()
+  const leaks: string[] = []
+  const counts = new Map<string, number>()
+  const count = (what: string) => counts.set(what, (counts.get(what) ?? 0) + 1)
+
+  function own(id: number, tenant: string): number {
+    owners.set(id, (owners.get(id) ?? new Set()).add(tenant))
+    return id
+  }
+
+  function watch(tenantId: string, filter: Filter) {
+    return (message: Message) => {
+      if (message.type !== 'notification') return count(message.type)
+      count(message.operation)
+      const isOwn = message.new === null ? owners.get(message.key.id)?.has(tenantId) : message.new.tenant === tenantId
+      if (isOwn !== true) leaks.push(`${tenantId}: ${JSON.stringify(message)}`)
+      if (message.new !== null && !meets(message.new, filter)) leaks.push(`${filter}: ${JSON.stringify(message)}`)
+    }
+  }
+
+  const anywhere = async () => (random(3) === 0 ? otherGateway() : gateway)
+
+  async function openOne(): Promise<Replica> {
+    const [tenantId, filter] = [one(TENANTS), one(FILTERS)]
+    return openReplica({
+      gateway: await anywhere(),
+      tenantId,
+      filter,
+      table: 'things',
+      onMessage: watch(tenantId, filter),
+    })
+  }
+
+  const replicas: Replica[] = []
+  for (let n = 0; n < 12; n++) replicas.push(await openOne())
+
+  // ---- writers -----------------------------------------------------------------------------------------------
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: server.adminUrl })
+    client.on('error', () => {})
+    await client.connect()
+    // Nobody waits for a transaction that stays open over several rounds.
+    await client.query(`set lock_timeout = '20ms'`)
+    return client
+  }
+
+  /** Each has a transaction of its own, that may stay open while others are committed. */
+  const writers = await Promise.all(Array.from({ length: WRITERS }, connect))
+  const inTransaction = new Set<number>()
+
+  async function write(index: number): Promise<void> {
+    const client = writers[index] as pg.Client
+    try {
+      if (!inTransaction.has(index) && random(3) === 0) {
+        await client.query('begin')
+        inTransaction.add(index)
+      }
+      await client.query(statement())
+      if (inTransaction.has(index) && random(4) === 0) {
+        await client.query('savepoint s')
+        await client.query(statement())
+        await client.query(random(2) === 0 ? 'rollback to s' : 'release s')
+      }
+      if (inTransaction.has(index) && random(4) === 0) {
+        inTransaction.delete(index)
+        await client.query(random(4) === 0 ? 'rollback' : 'commit')
+      }
+      count('written')
+    } catch {
+      // A row that is locked or there already, or a server that is away: nothing is left of it.
+      inTransaction.delete(index)
+      await client.query('rollback').catch(async () => {
+        await client.end().catch(() => {})
+        writers[index] = await connect()
+      })
+    }
+  }
+
+  function statement(): string {
+    const tenant = one(TENANTS)
+    const [id, n] = [random(ROWS), random(100)]
+    switch (random(14)) {
+      case 0:
+      case 1:
+      case 2:
+        return `insert into things values (${own(id, tenant)}, '${tenant}', '${one(WORDS)}', ${n}) on conflict do nothing`
+      case 3:
+        return `insert into things select n, '${tenant}', '${one(WORDS)}', ${n} from unnest(array[${[0, 1, 2].map(() => own(random(ROWS), tenant))}]) n
+          on conflict (id) do update set word = excluded.word, tenant = excluded.tenant`
+      case 4:
+      case 5:
+        return `update things set word = '${one(WORDS)}', n = ${n} where id = ${id}`
+      case 6:
+        return `update things set n = (n + 7) % 100 where word = '${one(WORDS)}'`
+      case 7:
+        return `delete from things where id = ${id}`
+      case 8:
+        return `delete from things where n < ${random(8)}`
+      case 9:
+        return `update things set tenant = '${tenant}' where id = ${own(id, tenant)}`
+      case 10: {
+        const to = random(ROWS)
+        for (const each of TENANTS) own(to, each)
+        return `update things set id = ${to} where id = ${id}`
+      }
+      case 11:
+        return `insert into things values (${own(id, tenant)}, '${tenant}', 'a', 5000)`
+      case 12:
+        return random(3) > 0
+          ? `delete from things where id >= ${MANY}`
+          : `insert into things select ${MANY} + n, '${tenant}', 'd', 999 from generate_series(1, 1001) n on conflict do nothing`
+      default:
+        return random(6) > 0 ? `select 1` : `truncate things`
+    }
+  }
+
+  // ---- what breaks -------------------------------------------------------------------------------------------
+
+  async function disturb(round: number): Promise<void> {
+    if (round === 80 || round === 160) {
+      // All at once: its clients, the gateway, and with it whatever it had not told.
+      other.child.kill('SIGKILL')
+      other = startOther()
+      for (const replica of replicas) await replica.move(await anywhere())
+      count('killed')
+    } else if (round === 120) {
+      await server.restart()
+      count('restarted')
+    }
+    switch (random(12)) {
+      case 0:
+        await execute(server.adminUrl, `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'`)
+        break
+      case 1:
+      case 2:
+        await one(replicas).move(await anywhere())
+        break
+      case 3: {
+        const index = random(replicas.length)
+        await replicas[index]?.close()
+        replicas[index] = await openOne()
+        break
+      }
+      case 4:
+        await one(replicas).resume()
+        break
+      case 5:
+        if (random(4) === 0)
+          await execute(server.adminUrl, 'update svc.installation set forgotten = pg_current_xact_id()')
+    }
+  }
+
+  async function assertCopies(): Promise<void> {
+    for (const replica of replicas) {
+      const { tenantId, filter } = replica.options
+      await vi.waitFor(
+        async () => {
+          expect([tenantId, filter, sorted(replica.rows)]).toEqual([tenantId, filter, sorted(await replica.select())])
+        },
+        { timeout: 30_000, interval: 25 },
+      )
+    }
+  }
+
+  for (let round = 0; round < ROUNDS; round++) {
+    if (round % LOOK_EVERY === 0) await assertCopies()
+    await Promise.all(writers.map((_, index) => write(index)))
+    await disturb(round)
+  }
+
+  for (const client of writers) await client.end()
+  await assertCopies()
+  expect(leaks).toEqual([])
+  // It was about something.
+  for (const kind of ['INSERT', 'UPDATE', 'DELETE', 'resync', 'written', 'killed', 'restarted'])
+    expect([kind, counts.get(kind) ?? 0]).not.toEqual([kind, 0])
+  for (const replica of replicas) await replica.close()
+})

@@ -1,0 +1,34 @@
+/** What the models of realtime have in common: chance that can be repeated, and the lists that are subscribed to. */
+
+export const WORDS = ['a', 'b', 'c', 'd'] as const
+export const FILTERS = ['', 'n=gt.50', 'word=in.(a,b)', 'or=(n.lt.10,word.eq.c)'] as const
+export type Filter = (typeof FILTERS)[number]
+
+/** mulberry32: small, and the same everywhere. */
+export function randomOf(seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) % below
+  }
+}
+
+/** Whether a row is one of the list with this filter. */
+export function meets({ n, word }: { readonly n: number; readonly word: string }, filter: Filter): boolean {
+  switch (filter) {
+    case 'n=gt.50':
+      return n > 50
+    case 'word=in.(a,b)':
+      return word === 'a' || word === 'b'
+    case 'or=(n.lt.10,word.eq.c)':
+      return n < 10 || word === 'c'
+    default:
+      return true
+  }
+}
+
+export function sorted(rows: ReadonlyMap<string, unknown>): readonly unknown[] {
+  return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+}
