@@ -142,14 +142,16 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
     report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
-    const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
-    opened.push(() => catalog.close())
-    const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
-    hearers.push(schema.hear)
     const installed = await onceAvailable(pool, () =>
       openInstalled({ ask: query, warn: (message, fix) => emit({ kind: 'warning', message, fix }) }),
     )
     opened.push(() => installed.close())
+    // Whoever keeps answers, or waits for them to change, has to know what they depend on.
+    const dependences = config.gateway.cache.enabled || installed.current() !== null
+    const catalog = await onceAvailable(pool, () => openCatalog(config, query, dependences, emit))
+    opened.push(() => catalog.close())
+    const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
+    hearers.push(schema.hear)
     const recaptured: ((left: readonly string[]) => void)[] = []
     const following = follow({
       ...{ installed, everyMs: config.gateway.schemaPollSecs * 1_000 },
@@ -184,7 +186,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const { server, realtime } = await openServer({
       ...{ config, pool, catalog, settings, cache, lists, policies },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
-      ...{ installed, onBroken: () => void following.look() },
+      ...{ installed, dependences, onBroken: () => void following.look() },
     })
     recaptured.push(realtime.recapture)
     opened.push(() => realtime.close())
@@ -282,9 +284,14 @@ async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Promise<T> 
   }
 }
 
-async function openCatalog(config: Config, query: Query, emit: Emit): Promise<CatalogSource> {
-  const { schemas, exposedViews, schemaPollSecs, cache } = config.gateway
-  const options = { schemas, exposedViews, dependences: cache.enabled }
+async function openCatalog(
+  { gateway }: Config,
+  query: Query,
+  dependences: boolean,
+  emit: Emit,
+): Promise<CatalogSource> {
+  const { schemas, exposedViews, schemaPollSecs } = gateway
+  const options = { schemas, exposedViews, dependences }
   return createCatalogSource({
     load: () => introspect(query, options),
     fingerprint: () => readFingerprint(query, options),
@@ -369,6 +376,8 @@ interface ServerParts {
   readonly webhooks: Webhooks | null
   readonly load: Load
   readonly installed: Installed
+  /** The catalogue says what brings what in. */
+  readonly dependences: boolean
   /** What `svc install` made is not as it was found. */
   readonly onBroken: () => void
   readonly internal: (realtime: Realtime['stats']) => Internal
@@ -444,6 +453,7 @@ async function openServer(parts: ServerParts): Promise<Opened> {
     ...{ database: pool, looks: ungated, capture, onBroken: parts.onBroken, now, clock, random: Math.random },
     // What is kept may be older than the change that somebody waits for.
     reads: createGatedRunner(guarded, gate),
+    knowsDependences: parts.dependences,
     texts: createTextReader({ ...door, isCallable, approvals: lists.approvals }),
     catalog: current,
     plan: (request, identity) =>

@@ -166,6 +166,8 @@ function realtimeDetails({
   listening,
   waiting,
   liveQueries,
+  liveDriven,
+  liveRuns,
   liveSubscriptions,
   counts,
 }: RealtimeStats) {
@@ -177,6 +179,8 @@ function realtimeDetails({
     log: { reading: log.reading, reads: log.reads, rows: log.rows },
     looks_waiting: waiting,
     live_queries: liveQueries,
+    live_queries_driven: liveDriven,
+    live_runs: liveRuns,
     live_subscriptions: liveSubscriptions,
     notifications: counts.notifications,
     live_answers: counts.liveAnswers,

@@ -249,6 +249,13 @@ export const METRICS = {
     labels: [],
     help: '1 while the connection that hears of changes stands; 0 as well while nobody subscribes.',
   },
+  realtimeLiveRuns: {
+    section: 'Realtime',
+    name: 'svc_realtime_live_runs_total',
+    type: 'counter',
+    labels: [],
+    help: 'Times that the database was asked for the rows of a live query, whether they were others or not.',
+  },
   realtimeLooksWaiting: {
     section: 'Realtime',
     name: 'svc_realtime_looks_waiting',

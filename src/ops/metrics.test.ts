@@ -22,7 +22,7 @@ const PARTS: Parts = {
     ...{ sockets: 3, subscriptions: 4, groups: 2, listening: true, waiting: 5 },
     tables: new Map([['orders', 'trigger']]),
     log: { reading: true, reads: 8, rows: 9 },
-    ...{ liveQueries: 6, liveSubscriptions: 7 },
+    ...{ liveQueries: 6, liveDriven: 5, liveSubscriptions: 7, liveRuns: 11 },
     counts: {
       ...{ notifications: 10, liveAnswers: 20, resyncs: new Map([['bulk', 2]]), errors: new Map([['PARSE_ERROR', 1]]) },
       ...{ lag: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2], lagSum: 30 },
@@ -196,6 +196,7 @@ test('realtime', async () => {
   const metrics = open()
   expect(await samples(metrics, 'svc_realtime_subscriptions')).toEqual(['change 4', 'live query 7'])
   expect(await samples(metrics, 'svc_realtime_tables')).toEqual(['trigger 1', 'gateway 0'])
+  expect(await samples(metrics, 'svc_realtime_live_runs_total')).toEqual(['11'])
   expect(await samples(metrics, 'svc_realtime_log_rows_total')).toEqual(['9'])
   expect(await samples(metrics, 'svc_realtime_groups')).toEqual(['change 2', 'live query 6'])
   expect(await samples(metrics, 'svc_realtime_notifications_total')).toEqual(['change 10', 'live query 20'])

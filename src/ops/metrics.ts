@@ -166,6 +166,7 @@ function collectRealtime(stats: RealtimeStats): Collected<RealtimeKey> {
     realtimeLogReading: one(stats.log.reading ? 1 : 0),
     realtimeLogReads: one(stats.log.reads),
     realtimeLogRows: one(stats.log.rows),
+    realtimeLiveRuns: one(stats.liveRuns),
     realtimeListening: one(stats.listening ? 1 : 0),
     realtimeLooksWaiting: one(stats.waiting),
     realtimeNotifications: byKind(counts.notifications, counts.liveAnswers),

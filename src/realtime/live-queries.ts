@@ -1,13 +1,14 @@
 /**
  * Live queries (specification 6.1, decisions 9): a read that is run again and again, and whose rows are sent when they are others than before. Whoever asks
  * the same as somebody whom the database cannot tell from them shares the run; the database itself says whether anything changed, so what stays the same
- * costs a digest on the way and not the rows.
+ * costs a digest on the way and not the rows. Where triggers capture everything that a query reads, it is run only when some of that has changed.
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Runner } from '../run/run.ts'
 import { type BoundStatement, ifChanged } from '../run/statement.ts'
 import { contextOf } from './context.ts'
+import type { Follow } from './follow.ts'
 import type { Limiter } from './limiter.ts'
 
 /** Of one answer: it has to go through the queue of a socket. */
@@ -38,13 +39,24 @@ export interface LiveQuery {
 
 export interface LiveQueries {
   start(request: LiveRequest, identity: Identity, receiver: LiveReceiver): LiveQuery
-  /** Every query is planned anew before it runs again. */
+  /** Every query is planned anew and runs again. */
   refresh(): void
-  stats(): { readonly queries: number; readonly subscriptions: number }
+  stats(): LiveStats
   close(): void
 }
 
+export interface LiveStats {
+  readonly queries: number
+  /** Those of them that are run when something has changed, and not every time. */
+  readonly driven: number
+  readonly subscriptions: number
+  /** How often the database was asked. */
+  readonly runs: number
+}
+
 export interface LiveQueriesParts {
+  /** Hears of changes of whatever the answer of a statement depends on; null where not all of that is heard of. */
+  readonly follow: (statement: BoundStatement, onChange: () => void) => Follow | null
   /** With the tenant's gate and the cost guard, as for `POST /api/_query`. */
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
@@ -57,6 +69,8 @@ interface Watcher {
   readonly receiver: LiveReceiver
   identity: Identity
   dueAt: number
+  /** Something may have changed since its last answer. */
+  stale: boolean
   /** Of the rows that it has; null before the first. */
   digest: string | null
   /** Has been told that it fails, and not yet that it works again. */
@@ -68,12 +82,17 @@ interface Shared {
   readonly name: string
   readonly watchers: Set<Watcher>
   statement: BoundStatement | null
+  /** Null: nobody tells when it would answer something else. */
+  follow: Follow | null
+  /** Every change is heard of. */
+  driven: boolean
   timer: NodeJS.Timeout | null
   running: boolean
 }
 
-export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): LiveQueries {
+export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesParts): LiveQueries {
   const all = new Map<string, Shared>()
+  let runs = 0
 
   function join(watcher: Watcher): Shared {
     const statement = watcher.request.prepare(watcher.identity)
@@ -83,25 +102,55 @@ export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): L
     if (known === undefined && all.size >= QUERIES_MAX) {
       throw new GatewayError('UNAVAILABLE', `the gateway runs ${QUERIES_MAX} live queries already; try again later`)
     }
-    const shared: Shared = known ?? { name, watchers: new Set(), statement, timer: null, running: false }
+    const shared: Shared = known ?? {
+      ...{ name, watchers: new Set(), statement, follow: null, driven: false, timer: null, running: false },
+    }
     all.set(name, shared)
     shared.watchers.add(watcher)
+    if (known === undefined) attend(shared, statement)
     schedule(shared)
     return shared
+  }
+
+  function attend(shared: Shared, statement: BoundStatement): void {
+    const mine = follow(statement, () => wake(shared))
+    shared.follow = mine
+    if (mine === null) return
+    const begin = () => {
+      if (shared.follow !== mine) return
+      shared.driven = true
+      // What has changed before it was heard of.
+      wake(shared)
+    }
+    mine.ready.then(begin, () => {})
+  }
+
+  function forget(shared: Shared): void {
+    shared.follow?.close()
+    shared.follow = null
+    shared.driven = false
+    shared.statement = null
+  }
+
+  function wake(shared: Shared): void {
+    for (const watcher of shared.watchers) watcher.stale = true
+    schedule(shared)
   }
 
   function leave(shared: Shared, watcher: Watcher): void {
     shared.watchers.delete(watcher)
     if (shared.watchers.size > 0) return
     if (shared.timer !== null) clearTimeout(shared.timer)
+    forget(shared)
     all.delete(shared.name)
   }
 
   function schedule(shared: Shared): void {
     if (shared.timer !== null) clearTimeout(shared.timer)
     shared.timer = null
-    if (shared.running || shared.watchers.size === 0) return
-    const dueAt = Math.min(...[...shared.watchers].map(watcher => watcher.dueAt))
+    const waiting = [...shared.watchers].filter(watcher => watcher.stale || !shared.driven)
+    if (shared.running || waiting.length === 0) return
+    const dueAt = Math.min(...waiting.map(watcher => watcher.dueAt))
     shared.timer = setTimeout(
       () => {
         shared.running = true
@@ -118,16 +167,23 @@ export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): L
 
   /** Never rejects. */
   async function runOnce(shared: Shared): Promise<void> {
-    const due = [...shared.watchers].filter(({ dueAt }) => dueAt <= now())
+    const due = [...shared.watchers].filter(({ dueAt, stale }) => dueAt <= now() && (stale || !shared.driven))
     const [first] = due
     if (first === undefined) return
+    // What changes from here on is heard of again.
+    for (const watcher of due) watcher.stale = false
     try {
       const statement = shared.statement ?? first.request.prepare(first.identity)
+      if (shared.statement === null) attend(shared, statement)
       shared.statement = statement
+      runs++
       const digest = due.every(watcher => watcher.digest === first.digest) ? first.digest : null
       const [rows] = await runner.read(first.identity, [ifChanged(statement, digest, ANSWER_BYTES_MAX)]).result
-      // The rules have changed while it ran.
-      if (shared.statement !== statement) return
+      if (shared.statement !== statement) {
+        // The rules have changed while it ran.
+        for (const watcher of due) watcher.stale = true
+        return
+      }
       const [found, count, bytes, list] = rows?.[0] ?? []
       if (Number(bytes?.toString()) > ANSWER_BYTES_MAX) throw tooLarge()
       for (const watcher of due) {
@@ -142,6 +198,7 @@ export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): L
       const over = !isPassing(error)
       for (const watcher of due) {
         if (!shared.watchers.has(watcher)) continue
+        watcher.stale = true
         if (over) leave(shared, watcher)
         if (over || !watcher.failing) watcher.receiver.failed(error, over)
         watcher.failing = true
@@ -153,29 +210,39 @@ export function createLiveQueries({ runner, limiter, now }: LiveQueriesParts): L
 
   return {
     start(request, identity, receiver) {
-      const watcher: Watcher = { request, receiver, identity, dueAt: now(), digest: null, failing: false }
+      const watcher: Watcher = { request, receiver, identity, dueAt: now(), stale: true, digest: null, failing: false }
       let shared = join(watcher)
       return {
         renew(renewed) {
           watcher.identity = renewed
+          watcher.stale = true
           leave(shared, watcher)
           shared = join(watcher)
         },
         repeat() {
           watcher.digest = null
+          wake(shared)
         },
         stop: () => leave(shared, watcher),
       }
     },
     refresh() {
-      for (const shared of all.values()) shared.statement = null
+      for (const shared of all.values()) {
+        forget(shared)
+        wake(shared)
+      }
     },
     stats: () => ({
       queries: all.size,
+      driven: [...all.values()].filter(({ driven }) => driven).length,
       subscriptions: [...all.values()].reduce((sum, { watchers }) => sum + watchers.size, 0),
+      runs,
     }),
     close() {
-      for (const { timer } of all.values()) if (timer !== null) clearTimeout(timer)
+      for (const shared of all.values()) {
+        if (shared.timer !== null) clearTimeout(shared.timer)
+        forget(shared)
+      }
       all.clear()
     },
   }

@@ -12,6 +12,7 @@ import { type Announcements, createAnnouncements } from '../run/announcements.ts
 import type { Runner } from '../run/run.ts'
 import type { Hearing } from './channels.ts'
 import { createCounts, type RealtimeCounts } from './counts.ts'
+import { createFollower } from './follow.ts'
 import { createHub, type Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
 import { createLiveQueries, type LiveQueries } from './live-queries.ts'
@@ -44,6 +45,8 @@ export interface RealtimeParts {
   readonly reads: Pick<Runner, 'read'>
   readonly texts: TextReader
   readonly catalog: () => Catalog
+  /** The catalogue says what brings what in. */
+  readonly knowsDependences: boolean
   readonly plan: (request: WatchRequest, identity: Identity) => Watch
   readonly authenticate: (token: string) => Identity | Promise<Identity>
   /** Null: through a pooler alone, nobody can listen. */
@@ -75,7 +78,11 @@ export interface RealtimeStats extends HubStats {
   readonly listening: boolean
   readonly sockets: number
   readonly liveQueries: number
+  /** Those that are run when something has changed, and not every time. */
+  readonly liveDriven: number
   readonly liveSubscriptions: number
+  /** How often the database was asked for one of them. */
+  readonly liveRuns: number
   readonly counts: RealtimeCounts
 }
 
@@ -125,7 +132,10 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
   })
   capture.watch(hub.wants)
-  const live: LiveQueries = createLiveQueries({ runner: parts.reads, limiter: createLimiter(LIVE_RUNS_MAX), now })
+  const live: LiveQueries = createLiveQueries({
+    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS_MAX), now },
+    follow: createFollower({ sources, catalog: () => (parts.knowsDependences ? parts.catalog() : null) }),
+  })
   const sessions = new Set<Session>()
   const counts = createCounts(clock)
 
@@ -158,6 +168,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     },
     recapture(left) {
       hub.recapture()
+      live.refresh()
       const tables = [...parts.catalog().tables.values()].filter(({ schema, name }) =>
         left.includes(`${schema}.${name}`),
       )
@@ -167,11 +178,11 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       database.run(commands).result.catch(() => {})
     },
     stats() {
-      const { queries, subscriptions } = live.stats()
+      const { queries, driven, subscriptions, runs } = live.stats()
       return {
         ...hub.stats(),
         ...{ log: log.stats(), listening: sources.listening, sockets: sessions.size, counts: counts.all() },
-        ...{ liveQueries: queries, liveSubscriptions: subscriptions },
+        ...{ liveQueries: queries, liveDriven: driven, liveSubscriptions: subscriptions, liveRuns: runs },
       }
     },
     leave() {

@@ -119,10 +119,10 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
         await client.query('begin')
         inTransaction.add(index)
       }
-      await client.query(statement())
+      await client.query(statement(index))
       if (inTransaction.has(index) && random(4) === 0) {
         await client.query('savepoint s')
-        await client.query(statement())
+        await client.query(statement(index))
         await client.query(random(2) === 0 ? 'rollback to s' : 'release s')
       }
       if (inTransaction.has(index) && random(4) === 0) {
@@ -140,7 +140,7 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
     }
   }
 
-  function statement(): string {
+  function statement(writer: number): string {
     const tenant = one(TENANTS)
     const [id, n] = [random(ROWS), random(100)]
     switch (random(14)) {
@@ -174,7 +174,8 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
           ? `delete from things where id >= ${MANY}`
           : `insert into things select ${MANY} + n, '${tenant}', 'd', 999 from generate_series(1, 1001) n on conflict do nothing`
       default:
-        return random(6) > 0 ? `select 1` : `truncate things`
+        // It locks out everybody who reads, for as long as its transaction is open.
+        return random(6) > 0 || inTransaction.has(writer) ? `select 1` : `truncate things`
     }
   }
 

@@ -72,18 +72,21 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   async function open(since?: string): Promise<void> {
     const mine = await openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
     socket = mine
+    const sincePlace = since === undefined ? {} : { since }
+    const subscribe = { type: 'subscribe', channel: `svc_table_${table}`, filter, ...sincePlace }
     const subscribed = new Promise<void>((resolve, reject) => {
       mine.onMessage = message => {
         options.onMessage(message)
         if (message.token !== undefined) token = message.token
-        if (message.type === 'error') reject(new Error(JSON.stringify(message)))
+        if (message.code === 'UNAVAILABLE') mine.say(subscribe)
+        else if (message.type === 'error') reject(new Error(JSON.stringify(message)))
         else if (message.type === 'subscribed') resolve()
         else if (message.type === 'resync') void read().catch(() => {})
         else if (held !== null) held.push(message)
         else apply(message)
       }
     })
-    mine.say({ type: 'subscribe', channel: `svc_table_${table}`, filter, ...(since === undefined ? {} : { since }) })
+    mine.say(subscribe)
     await subscribed
     if (since === undefined) await read()
   }

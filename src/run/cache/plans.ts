@@ -3,7 +3,7 @@ import type { Catalog } from '../../catalog/model.ts'
 import type { TableName } from '../../language/ast.ts'
 import type { Statement } from '../statement.ts'
 import type { Change, Changes } from './changes.ts'
-import { readFootprint, writeFootprint } from './footprint.ts'
+import { type ReadFootprint, readFootprint, writeFootprint } from './footprint.ts'
 import { digestOfText } from './key.ts'
 import { hasClockLiteral } from './steady.ts'
 
@@ -24,22 +24,12 @@ export interface StatementPlans {
 export function createStatementPlans(catalog: Catalog, changes: Changes): StatementPlans {
   const plans = new WeakMap<Statement, ReadPlan | null>()
 
-  function oidOf({ schema, name }: TableName): number | null {
-    const resource = schema === catalog.schemas[0] ? name : `${schema}.${name}`
-    const table = catalog.tables.get(resource)
-    return table !== undefined && table.schema === schema && table.name === name ? table.oid : null
-  }
-
-  function planOf({ text, touches, runs }: Statement): ReadPlan | null {
-    // A plan is of this moment: of how many rows there are, and how long it took.
-    if (runs !== undefined || touches === undefined) return null
-    if (!touches.steady || touches.writes.length > 0 || hasClockLiteral(text)) return null
-    const tables = touches.reads.map(oidOf)
-    if (!tables.every(oid => oid !== null)) return null
-    const { relations, opaque, steady } = readFootprint(catalog, tables)
-    if (!steady) return null
+  function planOf(statement: Statement): ReadPlan | null {
+    const read = steadyReads(statement, catalog)
+    if (read === null) return null
+    const { relations, opaque } = read
     return {
-      digest: digestOfText(text),
+      digest: digestOfText(statement.text),
       changes: [...Array.from(relations, changes.of), ...(opaque ? [changes.any] : [])],
     }
   }
@@ -57,7 +47,7 @@ export function createStatementPlans(catalog: Catalog, changes: Changes): Statem
       for (const { touches } of statements) {
         if (touches === undefined) return null
         for (const { table, operation } of touches.writes) {
-          const relation = oidOf(table)
+          const relation = oidOf(table, catalog)
           if (relation === null) return null
           steps.push({ relation, operation })
         }
@@ -65,4 +55,24 @@ export function createStatementPlans(catalog: Catalog, changes: Changes): Statem
       return writeFootprint(catalog, steps)
     },
   }
+}
+
+/** The relations that a statement's answer depends on, if on nothing else but them and its values; null: the clock, chance or a write is in it too. */
+export function steadyReads(
+  { text, touches, runs }: Statement,
+  catalog: Catalog,
+): Pick<ReadFootprint, 'relations' | 'opaque'> | null {
+  // A plan is of this moment: of how many rows there are, and how long it took.
+  if (runs !== undefined || touches === undefined) return null
+  if (!touches.steady || touches.writes.length > 0 || hasClockLiteral(text)) return null
+  const tables = touches.reads.map(name => oidOf(name, catalog))
+  if (!tables.every(oid => oid !== null)) return null
+  const { relations, opaque, steady } = readFootprint(catalog, tables)
+  return steady ? { relations, opaque } : null
+}
+
+function oidOf({ schema, name }: TableName, catalog: Catalog): number | null {
+  const resource = schema === catalog.schemas[0] ? name : `${schema}.${name}`
+  const table = catalog.tables.get(resource)
+  return table !== undefined && table.schema === schema && table.name === name ? table.oid : null
 }

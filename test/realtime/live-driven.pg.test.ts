@@ -1,0 +1,83 @@
+/** Decisions 9, design 6: live queries over tables that triggers capture are run when something has changed, and the others every time. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { openSocket, type TestSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table items (id int primary key, tenant text not null, team int);
+     create table members (who text, team int);
+     create table loose (id int primary key);
+     alter table items enable row level security;
+     alter table items force row level security;
+     create policy own on items using (team in (select team from members where who = current_setting('app.current_tenant_id', true)));
+     create view listed with (security_invoker) as select id, team from items where team > 0;
+     create view timed with (security_invoker) as select id, now() as at from items;
+     insert into members values ('t1', 1);
+     insert into items values (1, 't1', 1);
+     grant select, insert, update, delete on all tables in schema public to app`,
+  )
+  await installed(
+    database,
+    ['items', 'members'].map(table => ({ schema: 'public', table })),
+  )
+  gateway = await testGateway(database.url)
+})
+
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+async function live(svc: string, table: string): Promise<TestSocket> {
+  const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+  socket.say({ type: 'live_query', id: 'l', svc, table, interval_ms: 100 })
+  await socket.nextOf('subscribed')
+  return socket
+}
+
+async function stats(): Promise<{ readonly live_queries_driven: number; readonly live_runs: number }> {
+  return (await gateway.get('/health/internal')).json.realtime
+}
+
+const driven = (count: number) => vi.waitFor(async () => expect((await stats()).live_queries_driven).toBe(count))
+
+test('a query is run when a table has changed that it, a view in it or a policy reads, and not otherwise', async () => {
+  const socket = await live('get listed fields id order by id', 'listed')
+  expect(await socket.nextOf('notification')).toMatchObject({ rows: [{ id: 1 }] })
+  await driven(1)
+  await execute(database.adminUrl, `insert into items values (2, 't1', 1)`)
+  expect(await socket.nextOf('notification')).toMatchObject({ rows: [{ id: 1 }, { id: 2 }] })
+  await execute(database.adminUrl, `insert into members values ('t1', 2); insert into items values (3, 't1', 2)`)
+  expect(await socket.nextOf('notification')).toMatchObject({ rows: [{ id: 1 }, { id: 2 }, { id: 3 }] })
+  await execute(database.adminUrl, `delete from members where team = 2`)
+  expect(await socket.nextOf('notification')).toMatchObject({ rows: [{ id: 1 }, { id: 2 }] })
+
+  const clock = await live('get timed fields at', 'timed')
+  await clock.nextOf('notification')
+  const before = (await stats()).live_runs
+  for (let n = 0; n < 10; n++) await clock.nextOf('notification')
+  // The clock's own, one of which may be on its way; and one at most of what happened before.
+  expect((await stats()).live_runs - before).toBeLessThanOrEqual(12)
+  await Promise.all([socket.close(), clock.close()])
+})
+
+test.each([
+  ['the clock', 'get items fields id, now() as at', 'items'],
+  ['a table without triggers', 'get loose', 'loose'],
+  ['a value that means today', `get items where '2020-01-01'::date < 'today'::date`, 'items'],
+])('with %s it is run every time', async (_, svc, table) => {
+  const socket = await live(svc, table)
+  await socket.nextOf('notification')
+  const before = (await stats()).live_runs
+  await vi.waitFor(async () => expect((await stats()).live_runs).toBeGreaterThan(before + 3), { timeout: 10_000 })
+  expect((await stats()).live_queries_driven).toBe(0)
+  await socket.close()
+})
