@@ -9,6 +9,8 @@ import { OWNER_ROLE, SAMPLE_TENANTS } from '../../src/demo/sample.ts'
 export interface Database {
   /** As the gateway's role. */
   readonly url: string
+  /** As superuser. */
+  readonly adminUrl: string
   readonly logFile: string
   readonly version: string
   /** Runs one statement as superuser. */
@@ -37,6 +39,7 @@ export async function startDatabase(print: (line: string) => void): Promise<Data
   const [version] = await admin('show server_version')
   return {
     url: embedded.url,
+    adminUrl: embedded.adminUrl,
     logFile: join(embedded.folder, 'server.log'),
     version: String(version?.server_version),
     admin,

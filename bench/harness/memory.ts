@@ -25,7 +25,7 @@ export function watchMemory(pid: number): MemoryWatch {
 }
 
 /** Linux tells in a file; elsewhere `ps` knows. */
-function residentBytes(pid: number): number {
+export function residentBytes(pid: number): number {
   if (process.platform === 'linux') return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024
 }

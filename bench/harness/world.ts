@@ -40,6 +40,8 @@ export interface GatewayOptions {
   readonly settings?: readonly string[]
   /** Answers 200 as soon as the gateway is up. */
   readonly path?: string
+  /** Of another database than all use. */
+  readonly databaseUrl?: string
   /** Where `--cpu-prof` writes when the gateway ends. */
   readonly profileFolder?: string | undefined
 }
@@ -57,7 +59,7 @@ export interface WorldOptions {
 
 /** Of the gateway and of every other server. */
 export const CONNECTIONS_MAX = 10
-const SECRET = 'only-for-benchmarks-on-this-machine'
+export const SECRET: string = 'only-for-benchmarks-on-this-machine'
 const TOKEN_SECONDS = 24 * 3600
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
@@ -97,6 +99,7 @@ export function createWorld(options: WorldOptions): World {
     logLevel = 'warn',
     settings = [],
     path = '/health',
+    databaseUrl,
     profileFolder,
   }: GatewayOptions = {}) {
     const port = await freePort()
@@ -112,7 +115,7 @@ export function createWorld(options: WorldOptions): World {
       path,
       headers: await headers(),
       environment: {
-        DATABASE_URL: (await database()).url,
+        DATABASE_URL: databaseUrl ?? (await database()).url,
         JWT_SECRET: SECRET,
         SVC_BIND: `127.0.0.1:${port}`,
         SVC_LOG_LEVEL: logLevel,

@@ -121,8 +121,8 @@ function eitherWay({ changed: { one, many } }: Kind, print: (rows: string) => st
 function logged({ name, keyed }: Kind, rows: string, key: (row: string) => string): string {
   const was = name === 'update' ? `nullif(${key('c.before')}, ${key('c.after')})` : 'NULL'
   const operation = name.slice(0, 1).toUpperCase()
-  return `INSERT INTO svc.change ("schema", "table", operation, key, was, old)
-    SELECT TG_ARGV[0], TG_ARGV[1], '${operation}', ${key(`c.${keyed}`)}, ${was}, c.before FROM (${rows}) AS c;`
+  return `INSERT INTO svc.change ("schema", "table", operation, key, was, old, new)
+    SELECT TG_ARGV[0], TG_ARGV[1], '${operation}', ${key(`c.${keyed}`)}, ${was}, c.before, c.after FROM (${rows}) AS c;`
 }
 
 function told({ name, keyed }: Kind, rows: string): string {

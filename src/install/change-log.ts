@@ -28,7 +28,8 @@ export const CHANGE_LOG: readonly string[] = [
   operation "char" NOT NULL,
   key jsonb,
   was jsonb,
-  old json
+  old json,
+  new json
 ) PARTITION BY LIST (slot)`,
   `COMMENT ON TABLE svc.change IS 'Changes of rows, for a day. operation: I, U, D, or B for many at once, which has no key. was: the key before, where it was another. The table is the one that a partition belongs to.'`,
   ...slots(slot => `CREATE TABLE IF NOT EXISTS svc.change_${slot} PARTITION OF svc.change FOR VALUES IN (${slot})`),

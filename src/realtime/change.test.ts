@@ -6,7 +6,7 @@ let txids = 0
 /** In a transaction of its own, unless it is said which. */
 function change(operation: Operation, more: Partial<Change> = {}): Change {
   const where = { seq: 1, key: '{"id": 1}', at: '', txid: String(txids++), from: '', to: '' }
-  return { ...where, operation, before: null, assigned: null, ...more }
+  return { ...where, operation, before: null, assigned: null, routes: null, ...more }
 }
 
 function transition(...changes: readonly Change[]) {

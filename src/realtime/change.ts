@@ -1,4 +1,5 @@
 /** A change of one row, and what it comes to for somebody who sees some rows and not others (decisions 9). */
+import type { Routes } from './route.ts'
 
 export type Operation = 'INSERT' | 'UPDATE' | 'DELETE'
 
@@ -14,6 +15,8 @@ export interface Change {
   readonly assigned: readonly string[] | null
   readonly at: string
   readonly txid: string
+  /** Whom it may concern; null: anybody. */
+  readonly routes: Routes | null
   /** The token that leads to it, with whatever came at the same time; and one that leads on, if that is known to miss nothing. */
   readonly from: string
   readonly to: string

@@ -22,13 +22,15 @@ export interface FeedParts {
   /** What is to be looked at. */
   readonly add: (changes: readonly Change[]) => void
   readonly resync: (reason: ResyncReason) => void
+  /** The column that tells whom a change may concern, where there is one. */
+  readonly routeBy: () => string | null
 }
 
 /** Of a table that triggers capture: the log remembers. `table`: `schema.name`. */
 export function createLogFeed(
   table: string,
   log: Pick<ChangeLog, 'token' | 'since'>,
-  { add, resync }: FeedParts,
+  { add, resync, routeBy }: FeedParts,
 ): Feed {
   return {
     capture: 'trigger',
@@ -39,6 +41,7 @@ export function createLogFeed(
     silent() {},
     notice() {},
     gap() {},
+    routeBy,
   }
 }
 
@@ -51,7 +54,7 @@ export interface NoticeFeedParts extends FeedParts {
 }
 
 /** Of a table whose changes are known by what gateways tell of their writes: this process remembers the last of them. */
-export function createNoticeFeed({ table, origin, rowsBefore, add, resync }: NoticeFeedParts): Feed {
+export function createNoticeFeed({ table, origin, rowsBefore, add, resync, routeBy }: NoticeFeedParts): Feed {
   const history = createHistory()
   let notices: string[] = []
   let taking = false
@@ -73,7 +76,7 @@ export function createNoticeFeed({ table, origin, rowsBefore, add, resync }: Not
     const changes = notice.rows.map(({ operation, key }): Change => {
       const seq = history.next()
       const place = { seq, from: history.tokenAt(seq - 1), to: history.tokenAt(seq) }
-      return { ...place, operation, key, before: rows?.get(key) ?? null, assigned, at, txid }
+      return { ...place, operation, key, before: rows?.get(key) ?? null, assigned, at, txid, routes: null }
     })
     history.add(changes)
     add(changes)
@@ -102,5 +105,6 @@ export function createNoticeFeed({ table, origin, rowsBefore, add, resync }: Not
     doubt,
     changed() {},
     silent() {},
+    routeBy,
   }
 }

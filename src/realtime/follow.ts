@@ -24,7 +24,14 @@ export function createFollower({ sources, catalog }: FollowParts) {
     const tables = current === null ? null : capturedTables(statement, current)
     if (tables === null || tables.some(table => sources.captureOf(table) !== 'trigger')) return null
     // While the log cannot be read, nobody knows: it is asked as if it had changed.
-    const hearer = { changed: onChange, doubt: onChange, silent: onChange, notice: onChange, gap: onChange }
+    const hearer = {
+      changed: onChange,
+      doubt: onChange,
+      silent: onChange,
+      notice: onChange,
+      gap: onChange,
+      routeBy: () => null,
+    }
     const heard: readonly Heard[] = tables.map(table => sources.hear(table, hearer))
     return {
       ready: Promise.all(heard.map(({ ready }) => ready)),

@@ -7,6 +7,7 @@ import type { Runner } from '../run/run.ts'
 import type { Change } from './change.ts'
 import type { Limiter } from './limiter.ts'
 import { look, type Told, toldOf } from './look.ts'
+import { concerns, type RouteValue } from './route.ts'
 import type { TableRules } from './table-rules.ts'
 import type { Watch } from './watch.ts'
 
@@ -66,6 +67,8 @@ export interface GroupParts {
 export interface Group {
   readonly watch: Watch
   readonly members: Set<Member>
+  /** What all rows have that it sees; null while nobody knows. */
+  route: RouteValue | null
   /** To be looked at soon. */
   add(changes: readonly Change[]): void
   /** What another group still had to look at, for somebody who has come from there. */
@@ -146,6 +149,7 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
   return {
     watch,
     members,
+    route: null,
     add,
     adopt(changes) {
       const known = new Set(waiting.map(({ seq }) => seq))
@@ -159,4 +163,21 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
 
 function resyncAll(members: readonly Member[], reason: ResyncReason): void {
   for (const member of members) member.resync(reason)
+}
+
+/**
+ * Gives changes to the groups that they may concern, and to one at least: whoever looks notices that the policies are others than those that this was decided by.
+ */
+export function distribute(changes: readonly Change[], groups: Iterable<Group>): void {
+  const all = [...groups]
+  const to = changes.at(-1)?.to ?? ''
+  let looking = 0
+  for (const group of all) {
+    const own = changes.filter(({ routes }) => concerns(routes, group.route))
+    if (own.length === 0) continue
+    looking++
+    // What comes after it is nothing to this group.
+    group.add(own.map((change, index) => (index === own.length - 1 ? { ...change, to } : change)))
+  }
+  if (looking === 0) all[0]?.add(changes)
 }

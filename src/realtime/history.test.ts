@@ -10,6 +10,7 @@ const change = (seq: number): Change => ({
   assigned: [],
   at: '',
   txid: '',
+  routes: null,
   from: '',
   to: '',
 })

@@ -6,11 +6,13 @@ import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
+import { catalogueStatement } from '../run/statement.ts'
 import type { Change } from './change.ts'
 import { contextOf } from './context.ts'
 import { createGroup, type Group, lookIntervalMs, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
 import { look, type Seen, type Told, toldOf } from './look.ts'
+import { routeStatement } from './route.ts'
 import type { CaptureKind } from './sources.ts'
 import type { TableRules } from './table-rules.ts'
 import type { Watch, WatchRequest } from './watch.ts'
@@ -142,13 +144,28 @@ export function createHub(parts: HubParts): Hub {
     const before = subscriber.group
     const known = groups.get(name)
     if (known !== undefined && known === before) return
-    const group = known ?? createGroup(watch, rules, groupParts(entry))
+    const group = known ?? newGroup(entry, watch, rules, subscriber.identity)
     groups.set(name, group)
     group.members.add(subscriber)
     subscriber.group = group
     if (before === null) return
     group.adopt(before.pending())
     leave(entry, subscriber, before)
+  }
+
+  function newGroup(entry: Entry, watch: Watch, rules: TableRules, identity: Identity): Group {
+    const group = createGroup(watch, rules, groupParts(entry))
+    const { route } = rules
+    if (route === null) return group
+    const ask = () => runner.read(identity, [catalogueStatement(routeStatement(route), [])]).result
+    limiter.run(ask).then(
+      ([rows]) => {
+        group.route = { column: route.column, value: rows?.[0]?.[0]?.toString() ?? null }
+      },
+      // Everything concerns it then.
+      () => {},
+    )
+    return group
   }
 
   function leave({ watched: { groups } }: Entry, subscriber: Subscriber, group: Group): void {

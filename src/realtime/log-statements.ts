@@ -14,6 +14,8 @@ export interface LogEntry {
   readonly was: string | null
   /** The row before; null as well where it is too large to be judged. */
   readonly old: string | null
+  /** What the column of `routeBy` was and is, as JSON text; null: not known, or there was no row. */
+  readonly routes: readonly [before: string | null, after: string | null]
 }
 
 export interface LogAnswer {
@@ -38,14 +40,15 @@ const SETTINGS: Command = {
   parameters: [String(TIMEOUT_MS)],
 }
 
-const ENTRY = `SELECT seq, xid, at, "schema" || '.' || "table" AS name, operation, key, was, old FROM svc.change`
+const ENTRY = `SELECT seq, xid, at, "schema" || '.' || "table" AS name, operation, key, was, old, new FROM svc.change`
 
 /**
- * What is visible now and was not in the snapshot of `$1` and `$2`, in the tables of `$4`; `$3` rows at most. A row without an entry comes as well: the snapshot
+ * What is visible now and was not in the snapshot of `$1` and `$2`, in the tables of `$4`; `$3` rows at most; with the columns that `$5` names for some of the tables. A row without an entry comes as well: the snapshot
  * is told in any case.
  */
 const CHANGES = `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name, c.operation, c.key, c.was,
-  CASE WHEN octet_length(c.old::text) <= ${OLD_BYTES_MAX} THEN c.old END
+  CASE WHEN octet_length(c.old::text) <= ${OLD_BYTES_MAX} THEN c.old END,
+  c.old -> ($5::json ->> c.name), c.new -> ($5::json ->> c.name)
 FROM (VALUES (1)) AS always LEFT JOIN LATERAL (
   SELECT * FROM (${ENTRY} WHERE xid >= $1::xid8 UNION ALL ${ENTRY} WHERE xid = ANY ($2::xid8[])) AS unseen
   WHERE name = ANY ($4::text[]) LIMIT $3::int
@@ -61,18 +64,19 @@ const STATE: Command = {
   parameters: [],
 }
 
-/** `since` null: nothing but where the log is now. More than `rowsMax` entries are answered as one more than that. */
+/** `tables`: with the column that tells whom a change concerns. `since` null: nothing but where the log is now. More than `rowsMax` entries are answered as one more than that. */
 export async function readLog(
   database: Database,
   since: Snapshot | null,
-  tables: readonly string[],
+  tables: ReadonlyMap<string, string | null>,
   rowsMax: number,
 ): Promise<LogAnswer> {
   const parameters = [
     since === null ? null : String(since.xmax),
     since === null ? null : `{${since.open.join(',')}}`,
     String(rowsMax + 1),
-    `{${tables.map(quoted).join(',')}}`,
+    `{${[...tables.keys()].map(quoted).join(',')}}`,
+    JSON.stringify(Object.fromEntries([...tables].filter(([, column]) => column !== null))),
   ]
   const [, found, state] = await database.run([SETTINGS, { text: CHANGES, parameters }, STATE]).result
   const [epoch, forgotten, standby] = state?.rows[0] ?? []
@@ -87,7 +91,7 @@ export async function readLog(
   }
 }
 
-function entryOf([, xid, at, name, operation, key, was, old]: Row): LogEntry {
+function entryOf([, xid, at, name, operation, key, was, old, before, after]: Row): LogEntry {
   return {
     ...{
       txid: String(xid),
@@ -96,6 +100,7 @@ function entryOf([, xid, at, name, operation, key, was, old]: Row): LogEntry {
       operation: String(operation) as LogEntry['operation'],
     },
     ...{ key: key?.toString() ?? null, was: was?.toString() ?? null, old: old?.toString() ?? null },
+    routes: [before?.toString() ?? null, after?.toString() ?? null],
   }
 }
 

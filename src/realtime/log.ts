@@ -8,6 +8,7 @@ import type { Database } from '../postgres/types.ts'
 import type { Change, Operation } from './change.ts'
 import type { ResyncReason } from './group.ts'
 import { type LogAnswer, type LogEntry, readLog } from './log-statements.ts'
+import type { Routes } from './route.ts'
 import { printToken, readToken, type Snapshot } from './snapshot.ts'
 
 /** Between two reads: most of what a client waits for a change. */
@@ -39,6 +40,8 @@ export interface LogHearer {
   doubt(reason: ResyncReason): void
   /** The log could not be read, for now: nothing is lost yet. */
   silent(): void
+  /** The column that tells whom a change concerns (`route.ts`), if it is to be told. */
+  routeBy(): string | null
 }
 
 export interface LogStats {
@@ -66,6 +69,9 @@ export interface ChangeLogParts {
   /** It is not as it was installed. */
   readonly onBroken: () => void
 }
+
+/** By table, what tells whom a change concerns. */
+type Columns = ReadonlyMap<string, string | null>
 
 /** Where the last read ended. */
 interface Position {
@@ -103,12 +109,13 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
     let delayMs = RETRY_MS
     try {
       const before = position
-      const answer = await readLog(database, before?.snapshot ?? null, [...hearers.keys()], READ_ROWS_MAX)
+      const columns = columnsNow()
+      const answer = await readLog(database, before?.snapshot ?? null, columns, READ_ROWS_MAX)
       reads++
       rows += answer.entries.length
       if (answer.entries.length > 0) foundAt = now()
       healthy = true
-      take(before, answer)
+      take(before, answer, columns)
       for (const resolve of waiting.splice(0)) resolve()
       delayMs = now() - foundAt < IDLE_AFTER_MS ? READ_INTERVAL_MS : IDLE_READ_INTERVAL_MS
     } catch (error) {
@@ -130,7 +137,7 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
     } else tellAll(hearer => hearer.silent())
   }
 
-  function take(before: Position | null, answer: LogAnswer): void {
+  function take(before: Position | null, answer: LogAnswer, columns: Columns): void {
     const { snapshot, forgotten } = answer
     const epoch = digestOf(answer.epoch)
     const isSame = before !== null && before.epoch === epoch && sameSnapshot(before.snapshot, snapshot)
@@ -142,12 +149,12 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
     else if (forgotten !== before.forgotten && before.snapshot.xmin <= forgotten)
       tellAll(hearer => hearer.doubt('epoch'))
     else if (answer.entries.length > READ_ROWS_MAX) tellAll(hearer => hearer.doubt('too many changes'))
-    else tell(answer.entries, before.token, token)
+    else tell(answer.entries, columns, before.token, token)
   }
 
-  function tell(entries: readonly LogEntry[], from: string, to: string): void {
+  function tell(entries: readonly LogEntry[], columns: Columns, from: string, to: string): void {
     for (const [table, ofTable] of byTable(entries)) {
-      const changes = changesOf(ofTable, from, to)
+      const changes = changesOf(ofTable, columns.get(table) ?? null, from, to)
       for (const hearer of hearers.get(table) ?? []) {
         if (changes === null) hearer.doubt('bulk')
         else hearer.changed(changes)
@@ -156,10 +163,21 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
   }
 
   /** Null: not all of them name their rows. */
-  function changesOf(entries: readonly LogEntry[], from: string, to: string): readonly Change[] | null {
+  function changesOf(
+    entries: readonly LogEntry[],
+    column: string | null,
+    from: string,
+    to: string,
+  ): readonly Change[] | null {
     if (entries.some(({ operation, key }) => operation === 'B' || key === null || hasNull(key))) return null
-    const found = entries.flatMap(entry => changesOfEntry(entry, () => ++seq, from))
+    const found = entries.flatMap(entry => changesOfEntry(entry, column, () => ++seq, from))
     return found.map((change, index) => (index === found.length - 1 ? { ...change, to } : change))
+  }
+
+  function columnsNow(): Columns {
+    const columnOf = (of: ReadonlySet<LogHearer>) =>
+      [...of].map(hearer => hearer.routeBy()).find(column => column !== null)
+    return new Map([...hearers].map(([table, of]) => [table, columnOf(of) ?? null]))
   }
 
   function tellAll(how: (hearer: LogHearer) => void): void {
@@ -197,10 +215,10 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
       const { epoch } = position
       const snapshot = readToken(token, epoch)
       if (snapshot === null) return null
-      const answer = await readLog(database, snapshot, [table], SINCE_ROWS_MAX).catch(tooMuchIsNull)
+      const answer = await readLog(database, snapshot, new Map([[table, null]]), SINCE_ROWS_MAX).catch(tooMuchIsNull)
       if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.forgotten) return null
       if (answer.entries.length > SINCE_ROWS_MAX || snapshot.xmax > answer.snapshot.xmax) return null
-      return changesOf(answer.entries, token, printToken(epoch, answer.snapshot))
+      return changesOf(answer.entries, null, token, printToken(epoch, answer.snapshot))
     },
     stats: () => ({ reading: healthy, reads, rows }),
     close() {
@@ -215,17 +233,23 @@ const OPERATIONS: Readonly<Record<'I' | 'U' | 'D', Operation>> = { I: 'INSERT', 
 
 /** A row whose key became another is gone, and another is there. */
 function changesOfEntry(
-  { txid, at, operation, key, was, old }: LogEntry,
+  { txid, at, operation, key, was, old, routes: [before, after] }: LogEntry,
+  column: string | null,
   next: () => number,
   from: string,
 ): readonly Change[] {
-  const base = { at, txid, assigned: null, from, to: from }
   if (operation === 'B' || key === null) return []
-  if (was === null) return [{ ...base, seq: next(), operation: OPERATIONS[operation], key, before: old }]
-  return [
-    { ...base, seq: next(), operation: 'DELETE', key: was, before: old },
-    { ...base, seq: next(), operation: 'INSERT', key, before: null },
-  ]
+  const base = { at, txid, assigned: null, from, to: from }
+  const routes = (...values: readonly (string | null)[]): Routes | null =>
+    column !== null && values.every(value => value !== null) ? { column, values } : null
+  if (was !== null) {
+    return [
+      { ...base, seq: next(), operation: 'DELETE', key: was, before: old, routes: routes(before) },
+      { ...base, seq: next(), operation: 'INSERT', key, before: null, routes: routes(after) },
+    ]
+  }
+  const ends = { I: [after], U: [before, after], D: [before] }[operation]
+  return [{ ...base, seq: next(), operation: OPERATIONS[operation], key, before: old, routes: routes(...ends) }]
 }
 
 /** A column of the key that the trigger did not find: it was made for another key. */

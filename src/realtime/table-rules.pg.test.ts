@@ -6,6 +6,7 @@ import type { Table } from '../catalog/model.ts'
 import { queryThrough } from '../catalog/query.ts'
 import { createPool, type Pool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
+import { routeStatement } from './route.ts'
 import { conditionStatement, readTableRules, type TableRules } from './table-rules.ts'
 
 let database: TestDatabase
@@ -21,7 +22,8 @@ beforeAll(async () => {
      create domain tenant as text check (value <> '');
      create type kind as enum ('a', 'b');
      create table parents (id int primary key);
-     create table notes (id int primary key, tenant text, who text, team int, kind kind, parent int references parents on delete cascade);
+     create collation folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+     create table notes (id int primary key, tenant text, who text, team int, kind kind, org uuid, label varchar(9), amount numeric, folded text collate folding, parent int references parents on delete cascade);
      create view noted as select * from notes;
      create table old_notes () inherits (notes);
      create view member with (security_invoker) as select * from members;
@@ -84,6 +86,37 @@ test.each([
 ] as const)('%s', async (policy, settings, columns) => {
   const rules = await rulesWith(policy)
   expect([rules.settings, [...(rules.columns ?? [])].sort()]).toEqual([settings, columns])
+})
+
+test.each([
+  [`using (tenant = current_setting('app.current_tenant_id'))`, 'tenant'],
+  [`using (tenant = (select current_setting('app.current_tenant_id', true)))`, 'tenant'],
+  [`using (org = (select nullif(current_setting('app.current_tenant_id', true), '')::uuid))`, 'org'],
+  [`using (label = current_setting('app.current_user_id', true) and team > 1)`, 'label'],
+  [`using (team = current_setting('app.current_tenant_id', true)::int and tenant is not null)`, 'team'],
+  // Equal values may have other texts.
+  [`using (folded = current_setting('app.current_tenant_id', true))`, null],
+  [`using (amount = current_setting('app.current_tenant_id', true)::numeric)`, null],
+  [`using (tenant = current_setting('app.current_tenant_id', true) or team = 1)`, null],
+] as const)('%s: rows are told apart by %s', async (policy, column) => {
+  const { route } = await rulesWith(policy)
+  expect(route?.column ?? null).toBe(column)
+  if (route === null) return
+  const value = column === 'org' ? 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11' : '7'
+  const [, answer] = await pool.run([
+    ...[
+      {
+        text: `select set_config('app.current_tenant_id', $1, true), set_config('app.current_user_id', $1, true)`,
+        parameters: [value],
+      },
+    ],
+    {
+      text: `select (${routeStatement(route)}), to_json(t) -> $1 from (select $2::text::uuid as org, '7' as tenant, '7' as label, 7 as team) t`,
+      parameters: [column, value.padStart(36, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')],
+    },
+  ]).result
+  const [computed, stored] = answer?.rows[0] ?? []
+  expect(computed?.toString()).toBe(stored?.toString())
 })
 
 test('permissive ones are alternatives, restrictive ones conditions; those of other roles and commands are nobody’s', async () => {

@@ -3,8 +3,11 @@
  * caller's settings matter, whether a row that is gone was to be seen, and which other tables' changes may show or hide rows of this one.
  */
 import type { Table } from '../catalog/model.ts'
+import { ANONYMOUS } from '../identity/authenticate.ts'
+import { settingsOf } from '../identity/settings.ts'
 import { quoteIdentifier } from '../language/quote.ts'
 import type { Database } from '../postgres/types.ts'
+import { exactColumns, type PolicyCondition, type Route, routeOf } from './route.ts'
 
 export interface TableRules {
   /** Of the policies as they were read; what runs by these rules checks that it still holds (`FINGERPRINT`). */
@@ -13,6 +16,8 @@ export interface TableRules {
   readonly settings: readonly string[] | null
   /** SQL of "to be seen by the caller" over a row called like the table; null where it cannot be asked of a row that is no longer there. */
   readonly condition: string | null
+  /** What a row must have to be seen; null: that is not so simple. */
+  readonly route: Route | null
   /** The columns that policies look at: a change of others neither shows nor hides a row. Null: nobody can tell. */
   readonly columns: ReadonlySet<string> | null
   /** Tables, as `schema.name`, whose changes change who sees rows of this one: those that its policies read, and what those are made of in turn. */
@@ -79,6 +84,8 @@ SELECT json_build_object(
   'policies', (SELECT coalesce(json_agg(json_build_object('permissive', polpermissive, 'condition', condition) ORDER BY oid), '[]') FROM policy),
   'columns', (SELECT coalesce(json_agg(DISTINCT a.attname), '[]') FROM mention AS m JOIN pg_attribute AS a
     ON m.refclassid = 'pg_class'::regclass AND m.refobjid = $1::oid AND a.attrelid = m.refobjid AND a.attnum = m.refobjsubid),
+  'inexact', (SELECT coalesce(json_agg(a.attname), '[]') FROM pg_attribute AS a JOIN pg_collation AS k ON k.oid = a.attcollation
+    WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT k.collisdeterministic),
   'foreign', EXISTS (SELECT FROM mention WHERE refclassid <> 'pg_class'::regclass
     AND (refclassid <> 'pg_type'::regclass OR refobjid IN (SELECT oid FROM pg_type WHERE typtype = 'd'))),
   'reads', (SELECT coalesce(json_agg(DISTINCT name), '[]') FROM asked_name WHERE relkind <> 'v'),
@@ -97,6 +104,8 @@ interface Read {
   readonly triggers: boolean
   readonly policies: readonly { readonly permissive: boolean; readonly condition: string | null }[]
   readonly columns: readonly string[]
+  /** Columns in which different texts can be equal. */
+  readonly inexact: readonly string[]
   /** A policy calls something that is not PostgreSQL's own; a domain's check may call anything. */
   readonly foreign: boolean
   readonly reads: readonly string[]
@@ -122,15 +131,24 @@ export function rulesOf(read: Read, table: Table): TableRules {
   const base = { fingerprint: fingerprint ?? '', reads, views, heirs, writtenBy: written }
   const isTable = table.kind === 'table' || table.kind === 'partitioned'
   const columns = triggers || table.columns.some(({ generated }) => generated !== null) ? null : new Set(read.columns)
-  if (!active) return { ...base, settings: [], columns, condition: readable && isTable ? 'true' : null }
+  if (!active) return { ...base, settings: [], columns, route: null, condition: readable && isTable ? 'true' : null }
   const conditions = read.policies.map(({ condition }) => condition ?? 'true')
   const known = foreign || reads.length + views.length > 0 ? null : settingsIn(conditions)
   const permissive = conditions.filter((_, index) => read.policies[index]?.permissive === true)
   const restrictive = conditions.filter((_, index) => read.policies[index]?.permissive === false)
   const any = permissive.length === 0 ? 'false' : permissive.map(text => `(${text})`).join(' OR ')
   const condition = [any, ...restrictive].map(text => `(${text})`).join(' AND ')
-  return { ...base, settings: known, columns, condition: readable && isTable ? condition : null }
+  const exact = new Set(exactColumns(table).filter(name => !read.inexact.includes(name)))
+  const route = known === null ? null : routeOf(policiesOf(read), exact, SETTINGS)
+  return { ...base, settings: known, columns, route, condition: readable && isTable ? condition : null }
 }
+
+function policiesOf({ policies }: Read): readonly PolicyCondition[] {
+  return policies.map(({ permissive, condition }) => ({ permissive, condition: condition ?? 'true' }))
+}
+
+/** What every statement of the gateway sets. */
+const SETTINGS: ReadonlySet<string> = new Set(settingsOf(ANONYMOUS).map(([name]) => name))
 
 const SETTING = /\bcurrent_setting\('((?:[^'\\]|'')*)'::text/g
 

@@ -5,7 +5,7 @@ import type { Database } from '../postgres/types.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Change } from './change.ts'
 import { createLogFeed, createNoticeFeed, type Feed } from './feed.ts'
-import type { Group, ResyncReason } from './group.ts'
+import { distribute, type Group, type ResyncReason } from './group.ts'
 import type { ChangeLog } from './log.ts'
 import type { RowsBeforeStore } from './rows-before.ts'
 import type { Heard, Named, SourceHearer, Sources } from './sources.ts'
@@ -54,12 +54,11 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
 
   function createFeed(): Feed {
     const to = {
-      add: (changes: readonly Change[]) => {
-        for (const group of groups.values()) group.add(changes)
-      },
+      add: (changes: readonly Change[]) => distribute(changes, groups.values()),
       resync: (reason: ResyncReason) => {
         for (const group of groups.values()) group.resync(reason)
       },
+      routeBy: () => known?.route?.column ?? null,
     }
     return sources.captureOf(named) === 'trigger'
       ? createLogFeed(named.name, log, to)
@@ -148,7 +147,14 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
 /** A change of what it depends on may be a change of anything. */
 function doubting(feed: Feed): SourceHearer {
   const doubt = () => feed.doubt('dependency')
-  return { notice: doubt, changed: doubt, doubt, gap: () => feed.doubt('connection lost'), silent() {} }
+  return {
+    notice: doubt,
+    changed: doubt,
+    doubt,
+    gap: () => feed.doubt('connection lost'),
+    silent() {},
+    routeBy: () => null,
+  }
 }
 
 /** Tables by `schema.name`; those that are no resources have no name of their own. */

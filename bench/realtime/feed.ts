@@ -1,0 +1,134 @@
+/** Subscribers to one table, each of whom sees the rows of its tenant, while the rows are changed past the gateway. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Benchmark, Figures, Lane } from '../harness/benchmark.ts'
+import { residentBytes } from '../harness/memory.ts'
+import type { Service } from '../harness/processes.ts'
+import { SECRET } from '../harness/world.ts'
+import type { Heard } from './clients.ts'
+import { openPrices, type Prices } from './prices.ts'
+
+const CLIENTS = fileURLToPath(new URL('clients.ts', import.meta.url))
+const TENANTS = 200
+const SUBSCRIBERS = 4_000
+const IDLE = 10_000
+const CHANGES_PER_SECOND = 500
+const TICK_MS = 20
+
+const LANE = `${SUBSCRIBERS} subscribers, ${TENANTS} tenants, ${CHANGES_PER_SECOND} changes a second`
+const QUIET = `${IDLE} sockets that ask for nothing`
+
+export const realtime: Benchmark = {
+  name: 'realtime',
+  title: 'Changes through SQL to subscribers, who see their tenant’s rows',
+  tools: [],
+  roundsMax: 1,
+  checks: [
+    { kind: 'limit', unit: 'ms p99', lane: LANE, atMost: 250 },
+    { kind: 'limit', unit: 'KB a socket', lane: LANE, atMost: 30 },
+    { kind: 'limit', unit: 'cores of the gateway', lane: LANE, atMost: 1 },
+    { kind: 'limit', unit: 'cores of PostgreSQL', lane: LANE, atMost: 1 },
+    { kind: 'limit', unit: 'KB a socket', lane: QUIET, atMost: 30 },
+  ],
+  async prepare(world) {
+    const prices = await openPrices(await world.database(), TENANTS)
+    const gatewayOf = () => world.startGateway({ databaseUrl: prices.url })
+    const lanes: readonly Lane[] = [
+      {
+        name: LANE,
+        measure: () => withCrowd(gatewayOf, SUBSCRIBERS, 'subscribe', crowd => changing(crowd, prices, world.seconds)),
+      },
+      {
+        name: QUIET,
+        measure: () =>
+          withCrowd(gatewayOf, IDLE, 'idle', async ({ perSocket }) => ({ 'KB a socket': perSocket / 1024 })),
+      },
+    ]
+    return lanes
+  },
+}
+
+interface Crowd {
+  readonly gateway: Service
+  /** Bytes of the gateway. */
+  readonly perSocket: number
+  heard(): Promise<Heard>
+}
+
+async function withCrowd(
+  start: () => Promise<Service>,
+  sockets: number,
+  how: 'subscribe' | 'idle',
+  measure: (crowd: Crowd) => Promise<Figures>,
+): Promise<Figures> {
+  const gateway = await start()
+  const before = residentBytes(gateway.pid)
+  const clients = fork(CLIENTS, [gateway.url, SECRET, String(sockets), String(TENANTS), how], {
+    execArgv: ['--import', 'tsx'],
+  })
+  try {
+    await once(clients, 'message')
+    const perSocket = (residentBytes(gateway.pid) - before) / sockets
+    return await measure({ gateway, perSocket, heard: () => heardBy(clients) })
+  } finally {
+    clients.kill('SIGKILL')
+    await gateway.stop()
+  }
+}
+
+async function heardBy(clients: ChildProcess): Promise<Heard> {
+  clients.send('heard?')
+  const [heard] = await once(clients, 'message')
+  return heard as Heard
+}
+
+async function changing({ gateway, perSocket, heard }: Crowd, prices: Prices, seconds: number): Promise<Figures> {
+  // Code becomes fast while it runs.
+  await changeFor(prices, seconds)
+  await delay(1_000)
+  await heard()
+  const before = { gateway: await cpuSeconds(gateway.pid), database: await prices.cpuSeconds() }
+  const changes = await changeFor(prices, seconds)
+  const spent = { gateway: await cpuSeconds(gateway.pid), database: await prices.cpuSeconds() }
+  await delay(1_000)
+  const { delays, others } = await heard()
+  const expected = changes * (SUBSCRIBERS / TENANTS)
+  if (delays.length < expected || others > 0) {
+    throw new Error(`${delays.length} notifications and ${others} other messages; expected ${expected} and none`)
+  }
+  const sorted = delays.toSorted((one, other) => one - other)
+  const share = (part: number) => sorted[Math.floor(sorted.length * part)] ?? 0
+  return {
+    'ms p50': share(0.5),
+    'ms p99': share(0.99),
+    'notifications/s': delays.length / seconds,
+    'KB a socket': perSocket / 1024,
+    'cores of the gateway': (spent.gateway - before.gateway) / seconds,
+    'cores of PostgreSQL': (spent.database - before.database) / seconds,
+  }
+}
+
+/** Each change is a statement and transaction of its own. */
+async function changeFor(prices: Prices, seconds: number): Promise<number> {
+  const ends = Date.now() + seconds * 1_000
+  let changes = 0
+  let due = Date.now()
+  const running: Promise<unknown>[] = []
+  while (Date.now() < ends) {
+    for (let n = 0; n < (CHANGES_PER_SECOND * TICK_MS) / 1_000; n++) running.push(prices.change(changes++))
+    due += TICK_MS
+    await delay(Math.max(0, due - Date.now()))
+  }
+  await Promise.all(running)
+  return changes
+}
+
+/** Of one process, in user and system mode (proc(5), fields 14 and 15, in hundredths of a second). */
+async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}

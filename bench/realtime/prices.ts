@@ -1,0 +1,77 @@
+/** A database with a table whose changes triggers capture, beside the one of the other benchmarks: those are measured without triggers. */
+import { readdir, readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { installScript } from '../../src/install/script.ts'
+import type { Database } from '../harness/database.ts'
+
+const NAME = 'bench_realtime'
+const ROWS_PER_TENANT = 50
+const CONNECTIONS = 4
+
+export interface Prices {
+  /** As the gateway's role. */
+  readonly url: string
+  /** Changes one row, of one tenant after the other. */
+  change(n: number): Promise<unknown>
+  /** Of all processes of the server. */
+  cpuSeconds(): Promise<number>
+}
+
+export async function openPrices(database: Database, tenants: number): Promise<Prices> {
+  const role = decodeURIComponent(new URL(database.url).username)
+  await database.admin(`drop database if exists ${NAME} with (force)`)
+  await database.admin(`create database ${NAME}`)
+  const pool = new pg.Pool({ connectionString: withName(database.adminUrl), max: CONNECTIONS, allowExitOnIdle: true })
+  // The server ends before it.
+  pool.on('error', () => {})
+  const script = [
+    'create table prices (id int primary key, tenant_id text not null, price numeric not null, at float8)',
+    `insert into prices select n, 'tenant-' || n % ${tenants}, n from generate_series(0, ${tenants * ROWS_PER_TENANT - 1}) n`,
+    'alter table prices enable row level security',
+    'alter table prices force row level security',
+    `create policy own on prices using (tenant_id = (select current_setting('app.current_tenant_id', true)))`,
+    `grant usage on schema public to ${role}; grant select on prices to ${role}`,
+    ...installScript({ role, chosen: [{ schema: 'public', table: null }], superuser: true }),
+    'analyze prices',
+  ]
+  const client = await pool.connect()
+  await client.query(`begin; ${script.join(';\n')}; commit`)
+  const { rows } = await client.query('select pg_backend_pid() as pid')
+  client.release()
+  const postmaster = await parentOf(Number(rows[0].pid))
+  return {
+    url: withName(database.url),
+    change: n =>
+      pool.query({
+        name: 'change',
+        text: `update prices set price = price + 1, at = extract(epoch from clock_timestamp()) * 1000 where id = $1`,
+        values: [n % (tenants * ROWS_PER_TENANT)],
+      }),
+    async cpuSeconds() {
+      let sum = 0
+      for (const entry of await readdir('/proc')) {
+        if (!/^\d+$/.test(entry)) continue
+        const fields = await statOf(entry)
+        if (fields === null || (Number(fields[1]) !== postmaster && Number(entry) !== postmaster)) continue
+        sum += (Number(fields[11]) + Number(fields[12])) / 100
+      }
+      return sum
+    },
+  }
+}
+
+function withName(url: string): string {
+  const named = new URL(url)
+  named.pathname = `/${NAME}`
+  return named.href
+}
+
+async function parentOf(pid: number): Promise<number> {
+  return Number((await statOf(String(pid)))?.[1])
+}
+
+/** What stands behind the name of a process (proc(5)), from its state on; null: it has ended. */
+async function statOf(pid: string): Promise<readonly string[] | null> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
+  return stat === null ? null : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}

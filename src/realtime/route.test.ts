@@ -1,0 +1,63 @@
+/** A change that is taken for nobody's business is lost, so whatever is not sure concerns everybody. How PostgreSQL prints policies: table-rules.pg.test.ts. */
+import { describe, expect, test } from 'vitest'
+import { concerns, type PolicyCondition, routeOf } from './route.ts'
+
+const EXACT = new Set(['tenant', 'Team Id', 'org'])
+const SETTINGS = new Set(['app.current_tenant_id', 'app.current_user_id'])
+const TENANT = `current_setting('app.current_tenant_id'::text, true)`
+
+const allow = (condition: string): PolicyCondition => ({ permissive: true, condition })
+const restrict = (condition: string): PolicyCondition => ({ permissive: false, condition })
+const route = (...policies: readonly PolicyCondition[]) => routeOf(policies, EXACT, SETTINGS)
+
+test.each([
+  [`(tenant = ${TENANT})`, 'tenant', TENANT],
+  [`((tenant)::text = ${TENANT})`, 'tenant', TENANT],
+  [`("Team Id" = (${TENANT})::uuid)`, 'Team Id', `(${TENANT})::uuid`],
+  [`(tenant = ( SELECT ${TENANT} AS current_setting))`, 'tenant', `( SELECT ${TENANT} AS current_setting)`],
+  [`(org = (NULLIF(${TENANT}, ''::text))::bigint)`, 'org', `(NULLIF(${TENANT}, ''::text))::bigint`],
+  [`((open = true) AND (tenant = ${TENANT}))`, 'tenant', TENANT],
+  [`(((note = 'a) AND ("'::text) AND (n > 1)) AND (tenant = ${TENANT}))`, 'tenant', TENANT],
+])('%s demands it', (condition, column, value) => {
+  expect(route(allow(condition))).toEqual({ column, value })
+})
+
+test.each([
+  `((tenant = ${TENANT}) OR (open = true))`,
+  `(NOT (tenant = ${TENANT}))`,
+  `((tenant = ${TENANT}) IS NOT TRUE)`,
+  `(((tenant = ${TENANT}) AND (a = 1)) OR (b = 2))`,
+  `(tenant <> ${TENANT})`,
+  `(tenant OPERATOR(public.=) ${TENANT})`,
+  `(name = ${TENANT})`,
+  `(tenant = current_setting('app.other'::text, true))`,
+  `(lower(tenant) = ${TENANT})`,
+  `(tenant = lower(${TENANT}))`,
+  `(tenant = (${TENANT} COLLATE "C"))`,
+  `(tenant = ${TENANT}) OR (true = (true))`,
+  `(note = E'\\'' AND (tenant = ${TENANT}))`,
+  'true',
+])('%s does not', condition => {
+  expect(route(allow(condition))).toBeNull()
+})
+
+describe('several policies', () => {
+  const own = `(tenant = ${TENANT})`
+  test('each alternative has to demand it, one condition is enough', () => {
+    expect(route(allow(own), allow(`((open = true) AND ${own})`))?.column).toBe('tenant')
+    expect(route(allow(own), allow('(open = true)'))).toBeNull()
+    expect(route(allow(own), allow(`(org = ${TENANT})`))).toBeNull()
+    expect(route(allow('(open = true)'), restrict(own), restrict('(n > 1)'))?.column).toBe('tenant')
+    expect(route()).toBeNull()
+  })
+})
+
+test('a change concerns those of its values, and whoever nothing is known of', () => {
+  const routes = { column: 'tenant', values: ['"a"', '"b"'] }
+  expect(concerns(routes, { column: 'tenant', value: '"a"' })).toBe(true)
+  expect(concerns(routes, { column: 'tenant', value: '"c"' })).toBe(false)
+  expect(concerns(routes, { column: 'tenant', value: null })).toBe(false)
+  expect(concerns(routes, { column: 'org', value: '"c"' })).toBe(true)
+  expect(concerns(routes, null)).toBe(true)
+  expect(concerns(null, { column: 'tenant', value: '"c"' })).toBe(true)
+})
