@@ -30,6 +30,7 @@ import { ndjson } from './ndjson.ts'
 import { nestedExpand } from './nested-expand.ts'
 import { openapi } from './openapi.ts'
 import { realtime } from './realtime/feed.ts'
+import { captureTriggers } from './realtime/triggers.ts'
 import { rpc } from './rpc.ts'
 import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
@@ -37,7 +38,7 @@ import { webhooks } from './webhooks.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
-  ...[insertOne, updateById, batch, rpc, webhooks, realtime],
+  ...[insertOne, updateById, batch, rpc, webhooks, realtime, captureTriggers],
   ...[ndjson, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5

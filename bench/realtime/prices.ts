@@ -1,10 +1,9 @@
-/** A database with a table whose changes triggers capture, beside the one of the other benchmarks: those are measured without triggers. */
+/** A table of prices whose changes triggers capture, and somebody who changes them. */
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
-import { installScript } from '../../src/install/script.ts'
 import type { Database } from '../harness/database.ts'
+import { installedDatabase } from './installed.ts'
 
-const NAME = 'bench_realtime'
 const ROWS_PER_TENANT = 50
 const CONNECTIONS = 4
 
@@ -18,29 +17,27 @@ export interface Prices {
 }
 
 export async function openPrices(database: Database, tenants: number): Promise<Prices> {
-  const role = decodeURIComponent(new URL(database.url).username)
-  await database.admin(`drop database if exists ${NAME} with (force)`)
-  await database.admin(`create database ${NAME}`)
-  const pool = new pg.Pool({ connectionString: withName(database.adminUrl), max: CONNECTIONS, allowExitOnIdle: true })
+  const { url, adminUrl } = await installedDatabase(database, {
+    name: 'bench_realtime',
+    captured: ['prices'],
+    statements: [
+      'create table prices (id int primary key, tenant_id text not null, price numeric not null, at float8)',
+      `insert into prices select n, 'tenant-' || n % ${tenants}, n from generate_series(0, ${tenants * ROWS_PER_TENANT - 1}) n`,
+      'alter table prices enable row level security',
+      'alter table prices force row level security',
+      `create policy own on prices using (tenant_id = (select current_setting('app.current_tenant_id', true)))`,
+      'grant usage on schema public to $role',
+      'grant select on prices to $role',
+      'analyze prices',
+    ],
+  })
+  const pool = new pg.Pool({ connectionString: adminUrl, max: CONNECTIONS, allowExitOnIdle: true })
   // The server ends before it.
   pool.on('error', () => {})
-  const script = [
-    'create table prices (id int primary key, tenant_id text not null, price numeric not null, at float8)',
-    `insert into prices select n, 'tenant-' || n % ${tenants}, n from generate_series(0, ${tenants * ROWS_PER_TENANT - 1}) n`,
-    'alter table prices enable row level security',
-    'alter table prices force row level security',
-    `create policy own on prices using (tenant_id = (select current_setting('app.current_tenant_id', true)))`,
-    `grant usage on schema public to ${role}; grant select on prices to ${role}`,
-    ...installScript({ role, chosen: [{ schema: 'public', table: null }], superuser: true }),
-    'analyze prices',
-  ]
-  const client = await pool.connect()
-  await client.query(`begin; ${script.join(';\n')}; commit`)
-  const { rows } = await client.query('select pg_backend_pid() as pid')
-  client.release()
+  const { rows } = await pool.query('select pg_backend_pid() as pid')
   const postmaster = await parentOf(Number(rows[0].pid))
   return {
-    url: withName(database.url),
+    url,
     change: n =>
       pool.query({
         name: 'change',
@@ -58,12 +55,6 @@ export async function openPrices(database: Database, tenants: number): Promise<P
       return sum
     },
   }
-}
-
-function withName(url: string): string {
-  const named = new URL(url)
-  named.pathname = `/${NAME}`
-  return named.href
 }
 
 async function parentOf(pid: number): Promise<number> {

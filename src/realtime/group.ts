@@ -14,12 +14,12 @@ import type { Watch } from './watch.ts'
 /** Between two looks of a group at least: many changes are one statement, and nobody notices the wait. */
 const LOOK_INTERVAL_MS_MIN = 25
 
-/** Looks of all groups together. A change is a matter of every group of its table, so many groups look less often each, and the database has an end. */
+/** Looks of all groups together. Where a change is a matter of many groups each looks less often, and the database has an end. */
 const LOOKS_PER_SECOND_MAX = 1_000
 
-/** `groups`: how many there are. */
-export function lookIntervalMs(groups: number): number {
-  return Math.max(LOOK_INTERVAL_MS_MIN, (groups / LOOKS_PER_SECOND_MAX) * 1_000)
+/** `busy`: how many groups have something to look at. */
+export function lookIntervalMs(busy: number): number {
+  return Math.max(LOOK_INTERVAL_MS_MIN, (busy / LOOKS_PER_SECOND_MAX) * 1_000)
 }
 
 /** Changes that wait for a look; more, and the subscribers read again themselves. */
@@ -53,8 +53,8 @@ export interface GroupParts {
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
   readonly now: () => number
-  /** Between two looks. */
-  readonly intervalMs: () => number
+  /** Groups that have something to look at, of all tables. */
+  readonly crowd: { busy: number }
   /** The rules are not those of the table any more: members have to be grouped anew. */
   readonly onStale: () => void
   /** A look of these failed, and not because the database is away. */
@@ -80,7 +80,7 @@ export interface Group {
 }
 
 export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts): Group {
-  const { runner, limiter, now, intervalMs, onStale, onRefused, isPassing, isAway } = parts
+  const { runner, limiter, now, crowd, onStale, onRefused, isPassing, isAway } = parts
   const members = new Set<Member>()
   let waiting: Change[] = []
   let looking: readonly Change[] = []
@@ -90,11 +90,14 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
   function schedule(): void {
     if (busy || waiting.length === 0) return
     busy = true
-    setTimeout(() => void limiter.run(lookAround).finally(again), Math.max(0, lookedAt + intervalMs() - now()))
+    crowd.busy++
+    const dueAt = lookedAt + lookIntervalMs(crowd.busy)
+    setTimeout(() => void limiter.run(lookAround).finally(again), Math.max(0, dueAt - now()))
   }
 
   function again(): void {
     busy = false
+    crowd.busy--
     schedule()
   }
 

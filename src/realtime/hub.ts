@@ -9,7 +9,7 @@ import type { Runner } from '../run/run.ts'
 import { catalogueStatement } from '../run/statement.ts'
 import type { Change } from './change.ts'
 import { contextOf } from './context.ts'
-import { createGroup, type Group, lookIntervalMs, type Member, type ResyncReason } from './group.ts'
+import { createGroup, type Group, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
 import { look, type Seen, type Told, toldOf } from './look.ts'
 import { routeStatement } from './route.ts'
@@ -106,6 +106,7 @@ interface Subscriber extends Member {
 export function createHub(parts: HubParts): Hub {
   const { plan, runner, rowsBefore, now } = parts
   const limiter = createLimiter(LOOKS_MAX)
+  const crowd = { busy: 0 }
   const tables = new Map<string, Entry>()
   let closed = false
 
@@ -182,8 +183,7 @@ export function createHub(parts: HubParts): Hub {
 
   function groupParts(entry: Entry) {
     return {
-      ...{ runner, limiter, now },
-      intervalMs: () => lookIntervalMs(groupCount()),
+      ...{ runner, limiter, now, crowd },
       onStale: () => void regroup(entry),
       onRefused: (members: readonly Member[]) => void checkMembers(entry, members),
       ...{ isPassing, isAway },
