@@ -85,11 +85,12 @@ export const SERVER_MESSAGES: readonly ServerMessage[] = [
 ]
 
 const REASONS: Readonly<Record<ResyncReason, string>> = {
-  bulk: 'one statement wrote more than 500 rows, or rows that cannot be named',
+  bulk: 'one statement wrote more than 1 000 rows (without triggers, 500), or rows that cannot be named; or `TRUNCATE`',
   'unknown before': 'a row is not to be seen now, and nobody can tell whether it was before',
-  dependency: 'a table has changed whose changes cascade here, or by which policies decide',
-  'connection lost': 'the connection that hears of changes broke and stands again',
-  'schema changed': 'the table or its policies are others than before',
+  dependency: 'a table has changed by which policies decide, or without triggers one whose changes cascade here',
+  epoch: 'the server was started again, the log begins anew, or what came since was thrown away',
+  'connection lost': 'the connection that hears of changes broke and stands again; without triggers only',
+  'schema changed': 'the table, its policies, or what captures its changes are others than before',
   token: '`since` names a place that is not known any more',
   'slow reader': 'the client takes less than there is to tell',
   'too many changes': 'they come faster than the database can be asked',
