@@ -101,8 +101,9 @@ describe('/health/internal', () => {
       },
       cache: { enabled: false },
       realtime: {
-        ...{ capture: 'gateway', durable: false, listening: false, sockets: 0, tables: 0, subscriptions: 0, groups: 0 },
-        ...{ live_queries: 0, live_subscriptions: 0, notifications: 0, live_answers: 0, resyncs: {} },
+        ...{ listening: false, sockets: 0, tables: {}, subscriptions: 0, groups: 0, looks_waiting: 0 },
+        ...{ log: { reading: false, reads: 0, rows: 0 }, notifications: 0, live_answers: 0, resyncs: {} },
+        ...{ live_queries: 0, live_queries_driven: 0, live_runs: 0, live_subscriptions: 0 },
       },
       webhooks: { enabled: false },
       installation: { installed: false },

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'
-import { SINCE_ROWS_MAX } from '../../src/realtime/log.ts'
+import { READ_ROWS_MAX, SINCE_ROWS_MAX } from '../../src/realtime/log.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -145,6 +145,32 @@ describe('whoever writes', () => {
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'bulk' })
     await socket.close()
     await admin.query('truncate items')
+  })
+
+  test(`more than ${READ_ROWS_MAX} entries at once are a resync, and so is a row that is too large to be judged`, async () => {
+    const socket = await listening()
+    await admin.query(`do $$ begin for block in 0..${READ_ROWS_MAX / 1_000} loop
+      insert into items select -n, 't1' from generate_series(block * 1000 + 1, block * 1000 + 1000) as n;
+    end loop; end $$`)
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'too many changes' })
+    await admin.query('truncate items')
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'bulk' })
+    await admin.query(`insert into items values (1, 't1', repeat('x', 70000))`)
+    expect(await socket.nextOf('notification')).toMatchObject({ operation: 'INSERT', key: { id: 1 } })
+    await admin.query(`delete from items`)
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'unknown before' })
+    await socket.close()
+  })
+
+  test('a policy that becomes another is noticed, though the change concerns nobody who subscribes', async () => {
+    const socket = await listening()
+    await admin.query(`alter policy own on items using (true); insert into items values (1, 'nobody', 'a')`)
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
+    await admin.query(
+      `alter policy own on items using (tenant = current_setting('app.current_tenant_id', true)); update items set name = 'b'`,
+    )
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
+    await socket.close()
   })
 
   test('a policy that reads other tables, through a view, is asked again when those change', async () => {
