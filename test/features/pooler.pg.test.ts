@@ -8,9 +8,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { runAs, spawnAs } from '../../src/demo/run-as.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { findProgram, freePort, missingPrograms, type Running, startProgram } from '../support/programs.ts'
 import { PASSWORD } from '../support/server.ts'
+import { openSocket } from '../support/socket.ts'
 
 const TENANTS = ['t1', 't2', 't3', 't4', 't5']
 const ROWS_EACH = 20
@@ -179,5 +181,17 @@ describe('PgBouncer in transaction mode', () => {
     )
     // The five tenants really shared them.
     expect(sessions[0]?.n).toBeLessThanOrEqual(2)
+  })
+
+  test('tables that triggers capture can be subscribed to, though nobody can listen', async context => {
+    if (missing !== null || gateway === undefined) return context.skip(missing ?? 'no gateway')
+    await installed(database)
+    await gateway.gateway.reload()
+    const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+    socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
+    await socket.nextOf('subscribed')
+    await execute(database.adminUrl, `insert into notes (tenant_id, body) values ('t2', 'theirs'), ('t1', 'mine')`)
+    expect(await socket.next()).toMatchObject({ type: 'notification', operation: 'INSERT', new: { body: 'mine' } })
+    await socket.close()
   })
 })
