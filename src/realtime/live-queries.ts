@@ -133,8 +133,10 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
   }
 
   function wake(shared: Shared): void {
-    for (const watcher of shared.watchers) watcher.stale = true
-    schedule(shared)
+    const fresh = [...shared.watchers].filter(watcher => !watcher.stale)
+    for (const watcher of fresh) watcher.stale = true
+    // The others wait for their turn already.
+    if (fresh.length > 0) schedule(shared)
   }
 
   function leave(shared: Shared, watcher: Watcher): void {

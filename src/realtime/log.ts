@@ -90,6 +90,8 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
   let waiting: (() => void)[] = []
   let foundAt = 0
   let healthy = false
+  /** What lies before the next read is not known. */
+  let skipped = false
   let seq = 0
   let reads = 0
   let rows = 0
@@ -133,8 +135,9 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
     if (BROKEN.has(state)) onBroken()
     if (TOO_MUCH.has(state)) {
       position = null
-      tellAll(hearer => hearer.doubt('too many changes'))
-    } else tellAll(hearer => hearer.silent())
+      skipped = true
+    }
+    tellAll(hearer => hearer.silent())
   }
 
   function take(before: Position | null, answer: LogAnswer, columns: Columns): void {
@@ -143,7 +146,12 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
     const isSame = before !== null && before.epoch === epoch && sameSnapshot(before.snapshot, snapshot)
     const token = isSame ? before.token : printToken(epoch, snapshot)
     position = { snapshot, epoch, token, forgotten }
-    if (before === null) return
+    if (before === null) {
+      // Not earlier: whoever reads its rows now misses nothing that comes after them.
+      if (skipped) tellAll(hearer => hearer.doubt('too many changes'))
+      skipped = false
+      return
+    }
     if (before.epoch !== epoch) tellAll(hearer => hearer.doubt('epoch'))
     // What was thrown away since the last read, it may not have seen.
     else if (forgotten !== before.forgotten && before.snapshot.xmin <= forgotten)
@@ -189,6 +197,7 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
     timer = null
     position = null
     healthy = false
+    skipped = false
   }
 
   return {

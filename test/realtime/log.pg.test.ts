@@ -279,6 +279,19 @@ describe('what breaks', () => {
     await socket.close()
   })
 
+  test('a log that takes too long to read is passed over, and everybody reads again', async () => {
+    const socket = await listening()
+    await admin.query('begin; lock table svc.change')
+    await vi.waitFor(
+      async () => expect((await gateway.get('/health/internal')).json.realtime.log.reading).toBe(false),
+      { timeout: 15_000, interval: 100 },
+    )
+    await admin.query(`insert into items values (1, 't1', 'a'); commit`)
+    expect(await socket.nextOf('resync')).toMatchObject({ reason: 'too many changes' })
+    expect((await until(socket, await mark())).map(({ type }) => type)).toEqual(['notification'])
+    await socket.close()
+  })
+
   test('a log that begins anew has everybody read again', async () => {
     const socket = await listening()
     await admin.query(`update svc.installation set epoch = gen_random_uuid()`)
