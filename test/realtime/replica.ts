@@ -62,7 +62,7 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       held = []
       const fresh = await select()
       // Cut off meanwhile: whoever came back reads for itself.
-      if (socket !== mine) return
+      if (socket !== mine || held === null) return
       rows = fresh
       for (const message of held) apply(message)
       held = null
@@ -91,6 +91,13 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     if (since === undefined) await read()
   }
 
+  async function comeBack(): Promise<void> {
+    // Who was reading has nothing yet that changes could be applied to.
+    const since = held === null ? token : undefined
+    held = null
+    await open(since)
+  }
+
   await open()
   return {
     options,
@@ -100,16 +107,13 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     select,
     async resume() {
       await socket.close()
-      await open(token)
+      await comeBack()
     },
     async move(to) {
       gateway = to
       socket.onMessage = () => {}
       socket.socket.terminate()
-      // Who was reading has nothing yet that changes could be applied to.
-      const since = held === null ? token : undefined
-      held = null
-      await open(since)
+      await comeBack()
     },
     close: () => socket.close(),
   }
