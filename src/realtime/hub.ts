@@ -197,6 +197,15 @@ export function createHub(parts: HubParts): Hub {
     releaseIfUnused(table, entry)
   }
 
+  /** Nobody is left to wait for changes that are not heard of. */
+  function refuse(entry: Entry, error: unknown): void {
+    if (closed) return
+    for (const subscriber of [...entry.subscribers]) {
+      remove(subscriber.request.table, entry, subscriber)
+      subscriber.refused(error)
+    }
+  }
+
   /** Of one group, whose look failed: nobody else's business. Never rejects. */
   async function checkMembers(entry: Entry, members: readonly Member[]): Promise<void> {
     for (const subscriber of [...entry.subscribers]) {
@@ -307,7 +316,7 @@ export function createHub(parts: HubParts): Hub {
       for (const entry of tables.values()) void regroup(entry)
     },
     recapture() {
-      for (const { watched } of tables.values()) watched.recapture()
+      for (const entry of tables.values()) entry.watched.recapture().catch(error => refuse(entry, error))
     },
     wants(table) {
       const watched = tables.get(table)?.watched

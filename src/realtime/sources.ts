@@ -23,7 +23,7 @@ export interface SourceHearer extends LogHearer {
 
 export interface Heard {
   readonly capture: CaptureKind
-  /** Every change that is committed from then on is heard of. */
+  /** Every change that is committed from then on is heard of. Rejects with `UNAVAILABLE` where nobody can listen. */
   readonly ready: Promise<void>
   close(): void
 }
@@ -56,7 +56,10 @@ export function createSources({ log, isCaptured, openListener }: SourcesParts): 
   })
 
   function hearChannel(channel: string, hearer: SourceHearer): Heard {
-    const ready = channels.hear(channel)
+    // Also what it throws at once.
+    const listen = async () => channels.hear(channel)
+    const ready = listen()
+    ready.catch(() => {})
     const of = hearers.get(channel) ?? new Set()
     hearers.set(channel, of)
     of.add(hearer)

@@ -35,8 +35,8 @@ export interface Watched {
   readonly known: TableRules | null
   forgetRules(): void
   doubt(reason: ResyncReason): void
-  /** Its changes, or those of what it depends on, may be captured in another way than before. */
-  recapture(): void
+  /** Its changes, or those of what it depends on, may be captured in another way than before. Rejects if they cannot be heard of any more. */
+  recapture(): Promise<void>
   close(): void
 }
 
@@ -49,7 +49,7 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
   let dependencesHeard: readonly Heard[] = []
   let closed = false
   let feed = createFeed()
-  let heard = hearing()
+  let heard = sources.hear(named, feed)
   let captures = captured()
 
   function createFeed(): Feed {
@@ -63,12 +63,6 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
     return sources.captureOf(named) === 'trigger'
       ? createLogFeed(named.name, log, to)
       : createNoticeFeed({ table: named.resource, origin, rowsBefore, ...to })
-  }
-
-  function hearing(): Heard {
-    const found = sources.hear(named, feed)
-    found.ready.catch(() => {})
-    return found
   }
 
   function depend(of: TableRules | null): Promise<unknown> {
@@ -118,24 +112,21 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
       rules = null
     },
     doubt: reason => feed.doubt(reason),
-    recapture() {
+    async recapture() {
       if (closed || captured() === captures) return
       const before = heard
       if (sources.captureOf(named) !== feed.capture) {
         feed = createFeed()
-        heard = hearing()
+        heard = sources.hear(named, feed)
       }
       const current = feed
-      const settle = async () => {
+      try {
         await Promise.all([heard.ready, depend(known)])
-        // What was written between the one and the other nobody told.
-        if (current === feed) feed.doubt('schema changed')
+      } finally {
+        if (before !== heard) before.close()
       }
-      void settle()
-        .catch(() => {})
-        .finally(() => {
-          if (before !== heard) before.close()
-        })
+      // What was written between the one and the other nobody told.
+      if (current === feed) feed.doubt('schema changed')
     },
     close() {
       closed = true

@@ -344,7 +344,13 @@ describe('the installation', () => {
         ...{ method: 'POST', headers: { 'Content-Type': 'application/json' } },
         body: JSON.stringify({ id, tenant: 't1', name: 'own' }),
       })
+    const pooled = await testGateway(database.url, { toml: 'prepared_statements = false' })
+    const alone = await subscribed({}, 't1', pooled)
     await execute(database.adminUrl, ['BEGIN', ...uninstallScript({ superuser: true }), 'COMMIT'].join(';\n'))
+    // It cannot listen to the other gateway.
+    expect(await alone.next()).toMatchObject({ type: 'error', id: '#1', code: 'UNAVAILABLE' })
+    await alone.close()
+    await pooled.close()
     expect(await socket.nextOf('resync')).toMatchObject({ reason: 'schema changed' })
     await write(1)
     expect((await until(socket, 1)).map(short).at(-1)).toBe('INSERT 1 own')
