@@ -48,7 +48,7 @@ export const OUTBOX: readonly string[] = [
   `CREATE INDEX IF NOT EXISTS webhook_turn ON svc.webhook (trigger, ${TURN}, due_at, seq)`,
   'CREATE INDEX IF NOT EXISTS webhook_key ON svc.webhook (trigger, key, seq) WHERE key IS NOT NULL',
   `CREATE TABLE IF NOT EXISTS svc.webhook_dead (
-  id text PRIMARY KEY,
+  id text COLLATE "C" PRIMARY KEY,
   ${CHANGED},
   key text,
   tenant text,

@@ -1,6 +1,6 @@
 /**
- * The operator's own answers, `/metrics`, `/health/internal` (specification 4.1, 5.5) and those about webhooks (decisions 10). None of them asks the
- * database: they are needed most when it is away.
+ * The operator's own answers, `/metrics`, `/health/internal` (specification 4.1, 5.5) and those about webhooks (decisions 10). The first two wait for no database:
+ * they are needed most when it is away, and say what was known of the outbox when it answered last.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
@@ -26,8 +26,8 @@ export type Internal = ReadonlyMap<string, InternalAnswer>
 
 /** What webhooks tell of themselves, and let be done with them. */
 export interface WebhookOperations {
-  readonly status: () => Readonly<Record<string, unknown>>
-  readonly stats: () => WebhookStats
+  readonly status: () => Promise<Readonly<Record<string, unknown>>>
+  readonly stats: () => Promise<WebhookStats>
   readonly answers: ReadonlyMap<string, WebhookAnswer>
 }
 
@@ -97,18 +97,18 @@ export function createInternal(options: InternalOptions): Internal {
         schema: schema(),
         realtime: realtime(),
         warnings: warnings.all().length,
-        webhooks: webhooks?.stats() ?? null,
+        webhooks: (await webhooks?.stats()) ?? null,
       })
       return ok(EXPOSITION_TYPE, text)
     }),
     guarded('/health/internal', async () => {
       const uptimeSecs = Math.round((now() - startedAt) / 1_000)
-      return ok('application/json; charset=utf-8', JSON.stringify(details(options, uptimeSecs)))
+      return ok('application/json; charset=utf-8', JSON.stringify(await details(options, uptimeSecs)))
     }),
   ])
 }
 
-function details(options: InternalOptions, uptimeSecs: number) {
+async function details(options: InternalOptions, uptimeSecs: number) {
   const { version, pool, schema, cache, realtime, warnings, webhooks, maxConnections, limits } = options
   const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
   const { fingerprint, tables, serverVersion, version: schemaVersion, readAt, reloads } = schema()
@@ -135,7 +135,7 @@ function details(options: InternalOptions, uptimeSecs: number) {
     installation: installationDetails(options.installation()),
     realtime: realtimeDetails(realtime()),
     limits,
-    webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...webhooks.status() },
+    webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...(await webhooks.status()) },
     warnings: warnings.all(),
   }
 }

@@ -3,7 +3,6 @@
  * end. Everything is in memory: what has not been delivered when the process ends is lost.
  */
 import type { Emit } from '../events.ts'
-import { unreachable } from '../unreachable.ts'
 import type { Clock } from './clock.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { attemptEvent, type Delivery, type Outcome, wordOf } from './delivery.ts'
@@ -78,24 +77,14 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     lanes.judge(before, wordOf(outcome) === 'delivered' ? 'good' : 'bad')
     const { tries } = tried
     const verdict = verdictOf(outcome, trigger, { tries, nowMs: clock.now(), random: random() })
-    switch (verdict.kind) {
-      case 'delivered':
-        return lanes.leave(before)
-      case 'gone':
-        lanes.leave(before)
-        disable(triggers, trigger, emit)
-        return bury(tried, verdict.reason, outcome)
-      case 'dead':
-        lanes.leave(before)
-        return bury(tried, verdict.reason, outcome)
-      case 'again':
-        if (state === 'open') return later(before, { ...tried, endpoint: endpointOf(trigger) }, verdict.delayMs)
-        lanes.leave(before)
-        abandoned += 1
-        return
-      default:
-        return unreachable(verdict)
+    if (verdict.kind === 'again' && state === 'open') {
+      later(before, { ...tried, endpoint: endpointOf(trigger) }, verdict.delayMs)
+      return
     }
+    lanes.leave(before)
+    if (verdict.kind === 'again') abandoned += 1
+    if (verdict.kind === 'gone') disable(triggers, trigger, emit)
+    if (verdict.kind === 'gone' || verdict.kind === 'dead') bury(tried, verdict.reason, outcome)
   }
 
   function later(before: Delivery, next: Delivery, delayMs: number): void {

@@ -52,8 +52,8 @@ export interface Lanes<T extends Delivery = Delivery> {
   leave(delivery: T): void
   /** How its try went, before it is left or waits. */
   judge(delivery: T, outcome: 'good' | 'bad'): void
-  /** How many more the lane of the endpoint can have, when it may hold `ahead` of them for each of its places. */
-  room(endpoint: string, ahead: number): number
+  /** How many the lane of an endpoint can have when it may hold `ahead` for each of its places – one that fails holds one –, and how many more than now. */
+  room(endpoint: string, ahead: number): { readonly most: number; readonly free: number }
   /** Cancels the waits; answers all that was not in flight. */
   empty(which: 'waiting' | 'all'): readonly T[]
   /** Nothing is on its way, and nothing could be. */
@@ -197,9 +197,9 @@ export function createLanes<T extends Delivery = Delivery>(): Lanes<T> {
     },
     room(endpoint, ahead) {
       const lane = lanes.get(endpoint)
-      if (lane === undefined) return LANE_IN_FLIGHT_MAX * ahead
-      const most = isNarrow(lane) ? 1 : placesOf(lane) * ahead
-      return Math.max(0, most - lane.ready.size - lane.running.size)
+      if (lane === undefined) return { most: LANE_IN_FLIGHT_MAX * ahead, free: LANE_IN_FLIGHT_MAX * ahead }
+      const most = isNarrow(lane) ? 1 : LANE_IN_FLIGHT_MAX * ahead
+      return { most, free: Math.max(0, most - lane.ready.size - lane.running.size) }
     },
     isIdle: () => inFlight === 0 && [...lanes.values()].every(({ ready }) => ready.size === 0),
     stats() {
