@@ -134,7 +134,7 @@ test('what was answered is told, whoever is killed', { timeout: 180_000 }, async
   const changeRows = async (): Promise<void> => {
     while (nextChange < CHANGES) {
       const id = (nextChange++ % KEYS) + 1
-      const query = `set counters { version: version + 1 } where id = ${id}`
+      const query = `set counters values version = version + 1 where id = ${id}`
       await send('POST', '/api/_query', { query })
     }
   }
