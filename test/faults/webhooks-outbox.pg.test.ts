@@ -157,8 +157,8 @@ test('what was answered is told, whoever is killed', { timeout: 180_000 }, async
 
   const client = new pg.Client({ connectionString: server.adminUrl })
   await client.connect()
-  const rows = async (text: string) =>
-    (await client.query<Record<string, number>>({ text, rowMode: 'array' })).rows as unknown as number[][]
+  const rows = async (text: string): Promise<number[][]> =>
+    (await client.query<Record<string, number>>(text)).rows.map(row => Object.values(row))
   while ((await rows('select 1 from svc.webhook limit 1')).length > 0)
     await new Promise(resolve => setTimeout(resolve, 100))
   const deadIds = new Set(

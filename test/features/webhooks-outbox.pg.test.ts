@@ -211,6 +211,102 @@ describe('where deliveries wait', () => {
   })
 })
 
+/** Of the only one. */
+const RETRIES = { retry_count: 1, timeout_ms: 300 }
+
+describe('what fails', () => {
+  test('is tried again with the same id, then dead; any gateway shows it, sends it again, throws it away', async () => {
+    const [one, other] = [await open([trigger(RETRIES)]), await open([trigger(RETRIES)])]
+    hook.respond((response, _, count) => response.writeHead(count === 1 ? 500 : 503).end(`no ${count}`))
+    await send(one, 'POST', '/api/notes', [
+      { id: 1, body: 'one' },
+      { id: 2, body: 'two' },
+    ])
+    await until(async () => (await count('webhook_dead')) === 2)
+    const { dead_letters: letters } = (await ask(other, '/internal/webhooks')).json
+    expect(letters).toMatchObject([
+      {
+        trigger: 'hook',
+        table: 'notes',
+        operation: 'INSERT',
+        tries: 2,
+        storage: 'outbox',
+        reason: 'failed 2 times: answered 503',
+      },
+      { reason: 'failed 2 times: answered 503' },
+    ])
+    const { id } = letters[0]
+    const shown = (await ask(other, `/internal/webhooks/dead-letter?id=${id}`)).json
+    expect(shown).toMatchObject({
+      last_answer: { status: 503, body: expect.stringMatching(/^no \d$/) },
+      attempts: [
+        { try: 2, outcome: 'refused', status: 503 },
+        { try: 1, outcome: 'refused' },
+      ],
+    })
+    const sent = hook.received.filter(({ headers }) => headers['webhook-id'] === id)
+    expect(sent.map(({ text }) => text)).toEqual([shown.payload, shown.payload])
+
+    hook.respond(response => response.writeHead(204).end())
+    expect((await ask(other, `/internal/webhooks/redeliver?id=${id}`, 'POST')).json).toEqual({ redelivered: 1 })
+    await until(async () => (await count('webhook')) === 0)
+    expect(hook.received.at(-1)?.headers['webhook-id']).toBe(id)
+    expect((await ask(one, `/internal/webhooks/dead-letter?id=${id}`)).json.attempts).toHaveLength(3)
+    expect((await ask(other, '/internal/webhooks/purge?all=true', 'POST')).json).toEqual({ purged: 1 })
+    expect(await count('webhook_dead')).toBe(0)
+  })
+
+  test('with 410 the trigger is disabled, and the database writes nothing down for it', async () => {
+    const gateway = await open([trigger()])
+    hook.respond(response => response.writeHead(410).end())
+    await send(gateway, 'POST', '/api/notes', { id: 1 })
+    await until(async () => (await count('webhook_dead')) === 1 && (await count('webhook_trigger')) === 0)
+    expect((await ask(gateway, '/internal/webhooks')).json.triggers).toMatchObject([{ state: 'disabled by 410' }])
+    await send(gateway, 'POST', '/api/notes', { id: 2 })
+    expect(await count('webhook')).toBe(0)
+    await gateway.gateway.reload()
+    expect(await count('webhook_trigger')).toBe(1)
+  })
+
+  test('because it is too large is not sent, and can be sent again once the trigger names columns', async () => {
+    const gateway = await open([trigger()])
+    await send(gateway, 'POST', '/api/notes', { id: 1, body: 'x'.repeat(1_100_000) })
+    await until(async () => (await count('webhook_dead')) === 1)
+    const { dead_letters: letters } = (await ask(gateway, '/internal/webhooks')).json
+    expect(letters).toMatchObject([{ tries: 0, reason: expect.stringContaining('at most 1048576 are sent') }])
+    expect(hook.received).toHaveLength(0)
+    await write([trigger({ columns: ['id'] })])
+    await gateway.gateway.reload()
+    await ask(gateway, '/internal/webhooks/redeliver?all=true', 'POST')
+    expect((await hook.until(1))[0]?.json.data).toEqual({ new: { id: 1 }, old: null })
+  })
+
+  test('does not keep another tenant or another endpoint waiting', async () => {
+    const slow = await receiver(() => {})
+    const gateway = await open([trigger({ name: 'slow', webhook_url: slow.url }), trigger({ name: 'fast' })], {
+      toml: 'drain_timeout_ms = 100',
+    })
+    const rows = Array.from({ length: 100 }, (_, n) => ({ id: n, tenant_id: 'many' }))
+    await send(gateway, 'POST', '/api/notes', rows)
+    await send(gateway, 'POST', '/api/notes', { id: 1_000, tenant_id: 'one' })
+    await hook.when(() => hook.received.some(({ json }) => json.data.new.id === 1_000))
+    await hook.until(101)
+    await slow.until(8)
+    const { webhooks } = (await ask(gateway, '/health/internal')).json
+    expect(webhooks.storage).toBe('outbox')
+    const { text } = await ask(gateway, '/metrics')
+    expect(text).toMatch(/^svc_webhooks_queue\{storage="outbox",state="in_flight"\} \d+$/m)
+    await gateway.close()
+    gateways = []
+    // What was cut off and what waited its turn is for others, at once.
+    const { rows: left } = await admin.query(
+      'select count(*)::int as n, count(leased_by)::int as leased from svc.webhook',
+    )
+    expect(left).toEqual([{ n: 101, leased: 0 }])
+    await slow.close()
+  })
+})
+
 function never(): never {
   throw new Error('nothing came')
 }
