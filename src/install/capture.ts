@@ -116,6 +116,7 @@ DECLARE
   origin constant text := coalesce(current_setting('svc.origin', true), '');
   row_before json;
   row_after json;
+  row_key text;
   total bigint;
   hook record;
 BEGIN
@@ -131,7 +132,9 @@ BEGIN
       INSERT INTO svc.change (${LOGGED}) VALUES (${logged(kind, KEYS.several, ONE)});
     END IF;
     FOR hook IN SELECT t.name, t.by_key, t.tenant_column FROM svc.webhook_trigger AS t WHERE ${wanted(name)} LOOP
-      INSERT INTO svc.webhook (${TOLD}) VALUES (${told(kind, 'hook', ONE)});
+      row_key := NULL;
+      IF hook.by_key AND TG_NARGS > 2 THEN row_key := ${keyText(kind, ONE)}; END IF;
+      INSERT INTO svc.webhook (${TOLD}) VALUES (${told(kind, 'hook', ONE, 'row_key')});
     END LOOP;
     RETURN NULL;
   END IF;
@@ -144,7 +147,9 @@ BEGIN
     INSERT INTO svc.change (${LOGGED}) SELECT ${logged(kind, KEYS.several, MANY)} FROM (${kind.changed}) AS c;
   END IF;
   IF EXISTS (SELECT FROM svc.webhook_trigger AS t WHERE ${wanted(name)}) THEN
-    INSERT INTO svc.webhook (${TOLD}) SELECT ${told(kind, 't', MANY)} FROM (${kind.changed}) AS c, svc.webhook_trigger AS t WHERE ${wanted(name)};
+    INSERT INTO svc.webhook (${TOLD})
+      SELECT ${told(kind, 't', MANY, `CASE WHEN t.by_key AND TG_NARGS > 2 THEN ${keyText(kind, MANY)} END`)}
+      FROM (${kind.changed}) AS c, svc.webhook_trigger AS t WHERE ${wanted(name)};
   END IF;
   RETURN NULL;
 END $$`
@@ -156,9 +161,13 @@ function logged({ name, keyed }: Kind, key: (row: string) => string, row: Versio
 }
 
 /** `trigger`: what its row is called. */
-function told({ keyed }: Kind, trigger: string, row: Versions): string {
+function told({ keyed }: Kind, trigger: string, row: Versions, key: string): string {
   return `'msg_' || replace(gen_random_uuid()::text, '-', ''), ${trigger}.name, TG_ARGV[0], TG_ARGV[1], TG_OP, ${row.after}, ${row.before}, clock_timestamp(),
-      CASE WHEN ${trigger}.by_key AND TG_NARGS > 2 THEN ${KEYS.several(row[keyed])}::text END, ${row[keyed]} ->> ${trigger}.tenant_column`
+      ${key}, ${row[keyed]} ->> ${trigger}.tenant_column`
+}
+
+function keyText({ keyed }: Kind, row: Versions): string {
+  return `${KEYS.several(row[keyed])}::text`
 }
 
 function wanted(name: Kind['name']): string {
