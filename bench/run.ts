@@ -29,6 +29,7 @@ import { mcp } from './mcp.ts'
 import { ndjson } from './ndjson.ts'
 import { nestedExpand } from './nested-expand.ts'
 import { openapi } from './openapi.ts'
+import { outbox } from './outbox.ts'
 import { rpc } from './rpc.ts'
 import { start } from './start.ts'
 import { updateById } from './update-by-id.ts'
@@ -36,7 +37,7 @@ import { webhooks } from './webhooks.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
-  ...[insertOne, updateById, batch, rpc, webhooks],
+  ...[insertOne, updateById, batch, rpc, webhooks, outbox],
   ...[ndjson, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5
