@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../http/types.ts'
 import type { Installation } from '../install/installation.ts'
+import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
@@ -79,7 +80,7 @@ export function createInternal(options: InternalOptions): Internal {
         async answer({ headers, query }) {
           if (isAdmin === null) throw new GatewayError('FORBIDDEN', `${path} needs admin_token to be configured`)
           if (!isAdmin(headers)) throw unauthorized(path)
-          const answered = await answer(new Map(new URLSearchParams(query)))
+          const answered = await Promise.resolve(answer(new Map(new URLSearchParams(query)))).catch(unavailable)
           if (answered === null) throw new GatewayError('NOT_FOUND', 'there is no such trigger or dead letter')
           return ok('application/json; charset=utf-8', JSON.stringify(answered))
         },
@@ -181,6 +182,12 @@ function realtimeDetails({
 function ok(type: string, text: string): Answer {
   const headers = { 'Content-Type': type, 'Cache-Control': 'no-store' }
   return { status: 200, headers, body: Buffer.from(text) }
+}
+
+function unavailable(error: unknown): never {
+  if (!(error instanceof UnavailableError)) throw error
+  const message = 'the database, where webhooks wait, does not answer; try again'
+  throw new GatewayError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' }, cause: error })
 }
 
 function unauthorized(path: string): GatewayError {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Event } from '../../events.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
 import type { Asked } from './ask.ts'
-import { createLedger, type Ledger } from './ledger.ts'
+import { createLedger, type Ledger, PENDING_MAX } from './ledger.ts'
 import type { Settlement } from './settle.ts'
 
 const settlement = (id: string, answer: string | null = null): Settlement => ({
@@ -85,4 +85,21 @@ test('once it is closed nobody waits for a database that is away', async () => {
   ledger.close()
   await ledger.written()
   expect(written).toEqual([])
+})
+
+test('a table of tries that takes nothing keeps nobody from being done with', async () => {
+  const { ledger, statements, events } = open(rows => (rows.some(row => 'message' in row) ? refusal('42501') : null))
+  ledger.add(settlement('1'))
+  await ledger.written()
+  expect(statements).toEqual([['1']])
+  expect(events).toHaveLength(2)
+})
+
+test('a database that is slow is asked for no more', async () => {
+  const { ledger } = open(() => refusal('57P01'))
+  for (let count = 1; count < PENDING_MAX; count++) ledger.add(settlement(String(count)))
+  expect(ledger.isFull()).toBe(false)
+  ledger.add(settlement('last'))
+  expect(ledger.isFull()).toBe(true)
+  ledger.close()
 })

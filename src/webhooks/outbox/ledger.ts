@@ -8,6 +8,9 @@ import { type Settlement, settle, withoutAnswer } from './settle.ts'
 /** In one statement. */
 const SETTLED_AT_ONCE = 200
 
+/** Not written down yet; beyond that nothing more is claimed. */
+export const PENDING_MAX = 1_000
+
 /** Before a database that did not answer is asked again. */
 export const AWAY_MS = 1_000
 
@@ -15,6 +18,8 @@ export interface Ledger {
   add(settlement: Settlement): void
   /** Everything is written down. */
   isEmpty(): boolean
+  /** The database is slower than those who are told. */
+  isFull(): boolean
   /** Resolves when everything is, or it is closed. */
   written(): Promise<void>
   /** What is not written down by now never is. */
@@ -63,7 +68,7 @@ export function createLedger({ ask, gateway, emit, onWritten }: LedgerParts): Le
 
   /** Of many, one can be what the database does not take; the others must not wait for it. */
   async function writtenAlone(settlement: Settlement): Promise<boolean> {
-    for (const form of [settlement, withoutAnswer(settlement)]) {
+    for (const form of [settlement, withoutAnswer(settlement), { ...settlement, attempt: null }]) {
       try {
         await settle(ask, gateway, [form])
         return true
@@ -84,6 +89,7 @@ export function createLedger({ ask, gateway, emit, onWritten }: LedgerParts): Le
       writing ??= new Promise<void>(resolve => setImmediate(resolve)).then(write)
     },
     isEmpty: () => pending.length === 0,
+    isFull: () => pending.length >= PENDING_MAX,
     async written() {
       await writing
     },

@@ -98,9 +98,9 @@ export function createWorker(parts: WorkerParts): Worker {
     }
   }
 
-  /** While the ledger waits for the database, so does everything else: what is held stays bounded. */
+  /** While the ledger waits for the database, so does everything else: what is held here stays bounded. */
   async function claimSome(): Promise<void> {
-    if (state !== 'open' || !isUsable() || (isAway && !ledger.isEmpty())) return
+    if (state !== 'open' || !isUsable() || ledger.isFull() || (isAway && !ledger.isEmpty())) return
     const asked = turns.next(triggers.all().filter(triggers.isActive))
     if (asked.length === 0) return
     const startedMs = elapsedMs()
