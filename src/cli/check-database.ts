@@ -1,6 +1,6 @@
 /** The part of `svc check` that asks the database: whether it can be published, whether policies and triggers fit it, and the lints. */
 import { createPolicies, PolicyError } from '../access/policy/policies.ts'
-import { introspect, type Query } from '../catalog/introspect.ts'
+import { introspect } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'

@@ -25,8 +25,8 @@ import { createWorker, type Worker } from './worker.ts'
 /** Between two looks for webhooks whose trigger is gone. */
 const ORPHANS_INTERVAL_MS = 30_000
 
-/** At the end, for a database that may be away. */
-const RELEASE_MS_MAX = 1_000
+/** Left of the time to close in, for a database that may be away. */
+const RELEASE_MS_MAX = 300
 
 export interface OutboxParts {
   readonly ask: Ask
@@ -95,7 +95,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
       clearInterval(burying)
       let cancel = (): void => {}
       const late = new Promise<void>(resolve => {
-        cancel = clock.after(deadlineMs, resolve)
+        cancel = clock.after(Math.max(0, deadlineMs - RELEASE_MS_MAX), resolve)
       })
       await Promise.race([worker.drain(), late])
       cancel()
