@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
 import type { Environment } from '../config/expand.ts'
 import type { Emit } from '../events.ts'
+import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { systemClock } from './clock.ts'
@@ -36,26 +37,38 @@ export interface Hooks {
   refresh(): Promise<void>
 }
 
+/** Read-only transaction (manual, appendix A). */
+const READ_ONLY = '25006'
+
 /** Rejects with `ConfigError` when the file cannot be used, or as the database does. */
 export async function openHooks(parts: HooksParts): Promise<Hooks> {
   const { guard, database, catalog, captured, userAgent, emit } = parts
   const ask = askThrough(database)
   const warn = (message: string, fix: string | null) => emit({ kind: 'warning', message, fix })
+  let isReadOnly = false
   const triggers = await createTriggers({
     ...parts,
     whyHostRefused: guard.whyHostRefused,
     onProblem: message =>
       warn(`${message}; the triggers read before stay in force`, 'Mend the file and send SIGHUP again.'),
     async register(registrations) {
-      const gone = await register(ask, registrations)
-      if (gone.length > 0) emit({ kind: 'webhooks', event: 'triggers unregistered', detail: { triggers: gone } })
+      try {
+        const gone = await register(ask, registrations)
+        if (gone.length > 0) emit({ kind: 'webhooks', event: 'triggers unregistered', detail: { triggers: gone } })
+        isReadOnly = false
+      } catch (error) {
+        // A standby: nobody writes there, and nobody can register.
+        isReadOnly = error instanceof DatabaseError && error.sqlstate === READ_ONLY
+        if (!isReadOnly) throw error
+      }
+      return !isReadOnly
     },
   })
   const chance = { clock: systemClock, random: Math.random }
   const sender = createSender({ guard, clock: systemClock, connections: LANE_IN_FLIGHT_MAX })
   const outbox = createOutbox({
     ...{ ...chance, ask, triggers, catalog, sender, emit },
-    isUsable: () => captured() !== null,
+    isUsable: () => captured() !== null && !isReadOnly,
     gateway: randomBytes(9).toString('base64url'),
     post: createPost({ sender, clock: systemClock, userAgent }),
     elapsedMs: () => performance.now(),

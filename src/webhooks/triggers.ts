@@ -18,8 +18,8 @@ export interface LoadingParts extends ReadingParts {
 export interface TriggersParts extends LoadingParts {
   /** Whose turns deliveries take: the column of a table with the tenant of a row. */
   readonly tenantColumn: string
-  /** Tells the database which changes are wanted. Rejects when it cannot be told. */
-  readonly register: (registrations: readonly Registration[]) => Promise<void>
+  /** Tells the database which changes are wanted; false: it takes nothing down. Rejects when it cannot be told. */
+  readonly register: (registrations: readonly Registration[]) => Promise<boolean>
   /** Hears why the file could not be used when it was read again. */
   readonly onProblem: (message: string) => void
 }
@@ -58,8 +58,8 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
     const next = storing.then(async () => {
       const captured = parts.captured()
       const registrations = captured === null ? [] : registrationsOf(triggers.filter(isActive), captured, parts)
-      if (captured !== null) await parts.register(registrations)
-      stored = new Set(registrations.map(({ name }) => name))
+      const isTaken = captured !== null && (await parts.register(registrations))
+      stored = new Set(isTaken ? registrations.map(({ name }) => name) : [])
     })
     storing = next.catch(() => {})
     return next

@@ -25,6 +25,7 @@ beforeAll(async () => {
      create table replies (id int primary key, note int references notes on delete cascade);
      create table keyless (n int);
      create table apart (id int primary key);
+     create table late (id int primary key);
      create view note_bodies with (security_invoker = true) as select id, body from notes;
      grant select, insert, update, delete on all tables in schema public to app`,
   )
@@ -45,7 +46,7 @@ let events: Event[] = []
 beforeEach(async () => {
   hook = await receiver()
   await admin.query(
-    'truncate notes, replies, keyless, apart, svc.webhook, svc.webhook_dead, svc.webhook_attempt, svc.webhook_trigger',
+    'truncate notes, replies, keyless, apart, late, svc.webhook, svc.webhook_dead, svc.webhook_attempt, svc.webhook_trigger',
   )
 })
 afterEach(async () => {
@@ -209,9 +210,44 @@ describe('where deliveries wait', () => {
     await gateway.gateway.reload()
     expect(await names()).toEqual(['new'])
   })
+
+  test('gateways with different files: the one that read its own last says what is written down', async () => {
+    const one = await open([trigger({ name: 'of one' })])
+    await open([trigger({ name: 'of other' })])
+    expect((await admin.query('select name from svc.webhook_trigger')).rows).toEqual([{ name: 'of other' }])
+    expect(events).toContainEqual({
+      kind: 'webhooks',
+      event: 'triggers unregistered',
+      detail: { triggers: ['of one'] },
+    })
+    await send(one, 'POST', '/api/notes', { id: 1 })
+    expect((await hook.until(1))[0]?.json.trigger).toBe('of other')
+  })
+
+  test('an installation that comes while the gateway runs is used once it is told to look', async () => {
+    const gateway = await open([trigger({ table: 'late' })])
+    const storage = async () => (await ask(gateway, '/health/internal')).json.webhooks.storage
+    expect(await storage()).toBe('memory')
+    await installed(
+      database,
+      ['notes', 'replies', 'keyless', 'late'].map(table => ({ schema: 'public', table })),
+    )
+    await gateway.gateway.reload()
+    expect(await storage()).toBe('outbox')
+    await send(gateway, 'POST', '/api/late', { id: 1 })
+    await hook.until(1)
+    await until(async () => (await count('webhook_attempt')) === 1)
+    expect(hook.received).toHaveLength(1)
+  })
+
+  test('a database that only reads is no place for them, and no reason not to start', async () => {
+    await admin.query(`alter role app in database ${database.database} set default_transaction_read_only = on`)
+    const gateway = await open([trigger()])
+    expect((await ask(gateway, '/health/internal')).json.webhooks.storage).toBe('memory')
+    await admin.query(`alter role app in database ${database.database} reset default_transaction_read_only`)
+  })
 })
 
-/** Of the only one. */
 const RETRIES = { retry_count: 1, timeout_ms: 300 }
 
 describe('what fails', () => {
