@@ -50,8 +50,8 @@ beforeEach(() => {
     wants: table => (table === TABLE ? ['hook'] : []),
     wantsHidden: ({ table }) => table.name === 'notes',
     committed: (table, changes) => told.push([table.resource, ...changes]),
-    isStored: table => table === STORED,
-    stored: () => told.push('stored'),
+    inOutbox: table => (table === STORED ? ['hook'] : []),
+    stored: names => told.push(['stored', ...names]),
     unseen: table => told.push([table.resource, 'unseen']),
   }
   runner = captureChanges(inner, watch)
@@ -139,8 +139,8 @@ test('what the database writes down is a write like any other, and its hearer kn
   answers.push([{ rows: [], count: 1, txid: '7' }])
   await runner.write(ANONYMOUS, [write(STORED)]).result
   expect(asked).toEqual([[['plain', ['one']]]])
-  expect(told).toEqual(['stored'])
+  expect(told).toEqual([['stored', 'hook']])
   answers.push(refused('23505'))
   await expect(runner.write(ANONYMOUS, [write(STORED)]).result).rejects.toThrow('no')
-  expect(told).toEqual(['stored'])
+  expect(told).toEqual([['stored', 'hook']])
 })

@@ -23,10 +23,10 @@ export interface ChangeWatch {
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   /** Rows of the table were changed, and nobody knows which. */
   unseen(table: Table): void
-  /** The database writes down, within the write, what somebody wants to know of it. */
-  isStored(table: Table, happened: readonly Happened[]): boolean
-  /** It has written down something. */
-  stored(): void
+  /** Names of those for whom the database writes it down, within the write. */
+  inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
+  /** It has written down something for them. */
+  stored(names: readonly string[]): void
 }
 
 /** Of the answer, behind the statement's own. */
@@ -80,8 +80,8 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
     }
   }
 
-  const isStored = ({ statement: { captured } }: BoundStatement): boolean =>
-    captured !== undefined && watch.isStored(captured.table, captured.happened)
+  const stored = ({ statement: { captured } }: BoundStatement): readonly string[] =>
+    captured === undefined ? [] : watch.inOutbox(captured.table, captured.happened)
 
   return {
     ...runner,
@@ -92,7 +92,12 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
         ? write(identity, statements, wants)
         : runner.write(identity, statements)
       // A second hearer of the same promise: whoever waits for the answer waits for nothing else.
-      if (statements.some(isStored)) running.result.then(watch.stored, () => {})
+      const names = statements.flatMap(stored)
+      if (names.length > 0)
+        running.result.then(
+          () => watch.stored(names),
+          () => {},
+        )
       return running
     },
   }

@@ -56,8 +56,9 @@ export interface Webhooks {
   /** Returns at once: deliveries are made later, for the triggers of these names. */
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   unseen(table: Table): void
-  isStored(table: Table, happened: readonly Happened[]): boolean
-  stored(): void
+  /** Names of the triggers whose webhooks the database writes down. */
+  inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
+  stored(names: readonly string[]): void
   triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean; readonly storage: Storage }[]
   /** Of memory. */
   deadLetters(): readonly DeadLetter[]
@@ -157,8 +158,8 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       untold += 1
       warn(table, new Error('rows were written that the role of the gateway may not see; nobody is told of them'))
     },
-    isStored: (table, happened) => told('outbox', table, happened).length > 0,
-    stored: () => outbox?.wake(),
+    inOutbox: (table, happened) => told('outbox', table, happened).map(({ name }) => name),
+    stored: names => outbox?.wake(names),
     triggers: () =>
       triggers.all().map(trigger => ({
         ...{ trigger, isActive: triggers.isActive(trigger), storage: triggers.storageOf(trigger) },

@@ -87,7 +87,7 @@ export function createOutbox(parts: OutboxParts): Outbox {
     async redeliver(id) {
       if (!isUsable()) return 0
       const count = await redeliverLetters(ask, id, active())
-      worker.wake()
+      worker.wake(active())
       return count
     },
     purge: async id => (isUsable() ? purgeLetters(ask, id) : 0),

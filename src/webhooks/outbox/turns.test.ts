@@ -17,12 +17,14 @@ const took = (name: string, next = ''): Claim => ({
 
 test('triggers share the places of their endpoint; an endpoint without a place is not asked for', () => {
   const turns = createTurns(endpoint => (endpoint === 'https://full.example' ? 0 : 9))
-  const asked = turns.next([
+  const active = [
+    trigger('not asked'),
     trigger('one'),
     trigger('two'),
     trigger('other', 'b.example'),
     trigger('no', 'full.example'),
-  ])
+  ]
+  const asked = turns.next(active, name => name !== 'not asked')
   expect(asked.map(({ trigger: name, places }) => [name, places]).sort()).toEqual([
     ['one', 4],
     ['other', 9],
@@ -34,7 +36,7 @@ test('triggers share the places of their endpoint; an endpoint without a place i
 test('of more triggers than places each has its turn', () => {
   const turns = createTurns(() => 1)
   const all = ['a', 'b', 'c'].map(name => trigger(name))
-  const asked = [1, 2, 3].flatMap(() => turns.next(all).map(({ trigger: name }) => name))
+  const asked = [1, 2, 3].flatMap(() => turns.next(all, () => true).map(({ trigger: name }) => name))
   expect(asked.sort()).toEqual(['a', 'b', 'c'])
 })
 
@@ -42,15 +44,15 @@ test('there is more until a visit from the beginning to the end has found nothin
   const turns = createTurns(() => 4)
   const all = [trigger('a')]
   const ask = (claim: Claim) => {
-    const asked = turns.next(all)
+    const asked = turns.next(all, () => true)
     turns.learn(asked, claim)
-    return [asked[0]?.from, turns.hasMore()]
+    return [asked[0]?.from, turns.wants('a')]
   }
   expect(ask(took('a', 'tenant 5'))).toEqual(['', true])
   expect(ask({ ...nothing, next: new Map([['a', '']]) })).toEqual(['tenant 5', true])
   expect(ask({ ...nothing, parked: true })).toEqual(['', true])
   expect(ask(nothing)).toEqual(['', false])
   expect(ask(took('a'))).toEqual(['', true])
-  expect(turns.next([])).toEqual([])
-  expect(turns.hasMore()).toBe(false)
+  expect(turns.next([], () => true)).toEqual([])
+  expect(turns.wants('a')).toBe(false)
 })

@@ -6,13 +6,11 @@ import type { Claim, Turn } from './claim.ts'
 export const LEASE_MARGIN_MS = 10_000
 
 export interface Turns {
-  /** Empty: nobody has a place. */
-  next(triggers: readonly Trigger[]): readonly Turn[]
+  /** Of those that are active and among the asked; empty: none of them has a place. */
+  next(active: readonly Trigger[], isAsked: (trigger: string) => boolean): readonly Turn[]
   /** What came of it. */
   learn(turns: readonly Turn[], claim: Claim): void
-  /** Some trigger has more than it had places for. */
-  hasMore(): boolean
-  /** It is one of those. */
+  /** It has more than there were places for. */
   wants(trigger: string): boolean
 }
 
@@ -24,10 +22,10 @@ export function createTurns(room: (endpoint: string) => number): Turns {
   let offset = 0
 
   return {
-    next(triggers) {
+    next(active, isAsked) {
       offset += 1
-      forget(triggers)
-      return [...byEndpoint(triggers)].flatMap(([endpoint, all]) =>
+      forget(active)
+      return [...byEndpoint(active.filter(({ name }) => isAsked(name)))].flatMap(([endpoint, all]) =>
         share(rotated(all, offset), room(endpoint), cursors),
       )
     },
@@ -42,7 +40,6 @@ export function createTurns(room: (endpoint: string) => number): Turns {
         else more.delete(trigger)
       }
     },
-    hasMore: () => more.size > 0,
     wants: trigger => more.has(trigger),
   }
 

@@ -50,8 +50,8 @@ export interface WorkerParts {
 }
 
 export interface Worker {
-  /** There may be something new. */
-  wake(): void
+  /** There is something new of these triggers. */
+  wake(names: readonly string[]): void
   /** Endpoints that are asked by one delivery at a time. */
   narrow(): number
   /** Claims no more, and waits for what is on its way. */
@@ -74,13 +74,16 @@ export function createWorker(parts: WorkerParts): Worker {
   /** By `seq`: claimed, and not written down yet what came of it. */
   const held = new Map<string, string>()
   const bell: Bell = createBell()
+  /** Of them there may be something new. */
+  const called = new Set<string>()
+  let lookedMs = Number.NEGATIVE_INFINITY
   const ledger = createLedger({
     ...{ ask, gateway, emit },
     onWritten(settlements) {
-      for (const { seq, key } of settlements) {
+      for (const { seq, trigger, key } of settlements) {
         held.delete(seq)
-        // The next of its key has been called.
-        if (key !== null) bell.ring()
+        // The next of its key is due now.
+        if (key !== null) wake([trigger])
       }
     },
   })
@@ -88,6 +91,11 @@ export function createWorker(parts: WorkerParts): Worker {
   let isAway = false
   let drained: () => void = () => {}
   const working = work()
+
+  function wake(names: readonly string[]): void {
+    for (const name of names) called.add(name)
+    bell.ring()
+  }
 
   async function work(): Promise<void> {
     while (state === 'open') {
@@ -101,17 +109,21 @@ export function createWorker(parts: WorkerParts): Worker {
   /** While the ledger waits for the database, so does everything else: what is held here stays bounded. */
   async function claimSome(): Promise<void> {
     if (state !== 'open' || !isUsable() || ledger.isFull() || (isAway && !ledger.isEmpty())) return
-    const asked = turns.next(triggers.all().filter(triggers.isActive))
-    if (asked.length === 0) return
     const startedMs = elapsedMs()
+    const isPoll = startedMs - lookedMs >= POLL_MS
+    const active = triggers.all().filter(triggers.isActive)
+    const asked = turns.next(active, name => isPoll || called.has(name) || turns.wants(name))
+    if (isPoll) lookedMs = startedMs
+    called.clear()
+    if (asked.length === 0) return
     try {
       const claimed = await claim(ask, gateway, asked)
       turns.learn(asked, claimed)
       const leases = new Map(asked.map(({ trigger, leaseMs }) => [trigger, startedMs + leaseMs]))
       for (const row of claimed.webhooks) take(row, leases.get(row.trigger) ?? startedMs)
-      if (turns.hasMore()) bell.ring()
       here()
       pump()
+      if (asked.some(({ trigger }) => canHaveMore(trigger))) bell.ring()
     } catch (error) {
       // Whoever uninstalls need not be told.
       if (isUsable()) away(error)
@@ -178,9 +190,11 @@ export function createWorker(parts: WorkerParts): Worker {
     if (state === 'draining' && lanes.isIdle()) drained()
   }
 
-  /** A claim for each place that becomes free would be many. */
-  function isRoomy(endpoint: string): boolean {
-    const { free, most } = lanes.room(endpoint, AHEAD)
+  /** There is more, and room for it: a claim for each place that becomes free would be many. */
+  function canHaveMore(name: string): boolean {
+    const trigger = triggers.named(name)
+    if (trigger === undefined || !turns.wants(name)) return false
+    const { free, most } = lanes.room(endpointOf(trigger), AHEAD)
     return free * 2 >= most
   }
 
@@ -191,7 +205,7 @@ export function createWorker(parts: WorkerParts): Worker {
     if (state === 'stopped') return
     judge(delivery, trigger, outcome, elapsedMs() - startedMs)
     pump()
-    if (turns.wants(trigger.name) && isRoomy(delivery.endpoint)) bell.ring()
+    if (canHaveMore(trigger.name)) bell.ring()
   }
 
   function judge(delivery: Held, trigger: Trigger, outcome: Outcome, durationMs: number): void {
@@ -221,7 +235,7 @@ export function createWorker(parts: WorkerParts): Worker {
   }
 
   return {
-    wake: () => bell.ring(),
+    wake,
     narrow: () => lanes.stats().narrow,
     async drain() {
       state = 'draining'
