@@ -29,6 +29,7 @@ import { mcp } from './mcp.ts'
 import { ndjson } from './ndjson.ts'
 import { nestedExpand } from './nested-expand.ts'
 import { openapi } from './openapi.ts'
+import { outbox } from './outbox.ts'
 import { realtime } from './realtime/feed.ts'
 import { captureTriggers } from './realtime/triggers.ts'
 import { rpc } from './rpc.ts'
@@ -38,7 +39,7 @@ import { webhooks } from './webhooks.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
-  ...[insertOne, updateById, batch, rpc, webhooks, realtime, captureTriggers],
+  ...[insertOne, updateById, batch, rpc, webhooks, outbox, realtime, captureTriggers],
   ...[ndjson, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5

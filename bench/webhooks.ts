@@ -58,10 +58,12 @@ async function measure(counted: number, beside: Beside, deliveriesEach: number):
   }
   const receivers = await Promise.all(Array.from({ length: counted }, () => listen('answers', count)))
   const others = beside === 'nobody' ? [] : [await listen(beside === 'another' ? 'answers' : 'hangs', () => {})]
-  const delivering = open([...receivers, ...others].map(triggerOf))
+  const triggers = [...receivers, ...others].map(triggerOf)
+  const delivering = open(triggers)
+  const names = triggers.map(({ name }) => name)
   try {
     const beganMs = performance.now()
-    delivering.committed(TABLE, new Array<RowChange>(deliveriesEach).fill(CHANGE))
+    delivering.committed(TABLE, new Array<RowChange>(deliveriesEach).fill(CHANGE), names)
     await finished
     const seconds = (performance.now() - beganMs) / 1_000
     return { '/s': deliveries / seconds, µs: (seconds * 1e6) / deliveries }
@@ -93,6 +95,8 @@ function triggerOf(server: Server, index: number): Trigger {
       columns: null,
       secrets: [SECRET],
       timeoutMs: 10_000,
+      source: 'gateway',
+      order: 'none',
     },
   }
 }
@@ -102,8 +106,15 @@ function open(all: readonly Trigger[]): ReturnType<typeof createWebhooks> {
   return createWebhooks({
     triggers: {
       ...{ all: () => all, named: name => byName.get(name), on: () => all },
-      ...{ disable() {}, isActive: () => true, reload: async () => {} },
+      ...{
+        disable() {},
+        isActive: () => true,
+        storageOf: () => 'memory',
+        reload: async () => {},
+        refresh: async () => {},
+      },
     },
+    outbox: null,
     catalog: () => {
       throw new Error('nobody asks')
     },

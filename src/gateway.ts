@@ -67,8 +67,7 @@ import { createSettings, type SettingsSource } from './run/settings.ts'
 import { VERSION } from './version.ts'
 import { createAddressGuard } from './webhooks/address-guard.ts'
 import { webhookAnswers, webhookStatus } from './webhooks/answers.ts'
-import { systemClock } from './webhooks/clock.ts'
-import type { Triggers } from './webhooks/triggers.ts'
+import type { Hooks } from './webhooks/open.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface Gateway {
@@ -165,7 +164,9 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
     const cache = await openCache(config, catalog, settings, now)
-    const hooks = await openWebhooks(config, catalog, options.environment ?? ENVIRONMENT, emit)
+    const hooks = await onceAvailable(pool, () =>
+      openWebhooks({ config, pool, catalog, installed, environment: options.environment ?? ENVIRONMENT, emit }),
+    )
     opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const load = createLoad(() => performance.now())
     const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
@@ -189,12 +190,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       ...{ installed, dependences, onBroken: () => void following.look() },
     })
     recaptured.push(realtime.recapture)
+    if (hooks !== null) recaptured.push(() => void hooks.refresh())
     opened.push(() => realtime.close())
     opened.push(() => server.close())
     hearers.push(event => {
       if (event.kind !== 'catalogue' || event.detail.changed !== true) return
       realtime.refresh()
-      void following.look()
+      void following.look().then(() => hooks?.refresh())
     })
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -209,7 +211,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       async reload() {
         await Promise.all([catalog.reload('asked to'), lists.reload(), following.look()])
         // Policies and triggers are read against the schema as it is now.
-        await Promise.all([policies.reload(), hooks?.triggers.reload()])
+        await Promise.all([policies.reload(), hooks?.reload()])
         cache?.clear()
         realtime.refresh()
       },
@@ -615,43 +617,36 @@ async function openPolicies(config: Config, catalog: CatalogSource, emit: Emit):
   })
 }
 
-interface Hooks {
-  readonly triggers: Triggers
-  readonly webhooks: Webhooks
+interface HooksParts {
+  readonly config: Config
+  readonly pool: Pool
+  readonly catalog: CatalogSource
+  readonly installed: Installed
+  readonly environment: Environment
+  readonly emit: Emit
 }
 
 /** Null: no file names any. */
-async function openWebhooks(
-  { gateway, devMode }: Config,
-  catalog: CatalogSource,
-  environment: Environment,
-  emit: Emit,
-): Promise<Hooks | null> {
+async function openWebhooks({
+  config,
+  pool,
+  catalog,
+  installed,
+  environment,
+  emit,
+}: HooksParts): Promise<Hooks | null> {
+  const { gateway, devMode } = config
   if (gateway.eventsPath === null) return null
   // Only who has triggers waits for what delivers them to load.
-  const { createTriggers } = await import('./webhooks/triggers.ts')
-  const { createWebhooks } = await import('./webhooks/webhooks.ts')
-  const guard = createAddressGuard({ allow: gateway.webhookAllow, loopback: devMode ? 'allowed' : 'refused' })
-  const current = () => catalog.current()
-  const triggers = await createTriggers({
-    ...{ file: gateway.eventsPath, catalog: current, environment, whyHostRefused: guard.whyHostRefused },
-    onProblem: message =>
-      emit({
-        kind: 'warning',
-        message: `${message}; the triggers read before stay in force`,
-        fix: 'Mend the file and send SIGHUP again.',
-      }),
-  })
-  emit({
-    kind: 'warning',
-    message: 'Webhooks are delivered from memory: those that are not delivered when the process ends are lost.',
-    fix: null,
-  })
-  const webhooks = createWebhooks({
-    ...{ triggers, catalog: current, guard, emit, clock: systemClock, random: Math.random },
+  const { openHooks } = await import('./webhooks/open.ts')
+  return openHooks({
+    ...{ file: gateway.eventsPath, tenantColumn: gateway.tenantColumn, environment, emit },
+    guard: createAddressGuard({ allow: gateway.webhookAllow, loopback: devMode ? 'allowed' : 'refused' }),
+    database: pool,
+    catalog: () => catalog.current(),
+    captured: () => installed.current()?.captured ?? null,
     userAgent: `svc/${VERSION}`,
   })
-  return { triggers, webhooks }
 }
 
 /** A page by its path. */

@@ -9,3 +9,8 @@ export function tableWritten(name: string, catalog: Catalog): Table | undefined 
 export function isWritten(name: string, { resource, schema, name: table }: Table): boolean {
   return name === resource || name === `${schema}.${table}`
 }
+
+/** Of a name as the database has it. */
+export function tableNamed(schema: string, name: string, catalog: Catalog): Table | undefined {
+  return [...catalog.tables.values()].find(table => table.name === name && table.schema === schema)
+}

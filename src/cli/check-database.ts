@@ -1,6 +1,6 @@
 /** The part of `svc check` that asks the database: whether it can be published, whether policies and triggers fit it, and the lints. */
 import { createPolicies, PolicyError } from '../access/policy/policies.ts'
-import { introspect, type Query } from '../catalog/introspect.ts'
+import { introspect } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
@@ -31,10 +31,10 @@ export async function checkDatabase(config: Config, environment: Environment): P
       // Rejects when the schema cannot be published: one that is missing is found here.
       const catalog = await introspect(database.query, config.gateway)
       const policies = await policyFindings(config, catalog)
-      const triggers = await triggerFindings(config, catalog, environment)
-      const installation = await installationFindings(database.query)
+      const found = await inspectInstallation(database.query)
+      const triggers = await triggerFindings(config, catalog, capturedBy(found), environment)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)
-      return { findings: [...findings, ...policies, ...triggers, ...installation], accepted }
+      return { findings: [...findings, ...policies, ...triggers, ...installationFindings(found)], accepted }
     } finally {
       await database.close()
     }
@@ -57,21 +57,35 @@ async function policyFindings(config: Config, catalog: Catalog): Promise<readonl
 }
 
 /** Nothing where nothing is installed: that is a choice. */
-async function installationFindings(ask: Query): Promise<readonly Finding[]> {
-  const problem = problemOf(await inspectInstallation(ask))
+type Found = Awaited<ReturnType<typeof inspectInstallation>>
+
+function installationFindings(found: Found): readonly Finding[] {
+  const problem = problemOf(found)
   return problem === null ? [] : [{ level: 'warning', ...problem }]
+}
+
+/** Null: there is no outbox. */
+function capturedBy(found: Found): ReadonlySet<string> | null {
+  return found === null || 'reason' in found ? null : found.captured
 }
 
 async function triggerFindings(
   { gateway, devMode }: Config,
   catalog: Catalog,
+  captured: ReadonlySet<string> | null,
   environment: Environment,
 ): Promise<readonly Finding[]> {
   if (gateway.eventsPath === null) return []
   const loopback = devMode ? 'allowed' : 'refused'
   const { whyHostRefused } = createAddressGuard({ allow: gateway.webhookAllow, loopback })
   try {
-    await loadTriggers({ file: gateway.eventsPath, catalog: () => catalog, environment, whyHostRefused })
+    await loadTriggers({
+      file: gateway.eventsPath,
+      catalog: () => catalog,
+      captured: () => captured,
+      environment,
+      whyHostRefused,
+    })
     return []
   } catch (failure) {
     if (!(failure instanceof ConfigError)) throw failure

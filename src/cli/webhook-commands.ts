@@ -32,15 +32,19 @@ export function addWebhookCommands(program: SvcCommand, world: World, finish: Fi
       .option('--url <url>', 'where the gateway is (else where the configuration has it listen)')
       .option('--json', 'the answer as JSON')
 
-  command('list', 'Print the triggers, what is on its way, and the newest dead letters.')
+  command(
+    'list',
+    'Print the triggers with what waits of each in the database, what is on its way, and the newest dead letters.',
+  )
+    .option('--before <id>', 'dead letters that were given up before this one')
     .examples(['svc webhooks list', 'how it goes'], ['svc webhooks list --json', 'for programs'])
-    .action(async (options: Options) => {
+    .action(async (options: Options & { readonly before?: string }) => {
       const { list } = await import('./webhooks.ts')
-      finish(await list(asked(options), world))
+      finish(await list(options.before, asked(options), world))
     })
 
-  command('show', 'Print a dead letter: why it was given up, the last answer, and what was sent.')
-    .argument('<id>', ID[1])
+  command('show', 'Print a dead letter: why it was given up, the last answer, what was sent, and its tries.')
+    .argument('<id>', 'of a dead letter, or the webhook-id of what was tried in the last week')
     .examples(['svc webhooks show msg_2jAB…', 'as JSON'])
     .action(async (id: string, options: Options) => {
       const { show } = await import('./webhooks.ts')

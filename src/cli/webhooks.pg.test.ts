@@ -76,10 +76,11 @@ beforeEach(async () => {
 })
 
 test('list prints triggers without the path of the URL, and dead letters', async () => {
+  const { origin } = new URL(hook.url)
   expect((await svc(['list']))[1]).toBe(
     [
-      'TRIGGER  STATE   TABLE  OPERATIONS  ENDPOINT',
-      `notes    active  notes  create      ${new URL(hook.url).origin}`,
+      `TRIGGER  STATE   TABLE  OPERATIONS  ${'ENDPOINT'.padEnd(origin.length)}  STORAGE  QUEUE`,
+      `notes    active  notes  create      ${origin}  memory`,
       '\n0 on their way, 0 waiting for another try, 0 dead',
     ].join('\n'),
   )

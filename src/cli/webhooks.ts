@@ -18,19 +18,23 @@ export interface Letters {
   readonly all: boolean
 }
 
-export async function list(command: WebhooksCommand, world: World): Promise<number> {
-  const answer = await ask(command, world, 'GET', '/internal/webhooks')
+/** `before`: the id of a dead letter; those are listed that were given up before it. */
+export async function list(before: string | undefined, command: WebhooksCommand, world: World): Promise<number> {
+  const answer = await ask(command, world, 'GET', '/internal/webhooks', before === undefined ? {} : { before })
   if (command.json) return print(answer, world)
-  const { triggers, dead_letters: letters, dead_letter_count: count, queue } = answer as Overview
-  const rows = triggers.map(({ name, table, operations, endpoint, state }) => [
-    ...[name, state, table, operations.join(','), endpoint],
+  const { triggers, dead_letters: letters, dead_letter_count: count, queue, older_than: olderThan } = answer as Overview
+  const rows = triggers.map(({ name, table, operations, endpoint, state, storage, queue: waits }) => [
+    ...[name, state, table, operations.join(','), endpoint, storage],
+    waits === null ? '' : String(waits.ready + waits.waiting + waits.in_flight),
   ])
-  for (const line of columns([['TRIGGER', 'STATE', 'TABLE', 'OPERATIONS', 'ENDPOINT'], ...rows])) world.out(line)
+  const heads = ['TRIGGER', 'STATE', 'TABLE', 'OPERATIONS', 'ENDPOINT', 'STORAGE', 'QUEUE']
+  for (const line of columns([heads, ...rows])) world.out(line)
   world.out(`\n${queue.ready + queue.in_flight} on their way, ${queue.waiting} waiting for another try, ${count} dead`)
   if (letters.length === 0) return EXIT.ok
   const dead = letters.map(({ id, trigger, given_up_at, reason }) => [id, trigger, given_up_at, oneLine(reason)])
   world.out('')
   for (const line of columns([['DEAD LETTER', 'TRIGGER', 'GIVEN UP', 'REASON'], ...dead])) world.out(line)
+  if (olderThan !== null) world.out(`\nolder ones: svc webhooks list --before ${olderThan}`)
   return EXIT.ok
 }
 
@@ -62,9 +66,13 @@ interface Overview {
     readonly operations: readonly string[]
     readonly endpoint: string
     readonly state: string
+    readonly storage: string
+    /** Null: nothing of it waits in the outbox. */
+    readonly queue: { readonly ready: number; readonly waiting: number; readonly in_flight: number } | null
   }[]
   readonly queue: { readonly ready: number; readonly waiting: number; readonly in_flight: number }
   readonly dead_letter_count: number
+  readonly older_than: string | null
   readonly dead_letters: readonly {
     readonly id: string
     readonly trigger: string

@@ -265,7 +265,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     kind: text,
     default: 'tenant_id',
     feature: 'schema',
-    description: 'The column that makes a table a tenant table; those must have forced row-level security.',
+    description:
+      'The column that makes a table a tenant table; those must have forced row-level security. Webhooks that wait in the database take turns by it.',
   },
   schemaPollSecs: {
     key: 'gateway.schema_poll_secs',
@@ -481,7 +482,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     kind: path,
     default: null,
     feature: 'webhooks',
-    description: 'Event triggers, YAML: which changes are told to which URL. Read again on SIGHUP.',
+    description:
+      'Event triggers, YAML: which changes are told to which URL ([fields](../guides/webhooks.md#a-trigger)). Read again on SIGHUP. After `svc install` all gateways of a database share one such file.',
   },
   webhookAllow: {
     key: 'gateway.webhook_allow',

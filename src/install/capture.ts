@@ -20,44 +20,57 @@ const KEYS: Readonly<Record<'one' | 'several', (row: string) => string>> = {
   several: row => `(SELECT jsonb_object_agg(k, ${row} -> k) FROM unnest(TG_ARGV[2:]) AS k)`,
 }
 
+const LOGGED = '"schema", "table", operation, key, was, old, new'
+
+const TOLD = 'id, trigger, "schema", "table", operation, new, old, created_at, key, tenant'
+
+/** What the versions of a row are called. */
+interface Versions {
+  readonly before: string
+  readonly after: string
+}
+
+const ONE: Versions = { before: 'row_before', after: 'row_after' }
+const MANY: Versions = { before: 'c.before', after: 'c.after' }
+
 interface Kind {
   readonly name: 'insert' | 'update' | 'delete'
   readonly referencing: string
   /** The transition table that says how many rows there are. */
   readonly counted: 'svc_new' | 'svc_old'
   /** The columns `before` and `after`, as JSON, in the order of the rows; `new` and `old` mean something else in a trigger. */
-  readonly changed: Readonly<Record<'one' | 'many', string>>
+  readonly changed: string
+  /** The same of the only row, of which `few` has the one of the table that is counted. */
+  readonly one: { readonly before: string; readonly after: string }
   /** Where the key is. */
   readonly keyed: 'before' | 'after'
 }
-
-const always = (rows: string): Kind['changed'] => ({ one: rows, many: rows })
 
 const KINDS: readonly Kind[] = [
   {
     name: 'insert',
     referencing: 'NEW TABLE AS svc_new',
     counted: 'svc_new',
-    changed: always('SELECT NULL::json AS before, row_to_json(r.*) AS after FROM svc_new AS r OFFSET 0'),
+    changed: 'SELECT NULL::json AS before, row_to_json(r.*) AS after FROM svc_new AS r OFFSET 0',
+    one: { before: 'NULL', after: 'few[1]' },
     keyed: 'after',
   },
   {
     name: 'update',
     referencing: 'OLD TABLE AS svc_old NEW TABLE AS svc_new',
     counted: 'svc_new',
-    changed: {
-      one: 'SELECT row_to_json(o.*) AS before, row_to_json(r.*) AS after FROM svc_old AS o CROSS JOIN svc_new AS r OFFSET 0',
-      // PostgreSQL adds a row to both tables at once: what stands at the same place is the same row.
-      many: `SELECT before, after FROM (SELECT row_number() OVER () AS n, row_to_json(r.*) AS before FROM svc_old AS r) AS o
+    // PostgreSQL adds a row to both tables at once: what stands at the same place is the same row.
+    changed: `SELECT before, after FROM (SELECT row_number() OVER () AS n, row_to_json(r.*) AS before FROM svc_old AS r) AS o
       JOIN (SELECT row_number() OVER () AS n, row_to_json(r.*) AS after FROM svc_new AS r) AS w USING (n) ORDER BY n OFFSET 0`,
-    },
+    one: { before: '(SELECT row_to_json(r.*) FROM svc_old AS r)', after: 'few[1]' },
     keyed: 'after',
   },
   {
     name: 'delete',
     referencing: 'OLD TABLE AS svc_old',
     counted: 'svc_old',
-    changed: always('SELECT row_to_json(r.*) AS before, NULL::json AS after FROM svc_old AS r OFFSET 0'),
+    changed: 'SELECT row_to_json(r.*) AS before, NULL::json AS after FROM svc_old AS r OFFSET 0',
+    one: { before: 'few[1]', after: 'NULL' },
     keyed: 'before',
   },
 ]
@@ -90,46 +103,71 @@ BEGIN
 END $$`,
 ]
 
+/**
+ * Most statements change one row, and each statement in here costs more than what it does to a row: for one row there are no more of them than what is written, with
+ * values instead of queries.
+ */
 function functionOf(kind: Kind): string {
-  const { name, counted } = kind
+  const { name, counted, one } = kind
   return `CREATE OR REPLACE FUNCTION svc.capture_${name}() RETURNS trigger
 LANGUAGE plpgsql ${PINNED} AS $$
 DECLARE
-  total constant bigint := (SELECT count(*) FROM (SELECT FROM ${counted} LIMIT ${ROWS_MAX + 1}) AS counted);
+  few constant json[] := ARRAY(SELECT row_to_json(r.*) FROM ${counted} AS r LIMIT 2);
   origin constant text := coalesce(current_setting('svc.origin', true), '');
+  row_before json;
+  row_after json;
+  row_key text;
+  total bigint;
+  hook record;
 BEGIN
-  IF total = 0 THEN RETURN NULL; END IF;
+  IF cardinality(few) = 0 THEN RETURN NULL; END IF;
+  IF cardinality(few) = 1 THEN
+    row_before := ${one.before};
+    row_after := ${one.after};
+    IF TG_NARGS = 2 THEN
+      ${BULK};
+    ELSIF TG_NARGS = 3 THEN
+      INSERT INTO svc.change (${LOGGED}) VALUES (${logged(kind, KEYS.one, ONE)});
+    ELSE
+      INSERT INTO svc.change (${LOGGED}) VALUES (${logged(kind, KEYS.several, ONE)});
+    END IF;
+    FOR hook IN SELECT t.name, t.by_key, t.tenant_column FROM svc.webhook_trigger AS t WHERE ${wanted(name)} LOOP
+      row_key := NULL;
+      IF hook.by_key AND TG_NARGS > 2 THEN row_key := ${keyText(kind, ONE)}; END IF;
+      INSERT INTO svc.webhook (${TOLD}) VALUES (${told(kind, 'hook', ONE, 'row_key')});
+    END LOOP;
+    RETURN NULL;
+  END IF;
+  total := (SELECT count(*) FROM (SELECT FROM ${counted} LIMIT ${ROWS_MAX + 1}) AS counted);
   IF total > ${ROWS_MAX} OR TG_NARGS = 2 THEN
     ${BULK};
   ELSIF TG_NARGS = 3 THEN
-    ${eitherWay(kind, rows => logged(kind, rows, KEYS.one))}
+    INSERT INTO svc.change (${LOGGED}) SELECT ${logged(kind, KEYS.one, MANY)} FROM (${kind.changed}) AS c;
   ELSE
-    ${eitherWay(kind, rows => logged(kind, rows, KEYS.several))}
+    INSERT INTO svc.change (${LOGGED}) SELECT ${logged(kind, KEYS.several, MANY)} FROM (${kind.changed}) AS c;
   END IF;
   IF EXISTS (SELECT FROM svc.webhook_trigger AS t WHERE ${wanted(name)}) THEN
-    ${eitherWay(kind, rows => told(kind, rows))}
+    INSERT INTO svc.webhook (${TOLD})
+      SELECT ${told(kind, 't', MANY, `CASE WHEN t.by_key AND TG_NARGS > 2 THEN ${keyText(kind, MANY)} END`)}
+      FROM (${kind.changed}) AS c, svc.webhook_trigger AS t WHERE ${wanted(name)};
   END IF;
   RETURN NULL;
 END $$`
 }
 
-/** Few statements change more than a row, and for one its two versions need not be found by their places. */
-function eitherWay({ changed: { one, many } }: Kind, print: (rows: string) => string): string {
-  return one === many ? print(one) : `IF total = 1 THEN ${print(one)} ELSE ${print(many)} END IF;`
+function logged({ name, keyed }: Kind, key: (row: string) => string, row: Versions): string {
+  const was = name === 'update' ? `nullif(${key(row.before)}, ${key(row.after)})` : 'NULL'
+  return `TG_ARGV[0], TG_ARGV[1], '${name.slice(0, 1).toUpperCase()}', ${key(row[keyed])}, ${was}, ${row.before}, ${row.after}`
 }
 
-function logged({ name, keyed }: Kind, rows: string, key: (row: string) => string): string {
-  const was = name === 'update' ? `nullif(${key('c.before')}, ${key('c.after')})` : 'NULL'
-  const operation = name.slice(0, 1).toUpperCase()
-  return `INSERT INTO svc.change ("schema", "table", operation, key, was, old, new)
-    SELECT TG_ARGV[0], TG_ARGV[1], '${operation}', ${key(`c.${keyed}`)}, ${was}, c.before, c.after FROM (${rows}) AS c;`
+/** `trigger`: what its row is called. */
+function told({ keyed }: Kind, trigger: string, row: Versions, key: string): string {
+  return `'msg_' || replace(gen_random_uuid()::text, '-', ''), ${trigger}.name, TG_ARGV[0], TG_ARGV[1], TG_OP, ${row.after}, ${row.before}, clock_timestamp(),
+      ${key}, ${row[keyed]} ->> ${trigger}.tenant_column`
 }
 
-function told({ name, keyed }: Kind, rows: string): string {
-  return `INSERT INTO svc.webhook (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant)
-    SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), t.name, TG_ARGV[0], TG_ARGV[1], TG_OP, c.after, c.before, clock_timestamp(),
-      CASE WHEN t.by_key AND TG_NARGS > 2 THEN ${KEYS.several(`c.${keyed}`)}::text END, c.${keyed} ->> t.tenant_column
-    FROM (${rows}) AS c, svc.webhook_trigger AS t WHERE ${wanted(name)};`
+function keyText({ keyed }: Kind, row: Versions): string {
+  return `${KEYS.several(row[keyed])}::text`
 }
 
 function wanted(name: Kind['name']): string {

@@ -9,6 +9,9 @@ export const ATTEMPT_SLOTS: number = ATTEMPT_DAYS + 1
 
 export const DAY_OF_NOW: string = `(extract(epoch FROM clock_timestamp())::bigint / 86400 % ${ATTEMPT_SLOTS})::smallint`
 
+/** Of a webhook: whose turn it takes. Everybody without a tenant is one. */
+export const TURN = `(coalesce(tenant, '') COLLATE "C")`
+
 const CHANGED = `trigger text NOT NULL,
   "schema" text NOT NULL,
   "table" text NOT NULL,
@@ -30,22 +33,22 @@ export const OUTBOX: readonly string[] = [
   `COMMENT ON TABLE svc.webhook_trigger IS 'Which changes are wanted: of writes through a gateway (a session with svc.origin), or of all. by_key: those of one row are told in their order.'`,
   'CREATE INDEX IF NOT EXISTS webhook_trigger_table ON svc.webhook_trigger ("table", "schema")',
   'CREATE SEQUENCE IF NOT EXISTS svc.webhook_seq',
+  // What is inserted is deleted soon: its space must be found again before the table has grown.
   `CREATE TABLE IF NOT EXISTS svc.webhook (
-  id text PRIMARY KEY,
-  seq bigint NOT NULL DEFAULT nextval('svc.webhook_seq'),
+  seq bigint PRIMARY KEY DEFAULT nextval('svc.webhook_seq'),
+  id text NOT NULL,
   ${CHANGED},
   key text,
   tenant text,
   tries integer NOT NULL DEFAULT 0,
   due_at timestamptz NOT NULL DEFAULT now(),
-  leased_until timestamptz,
   leased_by text
-)`,
-  `COMMENT ON TABLE svc.webhook IS 'Webhooks that are to be delivered. key: of the row, where the order of its changes is to be kept.'`,
-  'CREATE INDEX IF NOT EXISTS webhook_due ON svc.webhook (trigger, due_at, seq)',
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000)`,
+  `COMMENT ON TABLE svc.webhook IS 'Webhooks that are to be delivered. key: of the row, where the order of its changes is to be kept. due_at: nobody takes it before; while leased_by delivers it, when that has failed.'`,
+  `CREATE INDEX IF NOT EXISTS webhook_turn ON svc.webhook (trigger, ${TURN}, due_at, seq)`,
   'CREATE INDEX IF NOT EXISTS webhook_key ON svc.webhook (trigger, key, seq) WHERE key IS NOT NULL',
   `CREATE TABLE IF NOT EXISTS svc.webhook_dead (
-  id text PRIMARY KEY,
+  id text COLLATE "C" PRIMARY KEY,
   ${CHANGED},
   key text,
   tenant text,
@@ -54,9 +57,9 @@ export const OUTBOX: readonly string[] = [
   status integer,
   answer text,
   message text,
-  given_up_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  given_up_at timestamptz(3) NOT NULL DEFAULT clock_timestamp()
 )`,
-  'CREATE INDEX IF NOT EXISTS webhook_dead_at ON svc.webhook_dead (given_up_at)',
+  'CREATE INDEX IF NOT EXISTS webhook_dead_at ON svc.webhook_dead (given_up_at, id)',
   `CREATE TABLE IF NOT EXISTS svc.webhook_attempt (
   day smallint NOT NULL DEFAULT ${DAY_OF_NOW},
   at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -56,6 +56,8 @@ export function installScript({ role, chosen, superuser }: InstallOptions): read
     `GRANT SELECT ON svc.installation, svc.chosen, svc.change TO ${gateway}`,
     `GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead TO ${gateway}`,
     `GRANT SELECT, INSERT ON svc.webhook_attempt TO ${gateway}`,
+    // What is sent again comes behind what waits.
+    `GRANT USAGE ON SEQUENCE svc.webhook_seq TO ${gateway}`,
     `GRANT EXECUTE ON FUNCTION svc.mend(), svc.forget_changes(), svc.forget_attempts() TO ${gateway}`,
     `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER}) ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
     'SELECT svc.mend()',

@@ -1,11 +1,12 @@
 /**
- * The operator's own answers, `/metrics`, `/health/internal` (specification 4.1, 5.5) and those about webhooks (decisions 10). None of them asks the
- * database: they are needed most when it is away.
+ * The operator's own answers, `/metrics`, `/health/internal` (specification 4.1, 5.5) and those about webhooks (decisions 10). The first two wait for no database:
+ * they are needed most when it is away, and say what was known of the outbox when it answered last.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../http/types.ts'
 import type { Installation } from '../install/installation.ts'
+import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
@@ -26,8 +27,8 @@ export type Internal = ReadonlyMap<string, InternalAnswer>
 
 /** What webhooks tell of themselves, and let be done with them. */
 export interface WebhookOperations {
-  readonly status: () => Readonly<Record<string, unknown>>
-  readonly stats: () => WebhookStats
+  readonly status: () => Promise<Readonly<Record<string, unknown>>>
+  readonly stats: () => Promise<WebhookStats>
   readonly answers: ReadonlyMap<string, WebhookAnswer>
 }
 
@@ -79,7 +80,7 @@ export function createInternal(options: InternalOptions): Internal {
         async answer({ headers, query }) {
           if (isAdmin === null) throw new GatewayError('FORBIDDEN', `${path} needs admin_token to be configured`)
           if (!isAdmin(headers)) throw unauthorized(path)
-          const answered = await answer(new Map(new URLSearchParams(query)))
+          const answered = await Promise.resolve(answer(new Map(new URLSearchParams(query)))).catch(unavailable)
           if (answered === null) throw new GatewayError('NOT_FOUND', 'there is no such trigger or dead letter')
           return ok('application/json; charset=utf-8', JSON.stringify(answered))
         },
@@ -97,18 +98,18 @@ export function createInternal(options: InternalOptions): Internal {
         schema: schema(),
         realtime: realtime(),
         warnings: warnings.all().length,
-        webhooks: webhooks?.stats() ?? null,
+        webhooks: (await webhooks?.stats()) ?? null,
       })
       return ok(EXPOSITION_TYPE, text)
     }),
     guarded('/health/internal', async () => {
       const uptimeSecs = Math.round((now() - startedAt) / 1_000)
-      return ok('application/json; charset=utf-8', JSON.stringify(details(options, uptimeSecs)))
+      return ok('application/json; charset=utf-8', JSON.stringify(await details(options, uptimeSecs)))
     }),
   ])
 }
 
-function details(options: InternalOptions, uptimeSecs: number) {
+async function details(options: InternalOptions, uptimeSecs: number) {
   const { version, pool, schema, cache, realtime, warnings, webhooks, maxConnections, limits } = options
   const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
   const { fingerprint, tables, serverVersion, version: schemaVersion, readAt, reloads } = schema()
@@ -135,7 +136,7 @@ function details(options: InternalOptions, uptimeSecs: number) {
     installation: installationDetails(options.installation()),
     realtime: realtimeDetails(realtime()),
     limits,
-    webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...webhooks.status() },
+    webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...(await webhooks.status()) },
     warnings: warnings.all(),
   }
 }
@@ -191,6 +192,12 @@ function realtimeDetails({
 function ok(type: string, text: string): Answer {
   const headers = { 'Content-Type': type, 'Cache-Control': 'no-store' }
   return { status: 200, headers, body: Buffer.from(text) }
+}
+
+function unavailable(error: unknown): never {
+  if (!(error instanceof UnavailableError)) throw error
+  const message = 'the database, where webhooks wait, does not answer; try again'
+  throw new GatewayError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' }, cause: error })
 }
 
 function unauthorized(path: string): GatewayError {

@@ -1,5 +1,6 @@
 /** Counts tries to deliver webhooks, and tells what is held. */
 import type { Event } from '../events.ts'
+import { EMPTY, totalOf } from '../webhooks/outbox/depth.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { Durations } from './durations.ts'
 import type { Collected, MetricKey } from './metric-table.ts'
@@ -16,24 +17,33 @@ const OUTCOMES: Readonly<Record<AttemptEvent['outcome'], true>> = {
   ...{ delivered: true, refused: true, timeout: true, address: true, connection: true },
 }
 
+const NOTHING = { ready: 0, waiting: 0, inFlight: 0 }
+
 export function createWebhookMetrics(): WebhookMetrics {
   const counts = new Map<string, number>(Object.keys(OUTCOMES).map(outcome => [outcome, 0]))
   const durations = new Durations()
   const one = (value: number) => [{ labels: [], value }]
+  const queue = (storage: string, { ready, waiting, inFlight }: typeof NOTHING) =>
+    Object.entries({ ready, waiting, in_flight: inFlight }).map(([state, value]) => ({
+      labels: [storage, state],
+      value,
+    }))
   return {
     record({ outcome, durationMs }, nowMs) {
       counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
       durations.record(durationMs / 1_000, nowMs)
     },
     collect(stats) {
-      const held = { ready: stats?.ready ?? 0, waiting: stats?.waiting ?? 0, in_flight: stats?.inFlight ?? 0 }
       return {
-        webhookQueue: Object.entries(held).map(([state, value]) => ({ labels: [state], value })),
+        webhookQueue: [...queue('memory', stats ?? NOTHING), ...queue('outbox', totalOf(stats?.outbox ?? EMPTY))],
         webhookQueueBytes: one(stats?.bytes ?? 0),
         webhookOldest: one((stats?.oldestAgeMs ?? 0) / 1_000),
         webhookAttempts: [...counts].map(([outcome, value]) => ({ labels: [outcome], value })),
         webhookDuration: [{ labels: [], value: durations.buckets() }],
-        webhookDead: one(stats?.deadLetters ?? 0),
+        webhookDead: [
+          { labels: ['memory'], value: (stats?.deadLetters ?? 0) - (stats?.outbox.deadLetters ?? 0) },
+          { labels: ['outbox'], value: stats?.outbox.deadLetters ?? 0 },
+        ],
         webhookForgotten: one(stats?.forgotten ?? 0),
         webhookUntold: one(stats?.untold ?? 0),
         webhookFailing: one(stats?.narrow ?? 0),

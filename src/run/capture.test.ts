@@ -9,6 +9,7 @@ import type { Row, Runner, Running, Written } from './run.ts'
 import type { BoundStatement, Statement } from './statement.ts'
 
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
+const STORED = { ...TABLE, name: 'stored', resource: 'stored' } as Table
 const OTHER = { ...TABLE, name: 'others', resource: 'others' } as Table
 
 function statement(of: Omit<Partial<Statement>, 'text'> & { readonly text: string }): Statement {
@@ -46,9 +47,11 @@ beforeEach(() => {
     },
   } as unknown as Runner
   const watch: ChangeWatch = {
-    wants: table => table === TABLE,
+    wants: table => (table === TABLE ? ['hook'] : []),
     wantsHidden: ({ table }) => table.name === 'notes',
     committed: (table, changes) => told.push([table.resource, ...changes]),
+    inOutbox: table => (table === STORED ? ['hook'] : []),
+    stored: names => told.push(['stored', ...names]),
     unseen: table => told.push([table.resource, 'unseen']),
   }
   runner = captureChanges(inner, watch)
@@ -130,4 +133,14 @@ test('a hidden write is refused where somebody is to be told of it', async () =>
   answers.push([])
   await runner.write(ANONYMOUS, hiding('others')).result
   expect(asked).toHaveLength(1)
+})
+
+test('what the database writes down is a write like any other, and its hearer knows when it is committed', async () => {
+  answers.push([{ rows: [], count: 1, txid: '7' }])
+  await runner.write(ANONYMOUS, [write(STORED)]).result
+  expect(asked).toEqual([[['plain', ['one']]]])
+  expect(told).toEqual([['stored', 'hook']])
+  answers.push(refused('23505'))
+  await expect(runner.write(ANONYMOUS, [write(STORED)]).result).rejects.toThrow('no')
+  expect(told).toEqual([['stored', 'hook']])
 })

@@ -5,7 +5,7 @@ import type { Identity } from '../identity/identity.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Happened } from './images.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
-import type { BoundStatement, HiddenWrite, Statement, StatementValue } from './statement.ts'
+import type { BoundStatement, Captured, HiddenWrite, Statement, StatementValue } from './statement.ts'
 
 export interface RowChange {
   readonly happened: Happened
@@ -16,38 +16,48 @@ export interface RowChange {
 
 /** Who wants to know. Nothing here may throw or take long: the caller waits for the answer. */
 export interface ChangeWatch {
-  wants(table: Table, happened: readonly Happened[]): boolean
+  /** Names of those who want to know from us; what the database writes down by itself is nobody's here. */
+  wants(table: Table, happened: readonly Happened[]): readonly string[]
   wantsHidden(write: HiddenWrite): boolean
-  /** What a transaction did, after its commit, in the order of its statements. */
-  committed(table: Table, changes: readonly RowChange[]): void
+  /** What a transaction did, after its commit, in the order of its statements, for those who wanted it when it began. */
+  committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   /** Rows of the table were changed, and nobody knows which. */
   unseen(table: Table): void
+  /** Names of those for whom the database writes it down, within the write. */
+  inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
+  /** It has written down something for them. */
+  stored(names: readonly string[]): void
 }
 
 /** Of the answer, behind the statement's own. */
 const IMAGE_COLUMNS = 3
 
 export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
-  const wanted = ({ statement: { captured } }: BoundStatement) =>
-    captured !== undefined && watch.wants(captured.table, captured.happened) ? captured : null
+  const wanted = ({ statement: { captured } }: BoundStatement): Wanted | null => {
+    const names = captured === undefined ? [] : watch.wants(captured.table, captured.happened)
+    return captured === undefined || names.length === 0 ? null : { captured, names }
+  }
 
-  function write(identity: Identity, statements: readonly BoundStatement[]): Running<readonly Written[]> {
-    const wants = statements.map(wanted)
+  function write(
+    identity: Identity,
+    statements: readonly BoundStatement[],
+    wants: readonly (Wanted | null)[],
+  ): Running<readonly Written[]> {
     const capturing = statements.map((bound, index) => {
-      const captured = wants[index]
-      return captured == null ? bound : rebound(bound, captured.statement())
+      const found = wants[index]
+      return found == null ? bound : rebound(bound, found.captured.statement())
     })
     let current = runner.write(identity, capturing)
     let cancelled = false
     const seen = (written: readonly Written[]) =>
       written.map((result, index) => {
-        const captured = wants[index]
-        if (captured == null) return result
-        watch.committed(captured.table, result.rows.map(toChange))
+        const found = wants[index]
+        if (found == null) return result
+        watch.committed(found.captured.table, result.rows.map(toChange), found.names)
         return { ...result, rows: plainRows(result.rows) }
       })
     const unseen = (): void => {
-      for (const captured of wants) if (captured !== null) watch.unseen(captured.table)
+      for (const found of wants) if (found !== null) watch.unseen(found.captured.table)
     }
     const again = async (error: unknown): Promise<readonly Written[]> => {
       if (isOversize(error)) {
@@ -70,15 +80,32 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
     }
   }
 
+  const stored = ({ statement: { captured } }: BoundStatement): readonly string[] =>
+    captured === undefined ? [] : watch.inOutbox(captured.table, captured.happened)
+
   return {
     ...runner,
     write(identity, statements) {
       for (const { statement } of statements) refuseHidden(statement, watch)
-      return statements.some(bound => wanted(bound) !== null)
-        ? write(identity, statements)
+      const wants = statements.map(wanted)
+      const running = wants.some(found => found !== null)
+        ? write(identity, statements, wants)
         : runner.write(identity, statements)
+      // A second hearer of the same promise: whoever waits for the answer waits for nothing else.
+      const names = statements.flatMap(stored)
+      if (names.length > 0)
+        running.result.then(
+          () => watch.stored(names),
+          () => {},
+        )
+      return running
     },
   }
+}
+
+interface Wanted {
+  readonly captured: Captured
+  readonly names: readonly string[]
 }
 
 /** To be silent about them would be worse: somebody relies on being told. */

@@ -9,13 +9,19 @@ import { type SessionSetting, settingsOf } from '../identity/settings.ts'
 import { encodeParameters } from '../postgres/parameters.ts'
 import type { Command } from '../postgres/types.ts'
 
+/** `install/capture.ts` looks for it. */
+const ORIGIN: SessionSetting = ['svc.origin', 'gateway']
+
 /** What the transaction may do besides reading. */
 export type Access = 'read only' | 'read write'
 
 export interface SettingsSource {
   /** The command that begins a transaction for `identity`. */
   for(identity: Identity, access: Access): Command
-  /** As for 'read write', for what certainly writes: its only row and column is the transaction's number, `pg_current_xact_id()`. */
+  /**
+   * As for 'read write', for what certainly writes: its only row and column is the transaction's number, `pg_current_xact_id()`. It says where the write
+   * comes from, besides, to what writes down changes for webhooks.
+   */
   numbered(identity: Identity): Command
 }
 
@@ -25,16 +31,17 @@ export function createSettings(options: { readonly statementTimeoutMs: number })
     'read only': [['transaction_read_only', 'on']],
     'read write': [],
   }
-  const source = (access: Access, answer: string) =>
+  const source = (access: Access, answer: string, more: readonly SessionSetting[] = []) =>
     encodedOnce(answer, identity => [
       ...settingsOf(identity),
       ...mode[access],
+      ...more,
       ['statement_timeout', String(options.statementTimeoutMs)],
     ])
   const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }
   return {
     for: (identity, access) => sources[access](identity),
-    numbered: source('read write', 'pg_current_xact_id() '),
+    numbered: source('read write', 'pg_current_xact_id() ', [ORIGIN]),
   }
 }
 

@@ -1,5 +1,5 @@
-/** What of a trigger means nothing in the schema: a name that is misspelt would never fire. */
-import type { Catalog } from '../catalog/model.ts'
+/** What of a trigger means nothing in the schema: a name that is misspelt would never fire, and what nobody writes down cannot be told. */
+import type { Catalog, Table } from '../catalog/model.ts'
 import { tableWritten } from '../catalog/written.ts'
 import { type Document, DocumentProblems } from '../config/document.ts'
 import type { Problem } from '../config/problem.ts'
@@ -11,14 +11,22 @@ export function triggerProblems(
   triggers: readonly Trigger[],
   document: Document,
   catalog: Catalog,
+  /** Tables whose changes the database writes down, as `schema.table`; null: it has no outbox. */
+  captured: ReadonlySet<string> | null,
 ): readonly Problem[] {
   const problems = new DocumentProblems(document)
-  for (const [index, { table: name, columns }] of triggers.entries()) {
+  for (const [index, { table: name, columns, source, order }] of triggers.entries()) {
     const table = tableWritten(name, catalog)
     if (table === undefined) {
       const near = nearest(name, catalog.tables.keys())
       problems.add([index, 'table'], `there is no table "${shorten(name)}"`, near)
       continue
+    }
+    const isCaptured = captured?.has(`${table.schema}.${table.name}`) === true
+    if (source === 'database' && !isCaptured) problems.add([index, 'source'], unwritten('"database"', table, captured))
+    if (order === 'key' && !isCaptured) problems.add([index, 'order'], unwritten('"key"', table, captured))
+    else if (order === 'key' && table.primaryKey.length === 0) {
+      problems.add([index, 'order'], `"key" needs a primary key, and table "${table.resource}" has none`)
     }
     for (const [at, column] of (columns ?? []).entries()) {
       if (table.columnByName.has(column)) continue
@@ -27,4 +35,12 @@ export function triggerProblems(
     }
   }
   return problems.found
+}
+
+function unwritten(what: string, { resource, schema, name }: Table, captured: ReadonlySet<string> | null): string {
+  const why =
+    captured === null
+      ? 'svc install has not been run for this database and role'
+      : `svc install has not chosen table "${resource}", or its triggers are not whole`
+  return `${what} needs the database to write down changes of ${schema}.${name}: ${why}; run svc install, or leave this out`
 }

@@ -11,7 +11,15 @@ import type { Trigger } from './trigger.ts'
 
 const TRIGGER: Trigger = {
   ...{ name: 'hook', table: 't', operations: ['create'], url: new URL('https://example.com/hook'), retryCount: 3 },
-  ...{ headers: { 'x-a': 'b' }, enabled: true, columns: null, secrets: [], timeoutMs: 5_000 },
+  ...{
+    headers: { 'x-a': 'b' },
+    enabled: true,
+    columns: null,
+    secrets: [],
+    timeoutMs: 5_000,
+    source: 'gateway',
+    order: 'none',
+  },
 }
 
 const answered = (status: number, retryAfter: string | null = null): Outcome => ({

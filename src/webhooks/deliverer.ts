@@ -5,14 +5,14 @@
 import type { Emit } from '../events.ts'
 import type { Clock } from './clock.ts'
 import type { DeadLetters } from './dead-letters.ts'
-import { type Delivery, describeOutcome, isSuccess, type Outcome, wordOf } from './delivery.ts'
+import { attemptEvent, type Delivery, type Outcome, wordOf } from './delivery.ts'
 import { createLanes, type LaneStats } from './lanes.ts'
 import { PAYLOAD_BYTES_MAX } from './payload.ts'
-import { delayBefore, parseRetryAfter } from './retry.ts'
+import { createPost } from './post.ts'
 import type { Sender } from './sender.ts'
-import { signatureHeaders } from './signature.ts'
 import { endpointOf, type Trigger } from './trigger.ts'
 import type { Triggers } from './triggers.ts'
+import { verdictOf } from './verdict.ts'
 
 export interface DelivererParts {
   readonly triggers: Pick<Triggers, 'named' | 'isActive' | 'disable'>
@@ -36,10 +36,9 @@ export interface Deliverer {
   stop(): number
 }
 
-const GONE = 410
-
 export function createDeliverer(parts: DelivererParts): Deliverer {
-  const { triggers, sender, deadLetters, clock, random, userAgent, emit } = parts
+  const { triggers, deadLetters, clock, random, emit } = parts
+  const post = createPost(parts)
   const lanes = createLanes()
   let state: 'open' | 'draining' | 'stopped' = 'open'
   let abandoned = 0
@@ -49,16 +48,6 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
     deadLetters.add({ delivery, reason, outcome, atMs: clock.now() })
     const { id, trigger, tries } = delivery
     emit({ kind: 'webhooks', event: 'dead letter', detail: { error: new Error(reason), trigger, id, tries } })
-  }
-
-  function send(trigger: Trigger, id: string, body: Buffer): Promise<Outcome> {
-    const headers = {
-      'user-agent': userAgent,
-      ...trigger.headers,
-      'content-type': 'application/json',
-      ...signatureHeaders(trigger.secrets, id, clock.now(), body),
-    }
-    return sender.send({ url: trigger.url, headers, body, timeoutMs: trigger.timeoutMs })
   }
 
   function pump(): void {
@@ -78,44 +67,32 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
 
   async function attempt(delivery: Delivery, trigger: Trigger): Promise<void> {
     const startedMs = clock.now()
-    settle(delivery, trigger, await send(trigger, delivery.id, delivery.body), startedMs)
+    settle(delivery, trigger, await post(trigger, delivery.id, delivery.body), startedMs)
     pump()
   }
 
   function settle(before: Delivery, trigger: Trigger, outcome: Outcome, startedMs: number): void {
-    const word = wordOf(outcome)
     const tried = { ...before, tries: before.tries + 1 }
-    emit({
-      ...{ kind: 'webhook attempt', outcome: word, durationMs: clock.now() - startedMs },
-      ...{ trigger: trigger.name, id: before.id, tries: tried.tries, message: describeOutcome(outcome) },
-    })
-    lanes.judge(before, word === 'delivered' ? 'good' : 'bad')
-    if (outcome.kind === 'answered' && isSuccess(outcome.status)) {
-      lanes.leave(before)
-    } else if (outcome.kind === 'answered' && outcome.status === GONE) {
-      lanes.leave(before)
-      triggers.disable(trigger.name)
-      const error = new Error('the endpoint answered 410 Gone; SIGHUP enables it again')
-      emit({ kind: 'webhooks', event: 'trigger disabled', detail: { error, trigger: trigger.name } })
-      bury(tried, 'the endpoint answered 410 Gone', outcome)
-    } else if (tried.tries > trigger.retryCount) {
-      lanes.leave(before)
-      bury(tried, `failed ${tried.tries} times: ${describeOutcome(outcome)}`, outcome)
-    } else if (state !== 'open') {
-      lanes.leave(before)
-      abandoned += 1
-    } else {
-      later(before, { ...tried, endpoint: endpointOf(trigger) }, outcome)
+    emit(attemptEvent(tried, outcome, clock.now() - startedMs))
+    lanes.judge(before, wordOf(outcome) === 'delivered' ? 'good' : 'bad')
+    const { tries } = tried
+    const verdict = verdictOf(outcome, trigger, { tries, nowMs: clock.now(), random: random() })
+    if (verdict.kind === 'again' && state === 'open') {
+      later(before, { ...tried, endpoint: endpointOf(trigger) }, verdict.delayMs)
+      return
     }
+    lanes.leave(before)
+    if (verdict.kind === 'again') abandoned += 1
+    if (verdict.kind === 'gone') disable(triggers, trigger, emit)
+    if (verdict.kind === 'gone' || verdict.kind === 'dead') bury(tried, verdict.reason, outcome)
   }
 
-  function later(before: Delivery, next: Delivery, outcome: Outcome): void {
-    const asked = outcome.kind === 'answered' ? parseRetryAfter(outcome.retryAfter, clock.now()) : null
+  function later(before: Delivery, next: Delivery, delayMs: number): void {
     const wake = (): void => {
       lanes.wake(next)
       pump()
     }
-    lanes.retry(before, next, () => clock.after(delayBefore(next.tries, random(), asked), wake))
+    lanes.retry(before, next, () => clock.after(delayMs, wake))
   }
 
   return {
@@ -129,7 +106,7 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       for (const victim of lanes.add(delivery)) bury(victim, 'too many deliveries wait; this one had to go', null)
       pump()
     },
-    tryOnce: send,
+    tryOnce: post,
     stats: () => lanes.stats(),
     async drain() {
       state = 'draining'
@@ -145,4 +122,11 @@ export function createDeliverer(parts: DelivererParts): Deliverer {
       return abandoned + lanes.empty('all').length
     },
   }
+}
+
+/** Nobody is told by it any more, until the file is read again. */
+export function disable(triggers: Pick<Triggers, 'disable'>, { name }: Trigger, emit: Emit): void {
+  triggers.disable(name)
+  const error = new Error('the endpoint answered 410 Gone; SIGHUP enables it again')
+  emit({ kind: 'webhooks', event: 'trigger disabled', detail: { error, trigger: name } })
 }

@@ -1,4 +1,5 @@
 /** One webhook on its way, and what came of a try. */
+import type { Event } from '../events.ts'
 import type { Happened } from './trigger.ts'
 
 export interface Delivery {
@@ -44,6 +45,16 @@ export function isSuccess(status: number): boolean {
 /** `503`, `connection: connect ECONNREFUSED …`. */
 export function describeOutcome(outcome: Outcome): string {
   return outcome.kind === 'answered' ? `answered ${outcome.status}` : `${outcome.reason}: ${outcome.message}`
+}
+
+/** `tries`: this one included. */
+export function attemptEvent(
+  { id, trigger, tries }: Pick<Delivery, 'id' | 'trigger' | 'tries'>,
+  outcome: Outcome,
+  durationMs: number,
+): Event {
+  const message = describeOutcome(outcome)
+  return { kind: 'webhook attempt', outcome: wordOf(outcome), durationMs, trigger, id, tries, message }
 }
 
 const ID_BYTES = 16

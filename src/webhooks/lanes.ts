@@ -15,12 +15,15 @@ export const FAILURES_UNTIL_NARROW = 5
 export const HELD_MAX = 100_000
 export const HELD_BYTES_MAX: number = 64 * 1024 * 1024
 
-interface Lane {
+/** What is known of endpoints for which nothing waits here: that they fail. */
+export const IDLE_LANES_MAX = 1_000
+
+interface Lane<T> {
   readonly endpoint: string
-  readonly ready: Set<Delivery>
+  readonly ready: Set<T>
   /** With what cancels the wait. */
-  readonly waiting: Map<Delivery, () => void>
-  readonly running: Set<Delivery>
+  readonly waiting: Map<T, () => void>
+  readonly running: Set<T>
   bytes: number
   failures: number
 }
@@ -36,42 +39,44 @@ export interface LaneStats {
   readonly narrow: number
 }
 
-export interface Lanes {
+export interface Lanes<T extends Delivery = Delivery> {
   /** Takes a new delivery in; answers those that had to go for it. */
-  add(delivery: Delivery): readonly Delivery[]
+  add(delivery: T): readonly T[]
   /** The next one whose turn it is; null if there is none, or no place. It is in flight until it is left or waits. */
-  take(): Delivery | null
+  take(): T | null
   /** Its try is over; `next` is the same delivery for the next try, and `start` begins that wait and answers what cancels it. */
-  retry(delivery: Delivery, next: Delivery, start: () => () => void): void
+  retry(delivery: T, next: T, start: () => () => void): void
   /** The wait is over. */
-  wake(delivery: Delivery): void
+  wake(delivery: T): void
   /** Its try is over, and with it the delivery. */
-  leave(delivery: Delivery): void
+  leave(delivery: T): void
   /** How its try went, before it is left or waits. */
-  judge(delivery: Delivery, outcome: 'good' | 'bad'): void
+  judge(delivery: T, outcome: 'good' | 'bad'): void
+  /** How many the lane of an endpoint can have when it may hold `ahead` for each of its places – one that fails holds one –, and how many more than now. */
+  room(endpoint: string, ahead: number): { readonly most: number; readonly free: number }
   /** Cancels the waits; answers all that was not in flight. */
-  empty(which: 'waiting' | 'all'): readonly Delivery[]
+  empty(which: 'waiting' | 'all'): readonly T[]
   /** Nothing is on its way, and nothing could be. */
   isIdle(): boolean
   stats(): LaneStats
 }
 
-export function createLanes(): Lanes {
-  const lanes = new Map<string, Lane>()
+export function createLanes<T extends Delivery = Delivery>(): Lanes<T> {
+  const lanes = new Map<string, Lane<T>>()
   /** Lanes that have something ready and a place for it; the one whose turn it is comes first. */
-  const turns = new Set<Lane>()
+  const turns = new Set<Lane<T>>()
   let held = 0
   let bytes = 0
   let inFlight = 0
 
-  function laneOf(endpoint: string): Lane {
+  function laneOf(endpoint: string): Lane<T> {
     const known = lanes.get(endpoint)
     if (known !== undefined) return known
     const lane = {
       endpoint,
-      ready: new Set<Delivery>(),
+      ready: new Set<T>(),
       waiting: new Map(),
-      running: new Set<Delivery>(),
+      running: new Set<T>(),
       bytes: 0,
       failures: 0,
     }
@@ -79,27 +84,32 @@ export function createLanes(): Lanes {
     return lane
   }
 
-  function look(lane: Lane): void {
+  function look(lane: Lane<T>): void {
     if (lane.ready.size > 0 && lane.running.size < placesOf(lane)) turns.add(lane)
     else turns.delete(lane)
-    if (lane.ready.size + lane.waiting.size + lane.running.size === 0) lanes.delete(lane.endpoint)
+    if (isEmpty(lane) && lane.failures === 0) lanes.delete(lane.endpoint)
+    if (lanes.size > IDLE_LANES_MAX) forgetIdle()
   }
 
-  function hold(lane: Lane, delivery: Delivery): void {
+  function forgetIdle(): void {
+    for (const lane of lanes.values()) if (isEmpty(lane)) lanes.delete(lane.endpoint)
+  }
+
+  function hold(lane: Lane<T>, delivery: T): void {
     held += 1
     bytes += delivery.body.length
     lane.bytes += delivery.body.length
   }
 
-  function release(lane: Lane, delivery: Delivery): void {
+  function release(lane: Lane<T>, delivery: T): void {
     held -= 1
     bytes -= delivery.body.length
     lane.bytes -= delivery.body.length
   }
 
   /** Of the lane that holds most: what has waited longest, at best for another try. */
-  function evict(): Delivery | null {
-    let fullest: Lane | null = null
+  function evict(): T | null {
+    let fullest: Lane<T> | null = null
     for (const lane of lanes.values()) {
       if (lane.ready.size + lane.waiting.size > 0 && lane.bytes > (fullest?.bytes ?? 0)) fullest = lane
     }
@@ -116,7 +126,7 @@ export function createLanes(): Lanes {
     return victim
   }
 
-  function end(delivery: Delivery): Lane {
+  function end(delivery: T): Lane<T> {
     const lane = laneOf(delivery.endpoint)
     if (lane.running.delete(delivery)) {
       inFlight -= 1
@@ -131,7 +141,7 @@ export function createLanes(): Lanes {
       hold(lane, delivery)
       lane.ready.add(delivery)
       look(lane)
-      const gone: Delivery[] = []
+      const gone: T[] = []
       while (held > HELD_MAX || bytes > HELD_BYTES_MAX) {
         const victim = evict()
         if (victim === null) break
@@ -173,7 +183,7 @@ export function createLanes(): Lanes {
       look(lane)
     },
     empty(which) {
-      const all: Delivery[] = []
+      const all: T[] = []
       for (const lane of [...lanes.values()]) {
         for (const cancel of lane.waiting.values()) cancel()
         const gone = [...lane.waiting.keys(), ...(which === 'all' ? lane.ready : [])]
@@ -185,10 +195,16 @@ export function createLanes(): Lanes {
       }
       return all
     },
+    room(endpoint, ahead) {
+      const lane = lanes.get(endpoint)
+      if (lane === undefined) return { most: LANE_IN_FLIGHT_MAX * ahead, free: LANE_IN_FLIGHT_MAX * ahead }
+      const most = isNarrow(lane) ? 1 : LANE_IN_FLIGHT_MAX * ahead
+      return { most, free: Math.max(0, most - lane.ready.size - lane.running.size) }
+    },
     isIdle: () => inFlight === 0 && [...lanes.values()].every(({ ready }) => ready.size === 0),
     stats() {
       const all = [...lanes.values()]
-      const sum = (of: (lane: Lane) => number) => all.reduce((total, lane) => total + of(lane), 0)
+      const sum = (of: (lane: Lane<T>) => number) => all.reduce((total, lane) => total + of(lane), 0)
       return {
         ready: sum(lane => lane.ready.size),
         waiting: sum(lane => lane.waiting.size),
@@ -199,15 +215,19 @@ export function createLanes(): Lanes {
   }
 }
 
-function placesOf(lane: Lane): number {
+function placesOf(lane: Lane<Delivery>): number {
   return isNarrow(lane) ? 1 : LANE_IN_FLIGHT_MAX
 }
 
-function isNarrow({ failures }: Lane): boolean {
+function isEmpty({ ready, waiting, running }: Lane<Delivery>): boolean {
+  return ready.size + waiting.size + running.size === 0
+}
+
+function isNarrow({ failures }: Pick<Lane<Delivery>, 'failures'>): boolean {
   return failures >= FAILURES_UNTIL_NARROW
 }
 
-function oldestOf(lanes: readonly Lane[]): number | null {
+function oldestOf(lanes: readonly Lane<Delivery>[]): number | null {
   let oldest: number | null = null
   for (const { ready, waiting, running } of lanes) {
     for (const set of [ready, waiting.keys(), running]) {

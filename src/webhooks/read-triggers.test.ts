@@ -44,10 +44,18 @@ test('all fields', async () => {
   columns: [id, status]
   secret: ["\${SECRET}", "whsec_${SECRET}"]
   timeout_ms: 100
-  source: gateway
+  source: database
+  order: key
 `)) as readonly Trigger[]
   expect({ ...trigger, url: trigger?.url.href }).toEqual({
-    ...{ name: 'paid', table: 'orders', operations: ['create', 'update'], url: 'https://example.com/hook?k=tok' },
+    ...{
+      source: 'database',
+      order: 'key',
+      name: 'paid',
+      table: 'orders',
+      operations: ['create', 'update'],
+      url: 'https://example.com/hook?k=tok',
+    },
     ...{ retryCount: 20, headers: { 'x-token': 'Bearer tok', 'x-static': 'none' }, enabled: false },
     ...{ columns: ['id', 'status'], secrets: [SECRET, `whsec_${SECRET}`], timeoutMs: 100 },
   })
@@ -77,11 +85,10 @@ test('everything that is missing or of the wrong form is told at once, with its 
   table: 7
   operations: []
   webhook_url: "https://user:pw@x.io/#top"
-  source: database
+  order: by key
 `
   expect(await read(text)).toEqual([
     'f:1: 0.nam: unknown key; did you mean name?',
-    'f:10: 0.source: expected "gateway"',
     'f:1: 0: has no name',
     'f:1: 0: has no table',
     'f:2: 0.operations.0: "crate" is no operation; expected create, update, delete; did you mean create?',
@@ -93,13 +100,14 @@ test('everything that is missing or of the wrong form is told at once, with its 
     'f:7: 0.columns: expected at least one column; leave it out for all of them',
     expect.stringMatching(/^f:8: 0.secret: expected base64 of 24 to 64 random bytes/),
     'f:9: 0.timeout_ms: expected an integer from 100 to 60000',
+    'f:10: 0.source: expected "gateway" or "database"; did you mean database?',
     'f:11: 1: expected a table of keys and values',
-    'f:16: 2.source: expected "gateway": writes made elsewhere are not captured by this version',
     'f:12: 2.name: expected a name as a text',
     'f:13: 2.table: expected the name of a table as a text',
     'f:14: 2.operations: expected at least one of create, update, delete',
     'f:15: 2.webhook_url: has a user or password in the URL; send headers: { Authorization: "…" } instead',
     'f:15: 2.webhook_url: has a fragment (#…), which is never sent; leave it out',
+    'f:16: 2.order: expected "none" or "key"',
   ])
 })
 

@@ -5,7 +5,7 @@ import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 import { readHeaders } from './read-headers.ts'
 import { whyNoSecret } from './signature.ts'
-import { OPERATIONS, type Operation, type Trigger } from './trigger.ts'
+import { OPERATIONS, type Operation, ORDERS, SOURCES, type Trigger } from './trigger.ts'
 
 export const RETRY_COUNT_MAX = 20
 export const TIMEOUT_MS_MAX = 60_000
@@ -29,6 +29,7 @@ const KEYS = [
   'secret',
   'timeout_ms',
   'source',
+  'order',
 ] as const
 
 type Key = (typeof KEYS)[number]
@@ -82,7 +83,6 @@ function readTrigger(
       problems.add(at, `expected an integer from ${min} to ${max}`)
       return fallback
     })
-  given('source', 'gateway', (source, at) => readSource(source, at, problems))
   return [
     {
       name: required('name', '', (name, at) => readName(name, at, problems)),
@@ -102,6 +102,8 @@ function readTrigger(
       columns: given('columns', null, (columns, at) => readColumns(columns, at, problems)),
       secrets: given('secret', [], (secret, at) => readSecrets(secret, at, problems, expanded)),
       timeoutMs: integer('timeout_ms', 10_000, [TIMEOUT_MS_MIN, TIMEOUT_MS_MAX]),
+      source: given('source', 'gateway', (source, at) => readWord(source, SOURCES, at, problems)),
+      order: given('order', 'none', (order, at) => readWord(order, ORDERS, at, problems)),
     },
   ]
 }
@@ -190,14 +192,12 @@ function readSecrets(
   })
 }
 
-/** Writes made elsewhere would need triggers in the database that report them. */
-function readSource(value: unknown, path: Path, problems: DocumentProblems): string {
-  if (value === 'database') {
-    problems.add(path, 'expected "gateway": writes made elsewhere are not captured by this version')
-  } else if (value !== 'gateway') {
-    problems.add(path, 'expected "gateway"', typeof value === 'string' ? nearest(value, ['gateway']) : null)
-  }
-  return 'gateway'
+function readWord<T extends string>(value: unknown, words: readonly T[], path: Path, problems: DocumentProblems): T {
+  const found = words.find(word => word === value)
+  if (found !== undefined) return found
+  const expected = `expected ${words.map(word => `"${word}"`).join(' or ')}`
+  problems.add(path, expected, typeof value === 'string' ? nearest(value, words) : null)
+  return words[0] as T
 }
 
 /** A trigger is known by its name: in bodies, in the log, in commands. */

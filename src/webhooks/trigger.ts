@@ -32,7 +32,19 @@ export interface Trigger {
   /** Each signs; the receiver may know any of them. Empty: nothing is signed. */
   readonly secrets: readonly string[]
   readonly timeoutMs: number
+  /** Whose changes: those that are made through a gateway, or all. */
+  readonly source: Source
+  readonly order: Order
 }
+
+export const SOURCES = ['gateway', 'database'] as const
+
+export type Source = (typeof SOURCES)[number]
+
+/** `key`: of one row, what happened first is told first, and the next when that has arrived or is given up. */
+export const ORDERS = ['none', 'key'] as const
+
+export type Order = (typeof ORDERS)[number]
 
 /** Where it delivers to: what fails, is slow and has its share together. The path may be a secret. */
 export function endpointOf({ url }: Pick<Trigger, 'url'>): string {

@@ -1,15 +1,25 @@
 /** The triggers in force, and their file read again (decisions 7, 10). */
 import type { Catalog, Table } from '../catalog/model.ts'
-import { isWritten } from '../catalog/written.ts'
+import { isWritten, tableWritten } from '../catalog/written.ts'
 import { DocumentProblems, isProblem, readDocument } from '../config/document.ts'
 import { ConfigError, type Problem } from '../config/problem.ts'
 import { triggerProblems } from './against-catalog.ts'
+import type { Registration } from './outbox/register.ts'
 import { type ReadingParts, readTriggers } from './read-triggers.ts'
-import type { Operation, Trigger } from './trigger.ts'
+import { type Happened, OPERATION_OF, type Operation, type Trigger } from './trigger.ts'
 
-export interface TriggersParts extends ReadingParts {
+export interface LoadingParts extends ReadingParts {
   readonly file: string
   readonly catalog: () => Catalog
+  /** Tables whose changes the database writes down, as `schema.table`; null: it has no outbox. */
+  readonly captured: () => ReadonlySet<string> | null
+}
+
+export interface TriggersParts extends LoadingParts {
+  /** Whose turns deliveries take: the column of a table with the tenant of a row. */
+  readonly tenantColumn: string
+  /** Tells the database which changes are wanted; false: it takes nothing down. Rejects when it cannot be told. */
+  readonly register: (registrations: readonly Registration[]) => Promise<boolean>
   /** Hears why the file could not be used when it was read again. */
   readonly onProblem: (message: string) => void
 }
@@ -18,22 +28,46 @@ export interface Triggers {
   all(): readonly Trigger[]
   /** As it is now; undefined if it is gone. */
   named(name: string): Trigger | undefined
-  /** Enabled ones, for any of these operations on the table. */
+  /** Enabled ones, for any of these operations on the table, wherever their deliveries wait. */
   on(table: Table, operations: readonly Operation[]): readonly Trigger[]
   /** No more deliveries, until the file is read again. */
   disable(name: string): void
   isActive(trigger: Trigger): boolean
+  /** Where its deliveries are while they wait. */
+  storageOf(trigger: Trigger): Storage
   /** Reads the file again; when it cannot be used, the triggers read before stay in force. */
   reload(): Promise<void>
+  /** The schema or what is installed may be another: where deliveries wait follows. Rejects when the database cannot be told. */
+  refresh(): Promise<void>
 }
+
+export type Storage = 'outbox' | 'memory'
 
 /** Rejects with `ConfigError`, which has everything that is wrong with the file. */
 export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   let inForce = await loadTriggers(parts)
   let disabled = new Set<string>()
   let byTable = new WeakMap<Table, readonly Trigger[]>()
+  /** Names of those that the database writes down. */
+  let stored: ReadonlySet<string> = new Set()
+  let storing: Promise<void> = Promise.resolve()
+  await store(inForce)
 
-  const isActive = ({ name, enabled }: Trigger): boolean => enabled && !disabled.has(name)
+  /** First the database, then we: a write in between is told twice instead of never. One after the other, so that the last one wins here as there. */
+  function store(triggers: readonly Trigger[]): Promise<void> {
+    const next = storing.then(async () => {
+      const captured = parts.captured()
+      const registrations = captured === null ? [] : registrationsOf(triggers.filter(isActive), captured, parts)
+      const isTaken = captured !== null && (await parts.register(registrations))
+      stored = new Set(isTaken ? registrations.map(({ name }) => name) : [])
+    })
+    storing = next.catch(() => {})
+    return next
+  }
+
+  function isActive({ name, enabled }: Trigger): boolean {
+    return enabled && !disabled.has(name)
+  }
 
   function ofTable(table: Table): readonly Trigger[] {
     const known = byTable.get(table)
@@ -51,32 +85,57 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
     disable(name) {
       disabled.add(name)
       byTable = new WeakMap()
+      // A database that is away is told with the next refresh.
+      store(inForce).catch(() => {})
     },
     isActive,
+    storageOf: ({ name }) => (stored.has(name) ? 'outbox' : 'memory'),
     async reload() {
+      const before = disabled
       try {
-        inForce = await loadTriggers(parts)
+        const next = await loadTriggers(parts)
         disabled = new Set()
+        await store(next)
+        inForce = next
         byTable = new WeakMap()
       } catch (error) {
-        if (!(error instanceof ConfigError)) throw error
-        parts.onProblem(error.message)
+        disabled = before
+        parts.onProblem(
+          error instanceof ConfigError ? error.message : `The database was not told of them: ${String(error)}`,
+        )
       }
     },
+    refresh: () => store(inForce),
   }
 }
 
+const HAPPENED = Object.keys(OPERATION_OF) as readonly Happened[]
+
+function registrationsOf(
+  triggers: readonly Trigger[],
+  captured: ReadonlySet<string>,
+  { catalog, tenantColumn }: Pick<TriggersParts, 'catalog' | 'tenantColumn'>,
+): readonly Registration[] {
+  return triggers.flatMap(({ name, table: written, operations, source, order }) => {
+    const table = tableWritten(written, catalog())
+    if (table === undefined || !captured.has(`${table.schema}.${table.name}`)) return []
+    return [
+      {
+        ...{ name, schema: table.schema, table: table.name, source, byKey: order === 'key' },
+        operations: HAPPENED.filter(happened => operations.includes(OPERATION_OF[happened])),
+        tenantColumn: table.columnByName.has(tenantColumn) ? tenantColumn : null,
+      },
+    ]
+  })
+}
+
 /** Rejects with `ConfigError`. */
-export async function loadTriggers({
-  file,
-  catalog,
-  ...reading
-}: Omit<TriggersParts, 'onProblem'>): Promise<readonly Trigger[]> {
+export async function loadTriggers({ file, catalog, captured, ...reading }: LoadingParts): Promise<readonly Trigger[]> {
   const document = await readDocument(file)
   if (isProblem(document)) throw new ConfigError([document])
   const triggers = readTriggers(document, reading)
   const problems: readonly Problem[] =
-    triggers instanceof DocumentProblems ? triggers.found : triggerProblems(triggers, document, catalog())
+    triggers instanceof DocumentProblems ? triggers.found : triggerProblems(triggers, document, catalog(), captured())
   if (triggers instanceof DocumentProblems || problems.length > 0) throw new ConfigError(problems)
   return triggers
 }

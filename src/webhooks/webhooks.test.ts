@@ -13,7 +13,7 @@ const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
 
 const TRIGGER: Trigger = {
   ...{ name: 'hook', table: 'notes', operations: ['create'], url: new URL('http://192.0.2.1/hook'), retryCount: 0 },
-  ...{ headers: {}, enabled: true, columns: null, secrets: [], timeoutMs: 5_000 },
+  ...{ headers: {}, enabled: true, columns: null, secrets: [], timeoutMs: 5_000, source: 'gateway', order: 'none' },
 }
 
 let events: Event[]
@@ -26,10 +26,13 @@ beforeEach(() => {
     on: (_, operations) => (operations.includes('create') ? [TRIGGER] : []),
     disable() {},
     isActive: () => true,
+    storageOf: () => 'memory',
     reload: async () => {},
+    refresh: async () => {},
   }
   webhooks = createWebhooks({
     ...{ triggers, guard: createAddressGuard({ allow: [], loopback: 'refused' }), clock: testClock() },
+    outbox: null,
     catalog: () => {
       throw new Error('nobody asks')
     },
@@ -41,19 +44,19 @@ const created: RowChange = { happened: 'INSERT', after: '{"id":1}', before: null
 const deleted: RowChange = { happened: 'DELETE', after: null, before: '{"id":1}' }
 
 test('nothing is made of a change before its caller has got the answer', async () => {
-  webhooks.committed(TABLE, [created])
+  webhooks.committed(TABLE, [created], ['hook'])
   await Promise.resolve()
-  expect(webhooks.stats()).toMatchObject({ ready: 0, inFlight: 0, deadLetters: 0 })
+  expect(await webhooks.stats()).toMatchObject({ ready: 0, inFlight: 0, deadLetters: 0 })
   // To an address that is not reached.
-  while (webhooks.stats().deadLetters === 0) await turn()
+  while ((await webhooks.stats()).deadLetters === 0) await turn()
   await webhooks.close({ deadlineMs: 0 })
 })
 
 test('of too many changes at once the rest is not told, and counted', async () => {
   const changes = new Array<RowChange>(CHANGES_MAX - 1).fill(deleted)
-  webhooks.committed(TABLE, changes)
-  webhooks.committed(TABLE, [deleted, deleted, deleted])
-  expect(webhooks.stats().untold).toBe(2)
+  webhooks.committed(TABLE, changes, ['hook'])
+  webhooks.committed(TABLE, [deleted, deleted, deleted], ['hook'])
+  expect((await webhooks.stats()).untold).toBe(2)
   expect(events).toEqual([
     {
       ...{ kind: 'webhooks', event: 'changes untold' },
@@ -63,11 +66,21 @@ test('of too many changes at once the rest is not told, and counted', async () =
   await webhooks.close({ deadlineMs: 0 })
 })
 
-test('an overview shows so many dead letters, the newest first, and counts all', async () => {
-  webhooks.committed(TABLE, new Array<RowChange>(LETTERS_SHOWN_MAX + 20).fill(created))
-  while (webhooks.stats().deadLetters < LETTERS_SHOWN_MAX + 20) await turn()
-  const overview = await webhookAnswers(webhooks).get('/internal/webhooks')?.answer(new Map())
-  const newest = webhooks.deadLetters().at(-1)?.delivery.id
-  expect(overview).toMatchObject({ dead_letter_count: LETTERS_SHOWN_MAX + 20, dead_letters: { 0: { id: newest } } })
-  expect((overview as { dead_letters: unknown[] }).dead_letters).toHaveLength(LETTERS_SHOWN_MAX)
+test('an overview shows so many dead letters, counts all, and says where the others begin', async () => {
+  webhooks.committed(TABLE, new Array<RowChange>(LETTERS_SHOWN_MAX + 20).fill(created), ['hook'])
+  while ((await webhooks.stats()).deadLetters < LETTERS_SHOWN_MAX + 20) await turn()
+  const list = webhookAnswers(webhooks).get('/internal/webhooks')?.answer
+  const first = (await list?.(new Map())) as Listed
+  expect(first).toMatchObject({ dead_letter_count: LETTERS_SHOWN_MAX + 20 })
+  expect(first.dead_letters).toHaveLength(LETTERS_SHOWN_MAX)
+  const second = (await list?.(new Map([['before', first.older_than ?? '']]))) as Listed
+  expect(second.older_than).toBeNull()
+  const shown = [...first.dead_letters, ...second.dead_letters].map(({ id }) => id)
+  expect(new Set(shown).size).toBe(LETTERS_SHOWN_MAX + 20)
+  expect(await list?.(new Map([['before', 'nothing']]))).toBeNull()
 })
+
+interface Listed {
+  readonly dead_letters: readonly { readonly id: string }[]
+  readonly older_than: string | null
+}

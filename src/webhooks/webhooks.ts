@@ -8,13 +8,17 @@ import { createDeadLetters, type DeadLetter } from './dead-letters.ts'
 import { createDeliverer } from './deliverer.ts'
 import { newId, type Outcome } from './delivery.ts'
 import { LANE_IN_FLIGHT_MAX, type LaneStats } from './lanes.ts'
+import { type Depth, EMPTY } from './outbox/depth.ts'
+import type { Outbox } from './outbox/outbox.ts'
 import { type Change, printPayload } from './payload.ts'
 import { createSender, type Resolve } from './sender.ts'
 import { endpointOf, type Happened, OPERATION_OF, type Trigger } from './trigger.ts'
-import type { Triggers } from './triggers.ts'
+import type { Storage, Triggers } from './triggers.ts'
 
 export interface WebhooksParts {
   readonly triggers: Triggers
+  /** Has the deliveries of some of them; null: of none. */
+  readonly outbox: Outbox | null
   readonly catalog: () => Catalog
   readonly guard: AddressGuard
   readonly clock: Clock
@@ -32,7 +36,7 @@ export interface RowChange extends Omit<Change, 'table' | 'atMs'> {
 }
 
 export interface WebhookStats extends LaneStats {
-  /** Of the oldest that is held; null if nothing is. */
+  /** Of the oldest that waits, in memory or in the outbox; null if none does. */
   readonly oldestAgeMs: number | null
   /** By an endpoint that answered 410. */
   readonly disabled: number
@@ -41,16 +45,22 @@ export interface WebhookStats extends LaneStats {
   readonly forgotten: number
   /** Changes of which nobody was told: too many at once, or rows that could not be seen. */
   readonly untold: number
+  readonly outbox: Depth
 }
 
 export interface Webhooks {
-  wants(table: Table, happened: readonly Happened[]): boolean
+  /** Names of the triggers that are told from memory; empty: none. */
+  wants(table: Table, happened: readonly Happened[]): readonly string[]
   /** As `wants`, of a table that is only known by its names. */
   wantsHidden(write: { readonly table: TableNames; readonly happened: readonly Happened[] }): boolean
-  /** Returns at once: deliveries are made later. */
-  committed(table: Table, changes: readonly RowChange[]): void
+  /** Returns at once: deliveries are made later, for the triggers of these names. */
+  committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   unseen(table: Table): void
-  triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean }[]
+  /** Names of the triggers whose webhooks the database writes down. */
+  inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
+  stored(names: readonly string[]): void
+  triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean; readonly storage: Storage }[]
+  /** Of memory. */
   deadLetters(): readonly DeadLetter[]
   deadLetter(id: string): DeadLetter | undefined
   /** As if it were new, with the same id; false if there is none, or nothing of it that could be sent. */
@@ -58,7 +68,9 @@ export interface Webhooks {
   purge(id: string): boolean
   /** Sends something that looks like a webhook, once; null if there is no such trigger. */
   test(name: string): Promise<{ readonly id: string; readonly outcome: Outcome } | null>
-  stats(): WebhookStats
+  /** Asks the database for what it has, once in a few seconds. */
+  stats(): Promise<WebhookStats>
+  readonly outbox: Outbox | null
   /** Lets what is in flight and what waits for its first turn finish. */
   close(options: { readonly deadlineMs: number }): Promise<void>
 }
@@ -77,10 +89,12 @@ const CHANGES_AT_ONCE = 200
 interface Pending {
   readonly table: Table
   readonly change: RowChange & Change
+  /** Of triggers. */
+  readonly names: readonly string[]
 }
 
 export function createWebhooks(parts: WebhooksParts): Webhooks {
-  const { triggers, guard, clock, emit, resolve } = parts
+  const { triggers, outbox, guard, clock, emit, resolve } = parts
   const deadLetters = createDeadLetters()
   const sender = createSender({ guard, clock, connections: LANE_IN_FLIGHT_MAX, ...(resolve ? { resolve } : {}) })
   const deliverer = createDeliverer({ ...parts, sender, deadLetters })
@@ -92,8 +106,9 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     emit({ kind: 'webhooks', event: 'changes untold', detail: { error, table: table.resource } })
   }
 
-  function deliver({ table, change }: Pending): void {
+  function deliver({ table, change, names }: Pending): void {
     for (const trigger of triggers.on(table, [OPERATION_OF[change.happened]])) {
+      if (!names.includes(trigger.name)) continue
       deliverer.add({
         ...{ id: newId(randomBytes), trigger: trigger.name, endpoint: endpointOf(trigger), tries: 0 },
         ...{ table: table.resource, happened: change.happened, createdAtMs: change.atMs },
@@ -117,22 +132,23 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     setImmediate(deliverSome)
   }
 
-  const wants: Webhooks['wants'] = (table, happened) =>
-    triggers.on(
-      table,
-      happened.map(word => OPERATION_OF[word]),
-    ).length > 0
+  function told(storage: Storage, table: Table, happened: readonly Happened[]): readonly Trigger[] {
+    const operations = happened.map(word => OPERATION_OF[word])
+    return triggers.on(table, operations).filter(trigger => triggers.storageOf(trigger) === storage)
+  }
+
+  const wants: Webhooks['wants'] = (table, happened) => told('memory', table, happened).map(({ name }) => name)
 
   return {
     wants,
     wantsHidden({ table: { schema, name }, happened }) {
       const tables = [...parts.catalog().tables.values()]
-      return tables.some(table => table.schema === schema && table.name === name && wants(table, happened))
+      return tables.some(table => table.schema === schema && table.name === name && wants(table, happened).length > 0)
     },
-    committed(table, changes) {
+    committed(table, changes, names) {
       const atMs = clock.now()
       const taken = changes.slice(0, CHANGES_MAX - pending.length)
-      for (const change of taken) pending.push({ table, change: { ...change, table: table.resource, atMs } })
+      for (const change of taken) pending.push({ table, change: { ...change, table: table.resource, atMs }, names })
       const left = changes.length - taken.length
       untold += left
       if (left > 0) warn(table, new Error(`${left} changes at once are too many; nobody is told of them`))
@@ -142,7 +158,13 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       untold += 1
       warn(table, new Error('rows were written that the role of the gateway may not see; nobody is told of them'))
     },
-    triggers: () => triggers.all().map(trigger => ({ trigger, isActive: triggers.isActive(trigger) })),
+    inOutbox: (table, happened) => told('outbox', table, happened).map(({ name }) => name),
+    stored: names => outbox?.wake(names),
+    triggers: () =>
+      triggers.all().map(trigger => ({
+        ...{ trigger, isActive: triggers.isActive(trigger), storage: triggers.storageOf(trigger) },
+      })),
+    outbox,
     deadLetters: () => deadLetters.all(),
     deadLetter: id => deadLetters.get(id),
     redeliver(id) {
@@ -165,17 +187,20 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       const nothing = { table: trigger.table, happened: 'TEST', after: null, before: null, atMs: clock.now() } as const
       return { id, outcome: await deliverer.tryOnce(trigger, id, printPayload(trigger, nothing)) }
     },
-    stats() {
+    async stats() {
       const all = triggers.all()
       const held = deliverer.stats()
+      const depth = (await outbox?.depth()) ?? EMPTY
+      const ages = [depth.oldestAgeMs, held.oldestMs === null ? null : Math.max(0, clock.now() - held.oldestMs)]
       return {
-        ...held,
-        oldestAgeMs: held.oldestMs === null ? null : Math.max(0, clock.now() - held.oldestMs),
+        ...{ ...held, narrow: held.narrow + (outbox?.narrow() ?? 0), outbox: depth },
+        oldestAgeMs: ages.reduce((most, age) => (age === null || (most !== null && most > age) ? most : age), null),
         disabled: all.filter(trigger => trigger.enabled && !triggers.isActive(trigger)).length,
-        ...{ deadLetters: deadLetters.all().length, forgotten: deadLetters.forgotten(), untold },
+        ...{ deadLetters: deadLetters.all().length + depth.deadLetters, forgotten: deadLetters.forgotten(), untold },
       }
     },
     async close({ deadlineMs }) {
+      const closed = outbox?.close({ deadlineMs })
       while (pending.length > 0) deliverSome()
       let cancel = (): void => {}
       const late = new Promise<'late'>(resolve => {
@@ -185,7 +210,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       cancel()
       const { inFlight } = deliverer.stats()
       const lost = drained === 'late' ? deliverer.stop() + inFlight : drained
-      await sender.close()
+      await Promise.all([sender.close(), closed])
       if (lost === 0) return
       const error = new Error(`${lost} webhooks were waiting in memory and are lost`)
       emit({ kind: 'webhooks', event: 'lost', detail: { error, deliveries: lost } })

@@ -62,15 +62,61 @@ test('the payload has the form that the page shows', () => {
 
 type Verify = (headers: Readonly<Record<string, unknown>>, body: Buffer, secret: string) => boolean | Promise<boolean>
 
-const HARNESS = `
+/** Each reads what it is asked from standard input and answers `true` or `false`. */
+const PYTHON = `
 import base64, json, sys
 from verify import verify
 given = json.load(sys.stdin)
 print(json.dumps(verify(given["headers"], base64.b64decode(given["body"]), given["secret"])))
 `
+const PHP = `
+require 'verify.php';
+$given = json_decode(stream_get_contents(STDIN), true);
+echo json_encode(verify($given['headers'], base64_decode($given['body']), $given['secret']));
+`
+const GO = `
+package main
 
-const hasPython = spawnSync('python3', ['--version']).status === 0
-if (!hasPython) process.stderr.write('webhooks-guide.pg.test.ts: the code in Python was not run, for want of python3\n')
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+)
+
+func main() {
+	var given struct {
+		Headers map[string]any
+		Body    []byte
+		Secret  string
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&given); err != nil {
+		panic(err)
+	}
+	headers := http.Header{}
+	for name, value := range given.Headers {
+		if text, ok := value.(string); ok {
+			headers.Set(name, text)
+		}
+	}
+	fmt.Println(Verify(headers, given.Body, given.Secret))
+}
+`
+
+function isThere(program: string, ...argv: readonly string[]): boolean {
+  const found = spawnSync(program, argv).status === 0
+  if (!found) process.stderr.write(`webhooks-guide.pg.test.ts: the code for ${program} was not run, for want of it\n`)
+  return found
+}
+
+function asking(program: string, ...argv: readonly string[]): Verify {
+  return (headers, body, secret) => {
+    const input = JSON.stringify({ headers, body: body.toString('base64'), secret })
+    const { stdout, stderr } = spawnSync(program, argv, { cwd: folder, input, encoding: 'utf8' })
+    if (stdout === '') throw new Error(stderr)
+    return JSON.parse(stdout) as boolean
+  }
+}
 
 const RUNTIMES: readonly (readonly [string, boolean, (code: string) => Promise<Verify>])[] = [
   [
@@ -85,23 +131,40 @@ const RUNTIMES: readonly (readonly [string, boolean, (code: string) => Promise<V
   ],
   [
     'verify.py',
-    hasPython,
+    isThere('python3', '--version'),
     async code => {
       await writeFile(join(folder, 'verify.py'), code)
-      return (headers, body, secret) => {
-        const input = JSON.stringify({ headers, body: body.toString('base64'), secret })
-        const { stdout, stderr } = spawnSync('python3', ['-c', HARNESS], { cwd: folder, input, encoding: 'utf8' })
-        if (stdout === '') throw new Error(stderr)
-        return JSON.parse(stdout) as boolean
-      }
+      return asking('python3', '-c', PYTHON)
+    },
+  ],
+  [
+    'verify.php',
+    isThere('php', '--version'),
+    async code => {
+      await writeFile(join(folder, 'verify.php'), code)
+      return asking('php', '-r', PHP)
+    },
+  ],
+  [
+    'verify.go',
+    isThere('go', 'version'),
+    async code => {
+      await writeFile(join(folder, 'go.mod'), 'module webhook\n\ngo 1.19\n')
+      await writeFile(join(folder, 'verify.go'), code.replace('package webhook', 'package main'))
+      await writeFile(join(folder, 'main.go'), GO)
+      const { status, stderr } = spawnSync('go', ['build', '-o', 'verify', '.'], { cwd: folder, encoding: 'utf8' })
+      if (status !== 0) throw new Error(stderr)
+      return asking(join(folder, 'verify'))
     },
   ],
 ]
 
-describe.each(RUNTIMES)('%s', (name, isThere, load) => {
+describe.each(RUNTIMES)('%s', (name, canRun, load) => {
   // Without the runtime there is nothing to run the code.
-  test.runIf(isThere)(
+  test.runIf(canRun)(
     'takes what was signed, and refuses what was changed, is old, or comes from somebody else',
+    // Somebody compiles.
+    { timeout: 60_000 },
     async () => {
       const verify = await load(fileNamed(PAGE, name))
       const { headers } = received
@@ -121,7 +184,7 @@ describe.each(RUNTIMES)('%s', (name, isThere, load) => {
   )
 
   // Without the runtime there is nothing to run the code.
-  test.runIf(isThere)('refuses what was signed long ago', async () => {
+  test.runIf(canRun)('refuses what was signed long ago', { timeout: 60_000 }, async () => {
     const { signatureHeaders } = await import('../../src/webhooks/signature.ts')
     const verify = await load(fileNamed(PAGE, name))
     const body = Buffer.from('{}')

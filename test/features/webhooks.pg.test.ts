@@ -415,7 +415,7 @@ describe('what comes of it', () => {
     expect(text).toContain('svc_webhooks_attempts_total{outcome="delivered"} 1\n')
     expect(text).toContain('svc_webhooks_attempts_total{outcome="timeout"} 1\n')
     expect(text).toContain('svc_webhooks_attempts_total{outcome="connection"} 2\n')
-    expect(text).toContain('svc_webhooks_dead_letters 3\n')
+    expect(text).toContain('svc_webhooks_dead_letters{storage="memory"} 3\n')
   })
 
   test('an endpoint that hangs does not keep others waiting, and connections are used again', async () => {
@@ -491,7 +491,10 @@ describe('the operator', () => {
     await open([trigger()])
     const { webhooks, warnings } = (await ask('/health/internal')).json
     expect(webhooks).toMatchObject({ enabled: true, storage: 'memory', queue: { ready: 0, waiting: 0, in_flight: 0 } })
-    expect(warnings).toContainEqual({ message: expect.stringContaining('delivered from memory'), fix: null })
+    expect(warnings).toContainEqual({
+      message: expect.stringContaining('delivered from memory'),
+      fix: expect.stringContaining('svc install'),
+    })
   })
 
   test('without triggers there is nothing to tell', async () => {

@@ -40,16 +40,16 @@ export interface PageFile {
   readonly content: string
 }
 
-/** A block that is a file begins with its name, as a comment. */
+/** A block that is a file begins with its name, as a comment; PHP has a word before. */
 export function fileOf(text: string): PageFile {
-  const [, name, content] = /^(?:#|\/\/|--) (\S+\.\w+)\n([\s\S]*)$/.exec(text) ?? []
+  const [, head = '', name, content] = /^(<\?php\n)?(?:#|\/\/|--) (\S+\.\w+)\n([\s\S]*)$/.exec(text) ?? []
   if (name === undefined || content === undefined) throw new Error(`the block does not begin with its name:\n${text}`)
-  return { name, content }
+  return { name, content: head + content }
 }
 
 /** The content of the file that a block of the page begins with the name of. */
 export function fileNamed(page: string, name: string): string {
-  const block = blocksOf(page).find(({ text }) => /^(?:#|\/\/|--) (\S+)\n/.exec(text)?.[1] === name)
+  const block = blocksOf(page).find(({ text }) => /^(?:<\?php\n)?(?:#|\/\/|--) (\S+)\n/.exec(text)?.[1] === name)
   if (block === undefined) throw new Error(`the page has no ${name}`)
   return fileOf(block.text).content
 }

@@ -1,0 +1,152 @@
+/**
+ * Webhooks that are in the database while they wait: what that costs a write, how many one gateway delivers, and what a dead endpoint costs the others. Receivers,
+ * database and gateway share the machine.
+ */
+import { writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { installScript } from '../src/install/script.ts'
+import type { Benchmark, Figures } from './harness/benchmark.ts'
+import type { Database } from './harness/database.ts'
+import { throughput } from './harness/lanes.ts'
+import type { Service } from './harness/processes.ts'
+import { sending } from './harness/sending.ts'
+import type { World } from './harness/world.ts'
+import { assertReadings, emptyReadings, HOOKED, READINGS } from './harness/write-tables.ts'
+import { wrk } from './harness/wrk.ts'
+
+const PLAIN = 'insert one, nobody is told'
+const STORED = 'insert one, with its webhook'
+const DELIVERED = 'insert one, with its webhook, which is delivered meanwhile'
+const ONE = 'delivered to one receiver'
+const TEN = 'delivered to nine of ten receivers'
+const DEAD = 'delivered to nine receivers beside a dead one'
+
+const ROW = sending('POST', {
+  ...{ sensor: 'sensor-17', value: 1013.25, taken_at: '2026-01-01T12:00:00Z', unit: 'hPa' },
+  note: 'after the calibration',
+})
+
+const SECRET = Buffer.alloc(32, 1).toString('base64')
+
+/** To each receiver. */
+const DELIVERIES = 5_000
+
+/** As those of `harness/lanes.ts`. */
+const CONNECTIONS = 32
+const WARM_UP_SECONDS = 2
+
+type Manner = 'answers' | 'hangs'
+
+export const outbox: Benchmark = {
+  name: 'outbox',
+  title: 'Webhooks in the outbox of the database',
+  tools: ['wrk'],
+  checks: [
+    throughput(STORED, [PLAIN], 0.75),
+    throughput(DELIVERED, [PLAIN], null),
+    { kind: 'limit', unit: 'µs', lane: ONE, atMost: 500 },
+    throughput(DEAD, [TEN], 0.95),
+  ],
+  async prepare(world) {
+    const database = await world.database()
+    const role = new URL(database.url).username
+    const script = installScript({ role, chosen: [{ schema: 'public', table: HOOKED }], superuser: true })
+    await database.admin(['begin', ...script, 'commit'].join(';\n'))
+    return [
+      // With the same gateway and triggers, so that the table is all that differs.
+      { name: PLAIN, measure: () => write(world, database, READINGS, 'hangs') },
+      { name: STORED, measure: () => write(world, database, HOOKED, 'hangs') },
+      { name: DELIVERED, measure: () => write(world, database, HOOKED, 'answers') },
+      { name: ONE, measure: () => deliver(world, database, 1, null) },
+      { name: TEN, measure: () => deliver(world, database, 9, 'answers') },
+      { name: DEAD, measure: () => deliver(world, database, 9, 'hangs') },
+    ]
+  },
+}
+
+/** Of a receiver that hangs the webhooks are written, and hardly any is delivered. */
+async function write(world: World, database: Database, table: string, manner: Manner): Promise<Figures> {
+  const receiver = await listen(manner, () => {})
+  await database.admin('truncate svc.webhook, svc.webhook_attempt')
+  await emptyReadings(database, table)
+  const gateway = await startGateway(world, [receiver])
+  try {
+    const load = {
+      url: `${gateway.url}/api/${table}`,
+      headers: await world.headers(),
+      connections: CONNECTIONS,
+      sending: ROW,
+    }
+    await wrk({ ...load, seconds: WARM_UP_SECONDS })
+    const { figures, requests } = await wrk({ ...load, seconds: world.seconds })
+    await assertReadings(database, requests, table)
+    return figures
+  } finally {
+    await gateway.stop()
+    close([receiver])
+  }
+}
+
+/** What waits already, to `counted` receivers, from the first that comes to the last. */
+async function deliver(world: World, database: Database, counted: number, beside: Manner | null): Promise<Figures> {
+  let left = counted * DELIVERIES
+  let beganMs = 0
+  let finish = (): void => {}
+  const finished = new Promise<void>(resolve => {
+    finish = resolve
+  })
+  const count = (): void => {
+    if (beganMs === 0) beganMs = performance.now()
+    left -= 1
+    if (left === 0) finish()
+  }
+  const receivers = await Promise.all(Array.from({ length: counted }, () => listen('answers', count)))
+  const others = beside === null ? [] : [await listen(beside, () => {})]
+  const all = [...receivers, ...others]
+  await database.admin('truncate svc.webhook, svc.webhook_attempt')
+  await database.admin(
+    `insert into svc.webhook (id, trigger, "schema", "table", operation, new, created_at, tenant)
+     select 'msg_' || r || '_' || n, 'receiver ' || r, 'public', '${HOOKED}', 'INSERT', '${ROW.body}', now(), 'tenant ' || n % 10
+     from generate_series(0, ${all.length - 1}) as r, generate_series(1, ${DELIVERIES}) as n order by n, r`,
+  )
+  const gateway = await startGateway(world, all)
+  try {
+    await finished
+    const seconds = (performance.now() - beganMs) / 1_000
+    return { '/s': (counted * DELIVERIES) / seconds, µs: (seconds * 1e6) / (counted * DELIVERIES) }
+  } finally {
+    await gateway.stop()
+    close(all)
+  }
+}
+
+async function startGateway(world: World, receivers: readonly Server[]): Promise<Service> {
+  const triggers = receivers.map((server, index) => ({
+    ...{ name: `receiver ${index}`, table: HOOKED, operations: ['create'] },
+    ...{ webhook_url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, secret: SECRET },
+  }))
+  const file = join(world.folder, 'triggers.yaml')
+  await writeFile(file, JSON.stringify(triggers))
+  const settings = [`events_path = ${JSON.stringify(file)}`, 'webhook_allow = ["127.0.0.1"]', 'drain_timeout_ms = 100']
+  return world.startGateway({ settings })
+}
+
+async function listen(manner: Manner, came: () => void): Promise<Server> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      came()
+      if (manner === 'answers') response.writeHead(204).end()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return server
+}
+
+function close(servers: readonly Server[]): void {
+  for (const server of servers) {
+    server.closeAllConnections()
+    server.close()
+  }
+}
