@@ -78,7 +78,7 @@ describe('agents.md', () => {
       .slice(0, 2)
       .map(text => JSON.parse(text).mcpServers.svc)
     expect(clients).toMatchObject([
-      { args: ['-y', 'svc-gateway', 'mcp', '--stdio'] },
+      { command: 'svc', args: ['mcp', '--stdio'] },
       { url: 'http://127.0.0.1:8090/mcp' },
     ])
   })
