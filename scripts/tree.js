@@ -62,7 +62,10 @@ function install() {
 export function ensureBuilt() {
   if (isBuilt()) return
   locked(() => {
-    if (!isBuilt()) compile()
+    if (isBuilt()) return
+    // A quarter of a minute on a slow machine, and the compiler is silent.
+    console.log('Compiling …')
+    compile()
   })
 }
 

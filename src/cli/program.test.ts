@@ -43,7 +43,7 @@ describe('help', () => {
   test('of the program: every command, examples and exit codes, on standard output', async () => {
     const { code, out, error } = await svc(['--help'])
     expect([code, error]).toEqual([0, ''])
-    for (const text of ['serve', 'demo', 'token', 'check', 'Examples:', 'svc demo\n', 'Exit codes:'])
+    for (const text of ['serve', 'demo', 'token', 'check', 'Examples:', 'svc demo\n', '\n\nExit codes:'])
       expect(out).toContain(text)
   })
 

@@ -214,7 +214,7 @@ export const EXIT_CODES = [
 ] as const
 
 function printExitCodes(): string {
-  return `Exit codes:\n${EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(10)}  ${meaning}`).join('\n')}`
+  return `\nExit codes:\n${EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(10)}  ${meaning}`).join('\n')}`
 }
 
 function parsePort(text: string): number {

@@ -72,13 +72,20 @@ test('the page that follows the orders is where it says, and the curl line that 
   expect(await (await fetch(address)).text()).toContain('<h1>Open orders</h1>')
   const line = printed.find(line => line.includes(' -d ')) ?? ''
   const [, url, type, body = ''] =
-    /^curl -s -H '@[^']+' '([^']+)' -H 'Content-Type: ([^']+)' -d '(.*)'$/.exec(line.replace("'$(date +%s)'", '1')) ??
-    []
+    /^curl -s -w '\\n' -H '@[^']+' '([^']+)' -H 'Content-Type: ([^']+)' -d '(.*)'$/.exec(
+      line.replace("'$(date +%s)'", '1'),
+    ) ?? []
   const response = await fetch(url ?? '', {
     ...{ method: 'POST', body, headers: { authorization: `Bearer ${token}`, 'content-type': type ?? '' } },
   })
   expect(await response.json()).toMatchObject({ data: { number: 'NEW-1', status: 'pending' } })
   expect(response.status).toBe(201)
+})
+
+test('the interactive reference is where it says', async () => {
+  const address = printed.find(line => line.endsWith('/docs')) ?? ''
+  expect(address).toBe(`${demo.url}/docs`)
+  expect(await (await fetch(address)).text()).toContain('<title>API reference</title>')
 })
 
 test('a tenant gets none of the other’s rows, and nobody gets anything without a token', async () => {
@@ -101,7 +108,7 @@ test('closing ends the server and frees the port', async () => {
 
 /** Does what the shell and curl would: the machine that runs the tests may lack curl. */
 async function pasted(line: string): Promise<string> {
-  const [, file, url] = /^curl -s -H '@([^']+)' '([^']+)'(?: \| head -n 3)?$/.exec(line) ?? []
+  const [, file, url] = /^curl -s -w '\\n' -H '@([^']+)' '([^']+)'(?: \| head -n 3)?$/.exec(line) ?? []
   const [name, value] = readFileSync(file ?? '', 'utf8')
     .trim()
     .split(': ')

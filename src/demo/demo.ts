@@ -109,7 +109,9 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
   const [bikes, coffee] = SAMPLE_TENANTS as [SampleTenant, SampleTenant]
   const one = await credential(bikes, embedded)
   const two = await credential(coffee, embedded)
-  const curl = (header: string, path: string): string => `curl -s -H ${quote(`@${header}`)} ${quote(url + path)}`
+  // Answers have no line end of their own, and the prompt that follows should not stand behind them.
+  const curl = (header: string, path: string): string =>
+    `curl -s -w '\\n' -H ${quote(`@${header}`)} ${quote(url + path)}`
   const order = `{"customer_id": 1, "created_by": "${bikes.userId}", "status": "pending", "currency": "EUR", "total": 249.9, "number": "NEW-`
   return [
     '',
@@ -144,7 +146,10 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     '# another order: watch it come',
     `${curl(one.header, '/api/orders')} -H 'Content-Type: application/json' -d ${quote(order)}$(date +%s)${quote('"}')}`,
     '',
-    'Ctrl-C stops everything. With a database of your own: DATABASE_URL=… svc serve',
+    'Everything that can be asked, to be read and tried in a browser; paste a token there:',
+    `${url}/docs`,
+    '',
+    'Ctrl-C stops everything. With a database of your own: DATABASE_URL=… JWT_SECRET=… npx svc serve',
     '',
   ]
 }

@@ -77,10 +77,7 @@ describe('agents.md', () => {
     const clients = blocks(AGENTS, 'json')
       .slice(0, 2)
       .map(text => JSON.parse(text).mcpServers.svc)
-    expect(clients).toMatchObject([
-      { args: ['-y', 'svc-gateway', 'mcp', '--stdio'] },
-      { url: 'http://127.0.0.1:8090/mcp' },
-    ])
+    expect(clients).toMatchObject([{ command: 'svc', args: ['mcp', '--stdio'] }, { url: 'http://127.0.0.1:8090/mcp' }])
   })
 })
 

