@@ -36,6 +36,10 @@ export async function install(command: InstallChoice, world: World): Promise<num
       world.out(printScript(script).trimEnd())
       return EXIT.ok
     }
+    if (plan.errors.length > 0) {
+      for (const error of plan.errors) world.error(error)
+      return EXIT.failed
+    }
     if (plan.obstacles.length > 0) return refuse(plan.obstacles, script, world)
     try {
       await database.transaction(script)
@@ -54,8 +58,9 @@ export async function install(command: InstallChoice, world: World): Promise<num
 export async function uninstall(command: InstallCommand & { readonly force: boolean }, world: World): Promise<number> {
   const { config } = loadConfig({ ...world, file: command.config })
   return withDatabase(command, config, async ({ query, transaction }) => {
-    const [[superuser, installed] = []] = await query(
-      "SELECT rolsuper, to_regnamespace('svc') IS NOT NULL FROM pg_catalog.pg_roles WHERE rolname = current_user",
+    const [[superuser, installed, owns] = []] = await query(
+      `SELECT r.rolsuper, n.oid IS NOT NULL, coalesce(pg_has_role(n.nspowner, 'USAGE'), true)
+        FROM pg_catalog.pg_roles AS r LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = 'svc' WHERE r.rolname = current_user`,
       [],
     )
     const script = uninstallScript({ superuser: superuser === 't' })
@@ -66,6 +71,12 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
     if (installed !== 't') {
       world.out('There is no schema svc in this database.')
       return EXIT.ok
+    }
+    if (owns !== 't') {
+      world.error(
+        'Schema svc belongs to another role. Name the one that installed it: --admin-url, or SVC_ADMIN_DATABASE_URL.',
+      )
+      return EXIT.failed
     }
     const [[waiting] = []] = await query('SELECT count(*) FROM svc.webhook', [])
     if (waiting !== '0' && !command.force) {

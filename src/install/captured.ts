@@ -46,8 +46,11 @@ const create = CAPTURE_TRIGGERS.map(
       it."schema", it."table", arguments);`,
 ).join('\n    ')
 
-/** Of every table, also of those that are captured no more. */
-const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "table"
+/** Of every table, also of those that are captured no more. `told`: the schema and name of the table that it told of. */
+const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "table",
+      (SELECT array_agg(convert_from(decode(replace(piece, ' ', ''), 'hex'), getdatabaseencoding()) ORDER BY place)
+        FROM unnest(string_to_array(regexp_replace(encode(t.tgargs, 'hex'), '(..)', '\\1 ', 'g'), '00 ')) WITH ORDINALITY AS each(piece, place)
+        WHERE place <= 2) AS told
     FROM pg_catalog.pg_trigger AS t
     JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -58,7 +61,8 @@ const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "tab
 
 /**
  * Makes it so, and answers the tables to which something was done: after an installation, when a partition, a table or a key has come or changed, when a gateway
- * finds something missing. Whoever may call it – gateways – can have nothing done by it but what was chosen.
+ * finds something missing. The log has an entry for each, as if many of its rows had changed: a partition brings rows when it is attached, and takes them along when
+ * it goes. Whoever may call it – gateways – can have nothing done by it but what was chosen.
  */
 export const MEND: string = `CREATE OR REPLACE FUNCTION svc.mend() RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '3s' AS $$
@@ -71,11 +75,15 @@ BEGIN
   FOR it IN ${STRAY}
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %I.%I', it.name, it."schema", it."table");
+    IF it.name = 'svc_capture_insert' THEN
+      INSERT INTO svc.change ("schema", "table", operation) VALUES (it.told[1], it.told[2], 'B');
+    END IF;
   END LOOP;
   FOR it IN SELECT * FROM (${CAPTURED_TABLES}) AS f WHERE NOT f.whole ORDER BY f."schema", f."table"
   LOOP
     arguments := (SELECT string_agg(quote_literal(argument), ', ' ORDER BY place) FROM unnest(it.arguments) WITH ORDINALITY AS each(argument, place));
     ${create}
+    INSERT INTO svc.change ("schema", "table", operation) VALUES (it.root_schema, it.root_table, 'B');
     RETURN NEXT format('%I.%I', it."schema", it."table");
   END LOOP;
   PERFORM set_config('svc.mending', '', true);

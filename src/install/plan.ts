@@ -10,7 +10,9 @@ export interface PlanRequest {
 }
 
 export interface InstallPlan extends InstallOptions {
-  /** Why it cannot be done with this connection; a sentence each. */
+  /** Why it cannot be done at all; a sentence each. */
+  readonly errors: readonly string[]
+  /** Why it cannot be done with this connection. */
   readonly obstacles: readonly string[]
 }
 
@@ -32,15 +34,18 @@ export async function planInstall(ask: Ask, { role, tables, schemas }: PlanReque
   const chosen = tables.length === 0 ? schemas.map(everything) : tables.map(name => choiceOf(name, schemas))
   const names = [...new Set(chosen.map(({ schema }) => schema))]
   const found = await ask(TABLES, [`{${names.map(name => JSON.stringify(name)).join(',')}}`])
-  const obstacles = [
+  const errors = [
     ...(standby === 't' ? ['This server is a standby; install on the primary.'] : []),
     ...(roleIsThere === 't' ? [] : [`Role "${role}" of the gateway does not exist in this database.`]),
+    ...(await newerVersion(ask)),
+    ...chosen.flatMap(choice => errorsOf(choice, found)),
+  ]
+  const obstacles = [
     ...(create === 't' ? [] : [`Role "${user}" may not create a schema here (GRANT CREATE ON DATABASE).`]),
     ...(owns === 't' ? [] : [`Schema svc belongs to a role that "${user}" is no member of.`]),
-    ...(await newerVersion(ask)),
-    ...chosen.flatMap(choice => obstaclesOf(choice, found, superuser === 't')),
+    ...(superuser === 't' ? [] : chosen.flatMap(choice => obstaclesOf(choice, found))),
   ]
-  return { role, chosen, superuser: superuser === 't', obstacles }
+  return { role, chosen, superuser: superuser === 't', errors, obstacles }
 }
 
 function everything(schema: string): Choice {
@@ -64,21 +69,22 @@ async function newerVersion(ask: Ask): Promise<readonly string[]> {
 
 const KINDS: Readonly<Record<string, string>> = { f: 'a foreign table', v: 'a view', m: 'a materialised view' }
 
-function obstaclesOf(
-  { schema, table }: Choice,
-  found: readonly (readonly (string | null)[])[],
-  superuser: boolean,
-): readonly string[] {
-  const of = found.filter(([inSchema, name]) => inSchema === schema && (table === null || name === table))
-  const [first] = of
-  if (table !== null && first === undefined) return [`There is no table "${schema}.${table}".`]
-  const kind = table === null ? undefined : KINDS[first?.[2] ?? '']
-  if (kind !== undefined) return [`"${schema}.${table}" is ${kind}; its changes cannot be captured.`]
-  if (table !== null && first?.[4] === 't') {
-    return [`"${schema}.${table}" has foreign tables below it; a write that reaches one cannot be captured.`]
-  }
-  if (superuser) return []
-  return of
+type Found = readonly (readonly (string | null)[])[]
+
+function errorsOf({ schema, table }: Choice, found: Found): readonly string[] {
+  if (table === null) return []
+  const relation = found.find(([inSchema, name]) => inSchema === schema && name === table)
+  const name = `"${schema}.${table}"`
+  if (relation === undefined) return [`There is no table ${name}.`]
+  const [, , relkind, , hasForeign] = relation
+  const kind = KINDS[relkind ?? '']
+  if (kind !== undefined) return [`${name} is ${kind}; its changes cannot be captured.`]
+  return hasForeign === 't' ? [`${name} has foreign tables below it; a write that reaches one cannot be captured.`] : []
+}
+
+function obstaclesOf({ schema, table }: Choice, found: Found): readonly string[] {
+  return found
+    .filter(([inSchema, name]) => inSchema === schema && (table === null || name === table))
     .filter(([, , relkind, may]) => (relkind === 'r' || relkind === 'p') && may !== 't')
     .map(([, name]) => `Triggers on "${schema}.${name}" need its owner, or GRANT TRIGGER ON it.`)
 }

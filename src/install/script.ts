@@ -61,13 +61,20 @@ export function installScript({ role, chosen, superuser }: InstallOptions): read
     `GRANT EXECUTE ON FUNCTION svc.mend(), svc.forget_changes(), svc.forget_attempts() TO ${gateway}`,
     `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER}) ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
     'SELECT svc.mend()',
+    // Gateways that run look again.
+    "SELECT pg_notify('svc_schema', '')",
   ]
 }
 
 /** What is still to be delivered goes as well. */
 export function uninstallScript({ superuser }: Pick<InstallOptions, 'superuser'>): readonly string[] {
   const events = ['DROP EVENT TRIGGER IF EXISTS svc_schema_changed', 'DROP EVENT TRIGGER IF EXISTS svc_schema_dropped']
-  return [LOCK_TIMEOUT, ...(superuser ? events : []), 'DROP SCHEMA IF EXISTS svc CASCADE']
+  return [
+    LOCK_TIMEOUT,
+    ...(superuser ? events : []),
+    'DROP SCHEMA IF EXISTS svc CASCADE',
+    "SELECT pg_notify('svc_schema', '')",
+  ]
 }
 
 /** As a text for `psql`. */

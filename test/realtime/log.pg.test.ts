@@ -364,3 +364,19 @@ describe('the installation', () => {
     await socket.close()
   })
 })
+
+test('a partition that is attached or detached has everybody read again', async () => {
+  await admin.query(`create table years (id int, year int, primary key (id, year)) partition by range (year);
+    create table year_1 (like years including all); insert into year_1 values (1, 1); grant select on years, year_1 to app`)
+  await gateway.gateway.reload()
+  const socket = await subscribed({ channel: 'svc_table_years' })
+  await admin.query('alter table years attach partition year_1 for values from (1) to (2)')
+  const { reason } = await socket.nextOf('resync')
+  expect(['bulk', 'schema changed', 'dependency']).toContain(reason)
+  await admin.query('update year_1 set id = 2')
+  await vi.waitFor(async () => expect(short(await socket.nextOf('notification'))).toMatch(/^(INSERT|UPDATE) 2/))
+  await admin.query('alter table years detach partition year_1')
+  await socket.nextOf('resync')
+  await socket.close()
+  await admin.query('drop table years, year_1')
+})
