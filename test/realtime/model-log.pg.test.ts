@@ -210,6 +210,11 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
         await one(replicas).resume()
         break
       case 5:
+        if (random(2) === 0) break
+        await one(replicas).expire(random(2) === 0 ? 'renew' : 'come back')
+        count('expired')
+        break
+      case 6:
         if (random(4) === 0)
           await execute(server.adminUrl, 'update svc.installation set forgotten = pg_current_xact_id()')
     }
@@ -237,7 +242,7 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
   await assertCopies()
   expect(leaks).toEqual([])
   // It was about something.
-  for (const kind of ['INSERT', 'UPDATE', 'DELETE', 'resync', 'written', 'killed', 'restarted'])
+  for (const kind of ['INSERT', 'UPDATE', 'DELETE', 'resync', 'written', 'killed', 'restarted', 'expired'])
     expect([kind, counts.get(kind) ?? 0]).not.toEqual([kind, 0])
   for (const replica of replicas) await replica.close()
 })

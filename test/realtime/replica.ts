@@ -1,4 +1,6 @@
 /** A client as the guide tells to write one: it keeps a copy of the rows that it subscribes to, reads them when told to, and applies what it is told. */
+import { expect } from 'vitest'
+import { CLOSE_UNAUTHORIZED } from '../../src/realtime/session.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
@@ -20,10 +22,15 @@ export interface Replica {
   select(): Promise<ReadonlyMap<string, unknown>>
   /** Goes away and comes back with the last token. */
   resume(): Promise<void>
+  /** Comes back with a token that is good for a second or two; what is done when it ends is the caller's choice. Resolves when it has ended or is renewed. */
+  expire(then: 'renew' | 'come back'): Promise<void>
   /** Is cut off, and comes back with the last token, possibly elsewhere: what was on its way is lost. */
   move(gateway: ReplicaOptions['gateway']): Promise<void>
   close(): Promise<void>
 }
+
+/** A token that is this young has been good for a while. */
+const SHORT_SECONDS = 2
 
 export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   const { tenantId, table, filter } = options
@@ -69,8 +76,10 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     } while (again)
   }
 
-  async function open(since?: string): Promise<void> {
-    const mine = await openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
+  async function open(since?: string, lifeSeconds = 600): Promise<void> {
+    const mine = await openSocket(gateway.url, {
+      token: await gateway.token({ tenantId, expiresInSeconds: lifeSeconds }),
+    })
     socket = mine
     const sincePlace = since === undefined ? {} : { since }
     const subscribe = { type: 'subscribe', channel: `svc_table_${table}`, filter, ...sincePlace }
@@ -79,9 +88,12 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
         options.onMessage(message)
         if (message.token !== undefined) token = message.token
         if (message.code === 'UNAVAILABLE') mine.say(subscribe)
+        // The token expires soon: whoever keeps it is cut off then.
+        else if (message.code === 'UNAUTHORIZED') return
         else if (message.type === 'error') reject(new Error(JSON.stringify(message)))
         else if (message.type === 'subscribed') resolve()
         else if (message.type === 'resync') void read().catch(() => {})
+        else if (message.type !== 'notification') return
         else if (held !== null) held.push(message)
         else apply(message)
       }
@@ -91,11 +103,11 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     if (since === undefined) await read()
   }
 
-  async function comeBack(): Promise<void> {
+  async function comeBack(lifeSeconds?: number): Promise<void> {
     // Who was reading has nothing yet that changes could be applied to.
     const since = held === null ? token : undefined
     held = null
-    await open(since)
+    await open(since, lifeSeconds)
   }
 
   await open()
@@ -107,6 +119,20 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     select,
     async resume() {
       await socket.close()
+      await comeBack()
+    },
+    async expire(then) {
+      await socket.close()
+      await comeBack(SHORT_SECONDS)
+      const mine = socket
+      if (then === 'renew') {
+        mine.say({ type: 'auth', token: await gateway.token({ tenantId }) })
+        return
+      }
+      const [code] = await mine.closed
+      // Cut off before: whoever did that has come back already.
+      if (socket !== mine) return
+      expect([1005, 1006, CLOSE_UNAUTHORIZED]).toContain(code)
       await comeBack()
     },
     async move(to) {
