@@ -29,21 +29,22 @@ beforeEach(() =>
   ),
 )
 
-/** Exit code, standard error but for the version of this server, and standard output. */
+/** Exit code, the report without the version of this server – with `--json` what is beside it – and standard output as it is. */
 async function check(toml: string, url: string, ...options: string[]): Promise<readonly [number, string, string]> {
   writeFileSync(join(folder, 'svc.toml'), toml)
   const said: string[] = []
-  const asked: string[] = []
+  const wrong: string[] = []
   const code = await run(['check', ...options], {
     environment: { DATABASE_URL: url, JWT_SECRET: 'a secret of 32 bytes, or of more' },
     workingDirectory: folder,
-    out: line => asked.push(line),
-    error: line => said.push(line),
+    out: line => said.push(line),
+    error: line => wrong.push(line),
     input: async () => '',
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     signals: new EventEmitter() as unknown as SignalSource,
   })
-  return [code, said.filter(line => !line.startsWith('error: PostgreSQL older than')).join('\n'), asked.join('\n')]
+  const report = options.includes('--json') ? wrong : said
+  return [code, report.filter(line => !line.startsWith('error: PostgreSQL older than')).join('\n'), said.join('\n')]
 }
 
 test('a tenant table without forced row-level security, with the SQL that mends it', async () => {

@@ -160,14 +160,14 @@ test('uninstalling leaves nothing, and does not lose webhooks unasked', async ()
 test('svc check tells what is missing, and leaves the mending to others', async () => {
   await svc(['install'])
   await execute(database.adminUrl, 'drop trigger svc_capture_delete on orders')
-  const { error } = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })
-  expect(error).toContain(
+  const { out } = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })
+  expect(out).toContain(
     'warning: Changes of public.orders are not captured by triggers, although they were chosen.\n  SELECT svc.mend();',
   )
   const again = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })
-  expect(again.error).toContain('public.orders')
+  expect(again.out).toContain('public.orders')
   await execute(database.adminUrl, 'update svc.installation set version = 9')
-  expect((await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })).error).toContain(
+  expect((await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })).out).toContain(
     'warning: What svc install made cannot be used: it has version 9, and this gateway knows version 1.\n  Run the gateway that came with it.',
   )
 })

@@ -155,43 +155,43 @@ describe('check, without a database', () => {
 
   test('findings: a short secret, no database', async () => {
     const { code, out, error } = await svc(['check'], { JWT_SECRET: 'short' })
-    expect([code, out]).toEqual([1, ''])
-    expect(error).toContain('error: JWT_SECRET has 5 bytes')
-    expect(error).toContain('error: No database is configured.')
-    expect(error).toContain('no configuration file: 2 errors, 0 warnings')
+    expect([code, error]).toEqual([1, ''])
+    expect(out).toContain('error: JWT_SECRET has 5 bytes')
+    expect(out).toContain('error: No database is configured.')
+    expect(out).toContain('no configuration file: 2 errors, 0 warnings')
   })
 
   test('an address that cannot be used is a finding without the password', async () => {
-    const { code, error } = await svc(['check'], {
+    const { code, out } = await svc(['check'], {
       JWT_SECRET: SECRET,
       DATABASE_URL: 'postgres://app:hunter2@localhost/x?sslmood=require',
     })
     expect(code).toBe(1)
-    expect(error).toContain('error: The database cannot be reached: the database URL cannot be used:')
-    expect(error).toContain('sslmode')
-    expect(error).not.toContain('hunter2')
-    expect(error).toContain('no configuration file: 1 error, 0 warnings')
+    expect(out).toContain('error: The database cannot be reached: the database URL cannot be used:')
+    expect(out).toContain('sslmode')
+    expect(out).not.toContain('hunter2')
+    expect(out).toContain('no configuration file: 1 error, 0 warnings')
   })
 
   test('one that can be used is told with every default, and without the password', async () => {
-    const { error } = await svc(['check'], {
+    const { out } = await svc(['check'], {
       JWT_SECRET: SECRET,
       DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/x?sslmode=require&auth_mode=compat',
     })
-    expect(error).toContain('database_url: app@127.0.0.1:1/x')
-    expect(error).toContain('  TLS: sslmode=require, the certificate is not verified')
-    expect(error).toContain('  authentication: SCRAM-SHA-256, md5, password over TLS; channel_binding=prefer')
-    expect(error).not.toContain('hunter2')
+    expect(out).toContain('database_url: app@127.0.0.1:1/x')
+    expect(out).toContain('  TLS: sslmode=require, the certificate is not verified')
+    expect(out).toContain('  authentication: SCRAM-SHA-256, md5, password over TLS; channel_binding=prefer')
+    expect(out).not.toContain('hunter2')
   })
 
   test('a database that does not answer is a finding at once', async () => {
-    const { code, error } = await svc(['check'], {
+    const { code, out } = await svc(['check'], {
       JWT_SECRET: SECRET,
       DATABASE_URL: 'postgres://app:hunter2@127.0.0.1:1/x',
     })
     expect(code).toBe(1)
-    expect(error).toMatch(/^error: The database cannot be checked: cannot connect to .*127\.0\.0\.1/)
-    expect(error).not.toContain('hunter2')
+    expect(out).toMatch(/^error: The database cannot be checked: cannot connect to .*127\.0\.0\.1/)
+    expect(out).not.toContain('hunter2')
   })
 
   test('--print shows the settings in force, without secrets', async () => {
@@ -211,9 +211,9 @@ describe('check, of the lists of what may be asked and called', () => {
     writeFileSync(join(folder, 'svc.toml'), '[gateway]\nallow_list_path = "a.txt"\nrpc_allowlist_path = "f.txt"\n')
     writeFileSync(join(folder, 'a.txt'), 'GET /api/orders?status.ek\n# fine\nget orders where\n')
     writeFileSync(join(folder, 'f.txt'), 'no function\n')
-    const { code, error } = await svc(['check'], { JWT_SECRET: SECRET })
+    const { code, out } = await svc(['check'], { JWT_SECRET: SECRET })
     expect(code).toBe(1)
-    expect(error).toMatch(/error: \S+f\.txt:1: .*\n\S+a\.txt:1: .*\n\S+a\.txt:3: .*\n {2}Mend the files/)
+    expect(out).toMatch(/error: \S+f\.txt:1: .*\n\S+a\.txt:1: .*\n\S+a\.txt:3: .*\n {2}Mend the files/)
   })
 
   test('--record needs a file, and has nothing to do with --print', async () => {

@@ -208,7 +208,7 @@ function collect(one: string, all: readonly string[] = []): readonly string[] {
 
 export const EXIT_CODES = [
   ['0', 'done, or stopped by a signal as asked'],
-  ['1', 'something is wrong, as told on standard error'],
+  ['1', 'something is wrong, as it says'],
   ['2', 'the command line was not understood'],
   ['130 or 143', 'stopped at once by a second signal'],
 ] as const

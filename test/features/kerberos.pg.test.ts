@@ -116,11 +116,11 @@ test('check says what is in force, and that it works', async context => {
   const of = needed(context)
   const checked = svc(of, 'check', `${TARGET}&gss_circuit_threshold=3`)
   await checked.exited
-  expect(checked.said.error).toContain('authentication: GSSAPI, SSPI')
-  expect(checked.said.error).toContain(
+  expect(checked.said.out).toContain('authentication: GSSAPI, SSPI')
+  expect(checked.said.out).toContain(
     'Kerberos: gss_provider=linux_krb5; target postgres@localhost; 2 retries from 150 ms\n  circuit: opens after 3 failures within 30000 ms, for 15000 ms',
   )
-  expect(checked.said.error).not.toMatch(/cannot be (checked|reached)/)
+  expect(checked.said.out).not.toMatch(/cannot be (checked|reached)/)
 })
 
 test('a KDC that is away: tried again, then the circuit opens; when it is back, the circuit closes and boot goes on', async context => {
