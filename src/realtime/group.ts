@@ -7,6 +7,7 @@ import type { Runner } from '../run/run.ts'
 import type { Change } from './change.ts'
 import type { Limiter } from './limiter.ts'
 import { look, type Told, toldOf } from './look.ts'
+import { isAway, isPassing } from './passing.ts'
 import { concerns, type RouteValue } from './route.ts'
 import type { TableRules } from './table-rules.ts'
 import type { Watch } from './watch.ts'
@@ -59,9 +60,6 @@ export interface GroupParts {
   readonly onStale: () => void
   /** A look of these failed, and not because the database is away. */
   readonly onRefused: (members: readonly Member[]) => void
-  readonly isPassing: (error: unknown) => boolean
-  /** Nothing was asked: it can be asked again. */
-  readonly isAway: (error: unknown) => boolean
 }
 
 export interface Group {
@@ -80,7 +78,7 @@ export interface Group {
 }
 
 export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts): Group {
-  const { runner, limiter, now, crowd, onStale, onRefused, isPassing, isAway } = parts
+  const { runner, limiter, now, crowd, onStale, onRefused } = parts
   const members = new Set<Member>()
   let waiting: Change[] = []
   let looking: readonly Change[] = []

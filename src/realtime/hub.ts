@@ -12,6 +12,7 @@ import { contextOf } from './context.ts'
 import { createGroup, type Group, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
 import { look, type Seen, type Told, toldOf } from './look.ts'
+import { isPassing } from './passing.ts'
 import { routeStatement } from './route.ts'
 import type { CaptureKind } from './sources.ts'
 import type { TableRules } from './table-rules.ts'
@@ -186,7 +187,6 @@ export function createHub(parts: HubParts): Hub {
       ...{ runner, limiter, now, crowd },
       onStale: () => void regroup(entry),
       onRefused: (members: readonly Member[]) => void checkMembers(entry, members),
-      ...{ isPassing, isAway },
     }
   }
 
@@ -208,8 +208,9 @@ export function createHub(parts: HubParts): Hub {
 
   /** Of one group, whose look failed: nobody else's business. Never rejects. */
   async function checkMembers(entry: Entry, members: readonly Member[]): Promise<void> {
+    const concerned = new Set(members)
     for (const subscriber of [...entry.subscribers]) {
-      if (members.includes(subscriber)) await checkAnew(entry, subscriber)
+      if (concerned.has(subscriber)) await checkAnew(entry, subscriber)
     }
   }
 
@@ -347,15 +348,6 @@ async function missedSince({ feed }: Watched, since: string): Promise<readonly C
   } catch (error) {
     throw toGatewayError(error, { statements: [], access: 'read only' })
   }
-}
-
-/** The database is away, or did not get to it: nothing about the subscription itself. */
-function isPassing(error: unknown): boolean {
-  return isAway(error) || (error instanceof GatewayError && error.code === 'TIMEOUT')
-}
-
-function isAway(error: unknown): boolean {
-  return error instanceof GatewayError && error.code === 'UNAVAILABLE'
 }
 
 function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver): Subscriber {

@@ -10,6 +10,7 @@ import { type BoundStatement, ifChanged } from '../run/statement.ts'
 import { contextOf } from './context.ts'
 import type { Follow } from './follow.ts'
 import type { Limiter } from './limiter.ts'
+import { isPassing } from './passing.ts'
 
 /** Of one answer: it has to go through the queue of a socket. */
 export const ANSWER_BYTES_MAX: number = 1024 * 1024
@@ -197,7 +198,7 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
         watcher.receiver.changed(`[${list.toString()}]`, Number(count?.toString()))
       }
     } catch (error) {
-      const over = !isPassing(error)
+      const over = !isPassingNow(error)
       for (const watcher of due) {
         if (!shared.watchers.has(watcher)) continue
         watcher.stale = true
@@ -250,15 +251,10 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
   }
 }
 
-/** Another time it may work: the database is away, the tenant is busy, the answer is too large or too slow today. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof GatewayError)) return false
-  return (
-    error.code === 'UNAVAILABLE' ||
-    error.status === 429 ||
-    error.code === 'TIMEOUT' ||
-    error.code === 'PAYLOAD_TOO_LARGE'
-  )
+/** Or the tenant is busy, or the answer is too large today. */
+function isPassingNow(error: unknown): boolean {
+  if (isPassing(error)) return true
+  return error instanceof GatewayError && (error.status === 429 || error.code === 'PAYLOAD_TOO_LARGE')
 }
 
 function tooLarge(): GatewayError {
