@@ -2,13 +2,11 @@
 
 import type { Add, Del, Expression, Field, Get, Set as SetStatement } from './ast.ts'
 import { star } from './build.ts'
-import { unreachable } from './error.ts'
 import { assertNesting } from './nesting.ts'
 import { LEVEL } from './precedence.ts'
-import { createPrinter } from './print.ts'
+import { createPrinter, printStatement } from './print.ts'
 import { printFields, printWith } from './print-query.ts'
 import { unusedName } from './print-rows.ts'
-import { printAdd, printDel, printSet } from './print-write.ts'
 import type { ParameterMode, Printer, Sql } from './printer.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
 import {
@@ -121,19 +119,6 @@ function printTold(
   if (before === 'none') return { change, before: [] }
   const target = targetName(write)
   return { change, before: [keyJson, `row_to_json(${before === 'old' ? 'old' : quoteIdentifier(target)}.*)::text`] }
-}
-
-function printStatement(write: Add | SetStatement | Del, around: Scope, printer: Printer): string {
-  switch (write.kind) {
-    case 'add':
-      return printAdd(write, around, printer)
-    case 'set':
-      return printSet(write, around, printer)
-    case 'del':
-      return printDel(write, around, printer)
-    default:
-      return unreachable(write)
-  }
 }
 
 /** `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as a read makes it. */

@@ -50,7 +50,7 @@ export function createPrinter(mode: ParameterMode): Printer {
   }
 }
 
-function printStatement(statement: Statement, scope: Scope, printer: Printer): string {
+export function printStatement(statement: Statement, scope: Scope, printer: Printer): string {
   switch (statement.kind) {
     case 'get':
       return printQuery(statement, scope, printer)
