@@ -56,9 +56,9 @@ async function policyFindings(config: Config, catalog: Catalog): Promise<readonl
   }
 }
 
-/** Nothing where nothing is installed: that is a choice. */
 type Found = Awaited<ReturnType<typeof inspectInstallation>>
 
+/** Nothing where nothing is installed: that is a choice. */
 function installationFindings(found: Found): readonly Finding[] {
   const problem = problemOf(found)
   return problem === null ? [] : [{ level: 'warning', ...problem }]

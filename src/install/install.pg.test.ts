@@ -4,8 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { installed } from '../../test/support/install.ts'
 import { createDatabase, execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { uniqueName } from '../../test/support/server.ts'
+import type { Query } from '../catalog/introspect.ts'
 import { KEPT_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
-import { type Ask, readInstallation } from './installation.ts'
+import { readInstallation } from './installation.ts'
 
 let database: TestDatabase
 let admin: pg.Client
@@ -39,7 +40,7 @@ async function connected(url: string): Promise<pg.Client> {
 }
 
 const asker =
-  (client: pg.Client): Ask =>
+  (client: pg.Client): Query =>
   async (text, values) => {
     // Everything as the text that PostgreSQL sends.
     const types = { getTypeParser: () => (value: unknown) => value }

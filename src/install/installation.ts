@@ -1,13 +1,8 @@
 /** What `svc install` has made in a database, as a gateway finds it. */
+import type { Query } from '../catalog/introspect.ts'
 import { CAPTURED_TABLES } from './captured.ts'
 import { CLUSTER } from './change-log.ts'
 import { INSTALLED_VERSION } from './script.ts'
-
-/** A question to the database; rows of texts. */
-export type Ask = (
-  text: string,
-  parameters: readonly (string | null)[],
-) => Promise<readonly (readonly (string | null)[])[]>
 
 export interface Installation {
   /** Numbers of transactions mean the same as long as it is the same. */
@@ -37,7 +32,7 @@ const TABLES = `SELECT f.root_schema || '.' || f.root_table, f."schema" || '.' |
  * As `inspectInstallation`; what is missing of the triggers is mended, as far as that may be done, and a database that was copied from another begins its log
  * anew.
  */
-export async function readInstallation(ask: Ask): Promise<Installation | Unusable | null> {
+export async function readInstallation(ask: Query): Promise<Installation | Unusable | null> {
   const found = await inspectInstallation(ask)
   if (found === null || 'reason' in found) return found
   if (!found.isHere) await ask('SELECT svc.forget_changes()', [])
@@ -46,7 +41,7 @@ export async function readInstallation(ask: Ask): Promise<Installation | Unusabl
 }
 
 /** Null: nothing is installed. Changes nothing. */
-export async function inspectInstallation(ask: Ask): Promise<Installation | Unusable | null> {
+export async function inspectInstallation(ask: Query): Promise<Installation | Unusable | null> {
   const [[allowed] = []] = await ask(PRESENT, [])
   if (allowed === undefined) return null
   if (allowed !== 't') {

@@ -1,5 +1,6 @@
 /** Schema `svc` as a gateway uses it: looked at when it starts and whenever the schema has changed, and kept small. */
-import { type Ask, type Installation, readInstallation, type Unusable } from './installation.ts'
+import type { Query } from '../catalog/introspect.ts'
+import { type Installation, readInstallation, type Unusable } from './installation.ts'
 
 /** Between two times that what is too old is thrown away. One gateway of several does it. */
 const FORGET_INTERVAL_MS = 600_000
@@ -13,7 +14,7 @@ export interface Installed {
 }
 
 export interface InstalledParts {
-  readonly ask: Ask
+  readonly ask: Query
   readonly warn: (message: string, fix: string) => void
 }
 

@@ -1,5 +1,5 @@
 /** What `svc install` will do, and what stands in its way: asked of the database before anything is changed. */
-import type { Ask } from './installation.ts'
+import type { Query } from '../catalog/introspect.ts'
 import { type Choice, INSTALLED_VERSION, type InstallOptions } from './script.ts'
 
 export interface PlanRequest {
@@ -29,7 +29,7 @@ const TABLES = `SELECT n.nspname, c.relname, c.relkind, has_table_privilege(c.oi
 
 const INSTALLED = `SELECT to_regclass('svc.installation') IS NOT NULL`
 
-export async function planInstall(ask: Ask, { role, tables, schemas }: PlanRequest): Promise<InstallPlan> {
+export async function planInstall(ask: Query, { role, tables, schemas }: PlanRequest): Promise<InstallPlan> {
   const [[user, superuser, create, owns, roleIsThere, standby] = []] = await ask(RIGHTS, [role])
   const chosen = tables.length === 0 ? schemas.map(everything) : tables.map(name => choiceOf(name, schemas))
   const names = [...new Set(chosen.map(({ schema }) => schema))]
@@ -59,7 +59,7 @@ function choiceOf(name: string, schemas: readonly string[]): Choice {
   return schema === undefined ? { schema: first, table: name } : { schema, table: name.slice(schema.length + 1) }
 }
 
-async function newerVersion(ask: Ask): Promise<readonly string[]> {
+async function newerVersion(ask: Query): Promise<readonly string[]> {
   const [[present] = []] = await ask(INSTALLED, [])
   if (present !== 't') return []
   const [[version] = []] = await ask('SELECT version FROM svc.installation', []).catch(() => [])
