@@ -41,3 +41,8 @@ export type Event =
 export type CircuitKind = 'closed' | 'open' | 'half-open'
 
 export type Emit = (event: Event) => void
+
+/** A file was read again and cannot be used; `kept` says what is in force. */
+export function unusableFile(message: string, kept: string): Event {
+  return { kind: 'warning', message: `${message}; ${kept}`, fix: 'Mend the file and send SIGHUP again.' }
+}

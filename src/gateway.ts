@@ -15,7 +15,7 @@ import { ENVIRONMENT } from './config/environment.ts'
 import type { Environment } from './config/expand.ts'
 import { limitsOf } from './config/limits.ts'
 import { policyFiles } from './config/policy-files.ts'
-import type { Emit } from './events.ts'
+import { type Emit, unusableFile } from './events.ts'
 import { asErrors, asWarnings, type Finding, printFinding } from './finding.ts'
 import { createAdmission } from './http/admission.ts'
 import { createDocs } from './http/docs.ts'
@@ -571,12 +571,7 @@ async function openLists({ gateway }: Config, record: string | null, emit: Emit)
   const lists = await loadLists({
     ...listFiles(gateway),
     record,
-    onProblem: message =>
-      emit({
-        kind: 'warning',
-        message: `${message}; the list read before stays in force`,
-        fix: 'Mend the file and send SIGHUP again.',
-      }),
+    onProblem: message => emit(unusableFile(message, 'the list read before stays in force')),
     onUnrecorded: message => emit({ kind: 'warning', message, fix: null }),
   })
   if (record !== null) {
@@ -608,12 +603,7 @@ async function openPolicies(config: Config, catalog: CatalogSource, emit: Emit):
   return createPolicies({
     ...files,
     schema: () => ({ catalog: catalog.current(), searchLanguage }),
-    onProblem: message =>
-      emit({
-        kind: 'warning',
-        message: `${message}; the policies read before stay in force`,
-        fix: 'Mend the file and send SIGHUP again.',
-      }),
+    onProblem: message => emit(unusableFile(message, 'the policies read before stay in force')),
   })
 }
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
 import type { Environment } from '../config/expand.ts'
-import type { Emit } from '../events.ts'
+import { type Emit, unusableFile } from '../events.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import type { AddressGuard } from './address-guard.ts'
@@ -49,8 +49,7 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
   const triggers = await createTriggers({
     ...parts,
     whyHostRefused: guard.whyHostRefused,
-    onProblem: message =>
-      warn(`${message}; the triggers read before stay in force`, 'Mend the file and send SIGHUP again.'),
+    onProblem: message => emit(unusableFile(message, 'the triggers read before stay in force')),
     async register(registrations) {
       try {
         const gone = await register(ask, registrations)
