@@ -3,15 +3,15 @@
  * the end every copy is what its own SELECT says; and no message told of a row that its SELECT could not have shown. A printed seed repeats what is random in it.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { execute, privateServer } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
 import type { TestServer } from '../support/server.ts'
 import type { Message } from '../support/socket.ts'
-import { FILTERS, type Filter, meets, randomOf, sorted, WORDS } from './model.ts'
-import { openReplica, type Replica, type ReplicaOptions } from './replica.ts'
+import { FILTERS, type Filter, meets, randomOf, WORDS } from './model.ts'
+import { assertCopies, openReplica, type Replica, type ReplicaOptions } from './replica.ts'
 
 const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const TENANTS = ['red', 'green', 'blue'] as const
@@ -220,26 +220,14 @@ test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 240_
     }
   }
 
-  async function assertCopies(): Promise<void> {
-    for (const replica of replicas) {
-      const { tenantId, filter } = replica.options
-      await vi.waitFor(
-        async () => {
-          expect([tenantId, filter, sorted(replica.rows)]).toEqual([tenantId, filter, sorted(await replica.select())])
-        },
-        { timeout: 30_000, interval: 25 },
-      )
-    }
-  }
-
   for (let round = 0; round < ROUNDS; round++) {
-    if (round % LOOK_EVERY === 0) await assertCopies()
+    if (round % LOOK_EVERY === 0) await assertCopies(replicas)
     await Promise.all(writers.map((_, index) => write(index)))
     await disturb(round)
   }
 
   for (const client of writers) await client.end()
-  await assertCopies()
+  await assertCopies(replicas)
   expect(leaks).toEqual([])
   // It was about something.
   for (const kind of ['INSERT', 'UPDATE', 'DELETE', 'resync', 'written', 'killed', 'restarted', 'expired'])

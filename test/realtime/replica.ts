@@ -1,8 +1,9 @@
 /** A client as the guide tells to write one: it keeps a copy of the rows that it subscribes to, reads them when told to, and applies what it is told. */
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import { CLOSE_UNAUTHORIZED } from '../../src/realtime/session.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
+import { sorted } from './model.ts'
 
 export interface ReplicaOptions {
   readonly gateway: Pick<TestGateway, 'url' | 'get' | 'token'>
@@ -142,5 +143,18 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       await comeBack()
     },
     close: () => socket.close(),
+  }
+}
+
+/** Waits until each copy is what a SELECT of its own says. */
+export async function assertCopies(replicas: readonly Replica[]): Promise<void> {
+  for (const replica of replicas) {
+    const { tenantId, filter } = replica.options
+    await vi.waitFor(
+      async () => {
+        expect([tenantId, filter, sorted(replica.rows)]).toEqual([tenantId, filter, sorted(await replica.select())])
+      },
+      { timeout: 30_000, interval: 25 },
+    )
   }
 }
