@@ -86,9 +86,15 @@ describe('a subscription', () => {
       socket.say({ type: 'subscribe', channel: 'svc_table_docs' })
       await socket.nextOf('subscribed')
     }
-    expect((await send('POST', '/api/docs', { id: 1, owner: 'a', title: 't', secret: 's' })).status).toBe(201)
+    const created = [
+      { id: 1, owner: 'a', title: 't', secret: 's' },
+      { id: 3, owner: 'b', title: 'b', secret: 's' },
+    ]
+    expect((await send('POST', '/api/docs', created)).status).toBe(201)
     const row = { id: 1, owner: 'a', title: 't', hidden: false }
     for (const socket of [a, boss]) expect(await socket.next()).toMatchObject({ operation: 'INSERT', new: row })
+    // Each has looked at the first row before it changes: who looks later sees it as it is by then.
+    for (const socket of [b, boss]) expect(await socket.next()).toMatchObject({ operation: 'INSERT', key: { id: 3 } })
     await send('PATCH', '/api/docs/1', { owner: 'b' })
     expect(await a.next()).toMatchObject({ operation: 'DELETE', key: { id: 1 }, new: null })
     const moved = await b.next()
@@ -103,12 +109,10 @@ describe('a subscription', () => {
       204,
     )
     expect(await boss.next()).toMatchObject({ operation: 'DELETE' })
-    await send('POST', '/api/docs', [
-      { id: 2, owner: 'a', title: 'a' },
-      { id: 3, owner: 'b', title: 'b' },
-    ])
+    await send('POST', '/api/docs', { id: 2, owner: 'a', title: 'a' })
+    await send('PATCH', '/api/docs/3', { title: 'c' })
     expect(await a.next()).toMatchObject({ operation: 'INSERT', key: { id: 2 } })
-    expect(await b.next()).toMatchObject({ operation: 'INSERT', key: { id: 3 } })
+    expect(await b.next()).toMatchObject({ operation: 'UPDATE', key: { id: 3 } })
     await Promise.all([a, b, boss].map(socket => socket.close()))
   })
 })
@@ -120,7 +124,7 @@ test('a live query sees what its caller may see', async () => {
     await socket.nextOf('subscribed')
   }
   expect((await a.next()).rows).toEqual([{ id: 2, owner: 'a', title: 'a', hidden: false }])
-  expect((await b.next()).rows).toEqual([{ id: 3, owner: 'b', title: 'b', hidden: false }])
+  expect((await b.next()).rows).toEqual([{ id: 3, owner: 'b', title: 'c', hidden: false }])
   a.say({ type: 'live_query', id: 'm', svc: 'get docs fields secret', table: 'docs' })
   expect(await a.next()).toMatchObject({ type: 'error', id: 'm', code: 'FORBIDDEN', details: { line: 1, column: 17 } })
   await Promise.all([a.close(), b.close()])
