@@ -21,7 +21,7 @@ import type { Answer, Incoming } from './types.ts'
 
 export interface PipelineParts {
   /** 3. Who calls. Synchronous for a token that was verified before. */
-  readonly authenticate: (headers: Incoming['headers']) => Identity | Promise<Identity>
+  readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
   /** 4. Whether a query may be asked at all; null: any may. Texts of the query language are judged where they are parsed. */
   readonly approvals: Approvals | null
   /** 4 to 9: check, transaction with the caller's settings, release. */
@@ -47,7 +47,8 @@ export interface Progress extends Timed {
   code: ErrorCode | null
 }
 
-export type Pipeline = (incoming: Incoming, progress: Progress) => Promise<Answer>
+/** Answers, throws or rejects; at once where nobody has to be waited for. */
+export type Pipeline = (incoming: Incoming, progress: Progress) => Answer | Promise<Answer>
 
 export function createPipeline(parts: PipelineParts): Pipeline {
   function answer(incoming: Incoming, route: Route, identity: Identity): Answer | Promise<Answer> {
@@ -81,7 +82,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     }
   }
 
-  function read(incoming: Incoming, route: Parameters<Reader>[1], identity: Identity): Promise<Answer> {
+  function read(incoming: Incoming, route: Parameters<Reader>[1], identity: Identity): Answer | Promise<Answer> {
     assertReading(incoming, methodsOf(route.kind))
     return parts.read(incoming, route, identity)
   }
@@ -94,7 +95,22 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     return answered
   }
 
-  return async (incoming, progress) => {
+  function answerCaller(
+    incoming: Incoming,
+    progress: Progress,
+    identity: Identity,
+    asAdmin: boolean,
+  ): Answer | Promise<Answer> {
+    progress.tenantId = identity.tenantId
+    const route = parsePath(incoming.path)
+    if (route === null || (asAdmin && route.kind !== 'explain')) throw noRoute(incoming)
+    progress.route = ROUTE_PATTERN[route.kind]
+    return parts.approvals === null
+      ? answer(incoming, route, identity)
+      : approved(parts.approvals, incoming, route, identity)
+  }
+
+  return (incoming, progress) => {
     if (incoming.path === '/health') {
       progress.route = '/health'
       assertReading(incoming)
@@ -110,14 +126,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     }
     // The admin token is no caller's: who explains with it explains as nobody.
     const asAdmin = parts.explainEndpoint === 'admin' && isExplain(incoming.path) && parts.isAdmin(incoming.headers)
-    const identity = asAdmin ? ANONYMOUS : await parts.authenticate(incoming.headers)
-    progress.tenantId = identity.tenantId
-    const route = parsePath(incoming.path)
-    if (route === null || (asAdmin && route.kind !== 'explain')) throw noRoute(incoming)
-    progress.route = ROUTE_PATTERN[route.kind]
-    return parts.approvals === null
-      ? answer(incoming, route, identity)
-      : approved(parts.approvals, incoming, route, identity)
+    const identity = asAdmin ? ANONYMOUS : parts.authenticate(incoming.headers, incoming.connection)
+    const known = (caller: Identity) => answerCaller(incoming, progress, caller, asAdmin)
+    return identity instanceof Promise ? identity.then(known) : known(identity)
   }
 }
 

@@ -76,7 +76,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       headersTimeout: REQUEST_MS_MAX,
       connectionsCheckingInterval: REQUEST_CHECK_MS,
     },
-    routerOptions: { maxParamLength: HEADER_BYTES_MAX },
+    // The query is read by whoever knows what it means.
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX, querystringParser: () => ({}) },
     // Ours below: requests that meet a closing server get the envelope too.
     return503OnClosing: false,
     // No route has a JSON schema; what would compile them takes most of Fastify's time to start.
@@ -133,28 +134,37 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     else fail(refusal, request, reply)
   }
 
-  async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  /** What is answered at once is sent at once: a turn of the event loop is a good part of what such an answer costs. */
+  function handle(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const started = now()
     const progress = noProgress()
     const incoming = toIncoming(request, reply, nextRequestId(one(request.headers['x-request-id'])))
-    let answer: Answer
+    const finish = (answer: Answer) => send(reply, incoming, answer, started, progress)
+    const refuse = (error: unknown) => errorAnswer(error, incoming.requestId, progress)
+    let answer: Answer | Promise<Answer>
     try {
       assertSmallBody(request)
       const turn = connections.turnOf(reply.raw)
-      if (turn !== null) {
-        await turn
-        if (request.raw.socket.destroyed) throw new GatewayError('TIMEOUT', 'the client went away before its turn')
-      }
-      // Health says itself that it is over.
-      if (draining && incoming.path !== '/health')
-        throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again', {
-          headers: { 'Retry-After': '1' },
-        })
-      answer = await pipeline(incoming, progress)
+      answer = turn === null ? ask(incoming, progress) : turn.then(() => askInTurn(request, incoming, progress))
     } catch (error) {
-      answer = errorAnswer(error, incoming.requestId, progress)
+      answer = refuse(error)
     }
-    send(reply, incoming, answer, started, progress)
+    if (!(answer instanceof Promise)) return finish(answer)
+    return answer.then(finish, error => finish(refuse(error)))
+  }
+
+  function askInTurn(request: FastifyRequest, incoming: Incoming, progress: Progress): Answer | Promise<Answer> {
+    if (request.raw.socket.destroyed) throw new GatewayError('TIMEOUT', 'the client went away before its turn')
+    return ask(incoming, progress)
+  }
+
+  function ask(incoming: Incoming, progress: Progress): Answer | Promise<Answer> {
+    // Health says itself that it is over.
+    if (draining && incoming.path !== '/health')
+      throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again', {
+        headers: { 'Retry-After': '1' },
+      })
+    return pipeline(incoming, progress)
   }
 
   /** Errors from before our handler: not admitted, the body was too large, the URL is no URL. */
@@ -304,6 +314,7 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
     headers: request.headers,
     body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
     requestId,
+    connection: request.raw.socket,
     onAbort(listener) {
       onceGone(reply.raw, listener)
     },

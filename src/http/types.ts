@@ -11,6 +11,8 @@ export interface Incoming {
   /** Empty when there is none. */
   readonly body: Buffer
   readonly requestId: string
+  /** The same for all requests of one connection. */
+  readonly connection: object
   /** Calls back once if the client goes away before the answer is complete. */
   onAbort(listener: () => void): void
 }

@@ -38,6 +38,25 @@ async function refusal(
   return [error.message, error.headers['WWW-Authenticate']]
 }
 
+test('what a connection has shown is judged each time: by its text, and by when it ends', async () => {
+  let nowMs = Date.now()
+  const gateway = { requireAuth: true, requireExp: false, jwtIssuer: null, jwtAudience: null }
+  const judge = createAuthenticator({ jwtSecret: SECRET, devMode: false, gateway }, () => nowMs)
+  const connection = {}
+  const ask = (token: string) => judge({ authorization: `Bearer ${token}` }, connection)
+  const other = await mintToken(SECRET, { tenantId: 't2', userId: 'u2', expiresInSeconds: 600 }, nowMs)
+  for (let round = 0; round < 3; round++) {
+    expect(await ask(TOKEN)).toMatchObject({ tenantId: 't1' })
+    expect(await ask(TOKEN)).toBe(await ask(TOKEN))
+    expect(await ask(other)).toMatchObject({ tenantId: 't2' })
+    expect(() => judge({}, connection)).toThrow('authentication is required')
+  }
+  await ask(TOKEN)
+  nowMs += 120_000
+  expect(() => ask(TOKEN)).toThrow('expired')
+  expect(await ask(other)).toMatchObject({ tenantId: 't2' })
+})
+
 describe('Bearer', () => {
   test.each(['Bearer ', 'bearer ', 'BEARER   '])('%sis the scheme, in any case', async scheme => {
     expect(await authenticate({ authorization: `${scheme}${TOKEN}` })).toMatchObject({ source: 'jwt', tenantId: 't1' })

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config, GatewayConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import type { ClaimRules } from './claims.ts'
+import { type ClaimRules, isExpired } from './claims.ts'
 import { identityOfHeaders } from './headers.ts'
 import type { Identity } from './identity.ts'
 import { createTokenVerifier } from './jwt.ts'
@@ -11,9 +11,9 @@ import { refused } from './refused.ts'
 /**
  * Answers at once, but for a token that is seen for the first time. Throws or rejects with UNAUTHORIZED. The same
  * object is answered for the same token as long as it is remembered, so what is derived from an identity can be kept
- * in a `WeakMap`.
+ * in a `WeakMap`. `connection`: whatever lives as long as the one that the headers came on.
  */
-export type Authenticate = (headers: IncomingHttpHeaders) => Identity | Promise<Identity>
+export type Authenticate = (headers: IncomingHttpHeaders, connection?: object) => Identity | Promise<Identity>
 
 export interface AuthenticatorConfig extends Pick<Config, 'jwtSecret' | 'devMode'> {
   readonly gateway: Pick<GatewayConfig, 'requireAuth'> & ClaimRules
@@ -33,20 +33,34 @@ export const ANONYMOUS: Identity = Object.freeze({
 /** `clock` gives milliseconds since the epoch. */
 export function createAuthenticator(config: AuthenticatorConfig, clock: () => number): Authenticate {
   const verify = config.jwtSecret ? createTokenVerifier(config.jwtSecret, config.gateway, clock) : null
-  return headers => {
+  /** Who came last on a connection: mostly the same comes again, and comparing costs less than a digest. */
+  const lastOn = new WeakMap<object, Shown>()
+
+  function identityOf(authorization: string, connection: object | undefined): Identity | Promise<Identity> {
+    const last = connection === undefined ? undefined : lastOn.get(connection)
+    if (last?.authorization === authorization && !isExpired(last.identity.expiresAt, clock())) return last.identity
+    const token = bearerToken(authorization)
+    if (verify === null) throw refused('this gateway has no secret to verify tokens with')
+    const identity = verify(token)
+    if (connection !== undefined && !(identity instanceof Promise)) lastOn.set(connection, { authorization, identity })
+    return identity
+  }
+
+  return (headers, connection) => {
     const { authorization } = headers
     // Whoever shows a token is judged by it alone: a bad one is never downgraded to headers or anonymous.
-    if (authorization !== undefined) {
-      const token = bearerToken(authorization)
-      if (verify === null) throw refused('this gateway has no secret to verify tokens with')
-      return verify(token)
-    }
+    if (authorization !== undefined) return identityOf(authorization, connection)
     const claimed = config.devMode ? identityOfHeaders(headers) : null
     if (claimed !== null) return claimed
     if (config.gateway.requireAuth)
       throw unauthenticated('authentication is required: send "Authorization: Bearer <token>"')
     return ANONYMOUS
   }
+}
+
+interface Shown {
+  readonly authorization: string
+  readonly identity: Identity
 }
 
 const BEARER = /^bearer +(\S+)$/i

@@ -22,8 +22,10 @@ export interface Timed {
 
 export interface ServerTiming {
   /** The same, measuring each request by what `authenticate` and `database` do for it. */
-  pipeline<I, P extends Timed, A>(answer: (incoming: I, progress: P) => Promise<A>): typeof answer
-  authenticate<H, I>(authenticate: (headers: H) => I | Promise<I>): (headers: H) => Promise<I>
+  pipeline<I, P extends Timed, A>(answer: (incoming: I, progress: P) => A): typeof answer
+  authenticate<H, C, I>(
+    authenticate: (headers: H, connection?: C) => I | Promise<I>,
+  ): (headers: H, connection?: C) => Promise<I>
   database(database: Database): Database
 }
 
@@ -54,10 +56,10 @@ export function createServerTiming(now: () => number): ServerTiming {
       progress.timing = timing
       return current.run(timing, () => answer(incoming, progress))
     },
-    authenticate: authenticate => async headers => {
+    authenticate: authenticate => async (headers, connection) => {
       const started = now()
       try {
-        return await authenticate(headers)
+        return await authenticate(headers, connection)
       } finally {
         const timing = current.getStore()
         if (timing !== undefined) timing.auth = now() - started

@@ -17,11 +17,18 @@ export const METHODS_OF = {
   openapi: ['GET'],
 } as const
 
-export function methodsOf(kind: Route['kind']): readonly string[] {
-  return METHODS_OF[kind].flatMap(method => (method === 'GET' ? READING : [method]))
-}
-
 export const READING: readonly string[] = ['GET', 'HEAD']
+
+const ALL_METHODS_OF: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries(METHODS_OF).map(([kind, methods]) => [
+    kind,
+    methods.flatMap((method: string) => (method === 'GET' ? READING : [method])),
+  ]),
+)
+
+export function methodsOf(kind: Route['kind']): readonly string[] {
+  return ALL_METHODS_OF.get(kind) ?? []
+}
 
 /** `METHOD_NOT_ALLOWED`, with what is allowed. */
 export function methodNotAllowed({ method, path }: Incoming, allowed: readonly string[]): GatewayError {

@@ -46,9 +46,10 @@ const BELOW_TABLES: ReadonlyMap<string, 'aggregate' | 'explain'> = new Map([
 export function parsePath(path: string): Route | null {
   const segments = path.split('/')
   // ['', 'api', table, id?, child?]
-  if (segments.length < 3 || segments.length > 5 || segments[1] !== 'api') return null
-  if (segments.some((segment, index) => index > 1 && segment === '')) return null
-  const [table, id, child] = segments.slice(2).map(segment => decodePercent(segment, 'path'))
+  if (segments.length < 3 || segments.length > 5 || segments[1] !== 'api' || segments.indexOf('', 1) > 0) return null
+  const table = decodeSegment(segments[2])
+  const id = decodeSegment(segments[3])
+  const child = decodeSegment(segments[4])
   if (table === undefined) return null
   if (id === undefined) return FIXED.get(table) ?? { kind: 'list', table }
   if (child !== undefined) return { kind: 'children', table, id, child }
@@ -56,6 +57,10 @@ export function parsePath(path: string): Route | null {
   if (table === '_rpc' && id === 'contracts') return { kind: 'contracts' }
   const below = BELOW_TABLES.get(id)
   return below === undefined ? { kind: 'one', table, id } : { kind: below, table }
+}
+
+function decodeSegment(segment: string | undefined): string | undefined {
+  return segment === undefined ? undefined : decodePercent(segment, 'path')
 }
 
 /**

@@ -37,11 +37,13 @@ export function parseQueryString(query: string): readonly QueryParameter[] {
 /** One name or value of a query string. */
 export function decodeComponent(text: string): string {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
-  return spaced.includes('%') || spaced.includes('\0') ? decodePercent(spaced, 'query string') : spaced
+  return decodePercent(spaced, 'query string')
 }
 
 /** Decodes `%xx` sequences; `where` names the place in the error. */
 export function decodePercent(text: string, where: string): string {
+  // As most are: nothing to decode, and nothing to refuse.
+  if (!text.includes('%') && !text.includes('\0')) return text
   let decoded: string
   try {
     decoded = decodeURIComponent(text)

@@ -11,8 +11,8 @@ import type { Preferences } from './prefer.ts'
 /** `X-Cache` (specification 4.8). */
 export type CacheUse = 'HIT' | 'MISS'
 
-export function cacheUseOf({ isCached }: Pick<Reading, 'isCached'>): CacheUse {
-  return isCached === true ? 'HIT' : 'MISS'
+export function cacheUseOf({ kept }: Pick<Reading, 'kept'>): CacheUse {
+  return kept === undefined ? 'MISS' : 'HIT'
 }
 
 const JSON_HEADERS: Readonly<Record<CacheUse, Answer['headers']>> = {

@@ -1,9 +1,18 @@
 /** Waiting for PostgreSQL on behalf of a client that may not wait as long. */
 import type { Incoming } from '../http/types.ts'
-import type { Reading, Running } from '../run/run.ts'
+import type { Reading, Row, Running } from '../run/run.ts'
 
 /** The result, unless the client goes away first: what nobody hears of is cancelled, and a write undone. */
-export function untilGone<T>(incoming: Incoming, running: Running<T> & Pick<Reading, 'isCached'>): Promise<T> {
-  if (running.isCached !== true) incoming.onAbort(() => running.cancel())
+export function untilGone<T>(incoming: Incoming, running: Running<T>): Promise<T> {
+  incoming.onAbort(() => running.cancel())
   return running.result
+}
+
+/** The same for what may be at hand already: then the answer is made at once, and nobody has to wait for it or go away. */
+export function whenRead<T>(
+  incoming: Incoming,
+  reading: Reading,
+  answer: (results: readonly (readonly Row[])[]) => T,
+): T | Promise<T> {
+  return reading.kept === undefined ? untilGone(incoming, reading).then(answer) : answer(reading.kept)
 }

@@ -22,8 +22,8 @@ export interface Runner {
 }
 
 export interface Reading extends Running<readonly (readonly Row[])[]> {
-  /** It was not executed: the answer was kept. */
-  readonly isCached?: boolean
+  /** The result, where it was kept and nothing was executed. */
+  readonly kept?: readonly (readonly Row[])[]
 }
 
 export interface Written {

@@ -173,7 +173,7 @@ export function incomingOf({ method, path, headers = {}, body = '' }: Sent): Inc
   const type = body === '' ? {} : { 'content-type': 'application/json' }
   return {
     ...{ method, path: plain, query, headers: { ...type, ...headers }, body: Buffer.from(body) },
-    ...{ requestId: 'r', onAbort() {} },
+    ...{ requestId: 'r', connection: {}, onAbort() {} },
   }
 }
 

@@ -126,7 +126,7 @@ test('before PostgreSQL 18 writes tell the same of creations and deletions, and 
       const route =
         id === null ? ({ kind: 'list', table: 'labels' } as const) : ({ kind: 'one', table: 'labels', id } as const)
       const incoming = {
-        ...{ method, path: '', query: '', requestId: '', onAbort() {} },
+        ...{ method, path: '', query: '', requestId: '', connection: {}, onAbort() {} },
         ...{
           headers: { 'content-type': 'application/json', ...headers },
           body: Buffer.from(body === null ? '' : JSON.stringify(body)),

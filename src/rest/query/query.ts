@@ -15,13 +15,13 @@ import { parse } from '../../language/parse.ts'
 import { placeOf } from '../../language/place.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
 import { visit } from '../../language/walk.ts'
-import type { Reading, Row, Runner, Running, Written } from '../../run/run.ts'
+import type { Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
 import type { JsonValue } from '../json-body.ts'
 import { methodNotAllowed, methodsOf } from '../method.ts'
 import { tableNamed } from '../resource.ts'
 import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../respond.ts'
-import { untilGone } from '../until-gone.ts'
+import { untilGone, whenRead } from '../until-gone.ts'
 import { parseRowsMax } from '../write/request.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createShapes } from './shapes.ts'
@@ -103,21 +103,14 @@ export function createQuerier(parts: QuerierParts): Querier {
     const { statement, answer, writes } = planned(request, identity, { ...parts, approve }, plan)
     const bound = bind(statement, request, parseRowsMax(incoming.headers))
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
-    const running: Running<readonly (Written | readonly Row[])[]> & Pick<Reading, 'isCached'> = writes
-      ? runner.write(identity, [bound])
-      : runner.read(identity, [bound])
-    const [outcome] = await untilGone(incoming, running)
-    if (outcome === undefined) throw new Error('a statement has a result')
-    const { rows, count } = 'rows' in outcome ? outcome : { rows: outcome, count: outcome.length }
-    if (!('rows' in outcome)) return respondReadRows(rows, cacheUseOf(running))
-    return withTxid(
-      respondWrittenRows(
-        200,
-        rows.filter(row => row.length > 0),
-        count,
-      ),
-      outcome,
-    )
+    if (!writes) {
+      const reading = runner.read(identity, [bound])
+      return whenRead(incoming, reading, ([rows = []]) => respondReadRows(rows, cacheUseOf(reading)))
+    }
+    const [written] = await untilGone(incoming, runner.write(identity, [bound]))
+    if (written === undefined) throw new Error('a statement has a result')
+    const rows = written.rows.filter(row => row.length > 0)
+    return withTxid(respondWrittenRows(200, rows, written.count), written)
   }
 }
 

@@ -26,7 +26,7 @@ const read = createReader({
 async function refusal(path: string, query: string): Promise<unknown> {
   const route = parsePath(path) as ReadRoute
   const incoming: Incoming = {
-    ...{ method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r' },
+    ...{ method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r', connection: {} },
     onAbort: () => {},
   }
   const error = await Promise.resolve()

@@ -7,7 +7,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Expression, Get, Parameter } from '../../language/ast.ts'
-import type { Runner } from '../../run/run.ts'
+import type { Row, Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
 import type { Route } from '../path.ts'
@@ -17,7 +17,7 @@ import { parseQueryString } from '../query-string.ts'
 import { idParameters, notFound, tableNamed } from '../resource.ts'
 import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow, respondStream } from '../respond.ts'
 import { Shape } from '../shape.ts'
-import { untilGone } from '../until-gone.ts'
+import { untilGone, whenRead } from '../until-gone.ts'
 import { AGGREGATE_PARAMETERS, buildAggregate, parseAggregateRequest } from './aggregate.ts'
 import type { CursorCodec } from './cursor.ts'
 import { findRelation } from './relation.ts'
@@ -44,7 +44,8 @@ export interface ReaderParts {
 
 export type ReadRoute = Extract<Route, { readonly kind: 'list' | 'one' | 'children' | 'aggregate' | 'explain' }>
 
-export type Reader = (incoming: Incoming, route: ReadRoute, identity: Identity) => Promise<Answer>
+/** At once where the answer was kept. */
+export type Reader = (incoming: Incoming, route: ReadRoute, identity: Identity) => Answer | Promise<Answer>
 
 interface OnePlan extends Plan {
   readonly row: Statement
@@ -82,14 +83,15 @@ export function createReader(parts: ReaderParts): Reader {
     return table
   }
 
-  async function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Promise<Answer> {
+  function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
     const statement = ones.of(view, `${incoming.path}?${incoming.query}`, () => planOne(incoming, view, tableName, id))
     const reading = runner.read(identity, [statement])
-    const [rows] = await untilGone(incoming, reading)
-    const row = rows?.[0]?.[0]
-    if (row === undefined || row === null) throw notFound(tableNamed(view, tableName), id)
-    return respondReadRow(row, cacheUseOf(reading))
+    return whenRead(incoming, reading, ([rows]) => {
+      const row = rows?.[0]?.[0]
+      if (row === undefined || row === null) throw notFound(tableNamed(view, tableName), id)
+      return respondReadRow(row, cacheUseOf(reading))
+    })
   }
 
   function planOne(incoming: Incoming, view: View, tableName: string, id: string): BoundStatement {
@@ -104,7 +106,7 @@ export function createReader(parts: ReaderParts): Reader {
     return bindValues(plan.row, shape.values)
   }
 
-  async function list(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
+  function list(incoming: Incoming, tableName: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
     const { prefer = '' } = incoming.headers
     const planned = lists.of(view, `${prefer}\n${incoming.path}?${incoming.query}`, () => {
@@ -114,11 +116,11 @@ export function createReader(parts: ReaderParts): Reader {
     return answerList(incoming, identity, planned, null)
   }
 
-  async function children(
+  function children(
     incoming: Incoming,
     route: ReadRoute & { kind: 'children' },
     identity: Identity,
-  ): Promise<Answer> {
+  ): Answer | Promise<Answer> {
     const view = parts.view(identity)
     const parent = readable(view, route.table)
     const relation = childRelation(parent, route.child, view)
@@ -157,46 +159,51 @@ export function createReader(parts: ReaderParts): Reader {
     return { table, request, plan, shape }
   }
 
-  async function answerList(
+  function answerList(
     incoming: Incoming,
     identity: Identity,
     { table, request, plan, shape }: Planned,
     parent: Parent | null,
-  ): Promise<Answer> {
+  ): Answer | Promise<Answer> {
     const bind = (statement: Statement) => bindValues(statement, shape.values)
     const rows = bind(plan.rows)
     const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
+    const assertParent = (found: readonly Row[] | undefined) => {
+      if (parent !== null && found?.length !== 1) throw notFound(parent.table, parent.text)
+    }
     if (request.stream) {
-      if (parent !== null) {
-        const [found] = await untilGone(incoming, runner.read(identity, parentStatement))
-        if (found?.length !== 1) throw notFound(parent.table, parent.text)
-      }
-      return respondStream(runner.stream(identity, rows), incoming)
+      const stream = () => respondStream(runner.stream(identity, rows), incoming)
+      if (parent === null) return stream()
+      return untilGone(incoming, runner.read(identity, parentStatement)).then(([found]) => {
+        assertParent(found)
+        return stream()
+      })
     }
     const totalStatement = plan.total === null ? [] : [bind(plan.total)]
     const reading = runner.read(identity, [...parentStatement, rows, ...totalStatement])
-    const results = [...(await untilGone(incoming, reading))]
-    if (parent !== null && results.shift()?.length !== 1) throw notFound(parent.table, parent.text)
-    const [found = [], total] = results
-    const offset = startOf(request, plan.paging)
-    return respondList({
-      rows: found,
-      limit: request.limit,
-      offset,
-      total: total?.[0]?.[0] ?? null,
-      use: cacheUseOf(reading),
-      nextCursor(last) {
-        const keys = last.slice(1).map(key => key?.toString() ?? null)
-        const next = plan.paging === 'offset' ? [String(offset + request.limit)] : keys
-        const cursor = cursors.encode(scopeOf(table, request, plan), next)
-        // Without one the client would take this page for the last; who pages by offset needs none.
-        if (cursor === null && request.offset === null) throw uncursorable()
-        return cursor
-      },
+    return whenRead(incoming, reading, results => {
+      assertParent(results[0])
+      const [found = [], total] = results.slice(parentStatement.length)
+      const offset = startOf(request, plan.paging)
+      return respondList({
+        rows: found,
+        limit: request.limit,
+        offset,
+        total: total?.[0]?.[0] ?? null,
+        use: cacheUseOf(reading),
+        nextCursor(last) {
+          const keys = last.slice(1).map(key => key?.toString() ?? null)
+          const next = plan.paging === 'offset' ? [String(offset + request.limit)] : keys
+          const cursor = cursors.encode(scopeOf(table, request, plan), next)
+          // Without one the client would take this page for the last; who pages by offset needs none.
+          if (cursor === null && request.offset === null) throw uncursorable()
+          return cursor
+        },
+      })
     })
   }
 
-  async function aggregate(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
+  function aggregate(incoming: Incoming, tableName: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
     const table = readable(view, tableName)
     const shape = new Shape(`aggregate ${table.resource}`)
@@ -208,12 +215,13 @@ export function createReader(parts: ReaderParts): Reader {
       return { row, statements: [row] }
     })
     const reading = runner.read(identity, [bindValues(plan.row, shape.values)])
-    const [rows = []] = await untilGone(incoming, reading)
-    const only = rows[0]?.[0]
-    const use = cacheUseOf(reading)
-    return request.groups === null && only !== undefined && only !== null
-      ? respondReadRow(only, use)
-      : respondGroups(rows, use)
+    return whenRead(incoming, reading, ([rows = []]) => {
+      const only = rows[0]?.[0]
+      const use = cacheUseOf(reading)
+      return request.groups === null && only !== undefined && only !== null
+        ? respondReadRow(only, use)
+        : respondGroups(rows, use)
+    })
   }
 
   /** The plan of the list with these parameters, run in a transaction that can only read. */

@@ -9,7 +9,7 @@ test('what was kept is found, ready to be handed out', async () => {
   expect(answers.get('k')).toBeUndefined()
   expect(answers.keep('k', rowsOf('a', 'bc'), ABOUT)).toBe(true)
   const { reading } = answers.get('k') ?? {}
-  expect(reading?.isCached).toBe(true)
+  expect(reading?.kept).toEqual(rowsOf('a', 'bc'))
   expect(await reading?.result).toEqual(rowsOf('a', 'bc'))
   answers.remove('k')
   expect(answers.get('k')).toBeUndefined()

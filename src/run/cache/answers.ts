@@ -46,7 +46,8 @@ export function createAnswers(entriesMax: number): Answers {
     keep(key, results, about) {
       const weight = ENTRY_WEIGHT + 2 * key.length + POINTER_WEIGHT * about.changes.length + weightOf(results)
       if (weight > ONE_WEIGHT_MAX) return false
-      const reading = { result: Promise.resolve(copyOf(results)), cancel() {}, isCached: true }
+      const copy = copyOf(results)
+      const reading = { result: Promise.resolve(copy), cancel() {}, kept: copy }
       kept.set(key, { ...about, reading }, { size: weight })
       // Not the library's own `max`, for which it would lay out room for all of them at once.
       while (kept.size > entriesMax) kept.pop()
