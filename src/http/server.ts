@@ -13,7 +13,7 @@ import { onceGone, watchConnections } from './connections.ts'
 import type { Pipeline, Progress } from './pipeline.ts'
 import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 import { createRequestIds } from './request-id.ts'
-import type { Answer, Incoming } from './types.ts'
+import type { Answer, Incoming, Latin1 } from './types.ts'
 import { type Sockets, takeUpgrades } from './upgrade.ts'
 
 /** Specification 8. */
@@ -216,9 +216,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         requestId: incoming.requestId,
         tenantId: progress.tenantId,
       })
-    if (answer.body !== null && !Buffer.isBuffer(answer.body)) {
+    const { body } = answer
+    if (body !== null && !('latin1' in body) && !Buffer.isBuffer(body)) {
       response.writeHead(answer.status, headers)
-      void sendStream(response, answer.body)
+      void sendStream(response, body)
         .catch(error => {
           progress.code = codeOf(error)
           emit({ kind: 'request failed', requestId: incoming.requestId, error })
@@ -228,11 +229,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       return
     }
     // Without it Node would send an empty body in chunks.
-    const hasLength = answer.body !== null || (answer.status !== 204 && incoming.method !== 'HEAD')
-    if (hasLength) headers.push('Content-Length', answer.body?.length ?? 0)
+    const hasLength = body !== null || (answer.status !== 204 && incoming.method !== 'HEAD')
+    if (hasLength) headers.push('Content-Length', lengthOf(body))
     response.writeHead(answer.status, headers)
-    if (answer.body === null || incoming.method === 'HEAD') response.end()
-    else endWith(response, answer.body)
+    if (body === null || incoming.method === 'HEAD') response.end()
+    else if ('latin1' in body) response.end(body.latin1, 'latin1')
+    else endWith(response, body)
     done()
   }
 
@@ -319,6 +321,11 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
       onceGone(reply.raw, listener)
     },
   }
+}
+
+function lengthOf(body: Buffer | Latin1 | null): number {
+  if (body === null) return 0
+  return 'latin1' in body ? body.latin1.length : body.length
 }
 
 /** Larger bodies are not copied once more to save a write. */

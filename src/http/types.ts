@@ -20,6 +20,11 @@ export interface Incoming {
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** A Buffer is sent with a Content-Length, an iterable chunked as it comes, null without a body. */
-  readonly body: Buffer | AsyncIterable<Buffer> | null
+  /** Bytes are sent with a Content-Length, an iterable chunked as it comes, null without a body. */
+  readonly body: Buffer | Latin1 | AsyncIterable<Buffer> | null
+}
+
+/** Bytes as text, one character for each: what Node joins with the headers into one write. For small bodies. */
+export interface Latin1 {
+  readonly latin1: string
 }

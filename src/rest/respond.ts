@@ -2,7 +2,7 @@
 import type { Table } from '../catalog/model.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer, Incoming } from '../http/types.ts'
+import type { Answer, Incoming, Latin1 } from '../http/types.ts'
 import type { Reading, Row, Written } from '../run/run.ts'
 import type { BoundStatement } from '../run/statement.ts'
 import { parsePath, printId } from './path.ts'
@@ -33,8 +33,12 @@ export function respondReadRow(row: Buffer, use: CacheUse): Answer {
   return { status: 200, headers: JSON_HEADERS[use], body: wholeRow(row) }
 }
 
-function wholeRow(row: Buffer): Buffer {
-  return Buffer.concat([ROW_START, row, ROW_END])
+/** Larger ones are copied as bytes: as text they would be copied twice. */
+const TEXT_BYTES_MAX = 16 * 1024
+
+function wholeRow(row: Buffer): Buffer | Latin1 {
+  if (row.length > TEXT_BYTES_MAX) return Buffer.concat([ROW_START, row, ROW_END])
+  return { latin1: `{"data":${row.toString('latin1')}}` }
 }
 
 export interface ListOutcome {
@@ -125,7 +129,7 @@ export function respondCreatedRow({ table, rows, count, minimal, upsert }: Creat
   const status = created ? 201 : 200
   if (minimal) return { status, headers: { ...MINIMAL_HEADERS, ...address }, body: null }
   const json = row?.[0] ?? NULL
-  return { status, headers: { ...WRITE_HEADERS, ...address }, body: Buffer.concat([ROW_START, json, ROW_END]) }
+  return { status, headers: { ...WRITE_HEADERS, ...address }, body: wholeRow(json) }
 }
 
 const NULL = Buffer.from('null')

@@ -180,6 +180,7 @@ export function incomingOf({ method, path, headers = {}, body = '' }: Sent): Inc
 async function printAnswer({ status, headers, body }: Answer): Promise<string> {
   const chunks: Buffer[] = []
   if (Buffer.isBuffer(body)) chunks.push(body)
+  else if (body !== null && 'latin1' in body) chunks.push(Buffer.from(body.latin1, 'latin1'))
   else for await (const chunk of body ?? []) chunks.push(chunk)
   return JSON.stringify([status, headers, Buffer.concat(chunks).toString()])
 }
