@@ -109,12 +109,12 @@ function open(all: readonly Trigger[]): ReturnType<typeof createWebhooks> {
       ...{
         disable() {},
         isActive: () => true,
-        storageOf: () => 'memory',
+        writerOf: () => 'nobody',
         reload: async () => {},
         refresh: async () => {},
       },
     },
-    outbox: null,
+    ...{ outbox: null, tenantColumn: 'tenant_id' },
     catalog: () => {
       throw new Error('nobody asks')
     },

@@ -1,5 +1,6 @@
 /** Names, options and help of `svc install` and `svc uninstall`. */
 import type { SvcCommand } from './command.ts'
+import { UsageError } from './failure.ts'
 import { CONFIG } from './help.ts'
 import type { World } from './world.ts'
 
@@ -29,6 +30,7 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
       'capture this table alone; repeat it for more (else all tables of schemas)',
       (name: string, all: readonly string[] = []) => [...all, name],
     )
+    .option('--no-tables', 'capture none: only the outbox, for webhooks of what is written through gateways')
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)
     .examples(
@@ -38,12 +40,15 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
     )
     .action(
       async ({
-        table = [],
+        table,
+        tables,
         role,
         ...options
-      }: Options & { readonly role?: string; readonly table?: readonly string[] }) => {
+      }: Options & { readonly role?: string; readonly table?: readonly string[]; readonly tables: boolean }) => {
+        if (!tables && table !== undefined)
+          throw new UsageError('--table and --no-tables contradict each other; give one')
         const { install } = await import('./install.ts')
-        finish(await install({ ...asked(options), role, tables: table }, world))
+        finish(await install({ ...asked(options), role, tables: tables ? (table ?? 'all') : [] }, world))
       },
     )
 

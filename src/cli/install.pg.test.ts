@@ -69,6 +69,17 @@ test('captures the tables that are named, and forgets what was chosen before', a
   expect(await captured()).toEqual(['"odd.name"'])
 })
 
+test('captures none where that is asked for, and takes no other choice besides', async () => {
+  await svc(['install'])
+  const { code, out } = await svc(['install', '--no-tables'])
+  expect([code, out]).toEqual([0, expect.stringContaining('the changes of 0 tables and partitions are captured')])
+  expect(await captured()).toEqual([])
+  expect(await svc(['install', '--no-tables', '--table', 'orders'])).toMatchObject({
+    code: 2,
+    error: expect.stringContaining('--table and --no-tables contradict each other; give one'),
+  })
+})
+
 test('the SQL of a dry run does the same through somebody else’s client, twice', async () => {
   const { code, out } = await svc(['install', '--dry-run'])
   expect(code).toBe(0)

@@ -17,8 +17,8 @@ export interface InstallCommand {
 
 export interface InstallChoice extends InstallCommand {
   readonly role: string | undefined
-  /** As resources are named; empty: all tables of the published schemas. */
-  readonly tables: readonly string[]
+  /** As resources are named; `all`: all tables of the published schemas. */
+  readonly tables: readonly string[] | 'all'
 }
 
 /** Triggers of thousands of tables, each of which may wait for writes that are under way. */

@@ -15,7 +15,7 @@ export const TURN = `(coalesce(tenant, '') COLLATE "C")`
 const CHANGED = `trigger text NOT NULL,
   "schema" text NOT NULL,
   "table" text NOT NULL,
-  operation text NOT NULL CHECK (operation IN ('INSERT', 'UPDATE', 'DELETE')),
+  operation text NOT NULL,
   new json,
   old json,
   created_at timestamptz NOT NULL`

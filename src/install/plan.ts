@@ -4,8 +4,8 @@ import { type Choice, INSTALLED_VERSION, type InstallOptions } from './script.ts
 
 export interface PlanRequest {
   readonly role: string
-  /** As resources are named: bare in the first schema. Empty: every table of the schemas, those to come as well. */
-  readonly tables: readonly string[]
+  /** As resources are named: bare in the first schema; `all`: every table of the schemas, those to come as well. */
+  readonly tables: readonly string[] | 'all'
   readonly schemas: readonly string[]
 }
 
@@ -31,7 +31,7 @@ const INSTALLED = `SELECT to_regclass('svc.installation') IS NOT NULL`
 
 export async function planInstall(ask: Query, { role, tables, schemas }: PlanRequest): Promise<InstallPlan> {
   const [[user, superuser, create, owns, roleIsThere, standby] = []] = await ask(RIGHTS, [role])
-  const chosen = tables.length === 0 ? schemas.map(everything) : tables.map(name => choiceOf(name, schemas))
+  const chosen = tables === 'all' ? schemas.map(everything) : tables.map(name => choiceOf(name, schemas))
   const names = [...new Set(chosen.map(({ schema }) => schema))]
   const found = await ask(TABLES, [`{${names.map(name => JSON.stringify(name)).join(',')}}`])
   const errors = [

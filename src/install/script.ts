@@ -27,7 +27,7 @@ export interface Choice {
 export interface InstallOptions {
   /** Whose gateways read the log and deliver. */
   readonly role: string
-  /** Of whose tables changes are captured; what was chosen before is forgotten. */
+  /** Of whose tables changes are captured, if any; what was chosen before is forgotten. */
   readonly chosen: readonly Choice[]
   /** Whoever installs may make event triggers and roles. */
   readonly superuser: boolean
@@ -50,7 +50,10 @@ export function installScript({ role, chosen, superuser }: InstallOptions): read
     'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA svc FROM PUBLIC',
     'REVOKE ALL ON ALL TABLES IN SCHEMA svc FROM PUBLIC',
     'DELETE FROM svc.chosen',
-    `INSERT INTO svc.chosen ("schema", "table") VALUES ${chosen.map(({ schema, table }) => `(${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`).join(', ')}`,
+    ...chosen.map(
+      ({ schema, table }) =>
+        `INSERT INTO svc.chosen ("schema", "table") VALUES (${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`,
+    ),
     ...(superuser ? [...ownedApart(), ...SCHEMA_WATCH, 'REVOKE ALL ON FUNCTION svc.schema_changed() FROM PUBLIC'] : []),
     `GRANT USAGE ON SCHEMA svc TO ${gateway}`,
     `GRANT SELECT ON svc.installation, svc.chosen, svc.change TO ${gateway}`,

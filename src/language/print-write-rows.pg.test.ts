@@ -165,3 +165,23 @@ test.each([
   await client.query('rollback to before')
   expect((await client.query("select count(*)::int from r where name = 'b'")).rows).toEqual([{ count: 2 }])
 })
+
+test('images are handed to a statement that writes them down, and the answer stays as it is', async () => {
+  await client.query('create temp table kept (happened text, after json, before json)')
+  const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
+  const storing = (from: string) => `INSERT INTO kept SELECT happened, after, before FROM ${from}`
+  const options = { ...NOTHING_ELSE, images, storing }
+  const answer = await rowsOf(renaming('b'), options, ['{"name":"c"}'])
+  expect(answer.rows).toEqual([[{ id: 102, called: 'c' }], [{ id: 103, called: 'c' }]])
+  const kept = [102, 103].map(id => ({
+    ...{ happened: 'UPDATE', after: { id, name: 'c', r: null }, before: { id, name: 'b', r: null } },
+  }))
+  expect((await client.query('select * from kept')).rows).toEqual(kept)
+  const nothing = await rowsOf({ ...renaming('c'), returning: [] }, options, ['{"name":"d"}'])
+  expect([nothing.rowCount, nothing.rows]).toEqual([2, [[], []]])
+  const bounded = { ...options, rowsMax: { limit: integer('1'), marker: "it's " } }
+  await client.query('savepoint before')
+  await expect(rowsOf(renaming('d'), bounded, ['{"name":"e"}'])).rejects.toThrow(`"it's 2"`)
+  await client.query('rollback to before')
+  expect((await client.query('select count(*)::int from kept')).rows).toEqual([{ count: 4 }])
+})

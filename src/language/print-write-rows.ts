@@ -30,6 +30,11 @@ export interface WriteRowsOptions {
   readonly parameters?: ParameterMode
   /** Three more columns behind the keys: what happened to the row, and all of it as JSON, after and before. */
   readonly images?: Images | null
+  /**
+   * The images are not answered, but handed to another statement in the same one, which writes them down: its SQL, over the relation `from` and its columns
+   * `happened` (text), `after` and `before` (json).
+   */
+  readonly storing?: ((from: string) => string) | null
   /** Whoever wants to hear of the rows written is told in the same statement. */
   readonly announce?: Announcement | null
 }
@@ -76,22 +81,28 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const scope = returningScope(write, around)
   const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
   const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
-  const images = options.images == null ? [] : printImages(write, options.images, scope, printer)
-  const columns = [...row, ...keys, ...images]
-  const { announce = null, rowsMax } = options
+  const { announce = null, storing = null, rowsMax } = options
+  const type = storing === null ? 'text' : 'json'
+  const images = options.images == null ? [] : printImages(write, options.images, scope, printer, type)
+  const columns = [...row, ...keys, ...(storing === null ? images : [])]
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
   const told = announce === null ? null : printTold(write, announce, scope, printer)
-  if (rowsMax === null && check === null && (told === null || announce?.rows === 'one')) {
-    const telling = told === null ? [] : [announce?.tellOne(told.change) ?? '', ...told.before]
-    return { text: `${head}${statement}${returning([...columns, ...telling])}`, parameters: printer.parameters }
+  // Of one row it is told as it is written; of several when all are.
+  const isToldAtOnce = announce?.rows === 'one' && rowsMax === null && check === null
+  const answered =
+    told === null || !isToldAtOnce ? columns : [...columns, announce.tellOne(told.change), ...told.before]
+  const gathered = isToldAtOnce ? null : told
+  if (rowsMax === null && check === null && storing === null && gathered === null) {
+    return { text: `${head}${statement}${returning(answered)}`, parameters: printer.parameters }
   }
   const name = unusedName(write)
   const conditions = [
     ...(check === null ? [] : [HELD]),
     ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
-    ...(announce === null ? [] : [announce.tellAll(name, CHANGE)]),
+    ...(announce === null || gathered === null ? [] : [announce.tellAll(name, CHANGE)]),
   ]
-  const text = printGathered({ head, statement, columns, check, told, conditions, name })
+  const stored = storing === null ? null : { images, statement: storing(name) }
+  const text = printGathered({ head, statement, columns: answered, check, told: gathered, stored, conditions, name })
   return { text, parameters: printer.parameters }
 }
 
@@ -134,20 +145,23 @@ function printImages(
   { happened, after, before }: Images,
   scope: Scope,
   printer: Printer,
+  /** An answer is text; what is written down is JSON and need not be read again. */
+  type: 'text' | 'json',
 ): readonly string[] {
-  const image = (of: string) => `row_to_json(${quoteIdentifier(of)}.*)::text`
+  const image = (of: string) => `row_to_json(${quoteIdentifier(of)}.*)${type === 'text' ? '::text' : ''}`
+  const none = type === 'text' ? 'NULL' : 'NULL::json'
   const target = targetName(write)
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
   return [
     typeof happened === 'string'
-      ? quoteLiteral(happened)
+      ? `${quoteLiteral(happened)}${type === 'text' ? '' : '::text'}`
       : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ELSE ${quoteLiteral(happened.updated)} END`,
-    after === 'none' ? 'NULL' : image(target),
+    after === 'none' ? none : image(target),
     printBefore(),
   ]
 
   function printBefore(): string {
-    if (before === 'none') return 'NULL'
+    if (before === 'none') return none
     if (before === 'target') return image(target)
     if (before === 'old') return image('old')
     if ('relation' in before) return image(before.relation)
@@ -169,6 +183,7 @@ function returning(columns: readonly string[]): string {
 /** Names of the common table's columns that are not answered. */
 const HELD = 'held'
 const CHANGE = 'change'
+const IMAGES = ['happened', 'after', 'before'] as const
 
 interface Gathered {
   readonly head: string
@@ -176,6 +191,7 @@ interface Gathered {
   readonly columns: readonly string[]
   readonly check: string | null
   readonly told: Told | null
+  readonly stored: { readonly images: readonly string[]; readonly statement: string } | null
   readonly conditions: readonly string[]
   /** Of the common table. */
   readonly name: string
@@ -185,20 +201,23 @@ interface Gathered {
  * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (manual, 7.8.4); then its rows are looked at, counted, and told
  * of. So what must hold of them does in the one statement, against rows that appear meanwhile too.
  */
-function printGathered({ head, statement, columns, check, told, conditions, name }: Gathered): string {
+function printGathered({ head, statement, columns, check, told, stored, conditions, name }: Gathered): string {
   const answered = [...columns, ...(told?.before ?? [])]
   const names = answered.map((_, index) => `c${index + 1}`)
   const named = [
     ...answered.map((column, index) => `${column} AS ${names[index]}`),
     ...(check === null ? [] : [`${check} AS ${HELD}`]),
     ...(told === null ? [] : [`${told.change} AS ${CHANGE}`]),
+    ...(stored === null ? [] : stored.images.map((image, index) => `${image} AS ${IMAGES[index]}`)),
   ]
   // Something must come out of the common table to be counted.
   const inner = named.length === 0 ? ['1 AS c1'] : named
   const selected = answered.length === 0 ? '' : ` ${names.join(', ')}`
   const table = `${name} AS (${statement}${returning(inner)})`
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
-  return `${opening}${table} SELECT${selected} FROM ${name} WHERE ${conditions.join(' AND ')}`
+  const second = stored === null ? '' : `, ${name}_stored AS (${stored.statement})`
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}`
 }
 
 /** Too many rows make a number of a text that is none. */

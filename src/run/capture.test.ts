@@ -10,6 +10,8 @@ import type { BoundStatement, Statement } from './statement.ts'
 
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
 const STORED = { ...TABLE, name: 'stored', resource: 'stored' } as Table
+const BY_STATEMENT = { ...TABLE, name: 'by statement', resource: 'by statement' } as Table
+const STORING = { statement: (from: string) => `store ${from}` }
 const OTHER = { ...TABLE, name: 'others', resource: 'others' } as Table
 
 function statement(of: Omit<Partial<Statement>, 'text'> & { readonly text: string }): Statement {
@@ -21,7 +23,9 @@ const use = { typeName: 'int4', type: null, subject: 'a', list: false } as const
 /** `$1` of the plain one is `$2` of the other, which has a literal of its own before. */
 function write(table: Table = TABLE): BoundStatement {
   const other = statement({ text: 'told', parameters: [{ literal: '7' }, { key: 1, use }] })
-  const captured = { table, happened: ['UPDATE'] as const, statement: () => other }
+  const stored = (by: unknown) =>
+    statement({ text: by === STORING ? 'storing' : 'wrong', parameters: [{ key: 1, use }] })
+  const captured = { table, happened: ['UPDATE'] as const, statement: () => other, stored }
   return { statement: statement({ text: 'plain', parameters: [{ key: 1, use }], captured }), values: ['one'] }
 }
 
@@ -48,9 +52,10 @@ beforeEach(() => {
   } as unknown as Runner
   const watch: ChangeWatch = {
     wants: table => (table === TABLE ? ['hook'] : []),
+    storing: table => (table === BY_STATEMENT ? STORING : null),
     wantsHidden: ({ table }) => table.name === 'notes',
     committed: (table, changes) => told.push([table.resource, ...changes]),
-    inOutbox: table => (table === STORED ? ['hook'] : []),
+    inOutbox: table => (table === STORED || table === BY_STATEMENT ? ['hook'] : []),
     stored: names => told.push(['stored', ...names]),
     unseen: table => told.push([table.resource, 'unseen']),
   }
@@ -143,4 +148,41 @@ test('what the database writes down is a write like any other, and its hearer kn
   answers.push(refused('23505'))
   await expect(runner.write(ANONYMOUS, [write(STORED)]).result).rejects.toThrow('no')
   expect(told).toEqual([['stored', 'hook']])
+})
+
+test('what the statement writes down is in no answer, and its hearer knows when it is committed', async () => {
+  answers.push([{ rows: [cells('{"id":1}')], count: 1, txid: '7' }])
+  expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result).toEqual([
+    { rows: [cells('{"id":1}')], count: 1, txid: '7' },
+  ])
+  expect(asked).toEqual([[['storing', ['one']]]])
+  expect(told).toEqual([['stored', 'hook']])
+})
+
+test.each(['42P01', '3F000', '42501', '42703'])(
+  '%s: what cannot be written down is told from memory',
+  async sqlstate => {
+    answers.push(refused(sqlstate), [
+      { rows: [cells('{"id":1}', 'UPDATE', '{"id":1,"a":2}', '{"id":1,"a":1}')], count: 1, txid: '7' },
+    ])
+    expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result).toEqual([
+      { rows: [cells('{"id":1}')], count: 1, txid: '7' },
+    ])
+    expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told']])
+    expect(told[0]).toEqual(['by statement', { happened: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }])
+  },
+)
+
+test('and what cannot be seen either is only written; a refusal, or one who has gone, ends it', async () => {
+  answers.push(refused('42501'), refused('42501'), [{ rows: [], count: 1, txid: '7' }])
+  await runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result
+  expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told'], ['plain']])
+  expect(told[0]).toEqual(['by statement', 'unseen'])
+  asked = []
+  answers.push(refused('23505'), refused('42P01'))
+  await expect(runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result).rejects.toThrow('no')
+  const running = runner.write(ANONYMOUS, [write(BY_STATEMENT)])
+  running.cancel()
+  await expect(running.result).rejects.toThrow('no')
+  expect([asked.length, cancels]).toEqual([2, 1])
 })

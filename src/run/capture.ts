@@ -1,11 +1,11 @@
-/** Writes that say what they did to each row, for whoever wants to know it once they are committed (specification 6.2). */
+/** Writes that say what they did to each row, for whoever wants to know it once they are committed, or that write it down (specification 6.2). */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Happened } from './images.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
-import type { BoundStatement, Captured, HiddenWrite, Statement, StatementValue } from './statement.ts'
+import type { BoundStatement, Captured, HiddenWrite, Statement, StatementValue, Storing } from './statement.ts'
 
 export interface RowChange {
   readonly happened: Happened
@@ -16,14 +16,16 @@ export interface RowChange {
 
 /** Who wants to know. Nothing here may throw or take long: the caller waits for the answer. */
 export interface ChangeWatch {
-  /** Names of those who want to know from us; what the database writes down by itself is nobody's here. */
+  /** Names of those who want to know from us; what is written down in the database is nobody's here. */
   wants(table: Table, happened: readonly Happened[]): readonly string[]
+  /** How the write itself is to write down what it does; null: it need not. */
+  storing(table: Table, happened: readonly Happened[]): Storing | null
   wantsHidden(write: HiddenWrite): boolean
   /** What a transaction did, after its commit, in the order of its statements, for those who wanted it when it began. */
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   /** Rows of the table were changed, and nobody knows which. */
   unseen(table: Table): void
-  /** Names of those for whom the database writes it down, within the write. */
+  /** Names of those for whom it is written down within the write, by the database or by the statement. */
   inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
   /** It has written down something for them. */
   stored(names: readonly string[]): void
@@ -34,51 +36,63 @@ const IMAGE_COLUMNS = 3
 
 export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
   const wanted = ({ statement: { captured } }: BoundStatement): Wanted | null => {
-    const names = captured === undefined ? [] : watch.wants(captured.table, captured.happened)
-    return captured === undefined || names.length === 0 ? null : { captured, names }
+    if (captured === undefined) return null
+    const { table, happened } = captured
+    const names = watch.wants(table, happened)
+    const storing = watch.storing(table, happened)
+    return names.length === 0 && storing === null ? null : { captured, names, storing }
   }
 
+  /** First each statement stores what it does; if that cannot be, it answers it; if that cannot be either, it only does it. */
   function write(
     identity: Identity,
     statements: readonly BoundStatement[],
     wants: readonly (Wanted | null)[],
   ): Running<readonly Written[]> {
-    const capturing = statements.map((bound, index) => {
-      const found = wants[index]
-      return found == null ? bound : rebound(bound, found.captured.statement())
-    })
-    let current = runner.write(identity, capturing)
+    const stores = wants.some(found => found !== null && found.storing !== null)
+    let current: Running<readonly Written[]> = runner.write(identity, statements.map(telling(wants)))
     let cancelled = false
-    const seen = (written: readonly Written[]) =>
-      written.map((result, index) => {
-        const found = wants[index]
-        if (found == null) return result
-        watch.committed(found.captured.table, result.rows.map(toChange), found.names)
-        return { ...result, rows: plainRows(result.rows) }
-      })
     const unseen = (): void => {
       for (const found of wants) if (found !== null) watch.unseen(found.captured.table)
     }
     const again = async (error: unknown): Promise<readonly Written[]> => {
-      if (isOversize(error)) {
+      if (isOversize(error) && !stores) {
         unseen()
         throw oversize(error)
       }
-      if (cancelled || !isUnseen(error)) throw error
+      if (cancelled) throw error
       // Nothing is left of it. If the write itself is refused, it is refused again.
+      if (stores && isUnstored(error)) {
+        current = write(identity, statements, wants.map(answering))
+        return current.result
+      }
+      if (!isUnseen(error)) throw error
       current = runner.write(identity, statements)
       const written = await current.result
       unseen()
       return written
     }
     return {
-      result: current.result.then(seen, again),
+      result: current.result.then(written => written.map((result, index) => told(result, wants[index])), again),
       cancel() {
         cancelled = true
         current.cancel()
       },
     }
   }
+
+  /** Its answer as the plain statement's. */
+  function told(result: Written, found: Wanted | null | undefined): Written {
+    if (found == null || found.storing !== null) return result
+    watch.committed(found.captured.table, result.rows.map(toChange), found.names)
+    return { ...result, rows: plainRows(result.rows) }
+  }
+
+  /** Who would have had it from the database has it from us, which is better than not at all. */
+  const answering = (found: Wanted | null): Wanted | null =>
+    found?.storing == null
+      ? found
+      : { ...found, storing: null, names: watch.inOutbox(found.captured.table, found.captured.happened) }
 
   const stored = ({ statement: { captured } }: BoundStatement): readonly string[] =>
     captured === undefined ? [] : watch.inOutbox(captured.table, captured.happened)
@@ -105,7 +119,19 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
 
 interface Wanted {
   readonly captured: Captured
+  /** Whoever is told from memory. */
   readonly names: readonly string[]
+  /** Not null: nobody is told from memory. */
+  readonly storing: Storing | null
+}
+
+function telling(wants: readonly (Wanted | null)[]): (bound: BoundStatement, index: number) => BoundStatement {
+  return (bound, index) => {
+    const found = wants[index]
+    if (found == null) return bound
+    const { captured, storing } = found
+    return rebound(bound, storing === null ? captured.statement() : captured.stored(storing))
+  }
 }
 
 /** To be silent about them would be worse: somebody relies on being told. */
@@ -141,6 +167,14 @@ function isUnseen(error: unknown): boolean {
   // A plan that has gone stale has 0A000 too, and is no answer.
   if (!(error instanceof GatewayError) || error.code === 'UNAVAILABLE') return false
   return error.cause instanceof DatabaseError && CANNOT_SEE.has(error.cause.sqlstate)
+}
+
+/** Or there is no outbox any more: undefined table, column or schema (manual, appendix A). */
+const UNSTORED: ReadonlySet<string> = new Set([...CANNOT_SEE, '42P01', '42703', '3F000'])
+
+function isUnstored(error: unknown): boolean {
+  if (!(error instanceof GatewayError) || error.code === 'UNAVAILABLE') return false
+  return error.cause instanceof DatabaseError && UNSTORED.has(error.cause.sqlstate)
 }
 
 /** Ours, not the server's (postgres/unit.ts): the rows are more than can be held, and the change is probably made. */

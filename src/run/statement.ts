@@ -58,6 +58,13 @@ export interface Captured {
   readonly happened: readonly Happened[]
   /** Printed when it is first asked for; its literals may be others, and stand elsewhere. */
   statement(): Statement
+  /** The same write, which hands the three columns to `by` instead of answering them. Printed anew only for another `by`. */
+  stored(by: Storing): Statement
+}
+
+/** SQL of a statement that writes down the rows of `from`: `happened` (text), `after` and `before` (json). Of names in the catalogue and the configuration alone. */
+export interface Storing {
+  readonly statement: (from: string) => string
 }
 
 export interface HiddenWrite {
@@ -179,6 +186,11 @@ function writing(
     return announcing({ ...printed, touches }, { ...checked, query: write }, how, rows)
   }
   let captured: Statement | null = null
+  let stored: { readonly by: Storing; readonly statement: Statement } | null = null
+  const withImagesOf = (how: Pick<WriteRowsOptions, 'storing'>) => {
+    const { query: write, images } = withImages(checked, () => createdBy(checked))
+    return print(write, { ...options, ...how, images })
+  }
   return {
     ...print(query, options),
     ...hiding(query),
@@ -186,10 +198,12 @@ function writing(
       table,
       happened: mayDo(query),
       statement() {
-        if (captured !== null) return captured
-        const { query: write, images } = withImages(checked, () => createdBy(checked))
-        captured = print(write, { ...options, images })
+        captured ??= withImagesOf({})
         return captured
+      },
+      stored(by) {
+        if (stored?.by !== by) stored = { by, statement: withImagesOf({ storing: by.statement }) }
+        return stored.statement
       },
     },
   }

@@ -72,15 +72,14 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
     post: createPost({ sender, clock: systemClock, userAgent }),
     elapsedMs: () => performance.now(),
   })
-  const webhooks = createWebhooks({ ...chance, triggers, outbox, catalog, guard, emit, userAgent })
+  const { tenantColumn } = parts
+  const webhooks = createWebhooks({ ...chance, triggers, tenantColumn, outbox, catalog, guard, emit, userAgent })
   let told = ''
   tellStorage()
 
   /** Who relies on webhooks has to know which of them a crash takes along. */
   function tellStorage(): void {
-    const held = triggers
-      .all()
-      .filter(trigger => triggers.isActive(trigger) && triggers.storageOf(trigger) === 'memory')
+    const held = triggers.all().filter(trigger => triggers.isActive(trigger) && triggers.writerOf(trigger) === 'nobody')
     const message = held.map(({ name }) => `"${name}"`).join(', ')
     if (message !== '' && message !== told) {
       warn(

@@ -16,6 +16,8 @@ export const OPERATION_OF: Readonly<Record<Happened, Operation>> = {
   DELETE: 'delete',
 }
 
+export const HAPPENED = Object.keys(OPERATION_OF) as readonly Happened[]
+
 export interface Trigger {
   readonly name: string
   /** As it is written: the resource's name, or `schema.table`. */

@@ -5,8 +5,9 @@ import { DocumentProblems, isProblem, readDocument } from '../config/document.ts
 import { ConfigError, type Problem } from '../config/problem.ts'
 import { triggerProblems } from './against-catalog.ts'
 import type { Registration } from './outbox/register.ts'
+import { happenedOf } from './outbox/stored.ts'
 import { type ReadingParts, readTriggers } from './read-triggers.ts'
-import { type Happened, OPERATION_OF, type Operation, type Trigger } from './trigger.ts'
+import type { Operation, Trigger } from './trigger.ts'
 
 export interface LoadingParts extends ReadingParts {
   readonly file: string
@@ -33,23 +34,26 @@ export interface Triggers {
   /** No more deliveries, until the file is read again. */
   disable(name: string): void
   isActive(trigger: Trigger): boolean
-  /** Where its deliveries are while they wait. */
-  storageOf(trigger: Trigger): Storage
+  /** Who writes its deliveries down. */
+  writerOf(trigger: Trigger): Writer
   /** Reads the file again; when it cannot be used, the triggers read before stay in force. */
   reload(): Promise<void>
   /** The schema or what is installed may be another: where deliveries wait follows. Rejects when the database cannot be told. */
   refresh(): Promise<void>
 }
 
-export type Storage = 'outbox' | 'memory'
+/**
+ * `database`: triggers on the table. `statement`: the one that makes the change, through a gateway. `nobody`: they wait in memory.
+ */
+export type Writer = 'database' | 'statement' | 'nobody'
 
 /** Rejects with `ConfigError`, which has everything that is wrong with the file. */
 export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   let inForce = await loadTriggers(parts)
   let disabled = new Set<string>()
   let byTable = new WeakMap<Table, readonly Trigger[]>()
-  /** Names of those that the database writes down. */
-  let stored: ReadonlySet<string> = new Set()
+  /** By name; others have nobody. */
+  let writers: ReadonlyMap<string, Writer> = new Map()
   let storing: Promise<void> = Promise.resolve()
   await store(inForce)
 
@@ -57,9 +61,16 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   function store(triggers: readonly Trigger[]): Promise<void> {
     const next = storing.then(async () => {
       const captured = parts.captured()
-      const registrations = captured === null ? [] : registrationsOf(triggers.filter(isActive), captured, parts)
+      const registrations = captured === null ? [] : registrationsOf(triggers.filter(isActive), parts)
       const isTaken = captured !== null && (await parts.register(registrations))
-      stored = new Set(isTaken ? registrations.map(({ name }) => name) : [])
+      writers = new Map(
+        isTaken
+          ? registrations.map(({ name, schema, table }) => [
+              name,
+              captured.has(`${schema}.${table}`) ? 'database' : 'statement',
+            ])
+          : [],
+      )
     })
     storing = next.catch(() => {})
     return next
@@ -89,7 +100,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
       store(inForce).catch(() => {})
     },
     isActive,
-    storageOf: ({ name }) => (stored.has(name) ? 'outbox' : 'memory'),
+    writerOf: ({ name }) => writers.get(name) ?? 'nobody',
     async reload() {
       const before = disabled
       try {
@@ -109,20 +120,19 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   }
 }
 
-const HAPPENED = Object.keys(OPERATION_OF) as readonly Happened[]
-
+/** Of all of them: a table may be captured any time, and whoever does not know a trigger must not take its deliveries for nobody's. */
 function registrationsOf(
   triggers: readonly Trigger[],
-  captured: ReadonlySet<string>,
   { catalog, tenantColumn }: Pick<TriggersParts, 'catalog' | 'tenantColumn'>,
 ): readonly Registration[] {
-  return triggers.flatMap(({ name, table: written, operations, source, order }) => {
+  return triggers.flatMap(trigger => {
+    const { name, table: written, source, order } = trigger
     const table = tableWritten(written, catalog())
-    if (table === undefined || !captured.has(`${table.schema}.${table.name}`)) return []
+    if (table === undefined) return []
     return [
       {
         ...{ name, schema: table.schema, table: table.name, source, byKey: order === 'key' },
-        operations: HAPPENED.filter(happened => operations.includes(OPERATION_OF[happened])),
+        operations: happenedOf(trigger),
         tenantColumn: table.columnByName.has(tenantColumn) ? tenantColumn : null,
       },
     ]

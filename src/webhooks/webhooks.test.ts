@@ -26,13 +26,13 @@ beforeEach(() => {
     on: (_, operations) => (operations.includes('create') ? [TRIGGER] : []),
     disable() {},
     isActive: () => true,
-    storageOf: () => 'memory',
+    writerOf: () => 'nobody',
     reload: async () => {},
     refresh: async () => {},
   }
   webhooks = createWebhooks({
     ...{ triggers, guard: createAddressGuard({ allow: [], loopback: 'refused' }), clock: testClock() },
-    outbox: null,
+    ...{ outbox: null, tenantColumn: 'tenant_id' },
     catalog: () => {
       throw new Error('nobody asks')
     },

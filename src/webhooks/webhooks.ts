@@ -10,13 +10,16 @@ import { newId, type Outcome } from './delivery.ts'
 import { LANE_IN_FLIGHT_MAX, type LaneStats } from './lanes.ts'
 import { type Depth, EMPTY } from './outbox/depth.ts'
 import type { Outbox } from './outbox/outbox.ts'
+import { type Storing, storingFor } from './outbox/stored.ts'
 import { type Change, printPayload } from './payload.ts'
 import { createSender, type Resolve } from './sender.ts'
-import { endpointOf, type Happened, OPERATION_OF, type Trigger } from './trigger.ts'
-import type { Storage, Triggers } from './triggers.ts'
+import { endpointOf, HAPPENED, type Happened, OPERATION_OF, type Trigger } from './trigger.ts'
+import type { Triggers, Writer } from './triggers.ts'
 
 export interface WebhooksParts {
   readonly triggers: Triggers
+  /** Whose turns deliveries take: the column of a table with the tenant of a row. */
+  readonly tenantColumn: string
   /** Has the deliveries of some of them; null: of none. */
   readonly outbox: Outbox | null
   readonly catalog: () => Catalog
@@ -35,6 +38,9 @@ export interface RowChange extends Omit<Change, 'table' | 'atMs'> {
   readonly happened: Happened
 }
 
+/** Where deliveries are while they wait. */
+export type Storage = 'outbox' | 'memory'
+
 export interface WebhookStats extends LaneStats {
   /** Of the oldest that waits, in memory or in the outbox; null if none does. */
   readonly oldestAgeMs: number | null
@@ -51,12 +57,14 @@ export interface WebhookStats extends LaneStats {
 export interface Webhooks {
   /** Names of the triggers that are told from memory; empty: none. */
   wants(table: Table, happened: readonly Happened[]): readonly string[]
-  /** As `wants`, of a table that is only known by its names. */
+  /** Whether somebody is told who has to hear of it from us, of a table that is only known by its names. */
   wantsHidden(write: { readonly table: TableNames; readonly happened: readonly Happened[] }): boolean
   /** Returns at once: deliveries are made later, for the triggers of these names. */
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   unseen(table: Table): void
-  /** Names of the triggers whose webhooks the database writes down. */
+  /** How the statement itself writes down what it does, for the triggers that want that; null: none does. The same object as long as nothing has changed. */
+  storing(table: Table, happened: readonly Happened[]): Storing | null
+  /** Names of the triggers whose webhooks are in the database when the write is committed. */
   inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
   stored(names: readonly string[]): void
   triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean; readonly storage: Storage }[]
@@ -132,18 +140,39 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     setImmediate(deliverSome)
   }
 
-  function told(storage: Storage, table: Table, happened: readonly Happened[]): readonly Trigger[] {
+  function told(table: Table, happened: readonly Happened[], isBy: (writer: Writer) => boolean): readonly Trigger[] {
     const operations = happened.map(word => OPERATION_OF[word])
-    return triggers.on(table, operations).filter(trigger => triggers.storageOf(trigger) === storage)
+    return triggers.on(table, operations).filter(trigger => isBy(triggers.writerOf(trigger)))
   }
 
-  const wants: Webhooks['wants'] = (table, happened) => told('memory', table, happened).map(({ name }) => name)
+  const wants: Webhooks['wants'] = (table, happened) =>
+    told(table, happened, writer => writer === 'nobody').map(({ name }) => name)
+
+  /** Made for a table and who is told; with other triggers there is another. */
+  const storings = new WeakMap<Table, { readonly of: readonly Trigger[]; readonly storing: Storing }>()
+
+  function storing(table: Table, happened: readonly Happened[]): Storing | null {
+    const isBy = (writer: Writer) => writer === 'statement'
+    if (told(table, happened, isBy).length === 0) return null
+    // With the others of the table, whose rows it leaves out: one text for all that is done to it.
+    const wanting = told(table, HAPPENED, isBy)
+    const known = storings.get(table)
+    if (known !== undefined && isSame(known.of, wanting)) return known.storing
+    const made = storingFor(table, wanting, parts.tenantColumn)
+    storings.set(table, { of: wanting, storing: made })
+    return made
+  }
 
   return {
     wants,
     wantsHidden({ table: { schema, name }, happened }) {
       const tables = [...parts.catalog().tables.values()]
-      return tables.some(table => table.schema === schema && table.name === name && wants(table, happened).length > 0)
+      return tables.some(
+        table =>
+          table.schema === schema &&
+          table.name === name &&
+          told(table, happened, writer => writer !== 'database').length > 0,
+      )
     },
     committed(table, changes, names) {
       const atMs = clock.now()
@@ -158,11 +187,16 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       untold += 1
       warn(table, new Error('rows were written that the role of the gateway may not see; nobody is told of them'))
     },
-    inOutbox: (table, happened) => told('outbox', table, happened).map(({ name }) => name),
+    storing,
+    inOutbox: (table, happened) => told(table, happened, writer => writer !== 'nobody').map(({ name }) => name),
     stored: names => outbox?.wake(names),
     triggers: () =>
       triggers.all().map(trigger => ({
-        ...{ trigger, isActive: triggers.isActive(trigger), storage: triggers.storageOf(trigger) },
+        ...{
+          trigger,
+          isActive: triggers.isActive(trigger),
+          storage: triggers.writerOf(trigger) === 'nobody' ? 'memory' : 'outbox',
+        },
       })),
     outbox,
     deadLetters: () => deadLetters.all(),
@@ -216,4 +250,8 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       emit({ kind: 'webhooks', event: 'lost', detail: { error, deliveries: lost } })
     },
   }
+}
+
+function isSame(some: readonly Trigger[], others: readonly Trigger[]): boolean {
+  return some.length === others.length && some.every((trigger, index) => trigger === others[index])
 }

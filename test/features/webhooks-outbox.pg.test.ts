@@ -166,7 +166,7 @@ describe('what is told', () => {
 })
 
 describe('where deliveries wait', () => {
-  test('a table that is not captured, or a view, has them in memory, and it is said', async () => {
+  test('those of a table that is not captured, or of a view, are in the outbox too', async () => {
     const gateway = await open([
       trigger(),
       trigger({ name: 'apart', table: 'apart' }),
@@ -174,27 +174,27 @@ describe('where deliveries wait', () => {
     ])
     const { webhooks, warnings } = (await ask(gateway, '/health/internal')).json
     expect(webhooks).toMatchObject({
-      storage: 'mixed',
-      trigger_storage: { hook: 'outbox', apart: 'memory', view: 'memory' },
+      storage: 'outbox',
+      trigger_storage: { hook: 'outbox', apart: 'outbox', view: 'outbox' },
     })
-    expect(warnings.map(({ message }: { message: string }) => message)).toContainEqual(
-      'Webhooks of "apart", "view" are delivered from memory: those that are not delivered when the process ends are lost.',
-    )
+    expect(JSON.stringify(warnings)).not.toContain('memory')
     await send(gateway, 'POST', '/api/apart', { id: 1 })
+    await send(gateway, 'POST', '/api/notes', { id: 1 })
     await send(gateway, 'PATCH', '/api/note_bodies?id=1', { body: 'x' })
-    await hook.until(1)
-    expect(await count('webhook')).toBe(0)
+    // The view's and its table's.
+    await hook.until(4)
+    expect(hook.received.map(({ json }) => json.trigger).sort()).toEqual(['apart', 'hook', 'hook', 'view'])
+    await until(async () => (await count('webhook_attempt')) === 4)
   })
 
   test('what needs the installation is refused without it, with what to do', async () => {
     await expect(
       open([
         trigger({ name: 'a', table: 'apart', source: 'database' }),
-        trigger({ name: 'b', table: 'apart', order: 'key' }),
         trigger({ name: 'c', table: 'keyless', order: 'key' }),
       ]),
     ).rejects.toThrow(
-      /source: "database" needs the database to write down changes of public\.apart: svc install has not chosen table "apart"[\s\S]*order: "key" needs[\s\S]*"key" needs a primary key, and table "keyless" has none/,
+      /source: "database" needs the database to write down changes of public\.apart: svc install has not chosen table "apart"[\s\S]*"key" needs a primary key, and table "keyless" has none/,
     )
   })
 
@@ -227,17 +227,18 @@ describe('where deliveries wait', () => {
   test('an installation that comes while the gateway runs is used once it is told to look', async () => {
     const gateway = await open([trigger({ table: 'late' })])
     const storage = async () => (await ask(gateway, '/health/internal')).json.webhooks.storage
-    expect(await storage()).toBe('memory')
+    await send(gateway, 'POST', '/api/late', { id: 1 })
+    await hook.until(1)
     await installed(
       database,
       ['notes', 'replies', 'keyless', 'late'].map(table => ({ schema: 'public', table })),
     )
     await gateway.gateway.reload()
     expect(await storage()).toBe('outbox')
-    await send(gateway, 'POST', '/api/late', { id: 1 })
-    await hook.until(1)
-    await until(async () => (await count('webhook_attempt')) === 1)
-    expect(hook.received).toHaveLength(1)
+    await send(gateway, 'POST', '/api/late', { id: 2 })
+    await hook.until(2)
+    await until(async () => (await count('webhook_attempt')) === 2)
+    expect(hook.received).toHaveLength(2)
   })
 
   test('a database that only reads is no place for them, and no reason not to start', async () => {
