@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { installScript } from '../src/install/script.ts'
+import { type Choice, installScript } from '../src/install/script.ts'
 import type { Benchmark, Figures } from './harness/benchmark.ts'
 import type { Database } from './harness/database.ts'
 import { throughput } from './harness/lanes.ts'
@@ -19,6 +19,7 @@ import { wrk } from './harness/wrk.ts'
 const PLAIN = 'insert one, nobody is told'
 const STORED = 'insert one, with its webhook'
 const DELIVERED = 'insert one, with its webhook, which is delivered meanwhile'
+const CAPTURED = 'insert one, with its webhook, by the triggers of a table that is captured'
 const ONE = 'delivered to one receiver'
 const TEN = 'delivered to nine of ten receivers'
 const DEAD = 'delivered to nine receivers beside a dead one'
@@ -46,19 +47,27 @@ export const outbox: Benchmark = {
   checks: [
     throughput(STORED, [PLAIN], 0.75),
     throughput(DELIVERED, [PLAIN], null),
+    throughput(CAPTURED, [PLAIN], null),
     { kind: 'limit', unit: 'µs', lane: ONE, atMost: 500 },
     throughput(DEAD, [TEN], 0.95),
   ],
   async prepare(world) {
     const database = await world.database()
-    const role = new URL(database.url).username
-    const script = installScript({ role, chosen: [{ schema: 'public', table: HOOKED }], superuser: true })
-    await database.admin(['begin', ...script, 'commit'].join(';\n'))
+    await install(database, [])
     return [
       // With the same gateway and triggers, so that the table is all that differs.
       { name: PLAIN, measure: () => write(world, database, READINGS, 'hangs') },
       { name: STORED, measure: () => write(world, database, HOOKED, 'hangs') },
       { name: DELIVERED, measure: () => write(world, database, HOOKED, 'answers') },
+      {
+        name: CAPTURED,
+        async measure() {
+          await install(database, [{ schema: 'public', table: HOOKED }])
+          const figures = await write(world, database, HOOKED, 'hangs')
+          await install(database, [])
+          return figures
+        },
+      },
       { name: ONE, measure: () => deliver(world, database, 1, null) },
       { name: TEN, measure: () => deliver(world, database, 9, 'answers') },
       { name: DEAD, measure: () => deliver(world, database, 9, 'hangs') },
@@ -66,10 +75,15 @@ export const outbox: Benchmark = {
   },
 }
 
+async function install(database: Database, chosen: readonly Choice[]): Promise<void> {
+  const role = new URL(database.url).username
+  await database.admin(['begin', ...installScript({ role, chosen, superuser: true }), 'commit'].join(';\n'))
+}
+
 /** Of a receiver that hangs the webhooks are written, and hardly any is delivered. */
 async function write(world: World, database: Database, table: string, manner: Manner): Promise<Figures> {
   const receiver = await listen(manner, () => {})
-  await database.admin('truncate svc.webhook, svc.webhook_attempt')
+  await database.admin('truncate svc.change, svc.webhook, svc.webhook_attempt')
   await emptyReadings(database, table)
   const gateway = await startGateway(world, [receiver])
   try {
