@@ -37,10 +37,8 @@ try {
   await client.query(sql)
   await client.end()
   console.log(`PostgreSQL listens on 127.0.0.1:${PORT} and has the tables of ${file}`)
-  // The server lets this process end; what keeps it is to wait for Ctrl-C.
-  const waiting = setInterval(() => {}, 60_000)
+  server.hold()
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), server.ended])
-  clearInterval(waiting)
 } finally {
   await server.stop('immediate')
   await rm(folder, { recursive: true, force: true, maxRetries: 10 })

@@ -85,6 +85,23 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     })
 
   program
+    .command('postgres')
+    .description(
+      'Start an empty PostgreSQL for development: on 127.0.0.1, with its data in a folder of yours and a password made for it. Prints its URL, and runs until Ctrl-C or SIGTERM.',
+    )
+    .option('-d, --data <folder>', 'where its data is kept; made at the first start', './pgdata')
+    .option('-p, --port <number>', 'port to listen on', parsePort, 5432)
+    .examples(
+      ['svc postgres', 'in ./pgdata, at port 5432'],
+      ['svc postgres --data ~/shop-data --port 5433', 'elsewhere'],
+      ['psql "$(cat pgdata/url)"', 'in another terminal'],
+    )
+    .action(async (options: { data: string; port: number }) => {
+      const { postgres } = await import('./postgres.ts')
+      await postgres(options, world)
+    })
+
+  program
     .command('token')
     .description('Print a token for development, signed with JWT_SECRET. Nothing else goes to standard output.')
     .option('-t, --tenant <id>', 'claim tenant_id')

@@ -59,6 +59,14 @@ test.each([
   await run
 })
 
+test('a service that ends by itself is a failure, and is not closed', async () => {
+  const signals = new Signals()
+  const failed = Promise.reject(new Error('it has ended'))
+  const close = () => Promise.reject(new Error('closed'))
+  await expect(runUntilSignal(async () => ({ close, failed }), signals, nothing)).rejects.toThrow('it has ended')
+  expect(signals.eventNames()).toEqual([])
+})
+
 test('a signal while it starts exits at once', async () => {
   const signals = new Signals()
   void runUntilSignal(() => new Promise(() => {}), signals, nothing)

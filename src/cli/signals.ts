@@ -4,6 +4,8 @@ export interface Running {
   close(): Promise<void>
   /** What SIGHUP asks for. */
   reload?(): Promise<void>
+  /** Rejects when it has ended by itself. */
+  readonly failed?: Promise<never>
 }
 
 /** The part of `process` that is needed: signals in, the emergency exit out. */
@@ -20,7 +22,7 @@ const STOPPING = ['SIGINT', 'SIGTERM'] as const
 /**
  * Starts the service and resolves when it has been closed after the first SIGTERM or SIGINT. A second one exits at
  * once, and so does the first while the service is still starting: nothing is in flight then. Rejects when starting
- * or closing fails.
+ * or closing fails, or the service does meanwhile.
  */
 export async function runUntilSignal(
   start: () => Promise<Running>,
@@ -52,7 +54,7 @@ export async function runUntilSignal(
   signals.on('SIGHUP', onReload)
   try {
     running = await start()
-    await stopped
+    await (running.failed === undefined ? stopped : Promise.race([stopped, running.failed]))
     await running.close()
   } finally {
     for (const off of onStop) off()

@@ -1,8 +1,10 @@
 /** Makes a data folder for PostgreSQL. */
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedError } from './error.ts'
+import { type Place, placeOf } from './place.ts'
 import { spawnAs } from './run-as.ts'
 
 /** Of a failed program's output, what an error message quotes. */
@@ -31,12 +33,13 @@ export interface ClusterOptions {
 export async function createCluster(binaries: Binaries, options: ClusterOptions): Promise<void> {
   const passwordFile = `${options.dataDirectory}.password`
   await makeServerFolder(binaries, options.dataDirectory)
+  const place = placeOf(binaries, options.dataDirectory)
   try {
     await writeServerFile(binaries, passwordFile, options.password)
-    await runInitdb(binaries, [
-      ...['-D', options.dataDirectory, '-U', 'postgres', '--encoding=UTF8', '--no-instructions'],
+    await runInitdb(binaries, place, [
+      ...['-D', place.path, '-U', 'postgres', '--encoding=UTF8', '--no-instructions'],
       ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-      ...['--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+      ...['--auth=scram-sha-256', `--pwfile=${place.beside('.password')}`],
       ...(options.durable ? [] : ['--no-sync']),
     ])
   } finally {
@@ -56,10 +59,15 @@ export async function writeServerFile({ runAs }: Binaries, path: string, content
   if (runAs !== null) await chown(path, runAs.uid, runAs.gid)
 }
 
-function runInitdb({ initdb, runAs }: Binaries, args: readonly string[]): Promise<void> {
+/** 256 bits in characters that need no escape in a URL or in SQL. */
+export function secret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+function runInitdb({ initdb, runAs }: Binaries, { cwd }: Place, args: readonly string[]): Promise<void> {
   const child = spawn(initdb, args, {
     ...spawnAs(runAs),
-    cwd: '/',
+    cwd,
     env: CHILD_ENVIRONMENT,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,7 +1,5 @@
 /** `svc demo`: the gateway before a PostgreSQL of its own with sample data, and the lines to paste into another terminal. */
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
@@ -12,6 +10,7 @@ import { BOARD_PATH, createBoard } from './board.ts'
 import { APP_ROLE, type Embedded, startEmbedded } from './embedded.ts'
 import { EmbeddedError } from './error.ts'
 import { cacheFolder, type Environment } from './folders.ts'
+import { obstacleTo } from './free-port.ts'
 import { runStatements } from './run-statements.ts'
 import { SAMPLE_TENANTS, type SampleTenant } from './sample.ts'
 
@@ -84,24 +83,11 @@ function configOf(embedded: Embedded, port: number, environment: Environment): C
 async function freePortFrom(first: number, print: (line: string) => void): Promise<number> {
   const last = Math.min(first + PORTS_TRIED_MAX, 65_536) - 1
   for (let port = first; port <= last; port++) {
-    if (!(await isFree(port))) continue
+    if ((await obstacleTo(port)) !== null) continue
     if (port !== first) print(`Port ${first} is taken; using ${port}.`)
     return port
   }
   throw new EmbeddedError(`no free port from ${first} to ${last}; give another one with --port`)
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer()
-  try {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    server.close()
-    await once(server, 'close')
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** What is printed: every `curl` line works as it stands, since it takes the token from a file beside the data. */

@@ -2,16 +2,16 @@
  * The demo's PostgreSQL: a cluster with the sample data in the user's cache folder, made at the first start and kept. A
  * second demo at the same time gets a cluster of its own (a *slot*), so that neither waits for nor disturbs the other.
  */
-import { randomBytes } from 'node:crypto'
-import { access, chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { exists, makeAside, removeAbandoned } from './aside.ts'
 import { type Binaries, locateBinaries } from './binaries.ts'
-import { createCluster } from './cluster.ts'
+import { createCluster, secret } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
 import { freeDataFolder } from './orphan.ts'
 import { runStatements } from './run-statements.ts'
 import { OWNER_ROLE, SAMPLE_VERSION, sampleStatements } from './sample.ts'
-import { DataFolderInUse, type Server, startServer } from './server.ts'
+import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
 
 export interface EmbeddedOptions {
   /** Makes the data anew, what was changed in it is lost. */
@@ -38,9 +38,6 @@ export const APP_ROLE = 'svc_app'
 const DATABASE = 'demo'
 /** Demos that one user may run at the same time. */
 const SLOTS_MAX = 8
-/** What a process that was killed while preparing left behind is removed after this. */
-const ABANDONED_AFTER_MS = 3_600_000
-const ASIDE = '.new-'
 
 interface Secrets {
   readonly superuserPassword: string
@@ -60,7 +57,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     if (options.fresh) await rm(folder, { recursive: true, force: true })
     if (!(await exists(folder))) {
       options.print('Preparing PostgreSQL with sample data (once, some seconds) …')
-      await prepare(binaries, base, folder)
+      await makeAside(base, folder, aside => prepare(binaries, aside))
     }
     try {
       return await start(binaries, folder)
@@ -72,34 +69,24 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   throw new EmbeddedError(`${SLOTS_MAX} demos of this user are running (${base}); stop one of them`)
 }
 
-/** Made aside and renamed: whatever is under its final name is complete, and of two at once one wins. */
-async function prepare(binaries: Binaries, base: string, folder: string): Promise<void> {
-  const aside = await mkdtemp(join(base, ASIDE))
+async function prepare(binaries: Binaries, folder: string): Promise<void> {
+  const secrets: Secrets = { superuserPassword: secret(), appPassword: secret(), jwtSecret: secret() }
+  await writeFile(join(folder, 'secrets.json'), JSON.stringify(secrets), { mode: 0o600 })
+  await createCluster(binaries, {
+    dataDirectory: join(folder, 'data'),
+    password: secrets.superuserPassword,
+    durable: true,
+  })
+  const server = await launch(binaries, folder)
   try {
-    // The server's user must get through to the data; what is private has a mode of its own.
-    await chmod(aside, 0o755)
-    const secrets: Secrets = { superuserPassword: secret(), appPassword: secret(), jwtSecret: secret() }
-    await writeFile(join(aside, 'secrets.json'), JSON.stringify(secrets), { mode: 0o600 })
-    await createCluster(binaries, {
-      dataDirectory: join(aside, 'data'),
-      password: secrets.superuserPassword,
-      durable: true,
-    })
-    const server = await launch(binaries, aside)
-    try {
-      await runStatements(urlOf(server, 'postgres', secrets.superuserPassword, 'postgres'), [
-        `create role ${OWNER_ROLE} nologin`,
-        `create role ${APP_ROLE} login password '${secrets.appPassword}'`,
-        `create database ${DATABASE} owner ${OWNER_ROLE}`,
-      ])
-      await runStatements(urlOf(server, 'postgres', secrets.superuserPassword, DATABASE), sampleStatements(APP_ROLE))
-    } finally {
-      await server.stop('fast')
-    }
-    await rename(aside, folder)
-  } catch (error) {
-    await rm(aside, { recursive: true, force: true })
-    if (!(await exists(folder))) throw error
+    await runStatements(urlOf(server, 'postgres', secrets.superuserPassword, 'postgres'), [
+      `create role ${OWNER_ROLE} nologin`,
+      `create role ${APP_ROLE} login password '${secrets.appPassword}'`,
+      `create database ${DATABASE} owner ${OWNER_ROLE}`,
+    ])
+    await runStatements(urlOf(server, 'postgres', secrets.superuserPassword, DATABASE), sampleStatements(APP_ROLE))
+  } finally {
+    await server.stop('fast')
   }
 }
 
@@ -123,29 +110,4 @@ function launch(binaries: Binaries, folder: string): Promise<Server> {
     // Little write-ahead log is kept: the sample data is small, and the folder is in somebody's cache.
     settings: { log_min_messages: 'warning', max_wal_size: '96MB', min_wal_size: '32MB' },
   })
-}
-
-function urlOf({ host, port }: Server, role: string, password: string, database: string): string {
-  return `postgres://${role}:${password}@${host}:${port}/${database}`
-}
-
-async function removeAbandoned(base: string): Promise<void> {
-  for (const name of await readdir(base)) {
-    if (!name.startsWith(ASIDE)) continue
-    const path = join(base, name)
-    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }))
-    if (Date.now() - mtimeMs > ABANDONED_AFTER_MS) await rm(path, { recursive: true, force: true })
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
-}
-
-/** 256 bits in characters that need no escape in a URL or in SQL. */
-function secret(): string {
-  return randomBytes(32).toString('base64url')
 }

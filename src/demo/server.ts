@@ -2,12 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
 import { CHILD_ENVIRONMENT } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
+import { freePort } from './free-port.ts'
+import { placeOf } from './place.ts'
 import { spawnAs } from './run-as.ts'
 import { WATCHER_PROGRAM, type WatcherTask } from './watcher.ts'
 
@@ -32,6 +33,8 @@ export interface Server {
   readonly socketDirectory: string | null
   /** Resolves when the server has ended, whatever the reason. */
   readonly ended: Promise<void>
+  /** Keeps this process alive as long as the server is: without it, one that nobody stops does not. */
+  hold(): void
   /** `fast` rolls back and writes a checkpoint, `immediate` leaves recovery to the next start, `kill` is a crash. */
   stop(mode: StopMode): Promise<void>
 }
@@ -78,21 +81,24 @@ export async function startServer(binaries: Binaries, options: ServerOptions): P
 type Attempt = { readonly kind: 'started'; readonly server: Server } | { readonly kind: 'failed'; readonly log: string }
 
 async function tryStart(binaries: Binaries, options: ServerOptions, port: number, deadline: number): Promise<Attempt> {
-  const socketDirectory = socketDirectoryOf(options.dataDirectory)
+  const place = placeOf(binaries, options.dataDirectory)
+  const socketDirectory = place.isReal ? socketDirectoryOf(options.dataDirectory) : null
   // Of two that start in one folder at once, the one that loses must not write into the other's log.
   const logFile = `${options.logFile}.${process.pid}-${port}`
   const log = await open(logFile, 'w', 0o600)
   const watcher = spawnWatcher(log, {
     program: binaries.postgres,
     args: [
-      ...['-D', options.dataDirectory, '-p', String(port)],
+      ...['-D', place.path, '-p', String(port)],
       ...settingArguments({
+        // In the command line, by which the next start knows whose server it is (orphan.ts).
+        ...(place.isReal ? {} : { 'svc.data_directory': options.dataDirectory }),
         listen_addresses: '127.0.0.1',
         unix_socket_directories: socketDirectory === null ? '' : `"${socketDirectory.replaceAll('"', '""')}"`,
         ...options.settings,
       }),
     ],
-    cwd: options.dataDirectory,
+    cwd: place.cwd,
     ...spawnAs(binaries.runAs),
     removeWhenOrphaned: options.removeWhenOrphaned ?? null,
     stopTimeoutMs: STOP_TIMEOUT_MS,
@@ -124,7 +130,8 @@ async function tryStart(binaries: Binaries, options: ServerOptions, port: number
     await ended
     clearTimeout(force)
   }
-  return { kind: 'started', server: { host: '127.0.0.1', port, pid, socketDirectory, ended, stop } }
+  const hold = (): void => watcher.ref()
+  return { kind: 'started', server: { host: '127.0.0.1', port, pid, socketDirectory, ended, hold, stop } }
 }
 
 async function takeLog(logFile: string): Promise<string> {
@@ -151,6 +158,10 @@ function unreference(child: ChildProcess): void {
   for (const pipe of [child.stdin, child.stdout]) (pipe as unknown as { unref?(): void } | null)?.unref?.()
 }
 
+export function urlOf({ host, port }: Server, role: string, password: string, database: string): string {
+  return `postgres://${role}:${password}@${host}:${port}/${database}`
+}
+
 function settingArguments(settings: Readonly<Record<string, string>>): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
@@ -169,15 +180,4 @@ async function isReady(dataDirectory: string, pid: number): Promise<boolean> {
     return false
   }
   return Number(lines[0]) === pid && lines[7]?.trim() === 'ready'
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new EmbeddedError('no free TCP port on 127.0.0.1')
-  return address.port
 }

@@ -48,12 +48,15 @@ export interface Announcement {
   /** The letter that says what happened to a row; an expression where that differs: `created` if it is true. */
   readonly operation: string | { readonly created: Expression; readonly insert: string; readonly update: string }
   /** Answer two more columns: the key as JSON, and the row as it was before. */
-  readonly before: 'none' | 'target' | 'old'
+  readonly before: RowBefore
   /** An expression over the SQL of one row's change, the JSON `["I",{"id":7}]`; evaluated for the row. */
   readonly tellOne: (change: string) => string
   /** A condition over all rows of `from`, whose column `change` has them; evaluated once, also for none. */
   readonly tellAll: (from: string, change: string) => string
 }
+
+/** The row as the write found it: the target of a deletion, `old` of PostgreSQL 18, or what the write is joined with and has the same columns. */
+type RowBefore = 'target' | 'old' | 'none' | { readonly relation: string }
 
 /** What happened to each row that is written. */
 export interface Images {
@@ -61,8 +64,8 @@ export interface Images {
   readonly happened: string | { readonly created: Expression; readonly inserted: string; readonly updated: string }
   /** The row as the write leaves it; there is none after a deletion. */
   readonly after: 'target' | 'none'
-  /** The row as the write found it: the target of a deletion, `old` of PostgreSQL 18, or what the write is joined with or reads and has the same columns. */
-  readonly before: 'target' | 'old' | 'none' | { readonly relation: string } | { readonly query: Get }
+  /** Or what a query finds, when the write looks. */
+  readonly before: RowBefore | { readonly query: Get }
 }
 
 /**
@@ -119,7 +122,7 @@ function printTold(
   printer: Printer,
 ): Told {
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
-  // Not a tree: its names would become parameters that the plain statement has not.
+  // Not a tree: its names would become parameters.
   const members = [...key].flatMap(([name, value]) => [quoteLiteral(name), print(value)])
   const keyJson = `pg_catalog.jsonb_build_object(${members.join(', ')})::text`
   const letter =
@@ -128,8 +131,7 @@ function printTold(
       : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ELSE ${quoteLiteral(`["${operation.update}",`)} END`
   const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ']'`
   if (before === 'none') return { change, before: [] }
-  const target = targetName(write)
-  return { change, before: [keyJson, `row_to_json(${before === 'old' ? 'old' : quoteIdentifier(target)}.*)::text`] }
+  return { change, before: [keyJson, imageOf(relationOf(before, write))] }
 }
 
 /** `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as a read makes it. */
@@ -145,28 +147,33 @@ function printImages(
   { happened, after, before }: Images,
   scope: Scope,
   printer: Printer,
-  /** An answer is text; what is written down is JSON and need not be read again. */
   type: 'text' | 'json',
 ): readonly string[] {
-  const image = (of: string) => `row_to_json(${quoteIdentifier(of)}.*)${type === 'text' ? '::text' : ''}`
   const none = type === 'text' ? 'NULL' : 'NULL::json'
-  const target = targetName(write)
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
   return [
     typeof happened === 'string'
       ? `${quoteLiteral(happened)}${type === 'text' ? '' : '::text'}`
       : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ELSE ${quoteLiteral(happened.updated)} END`,
-    after === 'none' ? none : image(target),
+    after === 'none' ? none : imageOf(targetName(write), type),
     printBefore(),
   ]
 
   function printBefore(): string {
     if (before === 'none') return none
-    if (before === 'target') return image(target)
-    if (before === 'old') return image('old')
-    if ('relation' in before) return image(before.relation)
-    return `(SELECT ${image('r')} FROM (${printer.query(before.query, scope)}) AS r)`
+    if (typeof before === 'string' || 'relation' in before) return imageOf(relationOf(before, write), type)
+    return `(SELECT ${imageOf('r', type)} FROM (${printer.query(before.query, scope)}) AS r)`
   }
+}
+
+function relationOf(before: Exclude<RowBefore, 'none'>, write: Add | SetStatement | Del): string {
+  if (typeof before === 'object') return before.relation
+  return before === 'old' ? 'old' : targetName(write)
+}
+
+/** An answer is text; what is written down is JSON and need not be read again. */
+function imageOf(relation: string, type: 'text' | 'json' = 'text'): string {
+  return `row_to_json(${quoteIdentifier(relation)}.*)${type === 'text' ? '::text' : ''}`
 }
 
 /** A bare `*` needs a `FROM` of its own; what `returning *` means is everything of the target and of what is joined. */

@@ -11,7 +11,7 @@ import { createHash } from 'node:crypto'
 import type { Announcement } from '../language/print-write-rows.ts'
 import { quoteLiteral } from '../language/quote.ts'
 import type { Command } from '../postgres/types.ts'
-import type { Announced } from './statement.ts'
+import type { Announced, Statement } from './statement.ts'
 
 /** `svcr` in ASCII: the first key of our advisory locks. */
 const LOCK_CLASS = 0x73766372
@@ -41,17 +41,17 @@ export const LISTEN_LOCKS: Command = {
 const NOBODY_LISTENS = `pg_catalog.pg_try_advisory_xact_lock(${LOCK_CLASS}, pg_catalog.pg_backend_pid() % ${LOCK_SLOTS})`
 
 export interface Announcer {
-  /** The text of the write that tells; `watched`: rows before the change are answered too, if there can be any. */
-  textOf(announced: Announced, watched: boolean): string
+  /** The write that tells; `watched`: rows before the change are answered too, if there can be any. */
+  statementOf(announced: Announced, watched: boolean): Statement
   /** Tells that rows of a table have changed, no matter which. */
   bulk(table: string): Command
 }
 
 /** `origin`: tells this process from others, in every notification. */
 export function createAnnouncer(origin: string): Announcer {
-  const texts = new WeakMap<Announced, Map<boolean, string>>()
+  const statements = new WeakMap<Announced, Map<boolean, Statement>>()
 
-  function print(announced: Announced, watched: boolean): string {
+  function print(announced: Announced, watched: boolean): Statement {
     const { table, assigned } = announced
     const head = headOf(origin, watched && announced.hasBefore, assigned)
     const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table))}, ${payload})`
@@ -65,12 +65,12 @@ export function createAnnouncer(origin: string): Announcer {
   }
 
   return {
-    textOf(announced, watched) {
-      const known = texts.get(announced) ?? new Map<boolean, string>()
-      texts.set(announced, known)
-      const text = known.get(watched) ?? print(announced, watched)
-      known.set(watched, text)
-      return text
+    statementOf(announced, watched) {
+      const known = statements.get(announced) ?? new Map<boolean, Statement>()
+      statements.set(announced, known)
+      const statement = known.get(watched) ?? print(announced, watched)
+      known.set(watched, statement)
+      return statement
     },
     bulk: table => ({
       text: `SELECT WHERE CASE WHEN ${NOBODY_LISTENS} THEN true ELSE pg_catalog.pg_notify($1, ${headOf(origin, false, null)} || '"bulk":0}')::text IS NOT NULL END`,

@@ -1,7 +1,9 @@
 /** Runs writes so that they tell of themselves (`announce.ts`), and passes on what only this process learns: the rows as they were before. */
+import { GatewayError } from '../errors.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Command, Result, Row, Running } from '../postgres/types.ts'
 import { createAnnouncer } from './announce.ts'
+import { rebound } from './rebound.ts'
 import type { BoundStatement } from './statement.ts'
 
 /** Who wants to know what rows were like. */
@@ -13,11 +15,10 @@ export interface RowsBefore {
 }
 
 export interface Announcements {
-  /** `attempt` with the commands of `statements` as they tell; its results are those of the plain commands. */
+  /** `attempt` with `statements` as they tell, and what is to be run behind them; its results are those of the plain statements. It rejects with `GatewayError`. */
   run(
-    commands: readonly Command[],
     statements: readonly BoundStatement[],
-    attempt: (commands: readonly Command[]) => Running<readonly Result[]>,
+    attempt: (statements: readonly BoundStatement[], more: readonly Command[]) => Running<readonly Result[]>,
   ): Running<readonly Result[]>
   /** Tells that rows of a table may have changed, no matter which. */
   doubt(table: string): Command
@@ -38,7 +39,7 @@ const CANNOT_TELL: ReadonlySet<string> = new Set(['42501', FEATURE_NOT_SUPPORTED
 const ACL_CHECK = 'aclcheck_error'
 
 interface Telling {
-  readonly command: Command
+  readonly bound: BoundStatement
   /** Columns behind the answer's own. */
   readonly extra: number
   readonly before: boolean
@@ -56,13 +57,14 @@ export function createAnnouncements({ origin, rowsBefore, isLogged }: Announceme
   const announcer = createAnnouncer(origin)
   const unreadable = new Set<string>()
 
-  function tellingOf(command: Command, { statement: { announced } }: BoundStatement): Telling {
-    if (announced === undefined || unreadable.has(command.text) || isLogged(announced.table)) {
-      return { command, extra: 0, before: false }
+  function tellingOf(bound: BoundStatement): Telling {
+    const { announced, text } = bound.statement
+    if (announced === undefined || unreadable.has(text) || isLogged(announced.table)) {
+      return { bound, extra: 0, before: false }
     }
     const before = announced.hasBefore && rowsBefore.wants(announced.table)
-    const text = announcer.textOf(announced, before)
-    return { command: { ...command, text }, extra: announced.telling + (before ? 2 : 0), before }
+    const told = rebound(bound, announcer.statementOf(announced, before))
+    return { bound: told, extra: announced.telling + (before ? 2 : 0), before }
   }
 
   /** Tables of whose rows nothing is told. */
@@ -85,23 +87,24 @@ export function createAnnouncements({ origin, rowsBefore, isLogged }: Announceme
 
   return {
     doubt: announcer.bulk,
-    run(commands, statements, attempt) {
-      const tellings = commands.map((command, index) => tellingOf(command, statements[index] as BoundStatement))
-      const isTold = (index: number) => tellings[index]?.command !== commands[index]
-      const told = attempt([
-        ...tellings.map(({ command }) => command),
-        ...untold(statements, isTold).map(table => announcer.bulk(table)),
-      ])
+    run(statements, attempt) {
+      const tellings = statements.map(tellingOf)
+      const isTold = (index: number) => tellings[index]?.bound !== statements[index]
+      const told = attempt(
+        tellings.map(({ bound }) => bound),
+        untold(statements, isTold).map(announcer.bulk),
+      )
       let current = told
       let cancelled = false
       const again = async (error: unknown) => {
-        if (cancelled || !(error instanceof DatabaseError) || !tellings.some((_, index) => isTold(index))) throw error
-        if (!CANNOT_TELL.has(error.sqlstate)) throw error
+        const cause = error instanceof GatewayError ? error.cause : null
+        if (cancelled || !(cause instanceof DatabaseError) || !tellings.some((_, index) => isTold(index))) throw error
+        if (!CANNOT_TELL.has(cause.sqlstate)) throw error
         // Nothing is left of it. If the write itself is refused, it is refused again.
-        current = attempt([...commands, ...untold(statements, () => false).map(table => announcer.bulk(table))])
+        current = attempt(statements, untold(statements, () => false).map(announcer.bulk))
         const results = await current.result
-        if (error.routine === ACL_CHECK || error.sqlstate === FEATURE_NOT_SUPPORTED) {
-          for (const { text } of commands) if (unreadable.size < UNREADABLE_MAX) unreadable.add(text)
+        if (cause.routine === ACL_CHECK || cause.sqlstate === FEATURE_NOT_SUPPORTED) {
+          for (const { statement } of statements) if (unreadable.size < UNREADABLE_MAX) unreadable.add(statement.text)
         }
         return results
       }

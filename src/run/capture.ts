@@ -4,8 +4,9 @@ import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Happened } from './images.ts'
+import { rebound } from './rebound.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
-import type { BoundStatement, Captured, HiddenWrite, Statement, StatementValue, Storing } from './statement.ts'
+import type { BoundStatement, Captured, HiddenWrite, Statement, Storing } from './statement.ts'
 
 export interface RowChange {
   readonly happened: Happened
@@ -143,20 +144,6 @@ function refuseHidden({ hidden = [] }: Statement, watch: ChangeWatch): void {
       `a webhook is told of what happens to "${found.table.name}", which "with" cannot say; write it in a statement of its own`,
       { span: found.table.span },
     )
-  }
-}
-
-/** Values go with the parameter that they are of; literals are the statement's own. */
-function rebound({ statement, values }: BoundStatement, other: Statement): BoundStatement {
-  const byKey = new Map<string | number, StatementValue>()
-  for (const [index, parameter] of statement.parameters.entries()) {
-    if ('key' in parameter) byKey.set(parameter.key, values[index] ?? null)
-  }
-  return {
-    statement: other,
-    values: other.parameters.map(parameter =>
-      'literal' in parameter ? parameter.literal : (byKey.get(parameter.key) ?? null),
-    ),
   }
 }
 

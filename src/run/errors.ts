@@ -5,6 +5,7 @@ import { baseOf } from '../access/types.ts'
 import { GatewayError } from '../errors.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
 import { shorten } from '../shorten.ts'
+import { meantOperator } from './meant-operator.ts'
 import type { Access } from './settings.ts'
 import { type BoundStatement, TOO_MANY_ROWS } from './statement.ts'
 
@@ -82,8 +83,11 @@ function fromDatabase(error: DatabaseError, { statements, access }: Attempt): Ga
       })
   }
   // Whatever went wrong while a value was read is about the value, under any code: a tsquery that is too deep is XX000.
-  const value = refusedValue(error, statements)
-  if (value !== null) return new GatewayError('PARSE_ERROR', value, extras)
+  const refused = refusedValue(error, statements)
+  if (refused !== null) {
+    const meant = meantOperator(refused.value)
+    return new GatewayError('PARSE_ERROR', refused.message, { ...extras, ...(meant === null ? {} : { hint: meant }) })
+  }
   if (meaning === 'defect') {
     return new GatewayError('INTERNAL', `the database reported an internal error (${sqlstate})`, { cause: error })
   }
@@ -221,8 +225,13 @@ function refusedParameter(error: DatabaseError): number | null {
 /** What PostgreSQL took it for, only its message says. */
 const LITERAL: ParameterUse = { typeName: '', type: null, subject: null, list: false }
 
+interface RefusedValue {
+  readonly value: string
+  readonly message: string
+}
+
 /** A message about the value that PostgreSQL could not read as its column's type; null when the error is about something else. */
-function refusedValue(error: DatabaseError, statements: readonly BoundStatement[]): string | null {
+function refusedValue(error: DatabaseError, statements: readonly BoundStatement[]): RefusedValue | null {
   const index = refusedParameter(error)
   if (index === null) return null
   const candidates = statements.flatMap(({ statement, values }) => {
@@ -240,5 +249,5 @@ function refusedValue(error: DatabaseError, statements: readonly BoundStatement[
   const where = use.subject === null ? 'the value' : `${use.subject} is ${what} and`
   const type = use.type === null ? null : baseOf(use.type)
   const labels = type?.kind === 'enum' ? `; expected one of ${type.labels.join(', ')}` : ''
-  return `${where} cannot hold "${shorten(value)}": ${limited(error.message)}${labels}`
+  return { value, message: `${where} cannot hold "${shorten(value)}": ${limited(error.message)}${labels}` }
 }

@@ -34,32 +34,32 @@ export function withImages(
   checked: CheckedWrite,
   created: () => Expression,
 ): { readonly query: Write; readonly images: Images } {
-  const { query, table } = checked
-  const hasOld = showsOld(checked)
-  switch (query.kind) {
-    case 'add':
-      return { query, images: imagesOfAdd(query, table, hasOld, created) }
-    case 'del':
-      return { query, images: { happened: 'DELETE', after: 'none', before: 'target' } }
-    case 'set': {
-      const images = { happened: 'UPDATE', after: 'target' } as const
-      if (hasOld) return { query, images: { ...images, before: 'old' } }
-      const relation = unusedName(query)
-      const locking = lockingFirst(query, table, relation)
-      if (locking === null) return { query, images: { ...images, before: readBefore(query, table) } }
-      return { query: locking, images: { ...images, before: { relation } } }
-    }
-  }
+  const { query, before: exactly } = withBefore(checked)
+  if (query.kind === 'del') return { query, images: { happened: 'DELETE', after: 'none', before: exactly } }
+  const isCreation = query.kind === 'add' && query.conflict?.update == null
+  const before = exactly === 'none' && !isCreation ? readBefore(query, checked.table) : exactly
+  return { query, images: { happened: happenedOf(query, created), after: 'target', before } }
 }
 
-function imagesOfAdd(add: Add, table: Table, hasOld: boolean, created: () => Expression): Images {
-  if (add.conflict?.update == null) return { happened: 'INSERT', after: 'target', before: 'none' }
-  return {
-    happened: { created: created(), inserted: 'INSERT', updated: 'UPDATE' },
-    after: 'target',
-    before: hasOld ? 'old' : readBefore(add, table),
-  }
+function happenedOf(query: Add | SetStatement, created: () => Expression): Images['happened'] {
+  if (query.kind === 'set') return 'UPDATE'
+  if (query.conflict?.update == null) return 'INSERT'
+  return { created: created(), inserted: 'INSERT', updated: 'UPDATE' }
 }
+
+/** The write, and where its rows are as they were before: exactly, whoever else writes meanwhile, or not at all. */
+export function withBefore(checked: CheckedWrite): { readonly query: Write; readonly before: Exactly } {
+  const { query, table } = checked
+  if (query.kind === 'del') return { query, before: 'target' }
+  if (query.kind === 'add' && query.conflict?.update == null) return { query, before: 'none' }
+  if (showsOld(checked)) return { query, before: 'old' }
+  if (query.kind === 'add') return { query, before: 'none' }
+  const relation = unusedName(query)
+  const locking = lockingFirst(query, table, relation)
+  return locking === null ? { query, before: 'none' } : { query: locking, before: { relation } }
+}
+
+type Exactly = Exclude<Images['before'], { readonly query: unknown }>
 
 /**
  * The row as it was when the statement began, which is all that can be had of an upsert before PostgreSQL 18: a change that somebody commits between that and

@@ -91,19 +91,19 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
       run(identity, 'read only', statements, statements.map(toCommand), results => results.map(({ rows }) => rows)),
     write(identity, statements) {
       const first = settings.numbered(identity)
-      const attempt = (commands: readonly Command[]) => database.run([first, ...commands, ...TIDYING_WRITE])
-      const running =
-        announcements === null
-          ? attempt(statements.map(toCommand))
-          : announcements.run(statements.map(toCommand), statements, attempt)
+      const attempt = (asked: readonly BoundStatement[], more: readonly Command[]): Running<readonly Result[]> => {
+        const running = database.run([first, ...asked.map(toCommand), ...more, ...TIDYING_WRITE])
+        return {
+          result: running.result.catch(error => fail(error, asked, 'read write')),
+          cancel: () => running.cancel(),
+        }
+      }
+      const running = announcements === null ? attempt(statements, []) : announcements.run(statements, attempt)
       return {
-        result: running.result.then(
-          ([numbered, ...results]) => {
-            const txid = numbered?.rows[0]?.[0]?.toString() ?? ''
-            return results.slice(0, statements.length).map(({ rows, tag }) => ({ rows, count: countOf(tag), txid }))
-          },
-          error => fail(error, statements, 'read write'),
-        ),
+        result: running.result.then(([numbered, ...results]) => {
+          const txid = numbered?.rows[0]?.[0]?.toString() ?? ''
+          return results.slice(0, statements.length).map(({ rows, tag }) => ({ rows, count: countOf(tag), txid }))
+        }),
         cancel: () => running.cancel(),
       }
     },

@@ -13,7 +13,7 @@ import { type Announcement, printWriteRows, type WriteRowsOptions } from '../lan
 import type { Sql } from '../language/printer.ts'
 import { targetName } from '../language/scope.ts'
 import { type Touches, touchesOf } from './cache/touches.ts'
-import { assignedBy, type Happened, mayDo, showsOld, withImages } from './images.ts'
+import { assignedBy, type Happened, mayDo, showsOld, withBefore, withImages } from './images.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
 
 declare const printed: unique symbol
@@ -39,13 +39,13 @@ export interface Statement {
   readonly hidden?: readonly HiddenWrite[]
 }
 
-/** Prints the write anew; parameters and the columns in front stay as they are. */
+/** Prints the write anew; the columns in front stay as they are, its parameters may stand elsewhere. */
 export interface Announced {
   /** Resource name. */
   readonly table: string
   /** Whether `old` rows can be had besides, which a creation has none of. */
   readonly hasBefore: boolean
-  print(how: Pick<Announcement, 'tellOne' | 'tellAll'>, before: 'with rows before' | 'keys alone'): string
+  print(how: Pick<Announcement, 'tellOne' | 'tellAll'>, before: 'with rows before' | 'keys alone'): Statement
   /** Columns behind the answer's own: of an announcement, and of rows before. */
   readonly telling: 0 | 1
   /** Columns that a change assigns; null where rows as a whole come and go. */
@@ -183,7 +183,7 @@ function writing(
   const touches = touchesOf(query)
   const print = (write: Write, how: WriteRowsOptions): Statement => {
     const printed = statement({ parameters }, () => printWriteRows(write, how))
-    return announcing({ ...printed, touches }, { ...checked, query: write }, how, rows)
+    return announcing({ ...printed, touches }, { ...checked, query: write, parameters }, how, rows)
   }
   let captured: Statement | null = null
   let stored: { readonly by: Storing; readonly statement: Statement } | null = null
@@ -236,31 +236,36 @@ function announcing(
   const alias = targetName(query)
   const key = new Map(table.primaryKey.map(name => [name, column(alias, name)]))
   const upserts = query.kind === 'add' && query.conflict?.update != null
-  const hasOld = showsOld(checked)
-  const before = query.kind === 'del' ? 'target' : hasOld && (query.kind === 'set' || upserts) ? 'old' : 'none'
-  // The literals of `createdBy` would be parameters that the plain statement has not.
-  const canTell = hasOld || options.parameters !== 'all'
   const operation = upserts
-    ? canTell
-      ? { created: createdBy(checked), insert: 'I', update: 'U' }
-      : 'U'
+    ? { created: createdBy(checked), insert: 'I', update: 'U' }
     : ({ add: 'I', set: 'U', del: 'D' } as const)[query.kind]
+  const watched = watchable(checked, options)
   return {
     ...plain,
     // The statement itself comes last: what is left was written in its common tables.
     writes: resourcesOf(checked.writes.filter((_, index, all) => index < all.length - 1)),
     announced: {
       table: table.resource,
-      hasBefore: before !== 'none',
+      hasBefore: watched.before !== 'none',
       telling: rows === 'one' ? 1 : 0,
       assigned,
-      print: (how, wanted) =>
-        printWriteRows(query, {
-          ...options,
-          announce: { ...how, rows, key, operation, before: wanted === 'with rows before' ? before : 'none' },
-        }).text,
+      print(how, wanted) {
+        const { query: write, before } = wanted === 'with rows before' ? watched : ({ query, before: 'none' } as const)
+        const announce = { ...how, rows, key, operation, before }
+        return statement(checked, () => printWriteRows(write, { ...options, announce }))
+      },
     },
   }
+}
+
+/** The write with its rows as they were before, where they can be had exactly; one that answers its images has seen to that already. */
+function watchable(
+  checked: CheckedWrite,
+  { images }: WriteRowsOptions,
+): { readonly query: Write; readonly before: Announcement['before'] } {
+  if (images == null) return withBefore(checked)
+  const { before } = images
+  return { query: checked.query, before: typeof before === 'object' && 'query' in before ? 'none' : before }
 }
 
 function resourcesOf(tables: readonly Table[]): readonly string[] {

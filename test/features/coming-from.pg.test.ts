@@ -79,7 +79,8 @@ describe('PostgREST', () => {
   test('what is no operator is a value, and what is no parameter is a column', async () => {
     const ask = async (path: string) => (await gateway.get(path, { as: CLERK })).status
     expect((await gateway.get('/api/orders?notes=is.null', { as: CLERK })).json.count).toBe(0)
-    expect(await ask('/api/orders?approved_by=is.null')).toBe(400)
+    const { status, json } = await gateway.get('/api/orders?approved_by=is.null', { as: CLERK })
+    expect([status, json.error.hint]).toEqual([400, expect.stringContaining('write =is_null')])
     expect(await ask('/api/orders?order=total.desc')).toBe(400)
     expect(await ask('/api/tags?on_conflict=name')).toBe(400)
     expect((await gateway.get('/api/orders/5', { as: CLERK, method: 'PUT' })).status).toBe(405)

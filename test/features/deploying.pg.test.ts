@@ -1,6 +1,6 @@
 /** docs/guides/deploying.md and the files of docs/operations: what they say of ports, paths, times and names is what the program does. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -15,7 +15,7 @@ import { withOthers } from '../support/page-tables.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { BUILT_MAIN, killSvc, startBuiltSvc } from '../support/process.ts'
 import { findProgram } from '../support/programs.ts'
-import { ROOT, read } from '../tidy/tree.ts'
+import { read } from '../tidy/tree.ts'
 
 const GUIDE = read('docs/guides/deploying.md')
 const VARIABLES = SETTINGS.flatMap(({ environment }) => environment ?? [])
@@ -89,22 +89,6 @@ describe('the page', () => {
       const help = execFileSync(process.execPath, [BUILT_MAIN, name, '--help'], { encoding: 'utf8' })
       for (const option of words.filter(word => word.startsWith('--'))) expect(help, command).toContain(`${option} `)
     }
-  })
-
-  test('packs what can be installed and runs', () => {
-    const packed = JSON.parse(
-      execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
-        cwd: ROOT,
-        encoding: 'utf8',
-      }),
-    )
-    const [{ filename, version }] = packed
-    expect(GUIDE).toContain(`./${filename}`)
-    execFileSync('tar', ['-xzf', join(folder, filename), '-C', folder])
-    const main = join(folder, 'package/dist/cli/main.js')
-    return symlink(join(ROOT, 'node_modules'), join(folder, 'package/node_modules')).then(() => {
-      expect(execFileSync(main, ['--version'], { encoding: 'utf8' }).trim()).toBe(version)
-    })
   })
 })
 

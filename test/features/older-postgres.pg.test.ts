@@ -10,6 +10,7 @@ import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { execute } from '../support/postgres.ts'
 import { missingPrograms, programPath } from '../support/programs.ts'
+import { openSocket } from '../support/socket.ts'
 
 const MISSING =
   DEBIAN_POSTGRES_MISSING ?? missingPrograms({ pg_dump: 'postgresql-client-15', psql: 'postgresql-client-15' })
@@ -73,6 +74,40 @@ describe.skipIf(MISSING !== null)(TITLE, () => {
       'I parts {"d": 5, "id": 1}',
       'U parts {"d": 5, "id": 2} {"d": 5, "id": 1} {"id":1,"d":5}',
     ])
+  })
+
+  test('without triggers too, a subscriber hears of a row that comes and goes by an update', async () => {
+    await execute(url('postgres', 'postgres'), 'create database bare')
+    await execute(
+      url('bare', 'postgres'),
+      `create table items (id int primary key, stock int); insert into items values (1, 0), (2, 9); grant all on items to app`,
+    )
+    const there = await testGateway(url('bare', 'app'))
+    const socket = await openSocket(there.url, { token: await there.token({}) })
+    try {
+      socket.say({ type: 'subscribe', channel: 'svc_table_items', filter: 'stock=gt.5' })
+      await socket.nextOf('subscribed')
+      const heard: unknown[] = []
+      for (const [id, stock] of [
+        [1, 7],
+        [1, 8],
+        [2, 3],
+      ]) {
+        const headers = { 'Content-Type': 'application/json' }
+        const reply = await there.get(`/api/items/${id}`, { method: 'PATCH', body: JSON.stringify({ stock }), headers })
+        expect(reply.status).toBe(200)
+        const { operation, key, new: row } = await socket.nextOf('notification')
+        heard.push([operation, key, row])
+      }
+      expect(heard).toEqual([
+        ['INSERT', { id: 1 }, { id: 1, stock: 7 }],
+        ['UPDATE', { id: 1 }, { id: 1, stock: 8 }],
+        ['DELETE', { id: 2 }, null],
+      ])
+    } finally {
+      await socket.close()
+      await there.close()
+    }
   })
 
   test('a dump brings triggers and log tables back, and the log begins anew', { timeout: 60_000 }, async () => {

@@ -4,68 +4,73 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { copyOfClone, npmEnvironment, unreachable } from '../support/npm.ts'
 import { blocksOf, fileOf, pattern, printedAs } from '../support/page.ts'
-import { privateServer } from '../support/postgres.ts'
 import { freePort } from '../support/programs.ts'
-import type { TestServer } from '../support/server.ts'
 import { closeTerminal, installSvc, openTerminal, paste, type Said, type Terminal } from '../support/terminal.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/tutorial.md')
 const BLOCKS = blocksOf(PAGE).map(block => ({ ...block, first: block.text.split('\n')[0] ?? '' }))
-/** Where the page has its database and its gateway: here they are elsewhere. */
-const OWNER = 'postgres:secret@127.0.0.1:5432'
-const DATABASE = '127.0.0.1:5432'
-const GATEWAY = '127.0.0.1:8080'
-
 const missing = ['bash', 'curl', 'psql', 'openssl'].filter(program => spawnSync(program, ['--version']).error)
 if (missing.length > 0) process.stderr.write(`tutorial.pg.test.ts: skipped, for want of ${missing.join(', ')}\n`)
 
 // Without these programs there is nothing to paste into.
 describe.runIf(missing.length === 0)('pasted into a shell', () => {
-  let server: TestServer
-  let folder: string
+  let home: string
   let terminal: Terminal
   let here: (text: string) => string
+  /** Why nothing can be installed, once that is known. */
+  let offline: string | null = null
   beforeAll(async () => {
-    server = await privateServer()
-    folder = await mkdtemp(join(tmpdir(), 'svc-tutorial-'))
-    await installSvc(folder)
-    const owner = new URL(server.adminUrl)
-    const port = await freePort()
-    here = text =>
-      text
-        .replaceAll(OWNER, `${owner.username}:${owner.password}@${owner.host}`)
-        .replaceAll(DATABASE, owner.host)
-        .replaceAll(GATEWAY, `127.0.0.1:${port}`)
-    terminal = openTerminal(folder, {
-      HOME: folder,
+    home = await mkdtemp(join(tmpdir(), 'svc-tutorial-'))
+    const clone = join(home, 'clone')
+    await copyOfClone(clone)
+    const [database, gateway] = [await freePort(), await freePort()]
+    here = text => text.replace(/(127\.0\.0\.1:|--port )5432\b/g, `$1${database}`).replaceAll(':8080', `:${gateway}`)
+    terminal = openTerminal(clone, {
+      HOME: home,
+      ...npmEnvironment(),
       // As the page tells readers who have it.
       ...(process.version.startsWith('v20.') ? { NODE_OPTIONS: '--experimental-websocket --no-warnings' } : {}),
     })
-  })
+  }, 60_000)
   afterAll(async () => {
     if (terminal !== undefined) await closeTerminal(terminal)
-    await server?.close()
-    await rm(folder, { recursive: true, force: true })
+    await rm(home, { recursive: true, force: true, maxRetries: 10 })
   })
 
   // One after the other: each stands on those before it.
-  test.each(BLOCKS)('$first', { timeout: 60_000 }, async ({ language, text, output }) => {
-    if (language === 'sh') {
+  test.for(BLOCKS)('$first', { timeout: 600_000 }, async ({ language, text, output }, { skip }) => {
+    if (language !== 'sh') {
+      const file = fileOf(text)
+      await writeFile(join(home, 'tutorial', file.name), here(file.content))
+    } else if (/\bnpm /.test(text)) {
+      await install(text)
+      if (offline !== null) skip(offline)
+    } else {
       const pasted = withoutServerVersion(await paste(terminal, here(text)))
       if (output?.language === 'json') expect(lastJson(pasted.said)).toEqual(pattern(JSON.parse(output.text)))
-      if (output?.language === 'text')
-        expect(pasted.said.trimEnd()).toMatch(new RegExp(`^${printedAs(here(output.text.trimEnd()))}$`))
+      if (output?.language === 'text') {
+        const shown = withoutServerVersion({ said: here(output.text), status: 0 })
+        expect(pasted.said.trimEnd()).toMatch(new RegExp(`^${printedAs(shown.said.trimEnd())}$`))
+      }
       expect(pasted).toMatchObject({ status: 0 })
-    } else if (language !== 'console') {
-      const file = fileOf(text)
-      await writeFile(join(folder, file.name), here(file.content))
     }
   })
+
+  /** Line by line, so that none hides the failure of another. Where nothing can be had, what is installed here stands in. */
+  async function install(text: string): Promise<void> {
+    for (const line of text.trimEnd().split('\n')) {
+      const { said, status } = await paste(terminal, offline === null ? line : line.replace(/(^| && )npm .*/, ''))
+      offline ??= unreachable(said)
+      if (offline === null) expect({ said, status }).toMatchObject({ status: 0 })
+      else if (line.includes('npm install')) await installSvc(join(home, 'tutorial'))
+    }
+  }
 })
 
-/** PostgreSQL from npm is a little older than what readers install, and `svc check` says so. */
+/** PostgreSQL from npm is a little older than the latest, and `svc check` says so, and the page: as long as it is. */
 function withoutServerVersion({ said, status }: Said): Said {
   const others = said.replace(/^error: PostgreSQL older than .*\n {2}.*\n/m, '')
   return others === said ? { said, status } : { said: others.replace(/: 1 error,/, ': 0 errors,'), status: 0 }

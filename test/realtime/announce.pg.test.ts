@@ -9,7 +9,7 @@ import { createPool } from '../../src/postgres/pool.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
 import { createWriter } from '../../src/rest/write/write.ts'
 import { LISTEN_LOCKS } from '../../src/run/announce.ts'
-import { createAnnouncements } from '../../src/run/announcements.ts'
+import { createAnnouncements, type RowsBefore } from '../../src/run/announcements.ts'
 import { createRunner } from '../../src/run/run.ts'
 import { createSettings } from '../../src/run/settings.ts'
 import { shopDatabase } from '../features/shop.ts'
@@ -97,14 +97,18 @@ test('who begins to listen waits for writes that did not tell', async () => {
   }
 })
 
-test('before PostgreSQL 18 writes tell the same of creations and deletions, and of an upsert which of the two it was', async () => {
+test('before PostgreSQL 18 writes tell the same: of an upsert which of the two it was, and of changes and deletions what the row was', async () => {
   const pool = createPool({ target: parseUrl(database.url) })
   const listener = new pg.Client({ connectionString: database.url })
   await listener.connect()
   try {
     const read = await introspect(queryThrough(pool), { schemas: ['public'], exposedViews: [] })
     const catalog = { ...read, serverVersion: 170_000 }
-    const wanted = { wants: () => true, learn() {} }
+    const before: string[] = []
+    const wanted: RowsBefore = {
+      wants: () => true,
+      learn: (_txid, _table, rows) => before.push(...[...rows.values()].map(row => JSON.parse(row).name)),
+    }
     const runner = createRunner({
       ...{ database: pool, settings: createSettings({ statementTimeoutMs: 30_000 }), onStaleSchema() {} },
       announcements: createAnnouncements({ origin: 'me', rowsBefore: wanted, isLogged: () => false }),
@@ -141,17 +145,20 @@ test('before PostgreSQL 18 writes tell the same of creations and deletions, and 
       await send('POST', null, [row(3), row(4)], upsert),
       await send('POST', null, row(4), upsert),
       await send('PATCH', '4', { name: 'y' }),
+      await send('PATCH', '4', { name: 'z' }),
       await send('DELETE', '4', null),
     ]
-    expect(statuses).toEqual([201, 201, 200, 200, 204])
-    await vi.waitFor(() => expect(told).toHaveLength(5))
+    expect(statuses).toEqual([201, 201, 200, 200, 200, 204])
+    await vi.waitFor(() => expect(told).toHaveLength(6))
     expect(told).toEqual([
       '[["U",{"id":2}],["I",{"id":3}]]',
       '[["U",{"id":3}],["I",{"id":4}]]',
       '[["U",{"id":4}]]',
       '[["U",{"id":4}]]',
+      '[["U",{"id":4}]]',
       '[["D",{"id":4}]]',
     ])
+    expect(before).toEqual(['x', 'y', 'z'])
   } finally {
     await listener.end()
     await pool.close({ deadlineMs: 1_000 })

@@ -26,9 +26,13 @@ export function startSvc(argv: readonly string[], environment: Readonly<Record<s
   return start(['--import', 'tsx', MAIN, ...argv], environment)
 }
 
-/** The same from `dist/`, which `npm test` keeps fresh. */
-export function startBuiltSvc(argv: readonly string[], environment: Readonly<Record<string, string>> = {}): Svc {
-  return start([BUILT_MAIN, ...argv], environment)
+/** The same from `dist/`, which `npm test` keeps fresh, or where else it was installed. */
+export function startBuiltSvc(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  main: string = BUILT_MAIN,
+): Svc {
+  return start([main, ...argv], environment)
 }
 
 function start(argv: readonly string[], environment: Readonly<Record<string, string>>): Svc {

@@ -1,0 +1,138 @@
+/** An empty PostgreSQL in a folder of the user's: what is in it stays, nobody else gets in, and whatever is in the way is named. */
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { execute } from '../../test/support/postgres.ts'
+import { cacheFolder } from './folders.ts'
+import { freePort } from './free-port.ts'
+import { type Local, startLocal } from './local.ts'
+import { describeProcess } from './process.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+/** As mkdtemp makes it nobody else may enter it: where root runs this, PostgreSQL's user cannot get to the data by its path. */
+const base = mkdtempSync(join(tmpdir(), 'svc-local ü '))
+const folder = join(base, 'pg data')
+let cache: string
+let port: number
+beforeAll(async () => {
+  cache = await cacheFolder(process.env)
+  port = await freePort()
+})
+afterAll(() => rmSync(base, { recursive: true, force: true, maxRetries: 10 }))
+
+const printed: string[] = []
+const started: Local[] = []
+async function start(data = folder, at = port): Promise<Local> {
+  const local = await startLocal({ folder: data, port: at, cache, print: line => printed.push(line) })
+  started.push(local)
+  return local
+}
+afterAll(() => Promise.all(started.map(local => local.close())))
+
+const postmaster = () => Number.parseInt(readFileSync(join(folder, 'cluster/data/postmaster.pid'), 'utf8'), 10)
+
+describe.sequential('one folder', () => {
+  test('is empty at first, and the next start finds everything as it was left', async () => {
+    const first = await start()
+    expect(printed).toEqual(['Preparing PostgreSQL (once, some seconds) …'])
+    expect(new URL(first.url)).toMatchObject({ username: 'postgres', host: `127.0.0.1:${port}`, pathname: '/postgres' })
+    const tables = `select relname from pg_class where relnamespace = 'public'::regnamespace`
+    expect(await execute(first.url, tables)).toEqual([])
+    await execute(first.url, 'create table kept (id int)')
+    await first.close()
+
+    const elsewhere = await freePort()
+    const second = await start(folder, elsewhere)
+    expect(printed).toHaveLength(1)
+    expect(second.url).toBe(first.url.replace(`:${port}/`, `:${elsewhere}/`))
+    expect(await execute(second.url, tables)).toEqual([{ relname: 'kept' }])
+    await second.close()
+  })
+
+  test('says where it is while it runs, to its owner alone', async () => {
+    const local = await start()
+    expect(readFileSync(join(folder, 'url'), 'utf8')).toBe(`${local.url}\n`)
+    for (const name of ['url', 'cluster/password', 'cluster/server.log']) {
+      expect(statSync(join(folder, name)).mode & 0o077, name).toBe(0)
+    }
+    expect(statSync(folder).mode & 0o077).toBe(0)
+    await local.close()
+    expect(readdirSync(folder)).toEqual(['cluster'])
+  })
+
+  test('lets nobody in without the password, nor from elsewhere, and waits for the disk', async () => {
+    const local = await start()
+    await expect(execute(local.url.replace(/:[^:@]*@/, ':secret@'), 'select 1')).rejects.toThrow('password')
+    expect(await execute(local.url, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }])
+    expect(await execute(local.url, 'show fsync')).toEqual([{ fsync: 'on' }])
+    await local.close()
+  })
+
+  test('has one server at a time', async () => {
+    const local = await start()
+    const again = `PostgreSQL is running in ${folder} already, where ${join(folder, 'url')} says; stop it first, or name another folder with --data`
+    await expect(start(folder, await freePort())).rejects.toThrow(again)
+    expect(existsSync(join(folder, 'url'))).toBe(true)
+    await local.close()
+  })
+
+  test('and its server that lost its watcher is stopped by the next start', async () => {
+    const local = await start()
+    const orphan = postmaster()
+    process.kill((await describeProcess(orphan))?.parent ?? 0, 'SIGKILL')
+    await expect(local.failed).rejects.toThrow('PostgreSQL has ended')
+    expect(await describeProcess(orphan)).not.toBe(null)
+    const next = await start()
+    expect(await describeProcess(orphan)).toBe(null)
+    await next.close()
+  })
+
+  test('a server that ends by itself is told of with its last messages', async () => {
+    const local = await start()
+    process.kill(postmaster(), 'SIGINT')
+    await expect(local.failed).rejects.toThrow(/PostgreSQL has ended\. Its last messages:\n.*shut down$/s)
+    expect(existsSync(join(folder, 'url'))).toBe(false)
+  })
+})
+
+test('of two that begin in a new folder at once, one has it and the other says so', async () => {
+  const fresh = join(base, 'fresh')
+  const outcomes = await Promise.allSettled([start(fresh, await freePort()), start(fresh, await freePort())])
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  const [winner] = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const [loser] = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [outcome.reason] : []))
+  expect(String(loser)).toContain('already')
+  expect(await execute(winner?.url ?? '', 'select 1 as one')).toEqual([{ one: 1 }])
+  await winner?.close()
+})
+
+test('a port that is taken is named, and nothing is made', async () => {
+  const occupied = createServer().listen(0, '127.0.0.1')
+  await once(occupied, 'listening')
+  const { port: taken } = occupied.address() as AddressInfo
+  const nowhere = join(base, 'nowhere')
+  await expect(start(nowhere, taken)).rejects.toThrow(
+    `port ${taken} of 127.0.0.1 is taken, by another PostgreSQL perhaps; name another with --port`,
+  )
+  expect(existsSync(nowhere)).toBe(false)
+  occupied.close()
+})
+
+test('what other people keep in a folder is left alone', async () => {
+  const theirs = join(base, 'theirs')
+  mkdirSync(theirs)
+  writeFileSync(join(theirs, 'PG_VERSION'), '18\n')
+  const refusal = `${theirs} has something else in it; name an empty folder, or a new one, with --data`
+  await expect(start(theirs, await freePort())).rejects.toThrow(refusal)
+  expect(readdirSync(theirs)).toEqual(['PG_VERSION'])
+  const file = join(theirs, 'PG_VERSION')
+  for (const path of [file, join(file, 'below')]) {
+    await expect(start(path, await freePort())).rejects.toThrow(
+      `${path} is no folder; name a folder to keep the data in with --data`,
+    )
+  }
+})

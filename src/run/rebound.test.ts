@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { rebound } from './rebound.ts'
+import type { BoundStatement, Statement, StatementParameter } from './statement.ts'
+
+const use = { typeName: 'int4', type: null, subject: 'a', list: false } as const
+const key = (name: string): StatementParameter => ({ key: name, use })
+const printed = (...parameters: readonly StatementParameter[]) => ({ text: '', parameters }) as unknown as Statement
+const bound: BoundStatement = { statement: printed(key('a'), key('b'), { literal: '1' }), values: ['A', null, '1'] }
+
+test('values go where their parameters are, as often as they are there', () => {
+  const other = printed({ literal: '2' }, key('b'), key('a'), key('b'), key('a'))
+  expect(rebound(bound, other)).toEqual({ statement: other, values: ['2', null, 'A', null, 'A'] })
+})
+
+test('where all stand as they did, nothing is made', () => {
+  expect(rebound(bound, printed(key('a'), key('b'), { literal: '1' })).values).toBe(bound.values)
+  expect(rebound(bound, printed(key('a'), key('b'), { literal: '2' })).values).toEqual(['A', null, '2'])
+  expect(rebound(bound, printed(key('b'), key('a'), { literal: '1' })).values).toEqual([null, 'A', '1'])
+})

