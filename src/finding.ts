@@ -6,7 +6,7 @@ export interface Finding {
   readonly message: string
   /** What to do: a sentence, or SQL that can be pasted. */
   readonly fix: string
-  /** The check that found it, by its name in docs/reference/checks.md; a setting that is wrong in itself has none. */
+  /** The check that found it, by its name in docs/reference/checks.md; what is found in other ways has none. */
   readonly check?: string
   /** What it was found in, all of it, where the message may name only the first. */
   readonly objects?: readonly string[]

@@ -39,7 +39,7 @@ const way = (n, cardinality) => ({
 function tableOf(n) {
   const columns = [...COLUMNS, [`code_${n}`, TEXT, 'text']].map(([name, type, typeText]) => ({
     ...{ name, type, typeText, nullable: name === 'parent_id', default: null, generated: null, identity: null },
-    comment: `The ${name} of table ${n}.`,
+    ...{ comment: `The ${name} of table ${n}.`, example: null },
   }))
   return {
     ...{ oid: n, schema: 'public', name: `table_${n}`, resource: `table_${n}`, kind: 'table', comment: `Table ${n}.` },

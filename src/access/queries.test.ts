@@ -38,7 +38,18 @@ const tables = catalogOf(
 function called(name: string, volatility: DatabaseFunction['volatility'], schema = 'public'): DatabaseFunction {
   const resource = schema === 'public' ? name : `${schema}.${name}`
   return {
-    ...{ oid: 1, schema, name, resource, comment: null, volatility, returnsSet: false, strict: false, variadic: false },
+    ...{
+      oid: 1,
+      schema,
+      name,
+      resource,
+      comment: null,
+      example: null,
+      volatility,
+      returnsSet: false,
+      strict: false,
+      variadic: false,
+    },
     ...{ identityArgs: '', resultText: 'text', inputs: [], outputs: [], result: { kind: 'void' } },
   }
 }

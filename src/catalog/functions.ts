@@ -1,4 +1,5 @@
 /** The functions of the model from the rows that are about them. */
+import { readComment } from './comment.ts'
 import type { Column, DatabaseFunction, FunctionInput, FunctionOutput, FunctionResult } from './model.ts'
 import type { AttributeItem, CompositeItem, FunctionItem } from './statement.ts'
 import type { ColumnType } from './types.ts'
@@ -58,7 +59,7 @@ function buildFunction(
     schema: intern(item.schema),
     name: intern(item.name),
     resource,
-    comment: item.comment,
+    ...readComment(item.comment),
     volatility: VOLATILITY_OF[item.volatility],
     returnsSet: item.returnsSet,
     strict: item.strict,
@@ -155,7 +156,7 @@ class RowTypes {
 function columnOf(name: string, type: ColumnType, typeText: string): Column {
   return Object.freeze({
     ...{ name, type: type.type, typeText, nullable: true },
-    ...{ default: null, generated: null, identity: null, comment: null },
+    ...{ default: null, generated: null, identity: null, comment: null, example: null },
   })
 }
 

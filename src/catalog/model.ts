@@ -53,6 +53,8 @@ export interface Column {
   readonly generated: 'stored' | 'virtual' | null
   readonly identity: 'always' | 'by default' | null
   readonly comment: string | null
+  /** A value of the column, as its comment declares one (comment.ts). */
+  readonly example: string | null
 }
 
 export type DataTypeKind = 'base' | 'domain' | 'enum' | 'array' | 'range' | 'multirange' | 'composite' | 'pseudo'
@@ -116,6 +118,8 @@ export interface DatabaseFunction {
   /** The name in paths and answers (decisions 5); all overloads share it. */
   readonly resource: string
   readonly comment: string | null
+  /** The body of a call, as its comment declares one (comment.ts). */
+  readonly example: string | null
   readonly volatility: 'immutable' | 'stable' | 'volatile'
   readonly returnsSet: boolean
   /** Not run at all, and NULL or no rows, when an argument is NULL. */

@@ -241,8 +241,8 @@ policy \`c d\` on t
          create materialized view m as select id, '$$'::text as dollars from people;
          create unique index on m (id);
          comment on type mood is 'How one feels'; comment on domain age is 'In years';
-         comment on table people is 'it''s them'; comment on column people.age is E'a\\nb'; comment on view v is 'Some';
-         comment on column v.id is 'Their id'; comment on materialized view m is 'Kept'`,
+         comment on table people is 'it''s them'; comment on column people.age is E'a\\nb\\n@example 42'; comment on view v is 'Some';
+         comment on column v.id is 'Their id'; comment on column people.id is '@example 1'; comment on materialized view m is 'Kept'`,
       ),
     ).toBe(
       `enum mood { ok, 'so-so', 'it''s bad' }

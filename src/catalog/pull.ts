@@ -14,6 +14,7 @@ import {
 } from '../language/schema/model.ts'
 import { nearest } from '../nearest.ts'
 import { CatalogError } from './build.ts'
+import { readComment } from './comment.ts'
 import { groupByRelation } from './group.ts'
 import type { Query } from './introspect.ts'
 import { PULL_TEXT, type Pulled, type PulledDomain, type PulledFunction, pullParameters } from './pull-statement.ts'
@@ -227,10 +228,13 @@ function pullComments(
 ): readonly CommentDefinition[] {
   const comments = new Map<string, Pulled['comment']>()
   for (const comment of pulled.comment) {
+    const text = wordsOf(comment)
+    if (text === null) continue
     const key = `${comment.on} ${comment.oid}`
     const known = comments.get(key)
-    if (known === undefined) comments.set(key, [comment])
-    else known.push(comment)
+    const kept = { ...comment, text }
+    if (known === undefined) comments.set(key, [kept])
+    else known.push(kept)
   }
   const on = (what: string, oid: number): Pulled['comment'] =>
     (comments.get(`${what} ${oid}`) ?? []).toSorted((a, b) => a.number - b.number)
@@ -257,6 +261,11 @@ function pullComments(
       ),
     ),
   ]
+}
+
+/** Columns and functions may have an example in their comment, which is about rows and not about the schema. */
+function wordsOf({ on, column, text }: Pulled['comment'][number]): string | null {
+  return on === 'function' || column !== null ? readComment(text).comment : text
 }
 
 function inputs(definition: FunctionDefinition): readonly FunctionArgument['type'][] {

@@ -1,4 +1,5 @@
 /** One table of the model from the rows that are about it. */
+import { readComment } from './comment.ts'
 import type { Column, ForeignKey, Table, TableKind } from './model.ts'
 import type { KeyedTable } from './relations.ts'
 import type { ColumnItem, ForeignKeyItem, KeyItem, OutsideColumnItem, RelationItem } from './statement.ts'
@@ -80,7 +81,7 @@ function buildColumn(item: ColumnItem, relation: RelationItem, { types, intern }
     default: given === null ? null : intern(given),
     generated: GENERATED_OF[item.generated],
     identity: IDENTITY_OF[item.identity],
-    comment: item.comment,
+    ...readComment(item.comment),
   })
 }
 

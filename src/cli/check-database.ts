@@ -9,7 +9,9 @@ import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
 import { inspectInstallation } from '../install/installation.ts'
 import { problemOf } from '../install/installed.ts'
+import { findingAbout } from '../lint/finding-about.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
+import { misfitExamples } from '../rest/openapi/misfits.ts'
 import { createAddressGuard } from '../webhooks/address-guard.ts'
 import { loadTriggers } from '../webhooks/triggers.ts'
 import { openDatabase } from './database.ts'
@@ -34,7 +36,11 @@ export async function checkDatabase(config: Config, environment: Environment): P
       const found = await inspectInstallation(database.query)
       const triggers = await triggerFindings(config, catalog, capturedBy(found), environment)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)
-      return { findings: [...findings, ...policies, ...triggers, ...installationFindings(found)], accepted }
+      const examples = exampleFindings(catalog)
+      return {
+        findings: [...findings, ...policies, ...triggers, ...installationFindings(found), ...examples],
+        accepted,
+      }
     } finally {
       await database.close()
     }
@@ -54,6 +60,19 @@ async function policyFindings(config: Config, catalog: Catalog): Promise<readonl
     const fix = 'Mend the policy; while it has problems the gateway does not start.'
     return failure.problems.map(problem => error(printProblem(problem), fix))
   }
+}
+
+/** The API works without them. */
+function exampleFindings(catalog: Catalog): readonly Finding[] {
+  const found = misfitExamples(catalog)
+  if (found.length === 0) return []
+  const about = {
+    level: 'warning',
+    what: 'Comments that declare an example which does not fit',
+    why: 'The OpenAPI document shows one that is made from the type.',
+    remedy: 'Write one that fits, or take the line out.',
+  } as const
+  return [findingAbout(about, found)]
 }
 
 type Found = Awaited<ReturnType<typeof inspectInstallation>>

@@ -15,7 +15,7 @@ export interface CheckReport {
 }
 
 interface ReportedFinding extends Required<Omit<Finding, 'check'>> {
-  /** Null for what a setting of the configuration is wrong in itself. */
+  /** Null for what is found in other ways than by a check of docs/reference/checks.md. */
   readonly check: string | null
 }
 

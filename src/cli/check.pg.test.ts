@@ -115,6 +115,36 @@ test('triggers that do not fit the schema, and one that points to the machine it
   expect((await check(`${toml}\nwebhook_allow = ["127.0.0.1"]`, database.url))[1]).not.toContain('triggers.yaml')
 })
 
+test('examples in comments that do not fit, and the SQL that takes them out and leaves the words', async () => {
+  await execute(
+    database.adminUrl,
+    `create table "or ders" (id int primary key, total numeric(12, 2), note text); grant select on "or ders" to app;
+     comment on column "or ders".id is '@example 7'; comment on column "or ders".note is '12,50';
+     comment on column "or ders".total is E'Of the "lot", it''s\\nwhat is owed.\\n@example 12,50';
+     create function double("a b" int, variadic rest text[] default '{}') returns int language sql return 2 * "a b";
+     comment on function double is '@example {"a": 1}'`,
+  )
+  const [, said] = await check('', database.url)
+  const told = [
+    'or ders.total (12,50 is no numeric(12,2) as the API answers one, such as 1.5)',
+    `double("a b" integer, VARIADIC rest text[]) (there is no argument "a")`,
+  ]
+  expect(said).toContain(
+    `warning: Comments that declare an example which does not fit: ${told.join(', ')}. The OpenAPI document shows`,
+  )
+  const { findings } = JSON.parse((await check('', database.url, '--json'))[2])
+  const found = findings.find(({ objects }: { objects: readonly string[] }) => objects.includes(told[0] ?? ''))
+  expect(found).toMatchObject({ level: 'warning', check: null, objects: told })
+
+  await execute(database.adminUrl, found.sql.join('\n'))
+  expect((await check('', database.url))[1]).not.toContain('example')
+  const words = `select col_description('"or ders"'::regclass, 2) as total, obj_description('double'::regproc) as double,
+    col_description('"or ders"'::regclass, 1) as id`
+  expect(await execute(database.adminUrl, words)).toEqual([
+    { total: 'Of the "lot", it\'s\nwhat is owed.', double: null, id: '@example 7' },
+  ])
+})
+
 test('a password that is wrong is not printed', async () => {
   const url = new URL(database.url)
   url.pathname = '/no_such_database'

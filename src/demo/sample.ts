@@ -1,6 +1,7 @@
 /** The sample business as a list of SQL statements, and what a demo or a test must know to use it. */
 import { createHash } from 'node:crypto'
 import { grants, indexes, policies, views } from './sample/access.ts'
+import { comments } from './sample/comments.ts'
 import { functions } from './sample/functions.ts'
 import { rows } from './sample/rows.ts'
 import { tables } from './sample/tables.ts'
@@ -42,6 +43,7 @@ export function sampleStatements(role: string): readonly string[] {
     ...policies,
     ...views,
     ...functions,
+    ...comments,
     ...grants(role),
     `reset role`,
     `vacuum (analyze)`,

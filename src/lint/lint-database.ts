@@ -2,10 +2,11 @@
 import type { Query } from '../catalog/introspect.ts'
 import type { Finding } from '../finding.ts'
 import { readAcceptance } from './accept.ts'
-import type { Found, Lint, LintTarget } from './lint.ts'
+import { findingAbout } from './finding-about.ts'
+import type { Lint, LintTarget } from './lint.ts'
 import { LINTS } from './lints.ts'
 import { askLints } from './statement.ts'
-import { visible, visibleSql } from './visible.ts'
+import { visible } from './visible.ts'
 
 export interface DatabaseLints {
   readonly findings: readonly Finding[]
@@ -48,29 +49,8 @@ async function findingsOf(
       .map(({ object, sql }) => ({ object: visible(object), sql }))
       .filter(({ object }) => !isAccepted(lint, object))
       .sort((a, b) => (a.object < b.object ? -1 : 1))
-    return found.length === 0 ? [] : [findingOf(lint, found, target)]
+    if (found.length === 0) return []
+    const { name: check, level, what, why, remedy } = lint
+    return [findingAbout({ level, check, what: what(visible(target.tenantColumn)), why, remedy }, found)]
   })
-}
-
-/** A schema may hold thousands of tables; a message should not. */
-const NAMED_MAX = 20
-const STATEMENTS_MAX = 200
-
-function findingOf(lint: Lint, found: readonly Found[], { tenantColumn }: LintTarget): Finding {
-  const { name, level, what, why, remedy } = lint
-  const objects = found.map(({ object }) => object)
-  const sql = [...new Set(found.flatMap(one => one.sql.filter(statement => statement !== null).map(visibleSql)))]
-  const more = objects.length > NAMED_MAX ? ` and ${objects.length - NAMED_MAX} more` : ''
-  const named = `${objects.slice(0, NAMED_MAX).join(', ')}${more}`
-  return {
-    ...{ level, check: name, objects, sql },
-    message: `${what(visible(tenantColumn))}: ${named}. ${why}`,
-    fix: sql.length === 0 ? remedy : printStatements(sql),
-  }
-}
-
-function printStatements(sql: readonly string[]): string {
-  const more =
-    sql.length > STATEMENTS_MAX ? [`-- and ${sql.length - STATEMENTS_MAX} more like these: --json has all`] : []
-  return [...sql.slice(0, STATEMENTS_MAX), ...more].join('\n')
 }

@@ -84,5 +84,10 @@ export function parseId(id: string, keyColumns: readonly string[]): readonly str
 export function printId(values: readonly string[]): string {
   const [only] = values
   if (values.length === 1 && only !== undefined) return encodeURIComponent(only)
-  return values.map(value => encodeURIComponent(value.replaceAll('%', '%25').replaceAll(',', '%2C'))).join(',')
+  return values.map(value => encodeURIComponent(partOfId(value))).join(',')
+}
+
+/** A value of a composite key, as it stands in an `{id}` that is percent-decoded once. */
+export function partOfId(value: string): string {
+  return value.replaceAll('%', '%25').replaceAll(',', '%2C')
 }

@@ -66,20 +66,19 @@ describe('of the demo', () => {
   test('are of every column, body, key and argument that needs one', () => {
     const { schemas, parameters } = document.components
     expect(schemas['create-orders'].example).toEqual({
-      customer_id: 1,
-      created_by: '018f2d5e-7b1c-7c4a-9e3d-2f6a1b8c4d5e',
-      number: 'text',
-      currency: 'tex',
+      customer_id: 2,
+      created_by: '0449c860-d328-5273-192d-aa9cda6db9b0',
+      number: 'SO-000060',
+      currency: 'EUR',
     })
-    expect(schemas['update-orders'].example).toEqual({ number: 'text' })
-    expect(schemas.shipments.properties.expected.example).toBe('empty')
-    expect(parameters['id-orders'].example).toBe(1)
-    expect(parameters['id-order_items'].example).toBe('1,1')
+    expect(schemas['update-orders'].example).toEqual({ number: 'SO-000060' })
+    expect(parameters['id-orders'].example).toBe(60)
+    expect(parameters['id-order_items'].example).toBe('60,1')
     const { get, post } = document.paths['/api/rpc/slugify']
-    expect(get.parameters.find(({ name }: Json) => name === 'value').example).toBe('text')
+    expect(get.parameters.find(({ name }: Json) => name === 'value').example).toBe('Blue Market & Co.')
     expect(post.requestBody.content['application/json'].schema.anyOf.map((form: Json) => form.example)).toEqual([
-      { value: 'text' },
-      ['text'],
+      { value: 'Blue Market & Co.' },
+      ['Blue Market & Co.'],
     ])
     expect(document.paths['/api/_query'].post.requestBody.content['text/plain'].schema.example).toBe(
       'get categories limit 1',
@@ -133,7 +132,8 @@ test('of every type are taken by PostgreSQL', async () => {
     database.adminUrl,
     `create type mood as enum ('sad', 'glad'); create domain short as text;
      create table every (id int primary key, ${types.map((type, at) => `c${at} ${type} not null`).join(', ')});
-     grant all on every to app`,
+     grant all on every to app;
+     create function shorten(value text, length int default 3) returns text immutable language sql return left(value, length)`,
   )
   const gateway = await testGateway(database.url)
   try {
@@ -141,6 +141,11 @@ test('of every type are taken by PostgreSQL', async () => {
     expect(invalidOf(document)).toEqual([])
     const { example } = document.components.schemas['create-every']
     expect(Object.keys(example)).toHaveLength(types.length + 1)
+    expect(document.components.parameters['id-every'].example).toBe(1)
+    // What is made from types, whoever shows the schema makes for himself.
+    expect(document.components.responses['list-every'].content['application/json'].example).toBeUndefined()
+    const { schema } = document.paths['/api/rpc/shorten'].post.requestBody.content['application/json']
+    expect(schema.anyOf.map((form: Json) => form.example)).toEqual([{ value: 'text' }, ['text']])
     const headers = { 'Content-Type': 'application/json' }
     const reply = await gateway.get('/api/every', { method: 'POST', headers, body: JSON.stringify(example) })
     expect([reply.status, reply.text]).toEqual([201, expect.anything()])

@@ -45,7 +45,14 @@ export function functionOf(signature: string, parts: FunctionParts = {}): Databa
   const inputs = texts.map((text, index) => inputOf(text, index, parts.types ?? {}))
   const { schema = 'public', volatility = 'volatile', returnsSet = false } = parts
   return {
-    ...{ oid: 1, schema, name, resource: schema === 'public' ? name : `${schema}.${name}`, comment: null },
+    ...{
+      oid: 1,
+      schema,
+      name,
+      resource: schema === 'public' ? name : `${schema}.${name}`,
+      comment: null,
+      example: null,
+    },
     ...{ volatility, returnsSet, strict: false, variadic: inputs.some(({ mode }) => mode === 'variadic') },
     ...{ identityArgs: list, resultText: 'text', inputs, outputs: [] },
     result: parts.result ?? { kind: 'scalar', column: columnOf(name, 'text') },
@@ -55,7 +62,7 @@ export function functionOf(signature: string, parts: FunctionParts = {}): Databa
 export function columnOf(name: string, type: string): Column {
   return {
     ...{ name, type: typeNamed(type), typeText: type, nullable: true },
-    ...{ default: null, generated: null, identity: null, comment: null },
+    ...{ default: null, generated: null, identity: null, comment: null, example: null },
   }
 }
 

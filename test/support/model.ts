@@ -45,6 +45,7 @@ export function tableOf(
       generated: null,
       identity: null,
       comment: null,
+      example: null,
     }
   })
   const { schema = 'public', primaryKey = [], relations = [] } = parts

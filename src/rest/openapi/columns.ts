@@ -1,6 +1,8 @@
 /** A column as a schema: its type, its comment, and what a schema has no word for. */
 import type { Column, Table } from '../../catalog/model.ts'
-import { exampleOf } from './examples.ts'
+import { declaredValue } from './declared.ts'
+import { constantDefault } from './defaults.ts'
+import { exampleValue } from './examples.ts'
 import type { Schema } from './model.ts'
 import { nullable, valueSchema } from './types.ts'
 
@@ -8,19 +10,28 @@ import { nullable, valueSchema } from './types.ts'
 export interface SeenColumn {
   readonly column: Column
   readonly schema: Schema
+  /** Whether its example is one that somebody chose. */
+  readonly declared: boolean
   /** Of `properties`: `"name":{…}`. */
   readonly member: string
 }
 
 export function seenColumn(table: Table, column: Column): SeenColumn {
-  const schema = columnSchema(table, column)
-  return { column, schema, member: `${JSON.stringify(column.name)}:${JSON.stringify(schema)}` }
+  const value = valueSchema(column.type, column.typeText)
+  const declared = declaredValue(column, value)
+  const schema = schemaWith(table, column, value, declared)
+  const member = `${JSON.stringify(column.name)}:${JSON.stringify(schema)}`
+  return { column, schema, declared: declared !== undefined, member }
 }
 
-/** Also for the columns of a function's rows, which belong to no table. */
-export function columnSchema(table: Table | null, column: Column): Schema {
-  const value = valueSchema(column.type, column.typeText)
-  const example = exampleOf(column, value)
+/** Of a column of a function's result, which belongs to no table. */
+export function columnSchema(column: Column): Schema {
+  return schemaWith(null, column, valueSchema(column.type, column.typeText), undefined)
+}
+
+function schemaWith(table: Table | null, column: Column, value: Schema, declared: unknown): Schema {
+  const made = () => constantDefault(column, value) ?? exampleValue(column.type, value)
+  const example = declared === undefined ? made() : declared
   return {
     ...(column.nullable ? nullable(value) : value),
     description: describeColumn(table, column),

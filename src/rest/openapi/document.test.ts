@@ -35,6 +35,25 @@ test('a hidden table and a hidden column are not in it', () => {
   expect(Object.keys(paths['/api/people/{id}'])).toEqual(['parameters', 'get'])
 })
 
+test('what a hidden column declares is in it as little as its name', () => {
+  const told = tableOf('people', { id: 'int8', name: 'text', salary: 'numeric' }, { primaryKey: ['id'] })
+  const columns = told.columns.map((column, at) => ({ ...column, example: ['4711', 'Ada', '98765.5'][at] ?? null }))
+  const declaring = { ...told, columns, columnByName: new Map(columns.map(column => [column.name, column])) }
+  const refused = { read: null, create: 'no', update: 'no', delete: 'no' }
+  const documentFor = (read: ReadonlySet<string> | 'any') => {
+    const of = { ...rights({}).of(people), refused, read }
+    const view = { catalog: catalogOf(declaring), rights: { key: 'k', of: () => of } }
+    return openApiDocument(view, OPTIONS).toString()
+  }
+  const everything = documentFor('any')
+  for (const value of ['4711', 'Ada', '98765.5']) expect(everything).toContain(value)
+  const some = documentFor(new Set(['name']))
+  expect(some).not.toMatch(/98765|4711/)
+  expect(JSON.parse(some).components.responses['list-people'].content['application/x-ndjson'].example).toEqual({
+    name: 'Ada',
+  })
+})
+
 test('who may only write sees what to write, and gets it answered', () => {
   const refused = { read: 'no', create: null, update: 'no', delete: 'no' }
   const text = openApiDocument(

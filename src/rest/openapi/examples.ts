@@ -1,15 +1,9 @@
-/** Examples of values: made from types, labels and constant defaults, so always the same, and valid by the schemas beside them. */
+/** Examples of values of a type, made from it and its labels: always the same, and valid by the schemas beside them. */
 import { baseOf, isJson } from '../../access/types.ts'
-import type { Column, DataType } from '../../catalog/model.ts'
-import { constantDefault } from './defaults.ts'
+import type { DataType } from '../../catalog/model.ts'
 import type { Schema } from './model.ts'
 
-/** Undefined where any value could be meant. */
-export function exampleOf(column: Column, schema: Schema): unknown {
-  return constantDefault(column, schema) ?? exampleValue(column.type, schema)
-}
-
-/** `schema`: what the type is in JSON. */
+/** `schema`: what the type is in JSON. Undefined where any value could be meant. */
 export function exampleValue(type: DataType, schema: Schema): unknown {
   const [label] = schema.enum ?? []
   if (label !== undefined) return label

@@ -75,7 +75,7 @@ function textEnvelope(of: DatabaseFunction, view: View): Schema {
 function resultSchema(of: DatabaseFunction, view: View): SchemaOrReference {
   const { result } = of
   if (result.kind === 'void' || result.kind === 'record') return schemaRef('svc-null')
-  if (result.kind === 'scalar') return columnSchema(null, { ...result.column, nullable: true })
+  if (result.kind === 'scalar') return columnSchema({ ...result.column, nullable: true })
   const row = result.table === null ? rowOf(readableResult(of, view)) : schemaRef(keyOf(result.table))
   return result.named && !of.returnsSet ? { anyOf: [row, schemaRef('svc-null')] } : row
 }
@@ -84,7 +84,7 @@ function rowOf(columns: readonly Column[]): Schema {
   return {
     type: 'object',
     // Defines, and so never calls a setter: `__proto__` is a column like any other.
-    properties: Object.fromEntries(columns.map(column => [column.name, columnSchema(null, column)])),
+    properties: Object.fromEntries(columns.map(column => [column.name, columnSchema(column)])),
     ...(columns.length === 0 ? {} : { required: columns.map(({ name }) => name) }),
   }
 }

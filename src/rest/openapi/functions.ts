@@ -2,6 +2,7 @@
 import type { View } from '../../access/rights.ts'
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { printSignatures } from '../rpc/signature.ts'
+import { declaredArgument, isNeeded, namedExample, positionalExample } from './example-call.ts'
 import { exampleValue } from './examples.ts'
 import { resultParameters, resultResponse } from './function-result.ts'
 import { keyOf } from './keys.ts'
@@ -15,6 +16,7 @@ import {
   type Schema,
 } from './model.ts'
 import { nullable, textSchema, valueSchema } from './types.ts'
+import { valueText } from './value-text.ts'
 
 export const FUNCTION_TAG = 'functions'
 
@@ -82,11 +84,6 @@ function callOperation(name: string, overloads: readonly DatabaseFunction[], vie
 
 // ---- arguments ---------------------------------------------------------------------------------------------
 
-/** A variadic function takes its last argument by name only with all of them (rpc/explain.ts). */
-function isNeeded(of: DatabaseFunction, { required }: FunctionInput): boolean {
-  return required || of.variadic
-}
-
 /** Overloads share the query string: what not all of them need may be left out. */
 function inputParameters(overloads: readonly DatabaseFunction[]): readonly Parameter[] {
   const named = overloads.flatMap(({ inputs }) => inputs.filter(({ name }) => name !== null))
@@ -103,9 +100,19 @@ function inputParameters(overloads: readonly DatabaseFunction[]): readonly Param
       ...(always ? { required: true } : {}),
       description: describeInput(first),
       schema: same ? schema : { type: 'string' },
-      ...(always && same ? { example: exampleValue(first.type, schema) } : {}),
+      ...(always && same ? { example: exampleText(name, overloads) ?? exampleValue(first.type, schema) } : {}),
     }
   })
+}
+
+/** What the first overload that declares a call passes. */
+function exampleText(name: string, overloads: readonly DatabaseFunction[]): unknown {
+  for (const of of overloads) {
+    const input = of.inputs.find(one => one.name === name)
+    const text = input === undefined ? undefined : valueText(declaredArgument(of, input), input.type)
+    if (text !== undefined) return text
+  }
+  return undefined
 }
 
 function describeInput({ typeText, default: value }: FunctionInput): string {
@@ -133,7 +140,7 @@ function namedForm(of: DatabaseFunction): readonly Schema[] {
       properties: Object.fromEntries(properties),
       ...(needed.length === 0 ? {} : { required: needed.map(({ name }) => name ?? '') }),
       additionalProperties: false,
-      example: Object.fromEntries(needed.map(input => [input.name ?? '', exampleArgument(input)])),
+      example: namedExample(of),
     },
   ]
 }
@@ -143,18 +150,14 @@ function argumentSchema(input: FunctionInput): Schema {
   return { ...nullable(valueSchema(input.type, input.typeText)), description: describeInput(input) }
 }
 
-/** NULL where any value could be meant. */
-function exampleArgument({ type, typeText }: FunctionInput): unknown {
-  return exampleValue(type, valueSchema(type, typeText)) ?? null
-}
-
-function positionalForm({ inputs, variadic }: DatabaseFunction): Schema {
+function positionalForm(of: DatabaseFunction): Schema {
+  const { inputs, variadic } = of
   const needed = inputs.filter(({ required, mode }) => required && mode !== 'variadic')
   return {
     type: 'array',
     items: {},
     minItems: needed.length,
-    example: needed.map(exampleArgument),
+    example: positionalExample(of),
     ...(variadic ? {} : { maxItems: inputs.length }),
   }
 }

@@ -72,7 +72,12 @@ export interface Header {
   readonly schema: Schema
 }
 
-export type Content = Readonly<Record<string, { readonly schema: SchemaOrReference }>>
+export interface MediaType {
+  readonly schema: SchemaOrReference
+  readonly example?: unknown
+}
+
+export type Content = Readonly<Record<string, MediaType>>
 
 export interface Response {
   readonly description: string

@@ -1,11 +1,14 @@
 /** Parameters that operations share, and those of each table (specification 4.2, 4.5; decisions 3, 4). */
 import { isOrdered, isSearchable } from '../../access/types.ts'
 import type { Column } from '../../catalog/model.ts'
+import { partOfId } from '../path.ts'
+import { declaredValue } from './declared.ts'
 import { exampleValue } from './examples.ts'
 import { quoted } from './keys.ts'
 import type { Parameter, Schema } from './model.ts'
 import { canRead, type SeenTable } from './seen.ts'
-import { textSchema } from './types.ts'
+import { textSchema, valueSchema } from './types.ts'
+import { valueText } from './value-text.ts'
 
 export interface PageLimits {
   readonly defaultLimit: number
@@ -153,7 +156,7 @@ function idParameter({ table, rights }: SeenTable): Parameter {
   const [only, ...more] = columns
   const told = table.primaryKey.every(name => rights.read === 'any' || rights.read.has(name))
   // Of a parameter that may be left out there is no example: tools fill it in, and then every filter at once.
-  const values = columns.map(({ type, typeText }) => exampleValue(type, textSchema(type, typeText)))
+  const values = columns.map(exampleOfKey)
   if (only !== undefined && more.length === 0) {
     return {
       name: 'id',
@@ -171,6 +174,12 @@ function idParameter({ table, rights }: SeenTable): Parameter {
     required: true,
     description: `The values of the primary key in its order${order}, joined by commas; a comma in a value is percent-encoded twice.`,
     schema: { type: 'string' },
-    ...(told ? { example: values.join(',') } : {}),
+    ...(told ? { example: values.map(value => partOfId(String(value))).join(',') } : {}),
   }
+}
+
+function exampleOfKey(column: Column): unknown {
+  const { type, typeText } = column
+  const declared = valueText(declaredValue(column, valueSchema(type, typeText)), type)
+  return declared ?? exampleValue(type, textSchema(type, typeText))
 }

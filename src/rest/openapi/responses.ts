@@ -1,6 +1,7 @@
 /** Answers with data, as schemas: envelopes around rows (decisions 3, 4). */
 import { type HeaderName, headersWith } from './headers.ts'
-import type { Header, Reference, Response, Schema, SchemaOrReference } from './model.ts'
+import type { Header, MediaType, Reference, Response, Schema, SchemaOrReference } from './model.ts'
+import type { Example } from './rows.ts'
 
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
@@ -15,8 +16,19 @@ export function answer(
   description: string,
   schema: SchemaOrReference,
   headers: Readonly<Record<string, Header | Reference>>,
+  example?: unknown,
 ): Response {
-  return { description, headers, content: { [JSON_TYPE]: { schema } } }
+  return { description, headers, content: { [JSON_TYPE]: mediaType(schema, example) } }
+}
+
+function mediaType(schema: SchemaOrReference, example: unknown): MediaType {
+  return { schema, ...(example === undefined ? {} : { example }) }
+}
+
+/** A row as it is answered. */
+export interface AnsweredRow {
+  readonly row: Reference
+  readonly example: Example | null
 }
 
 export function noContent(description: string): Response {
@@ -32,8 +44,8 @@ const PLACE: Schema['properties'] = {
   total: { type: 'integer', format: 'int64', description: 'Rows on all pages, if `count=exact` was preferred.' },
 }
 
-/** `{data: [row…], count, limit, offset, next_cursor, total?}`; as NDJSON each line is a row. */
-export function pageResponse(row: SchemaOrReference): Response {
+/** `{data: [row…], count, limit, offset, next_cursor, total?}`; as NDJSON each line is a row. `limit`: the one in force by default. */
+export function pageResponse({ row, example }: AnsweredRow, limit: number): Response {
   const page = envelope({ data: { type: 'array', items: row }, ...PLACE }, [
     'data',
     'count',
@@ -44,16 +56,29 @@ export function pageResponse(row: SchemaOrReference): Response {
   return {
     description: 'A page of rows. With `select` they have those columns only, with `distinct` that one.',
     headers: headersWith('X-Cache'),
-    content: { [JSON_TYPE]: { schema: page }, [NDJSON_TYPE]: { schema: row } },
+    content: {
+      [JSON_TYPE]: mediaType(page, examplePage(example, limit)),
+      [NDJSON_TYPE]: mediaType(row, example ?? undefined),
+    },
   }
 }
 
-export function rowResponse(description: string, row: SchemaOrReference, ...headers: readonly HeaderName[]): Response {
-  return answer(description, rowEnvelope(row), headersWith(...headers))
+function examplePage(row: Example | null, limit: number): unknown {
+  return row === null ? undefined : { data: [row], count: 1, limit, offset: 0, next_cursor: null }
 }
 
-export function rowsResponse(description: string, row: SchemaOrReference, ...headers: readonly HeaderName[]): Response {
-  return answer(description, rowsEnvelope(row), headersWith(...headers))
+export function rowResponse(description: string, of: AnsweredRow, ...headers: readonly HeaderName[]): Response {
+  return answer(description, rowEnvelope(of.row), headersWith(...headers), exampleEnvelope(of))
+}
+
+export function rowsResponse(description: string, of: AnsweredRow, ...headers: readonly HeaderName[]): Response {
+  const example = of.example === null ? undefined : { data: [of.example], count: 1 }
+  return answer(description, rowsEnvelope(of.row), headersWith(...headers), example)
+}
+
+/** Of `rowEnvelope`. */
+export function exampleEnvelope({ example }: AnsweredRow): unknown {
+  return example === null ? undefined : { data: example }
 }
 
 export function rowEnvelope(row: SchemaOrReference): Schema {

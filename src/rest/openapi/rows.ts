@@ -57,7 +57,7 @@ function requiring(columns: readonly SeenColumn[]): Pick<RowSchema, 'required'> 
 }
 
 // ---- examples ----------------------------------------------------------------------------------------------
-// Valid by their schemas. Whether the database takes them is another matter: it may have no row 1 to refer to.
+// Valid by their schemas. Whether the database takes them is another matter: it may have no row 1 to refer to, or one that is there already.
 
 /** A row with what it cannot be without, or else with something. */
 function exampleOfCreation(columns: readonly SeenColumn[], required: readonly SeenColumn[]): Example {
@@ -71,7 +71,15 @@ function exampleOfChange(table: Table, columns: readonly SeenColumn[]): Example 
   return exampleOfRow((free.length > 0 ? free : columns).slice(0, 1))
 }
 
-type Example = Readonly<Record<string, unknown>>
+/**
+ * A row as it is answered. Null where nobody has chosen an example for any of its columns: what is made from types, tools make of the schema
+ * themselves, and of a large schema it would be megabytes.
+ */
+export function exampleOfAnswer(columns: readonly SeenColumn[]): Example | null {
+  return columns.some(({ declared }) => declared) ? exampleOfRow(columns) : null
+}
+
+export type Example = Readonly<Record<string, unknown>>
 
 /** What has no example may be anything, null as well. */
 function exampleOfRow(columns: readonly SeenColumn[]): Example {

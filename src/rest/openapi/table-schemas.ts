@@ -2,13 +2,16 @@
 import type { Column } from '../../catalog/model.ts'
 import { type SeenColumn, seenColumn } from './columns.ts'
 import { type Reference, type RowSchema, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
-import { createSchema, rowSchema, updateSchema } from './rows.ts'
+import type { AnsweredRow } from './responses.ts'
+import { createSchema, exampleOfAnswer, rowSchema, updateSchema } from './rows.ts'
 import { answered, canCreate, canRead, canUpdate, type SeenRelation, type SeenTable, type SeenTables } from './seen.ts'
 
 export interface TableSchemas {
   readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
-  /** A row that a write answers; null where none is. */
-  readonly written: Reference | null
+  /** What a read answers; null where nothing may be read. */
+  readonly read: AnsweredRow | null
+  /** What a write answers; null where that is nothing. */
+  readonly written: AnsweredRow | null
 }
 
 export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas {
@@ -17,7 +20,8 @@ export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas 
   const all = [...seenColumns.values()]
   const only = (some: readonly Column[]): readonly SeenColumn[] => some.flatMap(column => seenColumns.get(column) ?? [])
   const schemas: (readonly [string, Schema | RowSchema])[] = []
-  if (canRead(seen)) {
+  const read = canRead(seen) ? { row: readReference(seen), example: exampleOfAnswer(only(columns)) } : null
+  if (read !== null) {
     schemas.push([key, rowSchema(table, only(columns), 'any')])
     if (relations.length > 0) schemas.push([`expanded-${key}`, expandedSchema(seen, tables)])
   }
@@ -25,20 +29,22 @@ export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas 
   if (canUpdate(seen)) schemas.push([`update-${key}`, updateSchema(table, all, rights.update)])
   const returned = answered(seen)
   const isRead =
-    canRead(seen) &&
+    read !== null &&
     returned.columns.length === columns.length &&
     columns.every((column, index) => column === returned.columns[index])
-  if (isRead) return { schemas, written: schemaRef(key) }
-  if (returned.columns.length === 0) return { schemas, written: null }
+  if (isRead) return { schemas, read, written: { ...read, row: schemaRef(key) } }
+  if (returned.columns.length === 0) return { schemas, read, written: null }
   const name = `written-${key}`
+  const row = only(returned.columns)
   return {
-    schemas: [...schemas, [name, rowSchema(table, only(returned.columns), returned.always)]],
-    written: schemaRef(name),
+    schemas: [...schemas, [name, rowSchema(table, row, returned.always)]],
+    read,
+    written: { row: schemaRef(name), example: exampleOfAnswer(row) },
   }
 }
 
 /** A row as reads answer it: with the related rows that `expand` asks for. */
-export function readReference({ key, relations }: SeenTable): Reference {
+function readReference({ key, relations }: SeenTable): Reference {
   return schemaRef(relations.length > 0 ? `expanded-${key}` : key)
 }
 

@@ -1,24 +1,25 @@
 /** Everything about one table: its routes as far as the caller may use them, with what they take and answer (specification 4.1). */
 import { filterParameters } from './filters.ts'
 import type { Parameter, Part, PathItem, Response } from './model.ts'
+import type { PageLimits } from './parameters.ts'
 import { tableParameters } from './parameters.ts'
 import { type ReadOptions, readPaths } from './reads.ts'
 import { pageResponse, rowResponse, rowsResponse } from './responses.ts'
-import { answered, canRead, type SeenTable, type SeenTables } from './seen.ts'
-import { readReference, tableSchemas } from './table-schemas.ts'
+import { answered, type SeenTable, type SeenTables } from './seen.ts'
+import { tableSchemas } from './table-schemas.ts'
 import { writePaths } from './writes.ts'
 
-export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOptions): Part {
+export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOptions & PageLimits): Part {
   const { table, key, columns } = seen
-  const { schemas, written } = tableSchemas(seen, tables)
+  const { schemas, read, written } = tableSchemas(seen, tables)
   const parameters: readonly (readonly [string, Parameter])[] = [
     ...tableParameters(seen, written === null ? [] : answered(seen).columns),
     ...filterParameters(columns),
   ]
   const responses: (readonly [string, Response])[] = []
-  if (canRead(seen)) {
-    const row = readReference(seen)
-    responses.push([`list-${key}`, pageResponse(row)], [`get-${key}`, rowResponse('The row.', row, 'X-Cache')])
+  if (read !== null) {
+    responses.push([`list-${key}`, pageResponse(read, options.defaultLimit)])
+    responses.push([`get-${key}`, rowResponse('The row.', read, 'X-Cache')])
   }
   if (written !== null) {
     responses.push([`written-${key}`, rowResponse('The row as it is now, or was when it was deleted.', written)])

@@ -11,11 +11,11 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import { answer, noContent, rowEnvelope, rowsEnvelope } from './responses.ts'
+import { type AnsweredRow, answer, exampleEnvelope, noContent, rowEnvelope, rowsEnvelope } from './responses.ts'
 import { canCreate, canDelete, canUpdate, type SeenTable } from './seen.ts'
 
-/** `written`: a row that a write answers; null where none is. */
-export function writePaths(seen: SeenTable, written: Reference | null): readonly (readonly [string, PathItem])[] {
+/** `written`: what a write answers; null where that is nothing. */
+export function writePaths(seen: SeenTable, written: AnsweredRow | null): readonly (readonly [string, PathItem])[] {
   const { table, path, columns, has } = seen
   const byId = has('one') && table.primaryKey.length > 0
   // Rows are chosen by columns that may be read.
@@ -35,11 +35,11 @@ export function writePaths(seen: SeenTable, written: Reference | null): readonly
 const JSON_TYPE = 'application/json'
 
 /** A write of what may not be read answers nothing, whatever is preferred. */
-function returningReferences({ key }: SeenTable, written: Reference | null): readonly Reference[] {
+function returningReferences({ key }: SeenTable, written: AnsweredRow | null): readonly Reference[] {
   return [...(written === null ? [] : [`returning-${key}`]), 'prefer-return'].map(parameterRef)
 }
 
-function create(seen: SeenTable, written: Reference | null): Operation {
+function create(seen: SeenTable, written: AnsweredRow | null): Operation {
   const { table, key } = seen
   const row = schemaRef(`create-${key}`)
   // An upsert changes rows too.
@@ -68,11 +68,11 @@ function create(seen: SeenTable, written: Reference | null): Operation {
   }
 }
 
-function createdResponse(description: string, row: Reference | null, ...headers: readonly HeaderName[]): Response {
+function createdResponse(description: string, of: AnsweredRow | null, ...headers: readonly HeaderName[]): Response {
   const all = headersWith(...headers, 'Preference-Applied')
-  if (row === null) return { description, headers: all }
-  const maybe: SchemaOrReference = headers.length > 0 ? row : { anyOf: [row, schemaRef('svc-null')] }
-  return answer(description, { anyOf: [rowEnvelope(maybe), rowsEnvelope(row)] }, all)
+  if (of === null) return { description, headers: all }
+  const maybe: SchemaOrReference = headers.length > 0 ? of.row : { anyOf: [of.row, schemaRef('svc-null')] }
+  return answer(description, { anyOf: [rowEnvelope(maybe), rowsEnvelope(of.row)] }, all, exampleEnvelope(of))
 }
 
 const WORDS = {
@@ -82,7 +82,7 @@ const WORDS = {
 
 type Change = keyof typeof WORDS
 
-function one(seen: SeenTable, written: Reference | null, change: Change): Operation {
+function one(seen: SeenTable, written: AnsweredRow | null, change: Change): Operation {
   const { table, key } = seen
   return {
     operationId: `${change}-${key}`,
@@ -98,7 +98,7 @@ function one(seen: SeenTable, written: Reference | null, change: Change): Operat
   }
 }
 
-function many(seen: SeenTable, written: Reference | null, change: Change): Operation {
+function many(seen: SeenTable, written: AnsweredRow | null, change: Change): Operation {
   const { table, key, parameters } = seen
   return {
     operationId: `${change}_many-${key}`,

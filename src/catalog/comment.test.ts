@@ -1,0 +1,25 @@
+/** The last line of a comment may be an example; everything else is words. */
+import { expect, test } from 'vitest'
+import { readComment } from './comment.ts'
+
+test.each([
+  ['What is owed.\n@example 12.50', 'What is owed.', '12.50'],
+  ['Two lines.\nOf words.\n\n  @example a b ', 'Two lines.\nOf words.', 'a b'],
+  ['Of Windows.\r\n@example a\r\n', 'Of Windows.', 'a'],
+  ['@example {"a": 1}', null, '{"a": 1}'],
+  ['@example', null, ''],
+  ['A separator that is no end of a line.\n@example a\u2028b', 'A separator that is no end of a line.', 'a\u2028b'],
+])('%j', (text, comment, example) => {
+  expect(readComment(text)).toEqual({ comment, example })
+})
+
+test.each([
+  null,
+  '',
+  'What is owed.\n',
+  'Say @example 5 to the clerk.',
+  '@example 5\nis what it begins with.',
+  '@examples are good',
+])('%j has none', text => {
+  expect(readComment(text)).toEqual({ comment: text, example: null })
+})

@@ -1,0 +1,36 @@
+/** One finding about all objects that it was found in. A schema may hold thousands of tables; a message should not. */
+import type { Finding } from '../finding.ts'
+import type { Found } from './lint.ts'
+import { visible, visibleSql } from './visible.ts'
+
+export interface About extends Pick<Finding, 'level' | 'check'> {
+  /** What has been found, to be followed by the names. */
+  readonly what: string
+  /** What can come of it; a sentence. */
+  readonly why: string
+  /** What to do where there is no SQL for it. */
+  readonly remedy: string
+}
+
+const NAMED_MAX = 20
+const STATEMENTS_MAX = 200
+
+/** `found`: at least one. */
+export function findingAbout({ what, why, remedy, ...about }: About, found: readonly Found[]): Finding {
+  const objects = found.map(({ object }) => visible(object))
+  const sql = [...new Set(found.flatMap(one => one.sql.filter(statement => statement !== null).map(visibleSql)))]
+  const more = objects.length > NAMED_MAX ? ` and ${objects.length - NAMED_MAX} more` : ''
+  const named = `${objects.slice(0, NAMED_MAX).join(', ')}${more}`
+  return {
+    ...about,
+    message: `${what}: ${named}. ${why}`,
+    fix: sql.length === 0 ? remedy : printStatements(sql),
+    ...{ objects, sql },
+  }
+}
+
+function printStatements(sql: readonly string[]): string {
+  const more =
+    sql.length > STATEMENTS_MAX ? [`-- and ${sql.length - STATEMENTS_MAX} more like these: --json has all`] : []
+  return [...sql.slice(0, STATEMENTS_MAX), ...more].join('\n')
+}

@@ -1,0 +1,242 @@
+/** Examples that a database declares in its comments: those of the demo are rows of it, and calls that are answered. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { execute } from '../support/execute.ts'
+import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
+import { examplesOf, follow, operationsOf, problemsOf } from '../support/openapi.ts'
+import { blocksOf } from '../support/page.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { read } from '../tidy/tree.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
+type Json = any
+
+describe('of the demo', () => {
+  let database: SampleDatabase
+  let gateway: TestGateway
+  let as: NonNullable<AskOptions['as']>
+  let document: Json
+  let tables: readonly string[]
+  beforeAll(async () => {
+    database = await sampleDatabase()
+    // Instants are written in the zone of the server, which is that of the machine.
+    const zone = `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'UTC'); end $$`
+    await execute(database.adminUrl, zone)
+    gateway = await testGateway(database.url)
+    const [tenant] = database.tenants
+    as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
+    document = (await gateway.get('/api/_openapi', { as })).json
+    tables = Object.keys((await gateway.get('/api/_schema', { as })).json.tables)
+  })
+  afterAll(async () => {
+    await gateway?.close()
+    await database?.drop()
+  })
+
+  function exampleRow(table: string): Json {
+    const properties = Object.entries<Json>(document.components.schemas[table].properties)
+    return Object.fromEntries(properties.map(([name, { example }]) => [name, example]))
+  }
+
+  describe('the row that the columns of a table show', () => {
+    test('is one that the caller finds by what it shows', async () => {
+      expect(tables.length).toBeGreaterThan(13)
+      for (const table of tables) {
+        const row = exampleRow(table)
+        const plain = Object.entries(row).filter(([, value]) => typeof value !== 'object')
+        const filters = plain.map(([name, value]) => `${name}.eq=${encodeURIComponent(String(value))}`)
+        const { status, json } = await gateway.get(`/api/${table}?${filters.join('&')}`, { as })
+        expect([table, status, json.data]).toEqual([table, 200, [row]])
+      }
+    })
+
+    test('is answered for the key that the path shows', async () => {
+      const keys = Object.entries<Json>(document.components.parameters).filter(([key]) => key.startsWith('id-'))
+      expect(keys.length).toBeGreaterThan(12)
+      const found = tables.filter(table => document.paths[`/api/${table}/{id}`] !== undefined)
+      expect(found).toHaveLength(tables.length - 1)
+      for (const table of found) {
+        const { example } = document.components.parameters[`id-${table}`]
+        const { status, json } = await gateway.get(`/api/${table}/${example}`, { as })
+        expect([table, status, json]).toEqual([table, 200, { data: exampleRow(table) }])
+      }
+    })
+
+    test('is what answers show', () => {
+      const { responses } = document.components
+      for (const table of tables) {
+        const row = exampleRow(table)
+        const { content } = responses[`list-${table}`]
+        expect(content['application/json'].example).toEqual({
+          ...{ data: [row], count: 1, limit: 50, offset: 0, next_cursor: null },
+        })
+        expect(content['application/x-ndjson'].example).toEqual(row)
+      }
+      const { orders } = document.components.schemas
+      const { post } = document.paths['/api/orders']
+      expect(Object.keys(orders.properties)).toHaveLength(12)
+      for (const example of [
+        responses['get-orders'].content['application/json'].example,
+        responses['written-orders'].content['application/json'].example,
+        post.responses[201].content['application/json'].example,
+      ]) {
+        expect(example).toEqual({ data: exampleRow('orders') })
+      }
+    })
+
+    test('is part of what bodies show', () => {
+      const { 'create-orders': created, 'update-orders': changed } = document.components.schemas
+      expect(exampleRow('orders')).toMatchObject(created.example)
+      expect(Object.keys(created.example)).toEqual(created.required)
+      expect(changed.example).toEqual({ number: 'SO-000060' })
+    })
+  })
+
+  test('the calls that functions show are answered, by name, by position and as a read', async () => {
+    const calls = operationsOf(document).filter(({ path }) => path.startsWith('/api/rpc/'))
+    const answers: Record<string, unknown[]> = {}
+    for (const { path, method, operation, parameters } of calls) {
+      const query = parameters.filter(({ example }) => example !== undefined)
+      const values = query.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`)
+      const forms = operation.requestBody?.content['application/json'].schema.anyOf ?? [undefined]
+      const key = `${method} ${path.slice('/api/rpc/'.length)}`
+      answers[key] = []
+      for (const form of forms) {
+        const { status, json } = await gateway.get(form === undefined ? `${path}?${values.join('&')}` : path, {
+          ...{ as, method: method.toUpperCase() },
+          ...(form && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(form.example) }),
+        })
+        const documented = follow(document, operation.responses[status]).content['application/json'].schema
+        expect([key, problemsOf(document, json, documented, false)]).toEqual([key, []])
+        answers[key].push(json.error?.code ?? json.count ?? json.data)
+      }
+    }
+    const approved = expect.objectContaining({ id: 12_610, status: 'paid', notes: 'Agreed by telephone.' })
+    const summary = { number: 'SO-000060', status: 'delivered', total: 1910.61, items: 3 }
+    expect(answers).toEqual({
+      // The second time the order is not pending any more.
+      'post approve_order': [approved, 'QUERY_ERROR'],
+      'get customer_value': [18_100.98],
+      'post customer_value': [18_100.98, 18_100.98],
+      'get order_summary': [summary],
+      'post order_summary': [summary, summary],
+      'post restock': [250, 274],
+      // Rows: of two overloads, the second up to a price.
+      'get search_products': [19],
+      'post search_products': [19, 19, 10, 10],
+      'get slugify': ['blue-market-co'],
+      'post slugify': ['blue-market-co', 'blue-market-co'],
+      'post tag_products': [2, 0],
+      // A read shows what is needed alone, and no argument is.
+      'get top_products': [10],
+      'post top_products': [3, 3],
+    })
+  })
+})
+
+describe("of a database of one's own", () => {
+  const [sql = ''] = blocksOf(read('docs/guides/openapi.md')).flatMap(({ language, text }) =>
+    language === 'sql' ? [text] : [],
+  )
+  let database: TestDatabase
+  let gateway: TestGateway
+  beforeAll(async () => {
+    database = await testDatabase()
+    await execute(database.adminUrl, `${sql} grant all on deals to app`)
+    gateway = await testGateway(database.url)
+  })
+  afterAll(async () => {
+    await gateway?.close()
+    await database?.drop()
+  })
+
+  test('the comments of the guide are shown as it says', async () => {
+    const { components, paths } = (await gateway.get('/api/_openapi')).json
+    expect(components.responses['get-deals'].content['application/json'].example).toEqual({
+      data: {
+        id: 42,
+        title: 'Two hundred helmets for the fire brigade',
+        stage: 'won',
+        value: 12500.5,
+        labels: ['safety', 'framework'],
+        details: { contact: 'Ms Okafor', lots: [120, 80] },
+        closed_at: '2025-03-01T12:00:00+00:00',
+      },
+    })
+    expect(components.schemas['create-deals'].example).toEqual({ title: 'Two hundred helmets for the fire brigade' })
+    expect(components.schemas['create-deals'].properties.stage).toMatchObject({ default: 'lead', example: 'won' })
+    expect(components.parameters['id-deals'].example).toBe(42)
+    const { get, post } = paths['/api/rpc/deals_above']
+    expect(get.parameters.find(({ name }: Json) => name === 'minimum').example).toBe(10_000)
+    expect(post.requestBody.content['application/json'].schema.anyOf.map((form: Json) => form.example)).toEqual([
+      { minimum: 10_000, in_stage: 'won' },
+      [10_000, 'won'],
+    ])
+  })
+
+  test('what is shown can be asked', async () => {
+    const headers = { 'Content-Type': 'application/json' }
+    const { components } = (await gateway.get('/api/_openapi')).json
+    const { id: _, ...row } = components.responses['get-deals'].content['application/json'].example.data
+    const created = await gateway.get('/api/deals', { method: 'POST', headers, body: JSON.stringify(row) })
+    expect([created.status, created.json.data]).toEqual([201, { id: 1, ...row }])
+    expect((await gateway.get('/api/rpc/deals_above?minimum=10000')).json.data).toEqual([created.json.data])
+  })
+
+  test('the line is in no description', async () => {
+    for (const path of ['/api/_openapi', '/api/_schema', '/api/_rpc/contracts']) {
+      const { status, text } = await gateway.get(path)
+      expect([path, status, text.includes('@example')]).toEqual([path, 200, false])
+    }
+    const { tables } = (await gateway.get('/api/_schema')).json
+    expect(tables.deals.columns.map(({ comment }: Json) => comment)).toEqual([
+      ...[
+        null,
+        'What is sold, and to whom.',
+        null,
+        'What it is worth; null until somebody has said.',
+        null,
+        null,
+        null,
+      ],
+    ])
+  })
+
+  test('those that do not fit are passed over, and the document stays valid', async () => {
+    const odd = await testDatabase()
+    await execute(
+      odd.adminUrl,
+      `create table t (a int, b text, c date default '2025-01-01', d jsonb, e varchar(2), primary key (b, a));
+       comment on column t.a is '@example seven'; comment on column t.b is '@example 1,%2C';
+       comment on column t.c is '@example tomorrow'; comment on column t.d is '@example null'; comment on column t.e is '@example abc';
+       create function f(a int) returns int language sql return a; comment on function f is '@example {"a": "x"}';
+       grant all on t to app`,
+    )
+    const here = await testGateway(odd.url)
+    try {
+      const document = (await here.get('/api/_openapi')).json
+      const { properties } = document.components.schemas.t
+      expect(Object.values<Json>(properties).map(({ example }) => example)).toEqual([
+        1,
+        '1,%2C',
+        '2025-01-01',
+        null,
+        'te',
+      ])
+      expect(document.components.parameters['id-t'].example).toBe('1%2C%252C,1')
+      const { schema } = document.paths['/api/rpc/f'].post.requestBody.content['application/json']
+      expect(schema.anyOf.map((form: Json) => form.example)).toEqual([{ a: 1 }, [1]])
+      for (const { at, example, schema: of } of examplesOf(document)) {
+        expect([at, problemsOf(document, example, of, false)]).toEqual([at, []])
+      }
+
+      // The key that is shown leads to the row that has it.
+      await execute(odd.adminUrl, `insert into t values (1, '1,%2C')`)
+      const reply = await here.get(`/api/t/${encodeURIComponent(document.components.parameters['id-t'].example)}`)
+      expect([reply.status, reply.json.data.b]).toEqual([200, '1,%2C'])
+    } finally {
+      await here.close()
+      await odd.drop()
+    }
+  })
+})
