@@ -1,43 +1,54 @@
 /**
  * Decisions 10, design 5 (6): with the outbox, what was answered is told – at least once, or it is a dead letter –, whatever happens to gateways, database and
  * receivers; and what was not written is not.
+ *
+ * Many clients write as fast as they are answered, in all ways that the API has, while a gateway is killed every second, the database restarts, and receivers
+ * fail. What was committed in truth is known by an audit of the tables.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pass } from 'node:timers/promises'
 import pg from 'pg'
-import { Webhook } from 'standardwebhooks'
+import { Agent, request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
+import { type Fleet, startFleet } from '../support/fleet.ts'
 import { configFile, SECRET } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
+import { createMoments } from '../support/moments.ts'
+import { createWriter, NUMBERED_TABLES, type Write } from '../support/numbered-writes.ts'
 import { execute, privateServer } from '../support/postgres.ts'
-import { killSvc, type Svc, startSvc } from '../support/process.ts'
-import { type Received, receiver } from '../support/receiver.ts'
+import { killSvc } from '../support/process.ts'
+import { type Receiver, type Respond, receiver } from '../support/receiver.ts'
 import type { TestServer } from '../support/server.ts'
+import { createWitness } from '../support/witness.ts'
+
+/** Requests that were answered as done: a write is a request, whether it changes one row or several. */
+const ACKNOWLEDGED = 10_000
+/** More is written until so many gateways have been killed. */
+const KILLS = 10
+const KILL_EVERY_MS = 1_000
+/** On a machine that is too busy to start a gateway every second and to write beside that, the next one is killed when so much has been written. */
+const ACKNOWLEDGED_BETWEEN_KILLS = 200
+
+const CLIENTS = 64
+/** Three that serve and one that starts; the next is killed when there are three again. */
+const GATEWAYS = 4
+/** Of so many webhooks one fails when it comes first. */
+const FAILS_EVERY = 10
 
 const SIGNING = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
-const LISTENING = /"url":"(http:\/\/127\.0\.0\.1:\d+)","msg":"listening"/
-
-const ROWS = 700
-/** Rows that are changed again and again. */
-const KEYS = 25
-const CHANGES = 500
-const KILLS = 5
+/** Short, since who hangs has a place for so long, and who is killed its leases. */
+const TIMEOUT_MS = 1_000
 
 let server: TestServer
 let folder: string
 beforeAll(async () => {
   server = await privateServer()
   folder = await mkdtemp(join(tmpdir(), 'outbox-faults-'))
-  await execute(
-    server.adminUrl,
-    `create table notes (id int primary key, n int not null, tenant_id text);
-     create table counters (id int primary key, version int not null, tenant_id text);
-     insert into counters select n, 0, 't' || n % 5 from generate_series(1, ${KEYS}) as n;
-     grant all on notes, counters to app`,
-  )
+  await execute(server.adminUrl, NUMBERED_TABLES)
   await installed(server)
 })
 afterAll(async () => {
@@ -46,157 +57,208 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Ways to fail. */
-const FAILURES: readonly ((response: ServerResponse) => void)[] = [
-  response => response.writeHead(500).end('no\0'),
-  response => response.writeHead(429, { 'Retry-After': '1' }).end(),
-  response => response.socket?.destroy(),
-  response => response.socket?.end('HTTP/1.1 200'),
+/** Ways to fail. `taken`: what came is dealt with all the same. */
+const FAILURES: readonly { readonly taken: boolean; readonly how: (response: ServerResponse) => void }[] = [
+  { taken: false, how: response => response.writeHead(500).end('no\0') },
+  { taken: false, how: response => response.writeHead(429, { 'Retry-After': '1' }).end() },
+  { taken: false, how: response => response.socket?.destroy() },
+  { taken: false, how: response => response.socket?.end('HTTP/1.1 200') },
   // It hangs.
-  () => {},
-  // It takes it, and nobody hears of that.
-  response => response.writeHead(200, { 'Content-Length': '9' }).write('ha', () => response.destroy()),
-  response => void setTimeout(() => response.writeHead(200).end(), 300),
+  { taken: false, how: () => {} },
+  // Nobody hears the whole of its answer.
+  {
+    taken: true,
+    how: response => response.writeHead(200, { 'Content-Length': '9' }).write('ha', () => response.destroy()),
+  },
+  // It is slow, and too slow.
+  { taken: true, how: response => void setTimeout(() => response.writeHead(200).end(), TIMEOUT_MS / 2) },
+  { taken: true, how: response => void setTimeout(() => response.writeHead(200).end(), TIMEOUT_MS * 2) },
 ]
 
-/** Every fifth webhook fails the first time that it comes. */
-function flaky(): (response: ServerResponse, received: Received) => void {
-  const seen = new Set<unknown>()
-  return (response, { headers }) => {
-    const id = headers['webhook-id']
-    const isFirst = !seen.has(id)
-    seen.add(id)
-    if (isFirst && seen.size % 5 === 0) FAILURES[(seen.size / 5) % FAILURES.length]?.(response)
-    else response.writeHead(204).end()
+test('what was answered is told, whoever is killed', { timeout: 900_000 }, async () => {
+  const witness = createWitness(SIGNING)
+  const taken = new Set<string>()
+  const flaky: Respond = (response, received) => {
+    const { change, isFirst } = witness.hear(received)
+    const nth = witness.ids.size / FAILS_EVERY
+    const failure = isFirst && Number.isInteger(nth) ? FAILURES[nth % FAILURES.length] : undefined
+    if (failure?.taken !== false) taken.add(change)
+    if (failure === undefined) response.writeHead(204).end()
+    else failure.how(response)
+  }
+  const dead: Respond = (response, received) => {
+    witness.hear(received)
+    response.writeHead(503).end()
+  }
+  const receivers = {
+    created: await receiver(flaky, 'nothing'),
+    changed: await receiver(flaky, 'nothing'),
+    counted: await receiver(flaky, 'nothing'),
+    deleted: await receiver(dead, 'nothing'),
+  }
+  const fleet = startFleet(GATEWAYS, await environmentOf(receivers))
+  await fleet.until(GATEWAYS)
+  const { acknowledged, refused, surprises } = await write(fleet)
+  const { committed, letters, versions } = await outcome()
+  await fleet.close()
+
+  expect(surprises).toEqual([])
+  expect(witness.wrong).toEqual([])
+  const buried = new Set(letters.map(({ change }) => change))
+  const isTold = (change: string): boolean => taken.has(change) || buried.has(change)
+  expect([...acknowledged].filter(change => !isTold(change))).toEqual([])
+  expect(refused.filter(change => taken.has(change) || witness.ids.has(change) || buried.has(change))).toEqual([])
+  // Whatever became of the answer.
+  expect([...committed].filter(change => !isTold(change))).toEqual([])
+  expect([...taken, ...buried, ...witness.ids.keys()].filter(change => !committed.has(change))).toEqual([])
+  // Only where nobody ever takes anything is anything given up, and each once.
+  expect([...taken].filter(change => buried.has(change))).toEqual([])
+  expect(letters.filter(({ trigger }) => trigger !== 'deleted')).toEqual([])
+  expect(letters).toHaveLength(buried.size)
+  expect(letters.filter(({ change, id }) => (witness.ids.get(change) ?? id) !== id)).toEqual([])
+  expect(versions).toEqual(witness.versions)
+  // It has been a proof of something.
+  expect(refused.length).toBeGreaterThan(ACKNOWLEDGED / 20)
+  expect(buried.size).toBeGreaterThan(ACKNOWLEDGED / 20)
+  await Promise.all(Object.values(receivers).map(each => each.close()))
+})
+
+interface Written {
+  readonly acknowledged: ReadonlySet<string>
+  /** By an answer that says so. */
+  readonly refused: readonly string[]
+  /** Answers that should have been others. */
+  readonly surprises: readonly string[]
+}
+
+/** Until enough has been acknowledged, and all has happened meanwhile that is to happen. */
+async function write(fleet: Fleet): Promise<Written> {
+  const acknowledged = new Set<string>()
+  const refused: string[] = []
+  const surprises: string[] = []
+  const moments = createMoments()
+  let requests = 0
+  let done = 0
+  let isRestarted = false
+  const isOver = (): boolean => done >= ACKNOWLEDGED && fleet.kills() >= KILLS && isRestarted
+  const agent = new Agent({ connections: CLIENTS })
+  const send = await sender(fleet, agent)
+
+  async function client(): Promise<void> {
+    const writer = createWriter(() => ++requests)
+    while (!isOver()) {
+      await fleet.until(1)
+      const next = writer.next()
+      const status = await send(next)
+      const became = status < 300 ? 'done' : status < 500 ? 'refused' : 'unknown'
+      if (became === 'unknown') continue
+      if (became !== next.expected) surprises.push(`${status}: ${JSON.stringify(next)}`)
+      if (became === 'refused') refused.push(...next.changes)
+      else {
+        done += 1
+        for (const change of next.changes) acknowledged.add(change)
+        writer.done(next)
+      }
+      moments.look()
+    }
+  }
+
+  async function killing(): Promise<void> {
+    while (!isOver()) {
+      const enough = done + ACKNOWLEDGED_BETWEEN_KILLS
+      const written = moments.when(() => done >= enough || isOver())
+      await Promise.all([pass(KILL_EVERY_MS), fleet.until(GATEWAYS - 1), written])
+      if (!isOver()) fleet.killOldest()
+    }
+  }
+
+  async function restarting(): Promise<void> {
+    await moments.when(() => done >= ACKNOWLEDGED / 2)
+    await server.restart()
+    isRestarted = true
+  }
+
+  await Promise.all([killing(), restarting(), ...Array.from({ length: CLIENTS }, client)])
+  await agent.destroy()
+  return { acknowledged, refused, surprises }
+}
+
+/** Asks those that serve in turn; answers the status, 599 where nobody knows what became of it. */
+async function sender(fleet: Fleet, dispatcher: Agent): Promise<(write: Write) => Promise<number>> {
+  const token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 3_600 }, Date.now())
+  let turn = 0
+  return async ({ method, path, headers, body }) => {
+    const urls = fleet.urls()
+    const url = `${urls[turn++ % urls.length]}${path}`
+    const text = body === undefined ? null : JSON.stringify(body)
+    try {
+      const options = { dispatcher, method, headers: { ...headers, Authorization: `Bearer ${token}` }, body: text }
+      const answer = await request(url, options)
+      await answer.body.dump()
+      return answer.statusCode
+    } catch {
+      return 599
+    }
   }
 }
 
-test('what was answered is told, whoever is killed', { timeout: 180_000 }, async () => {
-  const [plain, keyed, dead] = [
-    await receiver(flaky()),
-    await receiver(flaky()),
-    await receiver(r => r.writeHead(503).end()),
-  ]
-  const file = join(folder, 'triggers.yaml')
-  const common = { secret: SIGNING, timeout_ms: 500, retry_count: 8 }
-  await writeFile(
-    file,
-    JSON.stringify([
-      { ...common, name: 'plain', table: 'notes', operations: ['create'], webhook_url: plain.url },
-      { ...common, name: 'keyed', table: 'counters', operations: ['update'], webhook_url: keyed.url, order: 'key' },
-      { ...common, name: 'dead', table: 'notes', operations: ['delete'], webhook_url: dead.url, retry_count: 0 },
-    ]),
-  )
-  const config = await configFile(
-    `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]\nrate_limit_rate = 100000\nrate_limit_burst = 100000\nacquire_timeout_ms = 500`,
-  )
-  const environment = { DATABASE_URL: server.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0', SVC_CONFIG: config }
-  const token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+interface Outcome {
+  readonly committed: ReadonlySet<string>
+  readonly letters: readonly { readonly trigger: string; readonly id: string; readonly change: string }[]
+  /** Of counters that have been counted. */
+  readonly versions: ReadonlyMap<number, number>
+}
 
-  const gateways: { svc: Svc; url: string }[] = []
-  const start = async (at: number): Promise<void> => {
-    const svc = startSvc(['serve'], environment)
-    gateways[at] = { svc, url: await svc.says(LISTENING) }
-  }
-  await Promise.all([start(0), start(1)])
-  let turn = 0
-  /** Undefined: nobody knows what became of it. */
-  const send = async (method: string, path: string, body: unknown): Promise<Response | undefined> => {
-    const to = gateways[turn++ % gateways.length]
-    const signal = AbortSignal.timeout(5_000)
-    return fetch(`${to?.url}${path}`, { method, headers, body: JSON.stringify(body), signal }).catch(() => undefined)
-  }
-
-  const created = new Set<number>()
-  const refused = new Set<number>()
-  const deleted = new Set<number>()
-  let nextRow = 1
-  let nextChange = 0
-  const writeRows = async (): Promise<void> => {
-    while (nextRow <= ROWS) {
-      const id = nextRow++
-      // One of seven cannot be written, with the row before it.
-      const isBad = id % 7 === 0
-      const rows = isBad
-        ? [
-            { id: -id, n: 1 },
-            { id, n: null },
-          ]
-        : [{ id, n: 1, tenant_id: `t${id % 20}` }]
-      const status = (await send('POST', '/api/notes', rows))?.status
-      if (status === 201) created.add(id)
-      if (isBad) for (const row of rows) refused.add(row.id)
-      if (status === 201 && id % 10 === 1 && (await send('DELETE', `/api/notes/${id}`, undefined))?.status === 204)
-        deleted.add(id)
-    }
-  }
-  const changeRows = async (): Promise<void> => {
-    while (nextChange < CHANGES) {
-      const id = (nextChange++ % KEYS) + 1
-      const query = `set counters values version = version + 1 where id = ${id}`
-      await send('POST', '/api/_query', { query })
-    }
-  }
-  const writing = Promise.all([writeRows(), writeRows(), writeRows(), changeRows(), changeRows()])
-  let isWriting = true
-  void writing.then(() => {
-    isWriting = false
-  })
-  for (let kills = 0; kills < KILLS || isWriting; kills++) {
-    const at = kills % 2
-    const count = plain.received.length
-    // Not before it has something to lose.
-    if (isWriting) await Promise.race([plain.until(count + 40), writing])
-    gateways[at]?.svc.child.kill('SIGKILL')
-    await gateways[at]?.svc.exited
-    if (kills === 2) await server.restart()
-    await start(at)
-  }
-  await writing
-
+/** When nothing waits any more. */
+async function outcome(): Promise<Outcome> {
   const client = new pg.Client({ connectionString: server.adminUrl })
   await client.connect()
-  const rows = async (text: string): Promise<number[][]> =>
-    (await client.query<Record<string, number>>(text)).rows.map(row => Object.values(row))
-  while ((await rows('select 1 from svc.webhook limit 1')).length > 0)
-    await new Promise(resolve => setTimeout(resolve, 100))
-  const deadIds = new Set(
-    (await rows(`select (old ->> 'id')::int from svc.webhook_dead where trigger = 'dead'`)).map(([id]) => id),
+  const rows = async (text: string) => (await client.query(text)).rows
+  // What a gateway had sent before it was killed may still be on its way to its commit.
+  const [{ now }] = await rows('select clock_timestamp()::text as now')
+  const busy = `select where exists (select from svc.webhook)
+    or exists (select from pg_stat_activity where usename = 'app' and xact_start < '${now}')`
+  while ((await rows(busy)).length > 0) await pass(100)
+  const changes = await rows('select change from audit.change')
+  const letters = await rows(
+    `select trigger, id, concat_ws(' ', "table", operation, old ->> 'id', old ->> 'write') as change from svc.webhook_dead`,
   )
-  const versions = await rows('select id, version from counters order by id')
-  const otherDead = await rows(`select id from svc.webhook_dead where trigger <> 'dead'`)
-  const ids = new Set((await rows('select id from notes')).map(([id]) => id))
+  const counters = await rows('select id, version from counters where version > 0')
   await client.end()
-
-  expect(created.size).toBeGreaterThan(ROWS / 3)
-  const told = new Set<number>(plain.received.map(({ json }) => json.data.new.id))
-  expect([...created].filter(id => !told.has(id))).toEqual([])
-  expect([...ids].filter(id => id !== undefined && !told.has(id))).toEqual([])
-  expect([...told].filter(id => refused.has(id))).toEqual([])
-  expect([...deleted].filter(id => !deadIds.has(id))).toEqual([])
-  expect(otherDead).toEqual([])
-
-  const bodies = new Map<unknown, string>()
-  const verifier = new Webhook(SIGNING)
-  for (const { headers: sent, text } of [...plain.received, ...keyed.received]) {
-    verifier.verify(text, sent as Record<string, string>)
-    expect(bodies.get(sent['webhook-id']) ?? text).toBe(text)
-    bodies.set(sent['webhook-id'], text)
+  return {
+    committed: new Set(changes.map(({ change }) => change)),
+    letters,
+    versions: new Map(counters.map(({ id, version }) => [id, version])),
   }
-  // Once for each change: the id is the same on every try, whichever gateway makes it.
-  expect(new Set(plain.received.map(({ headers: { 'webhook-id': id } }) => id)).size).toBe(told.size)
+}
 
-  expect(versions.reduce((sum, [, version = 0]) => sum + version, 0)).toBeGreaterThan(CHANGES / 3)
-  expect(deleted.size).toBeGreaterThan(10)
-  const seen = new Map<number, number[]>()
-  for (const { json } of keyed.received) {
-    const { id, version } = json.data.new
-    const before = seen.get(id) ?? []
-    if (!before.includes(version)) seen.set(id, [...before, version])
-  }
-  for (const [id = 0, version = 0] of versions) {
-    expect([id, seen.get(id) ?? []]).toEqual([id, Array.from({ length: version }, (_, index) => index + 1)])
-  }
-  await Promise.all([plain.close(), keyed.close(), dead.close()])
-})
+/** What gateways are started with. */
+async function environmentOf(
+  to: Readonly<Record<'created' | 'changed' | 'counted' | 'deleted', Receiver>>,
+): Promise<Readonly<Record<string, string>>> {
+  const file = join(folder, 'triggers.yaml')
+  const common = { secret: SIGNING, timeout_ms: TIMEOUT_MS, retry_count: 20 }
+  const triggers = [
+    { ...common, name: 'created', table: 'notes', operations: ['create'], webhook_url: to.created.url },
+    { ...common, name: 'changed', table: 'notes', operations: ['update'], webhook_url: to.changed.url },
+    {
+      ...common,
+      name: 'counted',
+      table: 'counters',
+      operations: ['update'],
+      webhook_url: to.counted.url,
+      order: 'key',
+    },
+    { ...common, name: 'deleted', table: 'notes', operations: ['delete'], webhook_url: to.deleted.url, retry_count: 0 },
+  ]
+  await writeFile(file, JSON.stringify(triggers))
+  const config = await configFile(
+    [
+      `events_path = ${JSON.stringify(file)}`,
+      ...['webhook_allow = ["127.0.0.1"]', 'rate_limit_rate = 0', 'tenant_max_concurrent = 0'],
+      // Each has to prepare its statements anew in every gateway that starts.
+      'max_connections = 3',
+    ].join('\n'),
+  )
+  return { DATABASE_URL: server.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0', SVC_CONFIG: config }
+}

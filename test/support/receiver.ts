@@ -1,6 +1,7 @@
 /** Somebody who is sent webhooks: a real HTTP server that keeps what it got, and answers as it is told. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { createMoments } from './moments.ts'
 
 export interface Received {
   readonly method: string
@@ -17,6 +18,7 @@ export type Respond = (response: ServerResponse, received: Received, count: numb
 
 export interface Receiver {
   readonly url: string
+  /** Empty, where nothing is kept. */
   readonly received: readonly Received[]
   /** How many connections were made. */
   connections(): number
@@ -30,9 +32,11 @@ export interface Receiver {
 
 export const OK: Respond = response => response.writeHead(200).end('thanks')
 
-export async function receiver(how: Respond = OK): Promise<Receiver> {
+/** Where more is to come than fits into memory, nothing is kept; whoever answers has seen it. */
+export async function receiver(how: Respond = OK, keeps: 'all' | 'nothing' = 'all'): Promise<Receiver> {
   const received: Received[] = []
-  const looks = new Set<() => void>()
+  let came = 0
+  const moments = createMoments()
   const sockets = new Set<Socket>()
   let connections = 0
   let respond = how
@@ -40,9 +44,10 @@ export async function receiver(how: Respond = OK): Promise<Receiver> {
     void textOf(request).then(text => {
       const { method = '', url: path = '', headers } = request
       const one = { method, path, headers, text, json: text === '' ? null : JSON.parse(text) }
-      received.push(one)
-      respond(response, one, received.length)
-      for (const look of looks) look()
+      came += 1
+      if (keeps === 'all') received.push(one)
+      respond(response, one, came)
+      moments.look()
     })
   })
   server.on('connection', socket => {
@@ -53,25 +58,13 @@ export async function receiver(how: Respond = OK): Promise<Receiver> {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
 
-  function when(isSo: () => boolean): Promise<void> {
-    return new Promise(resolve => {
-      const look = (): void => {
-        if (!isSo()) return
-        looks.delete(look)
-        resolve()
-      }
-      looks.add(look)
-      look()
-    })
-  }
-
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
     connections: () => connections,
-    when,
+    when: moments.when,
     async until(count) {
-      await when(() => received.length >= count)
+      await moments.when(() => came >= count)
       return received
     },
     respond(next) {
