@@ -31,7 +31,7 @@ const ACKNOWLEDGED = 10_000
 const KILLS = 10
 const KILL_EVERY_MS = 1_000
 /** On a machine that is too busy to start a gateway every second and to write beside that, the next one is killed when so much has been written. */
-const ACKNOWLEDGED_BETWEEN_KILLS = 200
+const ACKNOWLEDGED_BETWEEN_KILLS = 250
 
 const CLIENTS = 64
 /** Three that serve and one that starts; the next is killed when there are three again. */
