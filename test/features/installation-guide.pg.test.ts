@@ -53,7 +53,7 @@ describe.runIf(missing.length === 0)('pasted into a shell', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('there are all kinds of commands', () => expect(COMMANDS).toHaveLength(5))
+  test('there are all kinds of commands', () => expect(COMMANDS).toHaveLength(6))
 
   test.each(COMMANDS)('$command', ({ command, shown }) => {
     const { said, status } = pasted.get(command) ?? { said: '', status: -1 }
