@@ -22,6 +22,7 @@ import {
   set,
   star,
 } from './build.ts'
+import { parse } from './parse.ts'
 import { printWriteRows, type WriteRowsOptions } from './print-write-rows.ts'
 
 let database: TestDatabase
@@ -180,6 +181,8 @@ test('images are handed to a statement that writes them down, and the answer sta
   const nothing = await rowsOf({ ...renaming('c'), returning: [] }, options, ['{"name":"d"}'])
   expect([nothing.rowCount, nothing.rows]).toEqual([2, [[], []]])
   const bounded = { ...options, rowsMax: { limit: integer('1'), marker: "it's " } }
+  const pages = parse("with page as (get r), page3 as (get page) set r values name = 'x' where id = 1") as SetStatement
+  expect(printWriteRows(pages, options).text).toMatch(/^WITH page AS .*, page3 AS .*, page2 AS .*, page4 AS \(INSERT/)
   await client.query('savepoint before')
   await expect(rowsOf(renaming('d'), bounded, ['{"name":"e"}'])).rejects.toThrow(`"it's 2"`)
   await client.query('rollback to before')

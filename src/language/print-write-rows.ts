@@ -104,7 +104,7 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
     ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
     ...(announce === null || gathered === null ? [] : [announce.tellAll(name, CHANGE)]),
   ]
-  const stored = storing === null ? null : { images, statement: storing(name) }
+  const stored = storing === null ? null : { name: unusedName({ write, name }), images, statement: storing(name) }
   const text = printGathered({ head, statement, columns: answered, check, told: gathered, stored, conditions, name })
   return { text, parameters: printer.parameters }
 }
@@ -198,7 +198,7 @@ interface Gathered {
   readonly columns: readonly string[]
   readonly check: string | null
   readonly told: Told | null
-  readonly stored: { readonly images: readonly string[]; readonly statement: string } | null
+  readonly stored: { readonly name: string; readonly images: readonly string[]; readonly statement: string } | null
   readonly conditions: readonly string[]
   /** Of the common table. */
   readonly name: string
@@ -222,7 +222,7 @@ function printGathered({ head, statement, columns, check, told, stored, conditio
   const selected = answered.length === 0 ? '' : ` ${names.join(', ')}`
   const table = `${name} AS (${statement}${returning(inner)})`
   const opening = head === '' ? 'WITH ' : `${head.trimEnd()}, `
-  const second = stored === null ? '' : `, ${name}_stored AS (${stored.statement})`
+  const second = stored === null ? '' : `, ${stored.name} AS (${stored.statement})`
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
   return `${opening}${table}${second} SELECT${selected} FROM ${name}${where}`
 }
