@@ -51,11 +51,13 @@ beforeEach(() => {
     },
   } as unknown as Runner
   const watch: ChangeWatch = {
-    wants: table => (table === TABLE ? ['hook'] : []),
-    storing: table => (table === BY_STATEMENT ? STORING : null),
+    hearers: table => ({
+      memory: table === TABLE ? ['hook'] : [],
+      outbox: table === STORED || table === BY_STATEMENT ? ['hook'] : [],
+      storing: table === BY_STATEMENT ? STORING : null,
+    }),
     wantsHidden: ({ table }) => table.name === 'notes',
     committed: (table, changes) => told.push([table.resource, ...changes]),
-    inOutbox: table => (table === STORED || table === BY_STATEMENT ? ['hook'] : []),
     stored: names => told.push(['stored', ...names]),
     unseen: table => told.push([table.resource, 'unseen']),
   }

@@ -17,32 +17,32 @@ export interface RowChange {
 
 /** Who wants to know. Nothing here may throw or take long: the caller waits for the answer. */
 export interface ChangeWatch {
-  /** Names of those who want to know from us; what is written down in the database is nobody's here. */
-  wants(table: Table, happened: readonly Happened[]): readonly string[]
-  /** How the write itself is to write down what it does; null: it need not. */
-  storing(table: Table, happened: readonly Happened[]): Storing | null
+  hearers(table: Table, happened: readonly Happened[]): Hearers
   wantsHidden(write: HiddenWrite): boolean
   /** What a transaction did, after its commit, in the order of its statements, for those who wanted it when it began. */
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   /** Rows of the table were changed, and nobody knows which. */
   unseen(table: Table): void
-  /** Names of those for whom it is written down within the write, by the database or by the statement. */
-  inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
-  /** It has written down something for them. */
+  /** The write has written down something for them. */
   stored(names: readonly string[]): void
+}
+
+/** Who is told of a write, by name, and from where. */
+export interface Hearers {
+  /** From us. */
+  readonly memory: readonly string[]
+  /** Of those it is written down within the write, by the database or by the statement. */
+  readonly outbox: readonly string[]
+  /** How the statement itself writes it down; null: it need not. */
+  readonly storing: Storing | null
 }
 
 /** Of the answer, behind the statement's own. */
 const IMAGE_COLUMNS = 3
 
 export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
-  const wanted = ({ statement: { captured } }: BoundStatement): Wanted | null => {
-    if (captured === undefined) return null
-    const { table, happened } = captured
-    const names = watch.wants(table, happened)
-    const storing = watch.storing(table, happened)
-    return names.length === 0 && storing === null ? null : { captured, names, storing }
-  }
+  const wanted = ({ statement: { captured } }: BoundStatement): Wanted | null =>
+    captured === undefined ? null : { captured, ...watch.hearers(captured.table, captured.happened) }
 
   /** First each statement stores what it does; if that cannot be, it answers it; if that cannot be either, it only does it. */
   function write(
@@ -54,7 +54,7 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
     let current: Running<readonly Written[]> = runner.write(identity, statements.map(telling(wants)))
     let cancelled = false
     const unseen = (): void => {
-      for (const found of wants) if (found !== null) watch.unseen(found.captured.table)
+      for (const found of wants) if (isAsked(found)) watch.unseen(found.captured.table)
     }
     const again = async (error: unknown): Promise<readonly Written[]> => {
       if (isOversize(error) && !stores) {
@@ -84,30 +84,19 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
 
   /** Its answer as the plain statement's. */
   function told(result: Written, found: Wanted | null | undefined): Written {
-    if (found == null || found.storing !== null) return result
-    watch.committed(found.captured.table, result.rows.map(toChange), found.names)
+    if (!isAsked(found) || found.storing !== null) return result
+    watch.committed(found.captured.table, result.rows.map(toChange), found.memory)
     return { ...result, rows: plainRows(result.rows) }
   }
-
-  /** Who would have had it from the database has it from us, which is better than not at all. */
-  const answering = (found: Wanted | null): Wanted | null =>
-    found?.storing == null
-      ? found
-      : { ...found, storing: null, names: watch.inOutbox(found.captured.table, found.captured.happened) }
-
-  const stored = ({ statement: { captured } }: BoundStatement): readonly string[] =>
-    captured === undefined ? [] : watch.inOutbox(captured.table, captured.happened)
 
   return {
     ...runner,
     write(identity, statements) {
       for (const { statement } of statements) refuseHidden(statement, watch)
       const wants = statements.map(wanted)
-      const running = wants.some(found => found !== null)
-        ? write(identity, statements, wants)
-        : runner.write(identity, statements)
+      const running = wants.some(isAsked) ? write(identity, statements, wants) : runner.write(identity, statements)
       // A second hearer of the same promise: whoever waits for the answer waits for nothing else.
-      const names = statements.flatMap(stored)
+      const names = wants.flatMap(found => found?.outbox ?? [])
       if (names.length > 0)
         running.result.then(
           () => watch.stored(names),
@@ -118,18 +107,24 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
   }
 }
 
-interface Wanted {
+interface Wanted extends Hearers {
   readonly captured: Captured
-  /** Whoever is told from memory. */
-  readonly names: readonly string[]
-  /** Not null: nobody is told from memory. */
-  readonly storing: Storing | null
+}
+
+/** The statement has to say what it does, or to write it down: one or the other. */
+function isAsked(found: Wanted | null | undefined): found is Wanted {
+  return found != null && (found.memory.length > 0 || found.storing !== null)
+}
+
+/** Who would have had it from the database has it from us, which is better than not at all. */
+function answering(found: Wanted | null): Wanted | null {
+  return found === null || found.storing === null ? found : { ...found, storing: null, memory: found.outbox }
 }
 
 function telling(wants: readonly (Wanted | null)[]): (bound: BoundStatement, index: number) => BoundStatement {
   return (bound, index) => {
     const found = wants[index]
-    if (found == null) return bound
+    if (!isAsked(found)) return bound
     const { captured, storing } = found
     return rebound(bound, storing === null ? captured.statement() : captured.stored(storing))
   }

@@ -13,7 +13,7 @@ import type { Outbox } from './outbox/outbox.ts'
 import { type Storing, storingFor } from './outbox/stored.ts'
 import { type Change, printPayload } from './payload.ts'
 import { createSender, type Resolve } from './sender.ts'
-import { endpointOf, HAPPENED, type Happened, OPERATION_OF, type Trigger } from './trigger.ts'
+import { endpointOf, type Happened, OPERATION_OF, OPERATIONS, type Trigger } from './trigger.ts'
 import type { Triggers, Writer } from './triggers.ts'
 
 export interface WebhooksParts {
@@ -38,6 +38,16 @@ export interface RowChange extends Omit<Change, 'table' | 'atMs'> {
   readonly happened: Happened
 }
 
+/** Names of the triggers that are told of a write. */
+export interface Hearers {
+  /** From memory. */
+  readonly memory: readonly string[]
+  /** Their webhooks are in the database when the write is committed. */
+  readonly outbox: readonly string[]
+  /** How the statement itself writes them down, where nobody else does; the same object as long as nothing has changed. */
+  readonly storing: Storing | null
+}
+
 /** Where deliveries are while they wait. */
 export type Storage = 'outbox' | 'memory'
 
@@ -55,17 +65,12 @@ export interface WebhookStats extends LaneStats {
 }
 
 export interface Webhooks {
-  /** Names of the triggers that are told from memory; empty: none. */
-  wants(table: Table, happened: readonly Happened[]): readonly string[]
+  hearers(table: Table, happened: readonly Happened[]): Hearers
   /** Whether somebody is told who has to hear of it from us, of a table that is only known by its names. */
   wantsHidden(write: { readonly table: TableNames; readonly happened: readonly Happened[] }): boolean
   /** Returns at once: deliveries are made later, for the triggers of these names. */
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   unseen(table: Table): void
-  /** How the statement itself writes down what it does, for the triggers that want that; null: none does. The same object as long as nothing has changed. */
-  storing(table: Table, happened: readonly Happened[]): Storing | null
-  /** Names of the triggers whose webhooks are in the database when the write is committed. */
-  inOutbox(table: Table, happened: readonly Happened[]): readonly string[]
   stored(names: readonly string[]): void
   triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean; readonly storage: Storage }[]
   /** Of memory. */
@@ -140,22 +145,17 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     setImmediate(deliverSome)
   }
 
-  function told(table: Table, happened: readonly Happened[], isBy: (writer: Writer) => boolean): readonly Trigger[] {
+  function told(table: Table, happened: readonly Happened[]): ReadonlyMap<string, Writer> {
     const operations = happened.map(word => OPERATION_OF[word])
-    return triggers.on(table, operations).filter(trigger => isBy(triggers.writerOf(trigger)))
+    return new Map(triggers.on(table, operations).map(trigger => [trigger.name, triggers.writerOf(trigger)]))
   }
-
-  const wants: Webhooks['wants'] = (table, happened) =>
-    told(table, happened, writer => writer === 'nobody').map(({ name }) => name)
 
   /** Made for a table and who is told; with other triggers there is another. */
   const storings = new WeakMap<Table, { readonly of: readonly Trigger[]; readonly storing: Storing }>()
 
-  function storing(table: Table, happened: readonly Happened[]): Storing | null {
-    const isBy = (writer: Writer) => writer === 'statement'
-    if (told(table, happened, isBy).length === 0) return null
-    // With the others of the table, whose rows it leaves out: one text for all that is done to it.
-    const wanting = told(table, HAPPENED, isBy)
+  /** For all triggers of the table, some of which leave out what was done: one text for whatever that is. */
+  function storing(table: Table): Storing {
+    const wanting = triggers.on(table, OPERATIONS).filter(trigger => triggers.writerOf(trigger) === 'statement')
     const known = storings.get(table)
     if (known !== undefined && isSame(known.of, wanting)) return known.storing
     const made = storingFor(table, wanting, parts.tenantColumn)
@@ -164,15 +164,20 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
   }
 
   return {
-    wants,
+    hearers(table, happened) {
+      const writers = [...told(table, happened)]
+      const names = (isBy: (writer: Writer) => boolean) =>
+        writers.filter(([, writer]) => isBy(writer)).map(([name]) => name)
+      return {
+        memory: names(writer => writer === 'nobody'),
+        outbox: names(writer => writer !== 'nobody'),
+        storing: writers.some(([, writer]) => writer === 'statement') ? storing(table) : null,
+      }
+    },
     wantsHidden({ table: { schema, name }, happened }) {
       const tables = [...parts.catalog().tables.values()]
-      return tables.some(
-        table =>
-          table.schema === schema &&
-          table.name === name &&
-          told(table, happened, writer => writer !== 'database').length > 0,
-      )
+      const isTold = (table: Table) => [...told(table, happened).values()].some(writer => writer !== 'database')
+      return tables.some(table => table.schema === schema && table.name === name && isTold(table))
     },
     committed(table, changes, names) {
       const atMs = clock.now()
@@ -187,8 +192,6 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
       untold += 1
       warn(table, new Error('rows were written that the role of the gateway may not see; nobody is told of them'))
     },
-    storing,
-    inOutbox: (table, happened) => told(table, happened, writer => writer !== 'nobody').map(({ name }) => name),
     stored: names => outbox?.wake(names),
     triggers: () =>
       triggers.all().map(trigger => ({
