@@ -12,6 +12,12 @@ export const DAY_OF_NOW: string = `(extract(epoch FROM clock_timestamp())::bigin
 /** Of a webhook: whose turn it takes. Everybody without a tenant is one. */
 export const TURN = `(coalesce(tenant, '') COLLATE "C")`
 
+/** What whoever fills the outbox gives of a webhook, in this order. */
+export const TOLD = 'id, trigger, "schema", "table", operation, new, old, created_at, key, tenant'
+
+/** The first of these. */
+export const NEW_ID = `'msg_' || pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', '')`
+
 const CHANGED = `trigger text NOT NULL,
   "schema" text NOT NULL,
   "table" text NOT NULL,

@@ -3,6 +3,7 @@
  * trigger, and knows of no change but its own.
  */
 import type { Table } from '../../catalog/model.ts'
+import { NEW_ID, TOLD } from '../../install/outbox.ts'
 import { quoteLiteral } from '../../language/quote.ts'
 import { HAPPENED, type Happened, OPERATION_OF, type Trigger } from '../trigger.ts'
 
@@ -16,12 +17,12 @@ export function storingFor(table: Table, triggers: readonly Trigger[], tenantCol
   const { schema, name, primaryKey, columnByName } = table
   const row = 'coalesce(after, before)'
   const tenant = columnByName.has(tenantColumn) ? `${row} ->> ${quoteLiteral(tenantColumn)}` : 'NULL'
-  const key = `jsonb_build_object(${primaryKey.flatMap(of => [quoteLiteral(of), `${row} -> ${quoteLiteral(of)}`]).join(', ')})::text`
+  const key = `pg_catalog.jsonb_build_object(${primaryKey.flatMap(of => [quoteLiteral(of), `${row} -> ${quoteLiteral(of)}`]).join(', ')})::text`
   const of = (trigger: Trigger, from: string) => {
     const values = [
-      "'msg_' || replace(gen_random_uuid()::text, '-', '')",
+      NEW_ID,
       ...[quoteLiteral(trigger.name), quoteLiteral(schema), quoteLiteral(name)],
-      ...['happened', 'after', 'before', 'clock_timestamp()'],
+      ...['happened', 'after', 'before', 'pg_catalog.clock_timestamp()'],
       trigger.order === 'key' ? key : 'NULL',
       tenant,
     ]
@@ -29,7 +30,7 @@ export function storingFor(table: Table, triggers: readonly Trigger[], tenantCol
   }
   return {
     statement: from =>
-      `INSERT INTO svc.webhook (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant) ${triggers.map(trigger => of(trigger, from)).join(' UNION ALL ')}`,
+      `INSERT INTO svc.webhook (${TOLD}) ${triggers.map(trigger => of(trigger, from)).join(' UNION ALL ')}`,
   }
 }
 
