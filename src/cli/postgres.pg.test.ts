@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { execute } from '../../test/support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../../test/support/process.ts'
-import { freePort } from '../../test/support/programs.ts'
+import { freePort } from '../demo/free-port.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 

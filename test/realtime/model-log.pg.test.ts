@@ -10,7 +10,7 @@ import { execute, privateServer } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
 import type { TestServer } from '../support/server.ts'
 import type { Message } from '../support/socket.ts'
-import { FILTERS, type Filter, meets, randomOf, WORDS } from './model.ts'
+import { FILTERS, type Filter, meets, randomOf, THINGS, WORDS } from './model.ts'
 import { assertCopies, openReplica, type Replica, type ReplicaOptions } from './replica.ts'
 
 const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -30,9 +30,7 @@ beforeAll(async () => {
   server = await privateServer()
   await execute(
     server.adminUrl,
-    `create table things (id int primary key, tenant text not null, word text not null, n int not null check (n < 1000));
-     alter table things enable row level security;
-     alter table things force row level security;
+    `${THINGS}
      create policy own on things using (tenant = (select current_setting('app.current_tenant_id', true)));
      grant select on things to app;`,
   )

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import type { Message } from '../support/socket.ts'
-import { FILTERS, type Filter, meets, randomOf, WORDS } from './model.ts'
+import { FILTERS, type Filter, meets, randomOf, THINGS, WORDS } from './model.ts'
 import { assertCopies, openReplica, type Replica } from './replica.ts'
 
 const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -23,9 +23,7 @@ beforeAll(async () => {
   database = await testDatabase()
   await execute(
     database.adminUrl,
-    `create table things (id int primary key, tenant text not null, word text not null, n int not null check (n < 1000));
-     alter table things enable row level security;
-     alter table things force row level security;
+    `${THINGS}
      create policy own on things using (tenant = current_setting('app.current_tenant_id', true) or current_setting('app.current_role', true) = 'mover');
      grant select, insert, update, delete on things to app;`,
   )

@@ -32,3 +32,8 @@ export function meets({ n, word }: { readonly n: number; readonly word: string }
 export function sorted(rows: ReadonlyMap<string, unknown>): readonly unknown[] {
   return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
 }
+
+/** The table of the rows; who sees which is each model's own policy. */
+export const THINGS = `create table things (id int primary key, tenant text not null, word text not null, n int not null check (n < 1000));
+  alter table things enable row level security;
+  alter table things force row level security;`

@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process'
 import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { freePort } from '../../src/demo/free-port.ts'
 import { type RunAs, runAs, spawnAs } from '../../src/demo/run-as.ts'
-import { freePort, missingPrograms, programPath, type Running, startProgram } from './programs.ts'
+import { missingPrograms, programPath, type Running, startProgram } from './programs.ts'
 
 /** Why there is none here, or null. */
 export const DEBIAN_POSTGRES_MISSING: string | null = missingPrograms({

@@ -4,7 +4,6 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
-import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 
 /** Programs for administrators are not in everybody's path. */
@@ -92,15 +91,4 @@ export async function startProgram(program: string, options: ProgramOptions): Pr
 
 function stop(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.exitCode === null && child.signalCode === null) child.kill(signal)
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }

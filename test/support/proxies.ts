@@ -3,11 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../../src/demo/free-port.ts'
 import { runAs, spawnAs } from '../../src/demo/run-as.ts'
 import { read } from '../tidy/tree.ts'
 import { type Certificate, createAuthority, createCertificate } from './certificates.ts'
 import { withOthers } from './page-tables.ts'
-import { findProgram, freePort, missingPrograms, startProgram } from './programs.ts'
+import { findProgram, missingPrograms, startProgram } from './programs.ts'
 
 export interface RunningProxy {
   readonly url: string
