@@ -21,7 +21,7 @@ const JSON_HEADERS: Readonly<Record<CacheUse, Answer['headers']>> = {
 }
 const NDJSON_HEADERS = { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'X-Cache': 'MISS' }
 
-const ROW_START = Buffer.from('{"data":')
+const DATA_START = Buffer.from('{"data":')
 const ROW_END = Buffer.from('}')
 const LIST_START = Buffer.from('{"data":[')
 const COMMA = 0x2c
@@ -37,8 +37,13 @@ export function respondReadRow(row: Buffer, use: CacheUse): Answer {
 const TEXT_BYTES_MAX = 16 * 1024
 
 function wholeRow(row: Buffer): Buffer | Latin1 {
-  if (row.length > TEXT_BYTES_MAX) return Buffer.concat([ROW_START, row, ROW_END])
-  return { latin1: `{"data":${row.toString('latin1')}}` }
+  return wholeValue(row, '}')
+}
+
+/** `{"data":…` and what comes behind it, of which each character is a byte. */
+export function wholeValue(value: Buffer, end: string): Buffer | Latin1 {
+  if (value.length > TEXT_BYTES_MAX) return Buffer.concat([DATA_START, value, Buffer.from(end, 'latin1')])
+  return { latin1: `{"data":${value.toString('latin1')}${end}` }
 }
 
 export interface ListOutcome {
@@ -64,8 +69,8 @@ export function respondList(outcome: ListOutcome): Answer {
   return { status: 200, headers: JSON_HEADERS[outcome.use], body: joinRows(rows, count, end) }
 }
 
-/** Measures first and copies once. */
-function joinRows(rows: readonly Row[], count: number, end: string): Buffer {
+/** `{"data":[…` and what comes behind the rows, of which each character is a byte. Measures first and copies once. */
+export function joinRows(rows: readonly Row[], count: number, end: string): Buffer {
   let size = LIST_START.length + Math.max(count - 1, 0) + end.length
   for (let i = 0; i < count; i++) size += rows[i]?.[0]?.length ?? 0
   const body = Buffer.allocUnsafe(size)

@@ -81,9 +81,9 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
    * A function may set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
    * transaction. What is deferred to its end runs before that, under the caller's own settings and not what the function made of them.
    */
-  function tidyingCall(identity: Identity, access: Access): readonly Command[] {
-    const deferred = access === 'read only' ? [] : [...RESET, settings.for(identity, access), ...CONSTRAINTS_NOW]
-    return [...deferred, ...RESET, ...RELEASE[access]]
+  function tidied(call: Command, identity: Identity, access: Access): readonly Command[] {
+    if (access === 'read only') return [call, ...TIDYING_CALL[access]]
+    return [call, ...RESET, settings.for(identity, access), ...CONSTRAINTS_NOW, ...TIDYING_CALL[access]]
   }
 
   return {
@@ -108,8 +108,8 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
       }
     },
     call(identity, statement, { access, format }) {
-      const whole = [{ ...toCommand(statement), resultFormat: format }, ...tidyingCall(identity, access)]
-      return run(identity, access, [statement], whole, ([called]) => {
+      const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
+      return run(identity, access, [statement], tidied(command, identity, access), ([called]) => {
         if (called === undefined) throw new Error('a call has a result')
         return called
       })
@@ -134,10 +134,10 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
 /** Back to what the session began with (manual, RESET; it leaves the role alone). */
 const RESET = commands('RESET ALL', 'RESET ROLE')
 
-/** What settings do not reach. Only what may write can have made a temporary table; and a standby, where only reading is possible, refuses UNLISTEN. */
-const RELEASE: Readonly<Record<Access, readonly Command[]>> = {
-  'read only': commands('SELECT pg_advisory_unlock_all()'),
-  'read write': commands('SELECT pg_advisory_unlock_all()', 'UNLISTEN *', 'DISCARD TEMP'),
+/** And what settings do not reach. Only what may write can have made a temporary table; and a standby, where only reading is possible, refuses UNLISTEN. */
+const TIDYING_CALL: Readonly<Record<Access, readonly Command[]>> = {
+  'read only': [...RESET, ...commands('SELECT pg_advisory_unlock_all()')],
+  'read write': [...RESET, ...commands('SELECT pg_advisory_unlock_all()', 'UNLISTEN *', 'DISCARD TEMP')],
 }
 
 const CONSTRAINTS_NOW = commands('SET CONSTRAINTS ALL IMMEDIATE')

@@ -121,10 +121,28 @@ export function decodeDataRow(bytes: Buffer, start: number, end: number): (Buffe
   return columns
 }
 
+/** Tags seen last, by their first byte and length: there is a handful of them, and to compare one is cheaper than to decode it. */
+const recentTags: string[] = new Array(64).fill('')
+
 /** `SELECT 25`. Latin-1 is enough and cheaper: a tag is ASCII. */
 export function decodeCommandTag(bytes: Buffer, start: number, end: number): string {
   if (end <= start || bytes[end - 1] !== 0) throw new ProtocolError('a command tag does not end with a zero byte')
-  return bytes.toString('latin1', start, end - 1)
+  const slot = ((bytes[start] as number) * 7 + end - start) % recentTags.length
+  const recent = recentTags[slot] as string
+  if (isLatin1(recent, bytes, start, end - 1)) return recent
+  const tag = bytes.toString('latin1', start, end - 1)
+  if (tag.length <= TAG_KEPT_MAX) recentTags[slot] = tag
+  return tag
+}
+
+const TAG_KEPT_MAX = 32
+
+function isLatin1(text: string, bytes: Buffer, start: number, end: number): boolean {
+  if (text.length !== end - start) return false
+  for (let index = 0; index < text.length; index++) {
+    if (text.charCodeAt(index) !== bytes[start + index]) return false
+  }
+  return true
 }
 
 export function decodeErrorFields(bytes: Buffer, start: number, end: number): ErrorFields {

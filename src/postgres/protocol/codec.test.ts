@@ -84,7 +84,10 @@ const backend: fc.Arbitrary<BackendMessage> = fc.oneof(
     ),
   }),
   fc.record({ kind: fc.constant('backendKeyData' as const), processId: int32, secret: buffer }),
-  fc.record({ kind: fc.constant('commandComplete' as const), tag: fc.constantFrom('SELECT 25', 'INSERT 0 1', '') }),
+  fc.record({
+    kind: fc.constant('commandComplete' as const),
+    tag: fc.stringMatching(/^((SELECT|INSERT 0) \d{1,3}|[A-Z ]{0,40})$/),
+  }),
   fc.record({ kind: fc.constant('dataRow' as const), columns: list(value) }),
   fc.record({ kind: fc.constantFrom('error' as const, 'notice' as const), fields }),
   fc.record({

@@ -34,8 +34,10 @@ export function bindArguments(resolved: Resolved, given: Given, shape: Shape, na
   const types = chosenTypes(resolved, name)
   // Named arguments of a body are one parameter, those of a query string one each.
   const source = given.kind === 'named' && given.whole === null ? 'query' : given.kind
-  shape.add(`${source} ${args.map(({ input }) => input.position).join(' ')}`)
-  for (const type of types?.values() ?? []) shape.add(typeNameOf(type))
+  let structure: string = source
+  for (const { input } of args) structure += ` ${input.position}`
+  shape.add(structure)
+  if (types !== null) for (const type of types.values()) shape.add(typeNameOf(type))
   if (args.length === 0) return () => NO_ARGUMENTS
   const byName = given.kind === 'named' && !leavesVariadic(resolved.function, args)
   if (given.kind === 'named' && given.whole === null) return bindQuery(args, types, byName, shape)
@@ -99,6 +101,7 @@ function isJsonArray({ name, dimensions }: TypeName): boolean {
 
 function bodyOf(slots: readonly Slot[], given: Given): Buffer {
   const bytes = given.kind === 'named' && given.whole !== null ? given.whole : wrapArguments(slots)
+  if (slots.every(({ form }) => form === null)) return bytes
   return withArrayTexts(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))
 }
 

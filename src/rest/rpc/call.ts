@@ -51,6 +51,7 @@ export interface CallerParts {
 
 export type RpcRoute = Extract<Route, { readonly kind: 'rpc' }>
 
+/** Throws or rejects. */
 export type Caller = (incoming: Incoming, route: RpcRoute, identity: Identity) => Promise<Answer>
 
 interface CallPlan extends Plan {
@@ -66,25 +67,21 @@ export function createCaller(parts: CallerParts): Caller {
   /** Those that PostgreSQL has read without complaint. */
   const parsed = new WeakSet<CallPlan>()
 
-  async function assertParses(
-    incoming: Incoming,
-    plan: CallPlan,
-    identity: Identity,
-    refuse: (message: string) => never,
-  ): Promise<void> {
-    if (!signatureCheck || parsed.has(plan)) return
-    await untilGone(incoming, runner.parse(identity, plan.call)).catch((error: unknown) => {
-      if (error instanceof GatewayError && error.code === 'QUERY_ERROR') refuse(error.message)
-      throw error
-    })
-    parsed.add(plan)
+  /** Whether PostgreSQL takes the statement; what it says against it goes to `refuse`. */
+  function parse(incoming: Incoming, plan: CallPlan, identity: Identity, refuse: (m: string) => never): Promise<void> {
+    return untilGone(incoming, runner.parse(identity, plan.call)).then(
+      () => void parsed.add(plan),
+      (error: unknown) => {
+        if (error instanceof GatewayError && error.code === 'QUERY_ERROR') refuse(error.message)
+        throw error
+      },
+    )
   }
 
-  return async (incoming, route, identity) => {
+  return (incoming, route, identity) => {
     const view = parts.view(identity)
-    const { catalog } = view
     const rules: NameRules = { qualified: parts.qualified, allowed: parts.allowed() }
-    const overloads = functionsNamed(catalog, route.function, rules)
+    const overloads = functionsNamed(view.catalog, route.function, rules)
     const name = nameOf(overloads, rules)
     assertMethod(incoming, overloads)
     const format = formatOf(incoming)
@@ -109,20 +106,28 @@ export function createCaller(parts: CallerParts): Caller {
       const call = print(checkRead(get, { ...view, searchLanguage }), form, format)
       return { call, form, statements: [call] }
     })
-    await assertParses(incoming, plan, identity, message => {
+
+    function call(): Promise<Answer> {
+      const running = runner.call(identity, bindValues(plan.call, shape.values), {
+        access: read ? 'read only' : 'read write',
+        format: plan.form === 'nothing' ? 'text' : format,
+      })
+      return untilGone(incoming, running).then(
+        called => {
+          const outcome = { name, set: of.returnsSet, form: plan.form, called, read }
+          return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
+        },
+        (error: unknown) => {
+          // The function may be another by now: PostgreSQL is asked again before the next call.
+          parsed.delete(plan)
+          throw error
+        },
+      )
+    }
+    if (!signatureCheck || parsed.has(plan)) return call()
+    return parse(incoming, plan, identity, message => {
       throw new GatewayError('PARSE_ERROR', `${message}; call ${printSignatures(overloads, name)}`)
-    })
-    const running = runner.call(identity, bindValues(plan.call, shape.values), {
-      access: read ? 'read only' : 'read write',
-      format: plan.form === 'nothing' ? 'text' : format,
-    })
-    const called = await untilGone(incoming, running).catch((error: unknown) => {
-      // The function may be another by now: PostgreSQL is asked again before the next call.
-      parsed.delete(plan)
-      throw error
-    })
-    const outcome = { name, set: of.returnsSet, form: plan.form, called, read }
-    return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
+    }).then(call)
   }
 }
 
@@ -137,6 +142,7 @@ function isGet({ method }: Incoming): boolean {
 
 /** GET where nothing is changed by it; which of the functions is meant may still say that something is. */
 function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[]): void {
+  if (incoming.method === 'POST') return
   const reads = overloads.some(({ volatility }) => volatility !== 'volatile')
   const allowed = reads ? methodsOf('rpc') : ['POST']
   if (!allowed.includes(incoming.method)) throw methodNotAllowed(incoming, allowed)

@@ -28,59 +28,51 @@ export interface ResolvedArgument {
 
 /** Throws `PARSE_ERROR`, naming the signatures, when none fits or several do. `name`: what to call the functions in messages. */
 export function resolve(overloads: readonly DatabaseFunction[], given: Given, name: string): Resolved {
-  const candidates = overloads.flatMap(of => candidatesOf(of, given))
-  if (candidates.length === 0) throw new GatewayError('PARSE_ERROR', explainMisfit(overloads, given, name))
-  const best = candidates.find(one => candidates.every(other => other === one || isBetter(one, other)))
-  if (best === undefined) {
-    const tied = [...new Set(undefeated(candidates).map(candidate => candidate.function))]
-    throw new GatewayError(
-      'PARSE_ERROR',
-      `${describeGiven(given)} could mean ${printSignatures(tied, name)}; name arguments that only one of them has, or give values whose JSON types tell them apart`,
-    )
+  const candidates: Candidate[] = []
+  for (const of of overloads) {
+    const candidate = given.kind === 'named' ? byName(of, given) : byPosition(of, given)
+    if (candidate !== null && isPossible(candidate)) candidates.push(candidate)
   }
+  const [first] = candidates
+  if (first === undefined) throw new GatewayError('PARSE_ERROR', explainMisfit(overloads, given, name))
+  const best = candidates.length === 1 ? first : bestOf(candidates, given, name)
   refuseUncallable(best, name)
   return best
 }
 
 interface Candidate extends Resolved {
-  /** For each value, in the order given. */
-  readonly fits: readonly Fit[]
   readonly expanded: boolean
 }
 
-function candidatesOf(of: DatabaseFunction, given: Given): readonly Candidate[] {
-  const candidate = given.kind === 'named' ? byName(of, given) : byPosition(of, given)
-  return candidate === null || candidate.fits.includes(0) ? [] : [candidate]
+/** How a value fits its argument. */
+function fitIn({ input, elements }: ResolvedArgument, value: GivenValue): Fit {
+  return elements ? fitOfElement(input.type, value) : fitOf(input.type, value)
+}
+
+function isPossible(candidate: Candidate): boolean {
+  return candidate.arguments.every(argument => argument.values.every(value => fitIn(argument, value) > 0))
 }
 
 function byName(of: DatabaseFunction, { values }: NamedArguments): Candidate | null {
-  const taken = of.inputs.filter(({ name }) => name !== null && values.has(name))
-  if (taken.length < values.size || of.inputs.some(input => input.required && !taken.includes(input))) return null
-  if (of.variadic && !suitsVariadic(of, taken)) return null
-  const args = taken.map((input): ResolvedArgument => ({ input, values: valuesOf(input, values), elements: false }))
-  const fits = new Map(args.map(({ input, values: [value] }) => [input.name, value && fitOf(input.type, value)]))
-  return {
-    function: of,
-    arguments: args,
-    fits: Array.from(values.keys(), key => fits.get(key) ?? 0),
-    expanded: false,
+  const args: ResolvedArgument[] = []
+  for (const input of of.inputs) {
+    const value = input.name === null ? undefined : values.get(input.name)
+    if (value !== undefined) args.push({ input, values: [value], elements: false })
+    else if (input.required) return null
   }
+  if (args.length < values.size || (of.variadic && !suitsVariadic(of, args))) return null
+  return { function: of, arguments: args, expanded: false }
 }
 
 /** With its array PostgreSQL takes a variadic function's arguments all, without it only by position: no names, and no gaps. */
-function suitsVariadic(of: DatabaseFunction, taken: readonly FunctionInput[]): boolean {
-  return taken.at(-1)?.mode === 'variadic'
-    ? taken.length === of.inputs.length
-    : taken.every((input, index) => input.position === index + 1)
+function suitsVariadic(of: DatabaseFunction, args: readonly ResolvedArgument[]): boolean {
+  return leavesVariadic(of, args)
+    ? args.every(({ input }, index) => input.position === index + 1)
+    : args.length === of.inputs.length
 }
 
 export function leavesVariadic(of: DatabaseFunction, args: readonly Pick<ResolvedArgument, 'input'>[]): boolean {
   return of.variadic && args.at(-1)?.input.mode !== 'variadic'
-}
-
-function valuesOf({ name }: FunctionInput, values: NamedArguments['values']): readonly GivenValue[] {
-  const value = values.get(name ?? '')
-  return value === undefined ? [] : [value]
 }
 
 function byPosition(of: DatabaseFunction, { values }: PositionalArguments): Candidate | null {
@@ -91,7 +83,7 @@ function byPosition(of: DatabaseFunction, { values }: PositionalArguments): Cand
     // PostgreSQL has each further argument be an element; one array in their place is what a caller with JSON means by it.
     const expanded = candidate(of, values, { input: last, values: values.slice(-rest), elements: true })
     const whole = rest === 1 ? candidate(of, values, { input: last, values: values.slice(-1), elements: false }) : null
-    return whole === null || !expanded.fits.includes(0) ? expanded : whole
+    return whole === null || isPossible(expanded) ? expanded : whole
   }
   if (values.length > inputs.length || inputs.slice(values.length).some(({ required }) => required)) return null
   return candidate(of, values, null)
@@ -104,27 +96,44 @@ function candidate(of: DatabaseFunction, values: readonly GivenValue[], rest: Re
     const input = of.inputs[index]
     return input === undefined ? [] : [{ input, values: [value], elements: false }]
   })
-  const all = rest === null ? args : [...args, rest]
-  return {
-    function: of,
-    arguments: all,
-    fits: all.flatMap(({ input, values: list, elements }) =>
-      list.map(value => (elements ? fitOfElement(input.type, value) : fitOf(input.type, value))),
-    ),
-    expanded: rest?.elements ?? false,
-  }
+  return { function: of, arguments: rest === null ? args : [...args, rest], expanded: rest?.elements ?? false }
 }
 
-function isBetter(a: Candidate, b: Candidate): boolean {
+interface Ranked {
+  readonly candidate: Candidate
+  /** Of each value, in the order given. */
+  readonly fits: readonly Fit[]
+}
+
+function bestOf(candidates: readonly Candidate[], given: Given, name: string): Candidate {
+  const ranked = candidates.map((candidate): Ranked => ({ candidate, fits: fitsOf(candidate, given) }))
+  const best = ranked.find(one => ranked.every(other => other === one || isBetter(one, other)))
+  if (best !== undefined) return best.candidate
+  const tied = [...new Set(undefeated(ranked).map(({ candidate }) => candidate.function))]
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `${describeGiven(given)} could mean ${printSignatures(tied, name)}; name arguments that only one of them has, or give values whose JSON types tell them apart`,
+  )
+}
+
+/** Arguments by position are in the order given as it is. */
+function fitsOf({ arguments: args }: Candidate, given: Given): readonly Fit[] {
+  const fits = args.map(argument => argument.values.map(value => fitIn(argument, value)))
+  if (given.kind === 'positional') return fits.flat()
+  const ofName = new Map(args.map(({ input }, index) => [input.name, fits[index] ?? []]))
+  return [...given.values.keys()].flatMap(key => ofName.get(key) ?? [])
+}
+
+function isBetter(a: Ranked, b: Ranked): boolean {
   const asGood = a.fits.every((fit, index) => fit >= (b.fits[index] ?? 0))
   const asBad = b.fits.every((fit, index) => fit >= (a.fits[index] ?? 0))
   if (!asGood || !asBad) return asGood
-  return !a.expanded && b.expanded
+  return !a.candidate.expanded && b.candidate.expanded
 }
 
 /** Those that no other is better than, to be told apart by the caller. */
-function undefeated(candidates: readonly Candidate[]): readonly Candidate[] {
-  return candidates.filter(one => !candidates.some(other => other !== one && isBetter(other, one)))
+function undefeated(ranked: readonly Ranked[]): readonly Ranked[] {
+  return ranked.filter(one => !ranked.some(other => other !== one && isBetter(other, one)))
 }
 
 /** What the contracts list, and yet nobody can call with JSON. */

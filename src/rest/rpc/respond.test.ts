@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { columnOf } from '../../../test/support/functions.ts'
 import { domainOver } from '../../../test/support/model.ts'
+import type { Answer } from '../../http/types.ts'
 import { type CallOutcome, respondBinary, respondText } from './respond.ts'
 import { typeNames } from './type-of.ts'
 
@@ -17,8 +18,13 @@ function outcome(rows: readonly (readonly (string | null)[])[], parts: Partial<C
   }
 }
 
-const text = (of: CallOutcome) => String(respondText(of).body)
-const binary = (of: CallOutcome) => String(respondBinary(of, oid => `type ${oid}`).body)
+function sent({ body }: Answer): string {
+  if (body !== null && 'latin1' in body) return Buffer.from(body.latin1, 'latin1').toString()
+  return String(body)
+}
+
+const text = (of: CallOutcome) => sent(respondText(of))
+const binary = (of: CallOutcome) => sent(respondBinary(of, oid => `type ${oid}`))
 
 test('text: the JSON that PostgreSQL wrote, as it is', () => {
   expect(text(outcome([['{"n":1.000000000000000000001}']]))).toBe(
@@ -26,6 +32,14 @@ test('text: the JSON that PostgreSQL wrote, as it is', () => {
   )
   expect(text(outcome([[null]], { form: 'value' }))).toContain('"data":null,')
   expect(text(outcome([], {}))).toContain('"data":null,')
+})
+
+test('names and values in any script, of any size', () => {
+  for (const value of ['"ſ 😀"', JSON.stringify('é'.repeat(20_000))]) {
+    const about = '"function":"größe","result_format":"text"'
+    expect(text(outcome([[value]], { name: 'größe' }))).toBe(`{"data":${value},${about}}`)
+    expect(text(outcome([[value]], { name: 'größe', set: true }))).toBe(`{"data":[${value}],${about},"count":1}`)
+  }
 })
 
 test('text: a set is an array and has a count', () => {

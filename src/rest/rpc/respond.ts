@@ -1,6 +1,7 @@
 /** Answers of calls: `{data, function, result_format}`, and `count` with a set, `columns` with binary cells (decisions 5). */
 import type { Answer } from '../../http/types.ts'
 import type { Called, Row } from '../../run/run.ts'
+import { joinRows, wholeValue } from '../respond.ts'
 import type { CallTree } from './tree.ts'
 
 export interface CallOutcome {
@@ -14,11 +15,7 @@ export interface CallOutcome {
 
 /** Each row is one JSON text that PostgreSQL wrote. */
 export function respondText(outcome: CallOutcome): Answer {
-  return answer(outcome, 'text', outcome.called.rows.map(textOf), '')
-}
-
-function textOf(row: Row): Buffer {
-  return row[0] ?? NULL
+  return answer(outcome, 'text', outcome.called.rows, '')
 }
 
 /** `typeOf`: PostgreSQL's name of a type by its OID. */
@@ -27,7 +24,7 @@ export function respondBinary(outcome: CallOutcome, typeOf: (oid: number) => str
   const fields = form === 'nothing' ? [] : called.fields
   const columns = fields.map(({ name, typeOid }) => ({ name, type: typeOf(typeOid), oid: typeOid }))
   const keys = fields.map(({ name }) => JSON.stringify(name))
-  const rows = called.rows.map(row => Buffer.from(form === 'object' ? cells(row, keys) : cell(row[0])))
+  const rows = called.rows.map(row => [Buffer.from(form === 'object' ? cells(row, keys) : cell(row[0]))])
   return answer(outcome, 'binary', rows, `,"columns":${JSON.stringify(columns)}`)
 }
 
@@ -41,22 +38,27 @@ function cell(value: Buffer | null | undefined): string {
 }
 
 const NULL = Buffer.from('null')
-const START = Buffer.from('{"data":')
-const START_SET = Buffer.from('{"data":[')
-const COMMA = Buffer.from(',')
 
-function answer(outcome: CallOutcome, format: 'text' | 'binary', rows: readonly Buffer[], more: string): Answer {
+function answer(outcome: CallOutcome, format: 'text' | 'binary', rows: readonly Row[], more: string): Answer {
   const { name, set, form } = outcome
-  const isSet = set && form !== 'nothing'
   const about = `,"function":${JSON.stringify(name)},"result_format":"${format}"`
+  const isSet = set && form !== 'nothing'
+  const end = latin1Of(isSet ? `]${about},"count":${rows.length}${more}}` : `${about}${more}}`)
   const body = isSet
-    ? [START_SET, ...joined(rows), Buffer.from(`]${about},"count":${rows.length}${more}}`)]
-    : [START, form === 'nothing' ? NULL : (rows[0] ?? NULL), Buffer.from(`${about}${more}}`)]
-  return { status: 200, headers: outcome.read ? READ_HEADERS : HEADERS, body: Buffer.concat(body) }
+    ? joinRows(
+        rows.map(([value]) => [value ?? NULL]),
+        rows.length,
+        end,
+      )
+    : wholeValue(form === 'nothing' ? NULL : (rows[0]?.[0] ?? NULL), end)
+  return { status: 200, headers: outcome.read ? READ_HEADERS : HEADERS, body }
 }
 
-function joined(rows: readonly Buffer[]): readonly Buffer[] {
-  return rows.flatMap((row, index) => (index === 0 ? [row] : [COMMA, row]))
+const NOT_ASCII = /[^\0-\x7f]/
+
+/** The bytes of a text in UTF-8, a character each. */
+function latin1Of(text: string): string {
+  return NOT_ASCII.test(text) ? Buffer.from(text).toString('latin1') : text
 }
 
 const HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
