@@ -110,6 +110,7 @@ function open(all: readonly Trigger[]): ReturnType<typeof createWebhooks> {
         disable() {},
         isActive: () => true,
         writerOf: () => 'nobody',
+        generation: () => 0,
         reload: async () => {},
         refresh: async () => {},
       },

@@ -24,6 +24,7 @@ import {
 } from './build.ts'
 import { parse } from './parse.ts'
 import { printWriteRows, type WriteRowsOptions } from './print-write-rows.ts'
+import type { RowsWritten } from './storing.ts'
 
 let database: TestDatabase
 let client: pg.Client
@@ -167,15 +168,22 @@ test.each([
   expect((await client.query("select count(*)::int from r where name = 'b'")).rows).toEqual([{ count: 2 }])
 })
 
+const STORING = {
+  columns: ['id'],
+  statement({ from, happened, after, before, column }: RowsWritten) {
+    const word = 'always' in happened ? `'${happened.always}'` : happened.column
+    return `INSERT INTO kept SELECT ${word}, ${after}, ${before}, ${column('id')} FROM ${from}`
+  },
+}
+
 test('images are handed to a statement that writes them down, and the answer stays as it is', async () => {
-  await client.query('create temp table kept (happened text, after json, before json)')
+  await client.query('create temp table kept (happened text, after json, before json, id int)')
   const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
-  const storing = (from: string) => `INSERT INTO kept SELECT happened, after, before FROM ${from}`
-  const options = { ...NOTHING_ELSE, images, storing }
+  const options = { ...NOTHING_ELSE, images, storing: STORING }
   const answer = await rowsOf(renaming('b'), options, ['{"name":"c"}'])
   expect(answer.rows).toEqual([[{ id: 102, called: 'c' }], [{ id: 103, called: 'c' }]])
   const kept = [102, 103].map(id => ({
-    ...{ happened: 'UPDATE', after: { id, name: 'c', r: null }, before: { id, name: 'b', r: null } },
+    ...{ happened: 'UPDATE', after: { id, name: 'c', r: null }, before: { id, name: 'b', r: null }, id },
   }))
   expect((await client.query('select * from kept')).rows).toEqual(kept)
   const nothing = await rowsOf({ ...renaming('c'), returning: [] }, options, ['{"name":"d"}'])
@@ -187,4 +195,55 @@ test('images are handed to a statement that writes them down, and the answer sta
   await expect(rowsOf(renaming('d'), bounded, ['{"name":"e"}'])).rejects.toThrow(`"it's 2"`)
   await client.query('rollback to before')
   expect((await client.query('select count(*)::int from kept')).rows).toEqual([{ count: 4 }])
+})
+
+test('a row that is answered whole is written down as it is answered, and else made for it', async () => {
+  const columns = ['id', 'name', 'r']
+  await client.query('create temp table kept (happened text, after json, before json, id int)')
+  const whole = columns.map(name => field(column('t', name)))
+  const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
+  const options = { ...NOTHING_ELSE, images, storing: STORING, columns }
+  const made = 'row_to_json(t.*) AS after'
+  const shared: WriteRowsOptions[] = [options, { ...options, rowsMax: { limit: integer('5'), marker: 'm' } }]
+  for (const how of shared) {
+    expect(printWriteRows({ ...renaming('b'), returning: whole }, how).text).not.toContain(made)
+    await client.query('savepoint before')
+    const { rows } = await rowsOf({ ...renaming('b'), returning: whole }, how, ['{"name":"c"}'])
+    const after = [102, 103].map(id => ({ id, name: 'c', r: null }))
+    expect(rows).toEqual(after.map(row => [row]))
+    expect((await client.query('select after, before from kept order by id')).rows).toEqual(
+      after.map(row => ({ after: row, before: { ...row, name: 'b' } })),
+    )
+    await client.query('rollback to before')
+  }
+  const others = [
+    whole.slice(0, 2),
+    whole.toReversed(),
+    [...whole, ...whole.slice(0, 1)],
+    [...whole.slice(0, 2), field(column('t', 'r'), 'called')],
+    [...whole.slice(0, 2), field(column('x', 'name'))],
+    [star()],
+  ]
+  for (const returning of others) {
+    expect(printWriteRows({ ...renaming('b'), returning }, options).text).toContain(made)
+  }
+  // The table's name is a column of its own: `r.r` could be a path into it.
+  const named = insertion({ returning: columns.map(name => field(column('r', name))) })
+  expect(printWriteRows(named, { ...options, images: { ...images, before: 'none' } }).text).toContain(
+    'row_to_json(r.*) AS after',
+  )
+})
+
+test('a row that is deleted and answered whole is written down as what was there before', async () => {
+  const columns = ['id', 'name', 'r']
+  await client.query('create temp table kept (happened text, after json, before json, id int)')
+  const images = { happened: 'DELETE', after: 'none', before: 'target' } as const
+  const options = { ...NOTHING_ELSE, images, storing: STORING, columns }
+  const write = { ...deletion(), returning: columns.map(name => field(column('t', name))) }
+  expect(printWriteRows(write, options).text).not.toContain('AS before')
+  const { rows } = await rowsOf(write, options, [])
+  expect((await client.query('select before, after, happened from kept order by id')).rows).toEqual(
+    rows.map(([row]) => ({ before: row, after: null, happened: 'DELETE' })),
+  )
+  expect(rows).toHaveLength(2)
 })

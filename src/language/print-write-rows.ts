@@ -19,6 +19,7 @@ import {
   withCommonTables,
   writeScope,
 } from './scope.ts'
+import type { RowsWritten, Storing } from './storing.ts'
 
 export interface WriteRowsOptions {
   /** Columns of the answer beside the row; `old` and `new` are in scope for PostgreSQL 18. */
@@ -30,11 +31,10 @@ export interface WriteRowsOptions {
   readonly parameters?: ParameterMode
   /** Three more columns behind the keys: what happened to the row, and all of it as JSON, after and before. */
   readonly images?: Images | null
-  /**
-   * The images are not answered, but handed to another statement in the same one, which writes them down: its SQL, over the relation `from` and its columns
-   * `happened` (text), `after` and `before` (json).
-   */
-  readonly storing?: ((from: string) => string) | null
+  /** The images are not answered, but handed to another statement in the same one, which writes them down. */
+  readonly storing?: Storing | null
+  /** All columns of the table, in its order: an answer of them is the row's image as well. */
+  readonly columns?: readonly string[]
   /** Whoever wants to hear of the rows written is told in the same statement. */
   readonly announce?: Announcement | null
 }
@@ -84,10 +84,9 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const scope = returningScope(write, around)
   const row = write.returning === null || write.returning.length === 0 ? [] : [printRow(write, scope, printer)]
   const keys = options.keys.map(key => printer.expression(key, scope, LEVEL.any))
-  const { announce = null, storing = null, rowsMax } = options
-  const type = storing === null ? 'text' : 'json'
-  const images = options.images == null ? [] : printImages(write, options.images, scope, printer, type)
-  const columns = [...row, ...keys, ...(storing === null ? images : [])]
+  const { announce = null, storing = null, images = null, rowsMax } = options
+  const answersImages = storing === null && images !== null
+  const columns = [...row, ...keys, ...(answersImages ? Object.values(printImages(write, images, scope, printer)) : [])]
   const check = options.check == null ? null : printer.expression(options.check, scope, LEVEL.any)
   const told = announce === null ? null : printTold(write, announce, scope, printer)
   // Of one row it is told as it is written; of several when all are.
@@ -104,7 +103,9 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
     ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
     ...(announce === null || gathered === null ? [] : [announce.tellAll(name, CHANGE)]),
   ]
-  const stored = storing === null ? null : { name: unusedName({ write, name }), images, statement: storing(name) }
+  const whole = options.columns !== undefined && answersWhole(write, options.columns) ? columnName(0) : null
+  const stored =
+    storing === null || images === null ? null : printStored({ write, name, images, storing, whole, scope, printer })
   const text = printGathered({ head, statement, columns: answered, check, told: gathered, stored, conditions, name })
   return { text, parameters: printer.parameters }
 }
@@ -147,23 +148,94 @@ function printImages(
   { happened, after, before }: Images,
   scope: Scope,
   printer: Printer,
-  type: 'text' | 'json',
-): readonly string[] {
-  const none = type === 'text' ? 'NULL' : 'NULL::json'
+  type: 'text' | 'json' = 'text',
+): Readonly<Record<'happened' | 'after' | 'before', string>> {
+  const none = type === 'text' ? 'NULL' : NO_IMAGE
   const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
-  return [
-    typeof happened === 'string'
-      ? `${quoteLiteral(happened)}${type === 'text' ? '' : '::text'}`
-      : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ELSE ${quoteLiteral(happened.updated)} END`,
-    after === 'none' ? none : imageOf(targetName(write), type),
-    printBefore(),
-  ]
+  return {
+    happened:
+      typeof happened === 'string'
+        ? quoteLiteral(happened)
+        : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ELSE ${quoteLiteral(happened.updated)} END`,
+    after: after === 'none' ? none : imageOf(targetName(write), type),
+    before: printBefore(),
+  }
 
   function printBefore(): string {
     if (before === 'none') return none
     if (typeof before === 'string' || 'relation' in before) return imageOf(relationOf(before, write), type)
     return `(SELECT ${imageOf('r', type)} FROM (${printer.query(before.query, scope)}) AS r)`
   }
+}
+
+/** Among others of a UNION it has no type of its own. */
+const NO_IMAGE = 'NULL::json'
+
+/** The statement that writes down what was done, and what the common table has for it. */
+interface Stored {
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly statement: string
+}
+
+interface ToStore {
+  readonly write: Add | SetStatement | Del
+  /** Of the common table. */
+  readonly name: string
+  readonly images: Images
+  readonly storing: Storing
+  /** The column that is the whole row; null: none is. */
+  readonly whole: string | null
+  readonly scope: Scope
+  readonly printer: Printer
+}
+
+/** Each column costs its part of every write: none is made twice, nor for what is the same of all rows. */
+function printStored({ write, name, images, storing, whole, scope, printer }: ToStore): Stored {
+  const columns: string[] = []
+  const has = (sql: string, as: string): string => {
+    columns.push(`${sql} AS ${as}`)
+    return as
+  }
+  const target = targetName(write)
+  const printed = printImages(write, images, scope, printer, 'json')
+  const image = (as: 'after' | 'before'): string => {
+    if (images[as] === 'none') return NO_IMAGE
+    return images[as] === 'target' && whole !== null ? whole : has(printed[as], as)
+  }
+  const asked = new Map(
+    storing.columns.map((column, index) => [
+      column,
+      has(`${quoteIdentifier(target)}.${quoteIdentifier(column)}`, `of${index + 1}`),
+    ]),
+  )
+  const { happened } = images
+  const rows: RowsWritten = {
+    from: name,
+    happened: typeof happened === 'string' ? { always: happened } : { column: has(printed.happened, 'happened') },
+    ...{ after: image('after'), before: image('before') },
+    column(of) {
+      const found = asked.get(of)
+      if (found === undefined) throw new Error(`nobody asked for the column "${of}" of what is stored`)
+      return found
+    },
+  }
+  return { name: unusedName({ write, name }), columns, statement: storing.statement(rows) }
+}
+
+/** Its answer has these columns of the target, each once, in this order. A column that is called like the target would make its paths mean two things. */
+function answersWhole(write: Add | SetStatement | Del, columns: readonly string[]): boolean {
+  const fields = write.returning ?? []
+  const target = targetName(write)
+  if (fields.length !== columns.length || columns.includes(target)) return false
+  return fields.every((item, index) => {
+    if (item.kind !== 'field' || item.alias !== null || item.expression.kind !== 'column') return false
+    const { path } = item.expression
+    const [first, second] = path
+    return path.length === 1
+      ? first === columns[index]
+      : path.length === 2 && first === target && second === columns[index]
+  })
 }
 
 function relationOf(before: Exclude<RowBefore, 'none'>, write: Add | SetStatement | Del): string {
@@ -187,10 +259,14 @@ function returning(columns: readonly string[]): string {
   return columns.length === 0 ? '' : ` RETURNING ${columns.join(', ')}`
 }
 
-/** Names of the common table's columns that are not answered. */
+/** Of the common table, what is answered. */
+function columnName(index: number): string {
+  return `c${index + 1}`
+}
+
+/** And what is not. */
 const HELD = 'held'
 const CHANGE = 'change'
-const IMAGES = ['happened', 'after', 'before'] as const
 
 interface Gathered {
   readonly head: string
@@ -198,7 +274,7 @@ interface Gathered {
   readonly columns: readonly string[]
   readonly check: string | null
   readonly told: Told | null
-  readonly stored: { readonly name: string; readonly images: readonly string[]; readonly statement: string } | null
+  readonly stored: Stored | null
   readonly conditions: readonly string[]
   /** Of the common table. */
   readonly name: string
@@ -210,12 +286,12 @@ interface Gathered {
  */
 function printGathered({ head, statement, columns, check, told, stored, conditions, name }: Gathered): string {
   const answered = [...columns, ...(told?.before ?? [])]
-  const names = answered.map((_, index) => `c${index + 1}`)
+  const names = answered.map((_, index) => columnName(index))
   const named = [
     ...answered.map((column, index) => `${column} AS ${names[index]}`),
     ...(check === null ? [] : [`${check} AS ${HELD}`]),
     ...(told === null ? [] : [`${told.change} AS ${CHANGE}`]),
-    ...(stored === null ? [] : stored.images.map((image, index) => `${image} AS ${IMAGES[index]}`)),
+    ...(stored?.columns ?? []),
   ]
   // Something must come out of the common table to be counted.
   const inner = named.length === 0 ? ['1 AS c1'] : named

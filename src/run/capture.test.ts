@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
+import type { Storing } from '../language/storing.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { type ChangeWatch, captureChanges } from './capture.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
@@ -11,7 +12,7 @@ import type { BoundStatement, Statement } from './statement.ts'
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
 const STORED = { ...TABLE, name: 'stored', resource: 'stored' } as Table
 const BY_STATEMENT = { ...TABLE, name: 'by statement', resource: 'by statement' } as Table
-const STORING = { statement: (from: string) => `store ${from}` }
+const STORING: Storing = { columns: [], statement: ({ from }) => `store ${from}` }
 const OTHER = { ...TABLE, name: 'others', resource: 'others' } as Table
 
 function statement(of: Omit<Partial<Statement>, 'text'> & { readonly text: string }): Statement {

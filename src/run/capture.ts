@@ -2,11 +2,12 @@
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Storing } from '../language/storing.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Happened } from './images.ts'
 import { rebound } from './rebound.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
-import type { BoundStatement, Captured, HiddenWrite, Statement, Storing } from './statement.ts'
+import type { BoundStatement, Captured, HiddenWrite, Statement } from './statement.ts'
 
 export interface RowChange {
   readonly happened: Happened

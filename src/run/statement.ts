@@ -12,6 +12,7 @@ import { printRows } from '../language/print-rows.ts'
 import { type Announcement, printWriteRows, type WriteRowsOptions } from '../language/print-write-rows.ts'
 import type { Sql } from '../language/printer.ts'
 import { targetName } from '../language/scope.ts'
+import type { Storing } from '../language/storing.ts'
 import { type Touches, touchesOf } from './cache/touches.ts'
 import { assignedBy, type Happened, mayDo, showsOld, withBefore, withImages } from './images.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
@@ -58,13 +59,8 @@ export interface Captured {
   readonly happened: readonly Happened[]
   /** Printed when it is first asked for; its literals may be others, and stand elsewhere. */
   statement(): Statement
-  /** The same write, which hands the three columns to `by` instead of answering them. Printed anew only for another `by`. */
+  /** The same write, which hands what it did to `by` instead of answering it. Printed anew only for another `by`. */
   stored(by: Storing): Statement
-}
-
-/** SQL of a statement that writes down the rows of `from`: `happened` (text), `after` and `before` (json). Of names in the catalogue and the configuration alone. */
-export interface Storing {
-  readonly statement: (from: string) => string
 }
 
 export interface HiddenWrite {
@@ -187,7 +183,7 @@ function writing(
   }
   let captured: Statement | null = null
   let stored: { readonly by: Storing; readonly statement: Statement } | null = null
-  const withImagesOf = (how: Pick<WriteRowsOptions, 'storing'>) => {
+  const withImagesOf = (how: Pick<WriteRowsOptions, 'storing' | 'columns'>) => {
     const { query: write, images } = withImages(checked, () => createdBy(checked))
     return print(write, { ...options, ...how, images })
   }
@@ -202,7 +198,8 @@ function writing(
         return captured
       },
       stored(by) {
-        if (stored?.by !== by) stored = { by, statement: withImagesOf({ storing: by.statement }) }
+        const columns = table.columns.map(({ name }) => name)
+        if (stored?.by !== by) stored = { by, statement: withImagesOf({ storing: by, columns }) }
         return stored.statement
       },
     },

@@ -36,6 +36,8 @@ export interface Triggers {
   isActive(trigger: Trigger): boolean
   /** Who writes its deliveries down. */
   writerOf(trigger: Trigger): Writer
+  /** Grows with each change of what `on` and `writerOf` say. */
+  generation(): number
   /** Reads the file again; when it cannot be used, the triggers read before stay in force. */
   reload(): Promise<void>
   /** The schema or what is installed may be another: where deliveries wait follows. Rejects when the database cannot be told. */
@@ -54,6 +56,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   let byTable = new WeakMap<Table, readonly Trigger[]>()
   /** By name; others have nobody. */
   let writers: ReadonlyMap<string, Writer> = new Map()
+  let generation = 0
   let storing: Promise<void> = Promise.resolve()
   await store(inForce)
 
@@ -71,6 +74,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
             ])
           : [],
       )
+      generation += 1
     })
     storing = next.catch(() => {})
     return next
@@ -96,11 +100,13 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
     disable(name) {
       disabled.add(name)
       byTable = new WeakMap()
+      generation += 1
       // A database that is away is told with the next refresh.
       store(inForce).catch(() => {})
     },
     isActive,
     writerOf: ({ name }) => writers.get(name) ?? 'nobody',
+    generation: () => generation,
     async reload() {
       const before = disabled
       try {
@@ -109,6 +115,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
         await store(next)
         inForce = next
         byTable = new WeakMap()
+        generation += 1
       } catch (error) {
         disabled = before
         parts.onProblem(

@@ -6,7 +6,7 @@ import type { Event } from '../events.ts'
 import { createAddressGuard } from './address-guard.ts'
 import { LETTERS_SHOWN_MAX, webhookAnswers } from './answers.ts'
 import type { Trigger } from './trigger.ts'
-import type { Triggers } from './triggers.ts'
+import type { Triggers, Writer } from './triggers.ts'
 import { CHANGES_MAX, createWebhooks, type RowChange, type Webhooks } from './webhooks.ts'
 
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
@@ -18,15 +18,20 @@ const TRIGGER: Trigger = {
 
 let events: Event[]
 let webhooks: Webhooks
+let writer: Writer
+let generation: number
 beforeEach(() => {
   events = []
+  writer = 'nobody'
+  generation = 0
   const triggers: Triggers = {
     all: () => [TRIGGER],
     named: () => TRIGGER,
     on: (_, operations) => (operations.includes('create') ? [TRIGGER] : []),
     disable() {},
     isActive: () => true,
-    writerOf: () => 'nobody',
+    writerOf: () => writer,
+    generation: () => generation,
     reload: async () => {},
     refresh: async () => {},
   }
@@ -84,3 +89,20 @@ interface Listed {
   readonly dead_letters: readonly { readonly id: string }[]
   readonly older_than: string | null
 }
+
+test('who is told of a write is worked out once for what is in force', () => {
+  const table = { ...TABLE, primaryKey: [], columnByName: new Map() }
+  const inMemory = webhooks.hearers(table, ['INSERT'])
+  expect(inMemory).toEqual({ memory: ['hook'], outbox: [], storing: null })
+  expect(webhooks.hearers(table, ['DELETE'])).toEqual({ memory: [], outbox: [], storing: null })
+  expect(webhooks.hearers(table, ['INSERT'])).toBe(inMemory)
+  writer = 'statement'
+  generation += 1
+  const stored = webhooks.hearers(table, ['INSERT'])
+  expect(stored).toMatchObject({ memory: [], outbox: ['hook'], storing: { columns: [] } })
+  expect(webhooks.hearers(table, ['INSERT', 'UPDATE']).storing).toBe(stored.storing)
+  expect(webhooks.hearers({ ...table }, ['INSERT']).storing).not.toBe(stored.storing)
+  writer = 'database'
+  generation += 1
+  expect(webhooks.hearers(table, ['INSERT'])).toEqual({ memory: [], outbox: ['hook'], storing: null })
+})

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Catalog, Table } from '../catalog/model.ts'
 import type { Emit } from '../events.ts'
+import type { Storing } from '../language/storing.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { Clock } from './clock.ts'
 import { createDeadLetters, type DeadLetter } from './dead-letters.ts'
@@ -10,7 +11,7 @@ import { newId, type Outcome } from './delivery.ts'
 import { LANE_IN_FLIGHT_MAX, type LaneStats } from './lanes.ts'
 import { type Depth, EMPTY } from './outbox/depth.ts'
 import type { Outbox } from './outbox/outbox.ts'
-import { type Storing, storingFor } from './outbox/stored.ts'
+import { storingFor } from './outbox/stored.ts'
 import { type Change, printPayload } from './payload.ts'
 import { createSender, type Resolve } from './sender.ts'
 import { endpointOf, type Happened, OPERATION_OF, OPERATIONS, type Trigger } from './trigger.ts'
@@ -150,29 +151,46 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     return new Map(triggers.on(table, operations).map(trigger => [trigger.name, triggers.writerOf(trigger)]))
   }
 
-  /** Made for a table and who is told; with other triggers there is another. */
-  const storings = new WeakMap<Table, { readonly of: readonly Trigger[]; readonly storing: Storing }>()
-
   /** For all triggers of the table, some of which leave out what was done: one text for whatever that is. */
   function storing(table: Table): Storing {
     const wanting = triggers.on(table, OPERATIONS).filter(trigger => triggers.writerOf(trigger) === 'statement')
-    const known = storings.get(table)
-    if (known !== undefined && isSame(known.of, wanting)) return known.storing
-    const made = storingFor(table, wanting, parts.tenantColumn)
-    storings.set(table, { of: wanting, storing: made })
+    return storingFor(table, wanting, parts.tenantColumn)
+  }
+
+  const knownOf = new WeakMap<Table, Known>()
+
+  /** Every write asks, and the answer is the same until the triggers or what is installed are others. */
+  function known(table: Table): Known {
+    const found = knownOf.get(table)
+    const generation = triggers.generation()
+    if (found?.generation === generation) return found
+    const made = { generation, storing: null, hearers: new Map() }
+    knownOf.set(table, made)
     return made
+  }
+
+  function hearersOf(table: Table, happened: readonly Happened[], of: Known): Hearers {
+    const writers = [...told(table, happened)]
+    const names = (isBy: (writer: Writer) => boolean) =>
+      writers.filter(([, writer]) => isBy(writer)).map(([name]) => name)
+    const isStoring = writers.some(([, writer]) => writer === 'statement')
+    if (isStoring) of.storing ??= storing(table)
+    return {
+      memory: names(writer => writer === 'nobody'),
+      outbox: names(writer => writer !== 'nobody'),
+      storing: isStoring ? of.storing : null,
+    }
   }
 
   return {
     hearers(table, happened) {
-      const writers = [...told(table, happened)]
-      const names = (isBy: (writer: Writer) => boolean) =>
-        writers.filter(([, writer]) => isBy(writer)).map(([name]) => name)
-      return {
-        memory: names(writer => writer === 'nobody'),
-        outbox: names(writer => writer !== 'nobody'),
-        storing: writers.some(([, writer]) => writer === 'statement') ? storing(table) : null,
-      }
+      const of = known(table)
+      const key = happened.length === 1 ? (happened[0] ?? '') : happened.join()
+      const found = of.hearers.get(key)
+      if (found !== undefined) return found
+      const made = hearersOf(table, happened, of)
+      of.hearers.set(key, made)
+      return made
     },
     wantsHidden({ table: { schema, name }, happened }) {
       const tables = [...parts.catalog().tables.values()]
@@ -255,6 +273,12 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
   }
 }
 
-function isSame(some: readonly Trigger[], others: readonly Trigger[]): boolean {
-  return some.length === others.length && some.every((trigger, index) => trigger === others[index])
+/** Who is told of a table's writes. */
+interface Known {
+  /** Of the triggers. */
+  readonly generation: number
+  /** Made for the first who needs it. */
+  storing: Storing | null
+  /** By what the write may do. */
+  readonly hearers: Map<string, Hearers>
 }

@@ -5,32 +5,35 @@
 import type { Table } from '../../catalog/model.ts'
 import { NEW_ID, TOLD } from '../../install/outbox.ts'
 import { quoteLiteral } from '../../language/quote.ts'
+import type { RowsWritten, Storing } from '../../language/storing.ts'
 import { HAPPENED, type Happened, OPERATION_OF, type Trigger } from '../trigger.ts'
-
-/** SQL of a statement that writes down the rows of `from`: `happened` (text), `after` and `before` (json). */
-export interface Storing {
-  readonly statement: (from: string) => string
-}
 
 /** `tenantColumn`: the one whose value says whose turn a delivery takes. */
 export function storingFor(table: Table, triggers: readonly Trigger[], tenantColumn: string): Storing {
   const { schema, name, primaryKey, columnByName } = table
-  const row = 'coalesce(after, before)'
-  const tenant = columnByName.has(tenantColumn) ? `${row} ->> ${quoteLiteral(tenantColumn)}` : 'NULL'
-  const key = `pg_catalog.jsonb_build_object(${primaryKey.flatMap(of => [quoteLiteral(of), `${row} -> ${quoteLiteral(of)}`]).join(', ')})::text`
-  const of = (trigger: Trigger, from: string) => {
+  const hasTenant = columnByName.has(tenantColumn)
+  const isByKey = triggers.some(({ order }) => order === 'key')
+  const of = (trigger: Trigger, { from, happened, after, before, column }: RowsWritten): readonly string[] => {
+    const wanted = happenedOf(trigger)
+    if ('always' in happened && !wanted.some(word => word === happened.always)) return []
+    const word = 'always' in happened ? quoteLiteral(happened.always) : happened.column
+    const key = () => primaryKey.flatMap(part => [quoteLiteral(part), column(part)]).join(', ')
     const values = [
       NEW_ID,
-      ...[quoteLiteral(trigger.name), quoteLiteral(schema), quoteLiteral(name)],
-      ...['happened', 'after', 'before', 'pg_catalog.clock_timestamp()'],
-      trigger.order === 'key' ? key : 'NULL',
-      tenant,
+      ...[trigger.name, schema, name].map(quoteLiteral),
+      ...[word, after, before, 'pg_catalog.clock_timestamp()'],
+      trigger.order === 'key' ? `pg_catalog.jsonb_build_object(${key()})::text` : 'NULL',
+      hasTenant ? `${column(tenantColumn)}::text` : 'NULL',
     ]
-    return `SELECT ${values.join(', ')} FROM ${from} WHERE happened IN (${happenedOf(trigger).map(quoteLiteral).join(', ')})`
+    const where = 'always' in happened ? '' : ` WHERE ${word} IN (${wanted.map(quoteLiteral).join(', ')})`
+    return [`SELECT ${values.join(', ')} FROM ${from}${where}`]
   }
   return {
-    statement: from =>
-      `INSERT INTO svc.webhook (${TOLD}) ${triggers.map(trigger => of(trigger, from)).join(' UNION ALL ')}`,
+    columns: [...new Set([...(isByKey ? primaryKey : []), ...(hasTenant ? [tenantColumn] : [])])],
+    statement: rows => {
+      const selects = triggers.flatMap(trigger => of(trigger, rows))
+      return `INSERT INTO svc.webhook (${TOLD}) ${selects.join(' UNION ALL ')}`
+    },
   }
 }
 
