@@ -42,13 +42,10 @@ function schemaWith(table: Table | null, column: Column, value: Schema, declared
 
 /** The comment of the database, and what a schema has no word for. */
 function describeColumn(table: Table | null, { comment, name, typeText, default: value }: Column): string {
-  const isKey = table?.primaryKey.includes(name) === true
-  const facts = [
-    `\`${typeText}\``,
-    ...(isKey ? ['primary key'] : []),
-    ...(value === null ? [] : [`default \`${value}\``]),
-  ]
-  return `${comment === null ? '' : `${comment}\n\n`}${facts.join(', ')}`
+  let facts = `\`${typeText}\``
+  if (table?.primaryKey.includes(name) === true) facts += ', primary key'
+  if (value !== null) facts += `, default \`${value}\``
+  return comment === null ? facts : `${comment}\n\n${facts}`
 }
 
 /** Columns that PostgreSQL fills in itself are no part of any body. */

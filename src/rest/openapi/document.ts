@@ -3,6 +3,7 @@ import { canSeeResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'
 import type { FunctionList } from '../rpc/function-list.ts'
 import { callName, isAllowed } from '../rpc/names.ts'
+import { createSharedFilters } from './filters.ts'
 import { functionPart } from './functions.ts'
 import { type GatewayOptions, gatewayPart } from './gateway-routes.ts'
 import { HEADERS } from './headers.ts'
@@ -50,7 +51,8 @@ export function openApiDocument(view: View, options: DocumentOptions): Buffer {
 
 /** One after the other, so that each can be forgotten when it has been printed. */
 function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
-  const tables = seenTables(view)
+  const filters = createSharedFilters()
+  const tables = seenTables(view, filters)
   for (const seen of tables.values()) yield tablePart(seen, tables, options)
   for (const all of view.catalog.functions.values()) {
     const overloads = all.filter(of => isAllowed(of, options) && canSeeResult(of, view))
@@ -59,7 +61,7 @@ function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
     yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, view)
   }
   const readable = [...tables.values()].find(canRead)
-  yield gatewayPart(options, readable?.table ?? null)
+  yield gatewayPart(options, readable?.table ?? null, filters.parameters())
 }
 
 const DESCRIPTION = `The tables of a PostgreSQL database as a REST API.

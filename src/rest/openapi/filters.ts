@@ -5,7 +5,7 @@ import { OPERAND_OF, operatorNamed } from '../operators.ts'
 import { AGGREGATE_PARAMETERS } from '../read/aggregate.ts'
 import { LIST_PARAMETERS } from '../read/request.ts'
 import { inQuotes, keyOf } from './keys.ts'
-import { type Parameter, parameterRef, type Reference, type Schema, schemaRef } from './model.ts'
+import { type Parameter, parameterRef, printReference, type ReferenceList, type Schema, schemaRef } from './model.ts'
 
 const OPERATORS = Object.keys(OPERAND_OF)
 
@@ -28,7 +28,7 @@ export const FILTER_SCHEMAS: readonly (readonly [string, Schema])[] = [
 ]
 
 /** The style that has the operator in the name, where a value is taken word for word; and trees of conditions, and paths into JSON. */
-export const FILTER_PARAMETERS: readonly (readonly [string, Parameter])[] = [
+const FILTER_PARAMETERS: readonly (readonly [string, Parameter])[] = [
   [
     'filters',
     {
@@ -59,15 +59,44 @@ function filterName(column: string): string {
   return RESERVED.has(column) || endsInOperator || /->|"/.test(column) ? inQuotes(column) : column
 }
 
-/** A parameter for each column; tables whose columns have one name share it. */
-export function filterParameters(columns: readonly Column[]): readonly (readonly [string, Parameter])[] {
-  return columns.map(({ name }) => [
-    `filter-${keyOf(name)}`,
-    { name: filterName(name), in: 'query', description: `Filter on \`${name}\`.`, schema: schemaRef('svc-filter') },
-  ])
+type Entry = readonly [string, Parameter]
+
+/** A parameter for each column. */
+export function filterParameters(columns: readonly Column[]): readonly Parameter[] {
+  return columns.map(({ name }) => filterParameter(name))
 }
 
-/** What an operation that takes filters on these columns refers to. */
-export function filterReferences(columns: readonly Column[]): readonly Reference[] {
-  return [...columns.map(({ name }) => parameterRef(`filter-${keyOf(name)}`)), parameterRef('filters')]
+function filterParameter(column: string): Parameter {
+  return {
+    ...{ name: filterName(column), in: 'query', description: `Filter on \`${column}\`.` },
+    schema: schemaRef('svc-filter'),
+  }
 }
+
+/** The filters of a document: columns of one name share a parameter, whatever tables they are of. */
+export interface SharedFilters {
+  /** What an operation that takes filters on these columns refers to. */
+  references(columns: readonly Column[]): ReferenceList
+  /** What has been referred to. */
+  parameters(): readonly Entry[]
+}
+
+export function createSharedFilters(): SharedFilters {
+  const byColumn = new Map<string, { readonly printed: string; readonly entry: Entry }>()
+
+  function reference({ name }: Column): string {
+    const known = byColumn.get(name)
+    if (known !== undefined) return known.printed
+    const key = `filter-${keyOf(name)}`
+    const printed = printReference(parameterRef(key))
+    byColumn.set(name, { printed, entry: [key, filterParameter(name)] })
+    return printed
+  }
+
+  return {
+    references: columns => ({ list: [...columns.map(reference), OTHER_FILTERS].join(',') }),
+    parameters: () => [...FILTER_PARAMETERS, ...Array.from(byColumn.values(), ({ entry }) => entry)],
+  }
+}
+
+const OTHER_FILTERS = printReference(parameterRef('filters'))

@@ -37,7 +37,7 @@ export function resultParameters(
   const own: readonly Parameter[] = [
     ...list('select', 'The columns to answer; all by default.', namesOf(distinct)),
     ...(typed.length === columns.length ? list('sort', '`-` in front is descending.', sortsOf(distinct)) : []),
-    ...(typed.length === columns.length ? filterParameters(distinct).map(([, parameter]) => parameter) : []),
+    ...(typed.length === columns.length ? filterParameters(distinct) : []),
   ]
   return [
     ...own.filter(({ name }) => !taken.has(name)),

@@ -4,7 +4,7 @@ import type { Table } from '../../catalog/model.ts'
 import { formatDotted } from '../../language/format-name.ts'
 import { CONTRACTS_DOCUMENT, SCHEMA_DOCUMENT } from './documents.ts'
 import { ERROR_RESPONSES, ERROR_SCHEMAS } from './errors.ts'
-import { FILTER_PARAMETERS, FILTER_SCHEMAS } from './filters.ts'
+import { FILTER_SCHEMAS } from './filters.ts'
 import { headersWith } from './headers.ts'
 import { type Part, type PathItem, parameterRef, type Response, type Schema, schemaRef } from './model.ts'
 import { type PageLimits, sharedParameters } from './parameters.ts'
@@ -22,8 +22,8 @@ const NULL: Schema = { type: 'string', nullable: true, enum: [null], description
 
 const ANY_ROW: Schema = { type: 'object', additionalProperties: true }
 
-/** With the components that all parts refer to. `first`: a table to ask about; null where none may be read. */
-export function gatewayPart(options: GatewayOptions, first: Table | null): Part {
+/** With the components that all parts refer to. `first`: a table to ask about; null where none may be read. `filters`: the parameters that tables refer to. */
+export function gatewayPart(options: GatewayOptions, first: Table | null, filters: Part['parameters']): Part {
   const { adminGuard } = options
   return {
     tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and figures.' },
@@ -37,7 +37,7 @@ export function gatewayPart(options: GatewayOptions, first: Table | null): Part 
       ['/metrics', internal('metrics', 'Figures in the text format of Prometheus', 'text/plain', adminGuard)],
     ],
     schemas: [['svc-null', NULL], ['svc-binary', BINARY], ['svc-row', ANY_ROW], ...FILTER_SCHEMAS, ...ERROR_SCHEMAS],
-    parameters: [...sharedParameters(options), ...FILTER_PARAMETERS],
+    parameters: [...sharedParameters(options), ...filters],
     responses: [...ERROR_RESPONSES, ['aggregate', AGGREGATE], ['plan', PLAN]],
   }
 }

@@ -7,10 +7,13 @@
 
 /** Component keys match `^[a-zA-Z0-9._-]+$` (OpenAPI 3.0.3, Components Object). What does not fit is its code point in hexadecimal: `Server-20-Today`. */
 export function keyOf(name: string): string {
+  // As most are.
+  if (FIT.test(name)) return name
   return name.replace(UNFIT, character => `-${character.codePointAt(0)?.toString(16)}-`)
 }
 
 /** A hyphen belongs to the notation; an underscore in front would let `__proto__` be a key in somebody's plain object. */
+const FIT = /^[A-Za-z0-9.][A-Za-z0-9._]*$/
 const UNFIT = /^_|[^A-Za-z0-9._]/gu
 
 /** `children-orders-to-order_items`; `to` is no hexadecimal number, so it is never read as a character. */

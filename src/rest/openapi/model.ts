@@ -63,8 +63,12 @@ export type Taken = ParameterOrReference | ReferenceList
 
 /** These, and then those of the others. */
 export function referenceList(references: readonly Reference[], ...others: readonly ReferenceList[]): ReferenceList {
-  const own = references.map(reference => JSON.stringify(reference))
-  return { list: [...own, ...others.map(({ list }) => list)].join(',') }
+  return { list: [...references.map(printReference), ...others.map(({ list }) => list)].join(',') }
+}
+
+/** Keys of components have no character that JSON escapes (keys.ts). */
+export function printReference({ $ref }: Reference): string {
+  return `{"$ref":"${$ref}"}`
 }
 
 export interface Header {

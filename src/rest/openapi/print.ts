@@ -7,9 +7,12 @@ import {
   type ErrorKind,
   METHODS,
   type Operation,
+  type ParameterOrReference,
   type Part,
   type PathItem,
   parameterRef,
+  printReference,
+  type ResponseOrReference,
   responseRef,
   type Taken,
 } from './model.ts'
@@ -111,20 +114,40 @@ function printPathItem(item: PathItem): string {
 /** Of every operation of a path. */
 const REQUEST_ID = JSON.stringify([parameterRef('X-Request-Id')])
 
-function printOperation({ parameters, responses, errors, ...others }: Operation): string {
-  const named = Object.entries(responses).map(([status, response]) => `"${status}":${JSON.stringify(response)}`)
-  const taken = parameters === undefined ? '' : `,"parameters":[${parameters.map(printParameter).join(',')}]`
-  return `${JSON.stringify(others).slice(0, -1)}${taken},"responses":{${named.join(',')},${ERRORS[errors]}}}`
+/** Of an operation, what is printed as it is, in this order. */
+const PLAIN: Readonly<Record<Exclude<keyof Operation, 'parameters' | 'responses' | 'errors'>, true>> = {
+  ...{ operationId: true, tags: true, summary: true, description: true, deprecated: true, security: true },
+  requestBody: true,
+}
+
+const PLAIN_MEMBERS = Object.keys(PLAIN) as readonly (keyof typeof PLAIN)[]
+
+function printOperation(operation: Operation): string {
+  const { parameters, responses, errors } = operation
+  let printed = '{'
+  for (const name of PLAIN_MEMBERS) {
+    const value = operation[name]
+    if (value !== undefined) printed += `"${name}":${JSON.stringify(value)},`
+  }
+  if (parameters !== undefined) printed += `"parameters":[${parameters.map(printParameter).join(',')}],`
+  printed += '"responses":{'
+  for (const [status, response] of Object.entries(responses)) printed += `"${status}":${printOne(response)},`
+  return `${printed}${ERRORS[errors]}}}`
 }
 
 function printParameter(parameter: Taken): string {
-  return 'list' in parameter ? parameter.list : JSON.stringify(parameter)
+  return 'list' in parameter ? parameter.list : printOne(parameter)
+}
+
+/** Most are references. */
+function printOne(one: ParameterOrReference | ResponseOrReference): string {
+  return '$ref' in one ? printReference(one) : JSON.stringify(one)
 }
 
 /** By kind, its statuses as members. No operation has a response of its own for one of them. */
 const ERRORS = Object.fromEntries(
   Object.entries(STATUSES_OF).map(([kind, statuses]) => [
     kind,
-    statuses.map(status => `"${status}":${JSON.stringify(responseRef(`error-${status}`))}`).join(','),
+    statuses.map(status => `"${status}":${printReference(responseRef(`error-${status}`))}`).join(','),
   ]),
 ) as Readonly<Record<ErrorKind, string>>

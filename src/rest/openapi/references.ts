@@ -1,7 +1,7 @@
 /** The parameters that several operations of a table refer to, put together once. */
 import { isOrdered, isSearchable } from '../../access/types.ts'
 import type { Column } from '../../catalog/model.ts'
-import { filterReferences } from './filters.ts'
+import type { SharedFilters } from './filters.ts'
 import { parameterRef, type Reference, type ReferenceList, referenceList } from './model.ts'
 
 export interface SharedReferences {
@@ -14,8 +14,13 @@ export interface SharedReferences {
 }
 
 /** `columns`: those that may be read. `expands`: whether the table has relations. */
-export function sharedReferences(key: string, columns: readonly Column[], expands: boolean): SharedReferences {
-  const filters = referenceList(filterReferences(columns))
+export function sharedReferences(
+  key: string,
+  columns: readonly Column[],
+  expands: boolean,
+  shared: SharedFilters,
+): SharedReferences {
+  const filters = shared.references(columns)
   const search = columns.some(({ type }) => isSearchable(type)) ? ['search', `search-${key}`] : []
   const order = columns.some(({ type }) => isOrdered(type)) ? [`sort-${key}`, `distinct-${key}`] : []
   const conditions = referenceList(search.map(parameterRef), filters)

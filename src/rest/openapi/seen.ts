@@ -4,6 +4,7 @@ import { allows, type Columns, isKnown, readableColumns, type TableRights, type 
 import type { Column, Table } from '../../catalog/model.ts'
 import { parsePath, type Route } from '../path.ts'
 import { nameOfRelation } from '../read/relation.ts'
+import type { SharedFilters } from './filters.ts'
 import { keyOf, quoted } from './keys.ts'
 import { type SharedReferences, sharedReferences } from './references.ts'
 
@@ -35,12 +36,12 @@ export interface SeenRelation {
 /** By resource name. */
 export type SeenTables = ReadonlyMap<string, SeenTable>
 
-export function seenTables(view: View): SeenTables {
+export function seenTables(view: View, filters: SharedFilters): SeenTables {
   const known = [...view.catalog.tables.values()].filter(table => isKnown(table, view.rights))
-  return new Map(known.map(table => [table.resource, seenTable(table, view)]))
+  return new Map(known.map(table => [table.resource, seenTable(table, view, filters)]))
 }
 
-function seenTable(table: Table, view: View): SeenTable {
+function seenTable(table: Table, view: View, filters: SharedFilters): SeenTable {
   const path = `/api/${encodeURIComponent(table.resource)}`
   const below = ['', '/1', '/aggregate', '/_aggregate', '/_explain', '/1/children']
   const kinds = new Set(below.map(rest => parsePath(`${path}${rest}`)?.kind))
@@ -52,7 +53,7 @@ function seenTable(table: Table, view: View): SeenTable {
   return {
     ...{ table, key, path, columns, relations },
     rights: view.rights.of(table),
-    parameters: sharedReferences(key, columns, relations.length > 0),
+    parameters: sharedReferences(key, columns, relations.length > 0, filters),
     has: kind => arrives && kinds.has(kind),
   }
 }

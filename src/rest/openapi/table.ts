@@ -1,6 +1,5 @@
 /** Everything about one table: its routes as far as the caller may use them, with what they take and answer (specification 4.1). */
-import { filterParameters } from './filters.ts'
-import type { Parameter, Part, PathItem, Response } from './model.ts'
+import type { Part, PathItem, Response } from './model.ts'
 import type { PageLimits } from './parameters.ts'
 import { tableParameters } from './parameters.ts'
 import { type ReadOptions, readPaths } from './reads.ts'
@@ -10,12 +9,8 @@ import { tableSchemas } from './table-schemas.ts'
 import { writePaths } from './writes.ts'
 
 export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOptions & PageLimits): Part {
-  const { table, key, columns } = seen
+  const { table, key } = seen
   const { schemas, read, written } = tableSchemas(seen, tables)
-  const parameters: readonly (readonly [string, Parameter])[] = [
-    ...tableParameters(seen, written === null ? [] : answered(seen).columns),
-    ...filterParameters(columns),
-  ]
   const responses: (readonly [string, Response])[] = []
   if (read !== null) {
     responses.push([`list-${key}`, pageResponse(read, options.defaultLimit)])
@@ -29,7 +24,7 @@ export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOpti
     tag: { name: table.resource, ...(table.comment === null ? {} : { description: table.comment }) },
     paths: merged([...readPaths(seen, tables, options), ...writePaths(seen, written)]),
     schemas,
-    parameters,
+    parameters: tableParameters(seen, written === null ? [] : answered(seen).columns),
     responses,
   }
 }
