@@ -4,4 +4,4 @@
  */
 export type { Config } from './config/config.ts'
 export { type LoadedConfig, type LoadOptions, loadConfig } from './config/load.ts'
-export { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
+export { type Gateway, type GatewayOptions, startGateway } from './gateway/gateway.ts'

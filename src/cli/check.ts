@@ -5,7 +5,7 @@
 import { loadConfig } from '../config/load.ts'
 import { printConfig } from '../config/print.ts'
 import { asErrors } from '../finding.ts'
-import { listFindings } from '../gateway.ts'
+import { listFindings } from '../gateway/lists.ts'
 import { identityFindings } from '../identity/boot.ts'
 import { connectionFindings, connectionPolicies } from '../ops/connections.ts'
 import { checkDatabase } from './check-database.ts'

@@ -18,7 +18,7 @@ export async function serve({ file, record }: ServeCommand, world: World): Promi
   if (target === null) {
     throw new UsageError('--record needs a file to write to: svc check --record FILE, or set allow_list_path')
   }
-  const { startGateway } = await import('../gateway.ts')
+  const { startGateway } = await import('../gateway/gateway.ts')
   const options = { environment: world.environment, ...(target === undefined ? {} : { record: target }) }
   await runUntilSignal(() => startGateway(config, options), world.signals, world.error)
   return EXIT.ok

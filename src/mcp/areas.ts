@@ -56,6 +56,12 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/reference/reading.md#cost-guard', 'docs/decisions/0007-settings-travel-with-the-query.md'],
   },
   {
+    name: 'gateway',
+    path: 'src/gateway',
+    purpose: 'The composition root: opens every part in order, tells the parts of each other, closes them in reverse.',
+    documents: ['docs/internals/a-request.md', MAP],
+  },
+  {
     name: 'postgres',
     path: 'src/postgres',
     purpose:

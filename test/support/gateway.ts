@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Emit } from '../../src/events.ts'
-import { type Gateway, startGateway } from '../../src/gateway.ts'
+import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
 import type { Pages } from '../../src/http/pages.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
 

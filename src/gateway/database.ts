@@ -1,0 +1,138 @@
+/** The connections, and the schema that is read through them. */
+import { introspect, type Query, readFingerprint } from '../catalog/introspect.ts'
+import { type CatalogSource, createCatalogSource } from '../catalog/reload.ts'
+import type { Config } from '../config/config.ts'
+import type { Emit } from '../events.ts'
+import type { Gss } from '../postgres/auth/gss-attempts.ts'
+import { UnavailableError } from '../postgres/errors.ts'
+import { createListener, type Listener } from '../postgres/listener.ts'
+import { createPool, type Pool } from '../postgres/pool.ts'
+import type { ConnectionTarget } from '../postgres/target.ts'
+import { parseUrl } from '../postgres/url.ts'
+import type { OpenListener } from '../realtime/realtime.ts'
+import { BootError } from './boot.ts'
+
+/** A backend that does not answer for this long after its statement should have timed out is taken for dead. */
+const ANSWER_GRACE_MS = 30_000
+
+export async function openPool(config: Config, emit: Emit): Promise<Pool> {
+  const { databaseUrl, maxConnections, acquireTimeoutMs, preparedStatements, statementTimeoutMs } = config.gateway
+  if (databaseUrl === null) {
+    throw new BootError([
+      {
+        level: 'error',
+        message: 'no database is configured',
+        fix: 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.',
+      },
+    ])
+  }
+  const target = parseUrl(databaseUrl)
+  const pool = createPool({
+    target,
+    gss: await openTokens(target, config, emit),
+    maxConnections,
+    acquireTimeoutMs,
+    preparedStatements,
+    answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: kind, detail }),
+  })
+  try {
+    await pool.ready()
+  } catch (error) {
+    await pool.close({ deadlineMs: 0 })
+    throw error
+  }
+  return pool
+}
+
+/** For the pool and for the listener apart: they may go to different servers, and one circuit must not block the other. */
+async function openTokens(target: ConnectionTarget, { gateway }: Config, emit: Emit): Promise<Gss | null> {
+  if (target.gss === null) return null
+  const { openGss } = await import('../kerberos/open.ts')
+  const { gssModule } = gateway
+  return openGss(target, { gssModule, onTransition: transition => emit({ kind: 'circuit', ...transition }) })
+}
+
+/** A database that goes away again while the gateway starts is waited for like one that was never there. */
+export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error
+      await pool.ready()
+    }
+  }
+}
+
+export async function openCatalog(
+  { gateway }: Config,
+  query: Query,
+  dependences: boolean,
+  emit: Emit,
+): Promise<CatalogSource> {
+  const { schemas, exposedViews, schemaPollSecs } = gateway
+  const options = { schemas, exposedViews, dependences }
+  return createCatalogSource({
+    load: () => introspect(query, options),
+    fingerprint: () => readFingerprint(query, options),
+    pollSeconds: schemaPollSecs,
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: kind, detail }),
+  })
+}
+
+const SCHEMA_CHANNEL = 'svc_schema'
+
+/** Null behind a transaction pooler, where LISTEN means nothing. */
+export function listeningUrl({
+  gateway: { databaseUrl, realtimeDatabaseUrl, preparedStatements },
+}: Config): string | null {
+  return realtimeDatabaseUrl ?? (preparedStatements ? databaseUrl : null)
+}
+
+/** Hears when the schema changed. Null where nobody can listen: polling remains. */
+export async function openListener(
+  config: Config,
+  catalog: CatalogSource,
+  lookAtInstallation: () => void,
+  emit: Emit,
+): Promise<Listener | null> {
+  const url = listeningUrl(config)
+  if (url === null) return null
+  const target = parseUrl(url)
+  const listener = createListener({
+    target,
+    gss: await openTokens(target, config, emit),
+    onNotification() {
+      catalog.notify('NOTIFY svc_schema')
+      lookAtInstallation()
+    },
+    onGap() {
+      catalog.notify('the connection that listens was lost for a while')
+      lookAtInstallation()
+    },
+    onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `listener ${kind}`, detail }),
+  })
+  listener.listen(SCHEMA_CHANNEL).then(
+    () => catalog.notify('what changed between reading the schema and listening'),
+    // Closed before it ever listened.
+    () => {},
+  )
+  return listener
+}
+
+/** Hears of changes, once somebody subscribes. */
+export async function openChangeListener(config: Config, emit: Emit): Promise<OpenListener | null> {
+  const url = listeningUrl(config)
+  if (url === null) return null
+  const target = parseUrl(url)
+  const gss = await openTokens(target, config, emit)
+  return (hearing, prepare) =>
+    createListener({
+      ...{ target, gss },
+      onNotification: hearing.notification,
+      onGap: hearing.gap,
+      prepare,
+      onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `realtime listener ${kind}`, detail }),
+    })
+}

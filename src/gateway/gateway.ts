@@ -1,0 +1,178 @@
+/** The composition root: makes every part in order, and closes them in reverse. */
+import { queryThrough } from '../catalog/query.ts'
+import type { Config } from '../config/config.ts'
+import { ENVIRONMENT } from '../config/environment.ts'
+import type { Environment } from '../config/expand.ts'
+import { limitsOf } from '../config/limits.ts'
+import type { Emit } from '../events.ts'
+import type { Pages } from '../http/pages.ts'
+import { createAdminCheck } from '../identity/admin.ts'
+import { identityFindings } from '../identity/boot.ts'
+import { follow } from '../install/follow.ts'
+import { openInstalled } from '../install/installed.ts'
+import { createLoad, PROBE_INTERVAL_MS } from '../limits/load.ts'
+import { createBootWarnings } from '../ops/boot-warnings.ts'
+import { connectionFindings } from '../ops/connections.ts'
+import { createInternal, type WebhookOperations } from '../ops/internal.ts'
+import { createLog } from '../ops/log.ts'
+import { createMetrics } from '../ops/metrics.ts'
+import { createSchemaWatch } from '../ops/schema-status.ts'
+import type { Realtime } from '../realtime/realtime.ts'
+import { createSettings } from '../run/settings.ts'
+import { VERSION } from '../version.ts'
+import { webhookAnswers, webhookStatus } from '../webhooks/answers.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
+import { databaseFindings, report } from './boot.ts'
+import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
+import { openLists } from './lists.ts'
+import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
+import { openServer } from './server.ts'
+
+export interface Gateway {
+  /** Where it listens, e.g. `http://127.0.0.1:8080`. */
+  readonly url: string
+  /** Stops accepting, finishes what is in flight until `drain_timeout_ms`, drains the pool (specification 1.10). */
+  close(): Promise<void>
+  /** What SIGHUP does: reads the schema again, and the files that may change while it runs. */
+  reload(): Promise<void>
+}
+
+export interface GatewayOptions {
+  /** Hears of everything that happens; the log by default. */
+  readonly emit?: Emit
+  /** A file to write the shapes of all queries to that are answered; every query may be asked then (decisions 7). */
+  readonly record?: string
+  /** What `${NAME}` means in the files that are read again; the process's by default. */
+  readonly environment?: Environment
+  /** More pages for browsers, besides the gateway's own. */
+  readonly pages?: Pages
+}
+
+/** Requests that were cut off at the end of `drain_timeout_ms` are still to be cancelled in the database. */
+const CANCEL_GRACE_MS = 1_000
+
+/** Waits for the database, however long it takes to come, and listens once it can answer. */
+export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
+  const log = createLog(config.logLevel)
+  const now = () => performance.now()
+  const metrics = createMetrics({ version: VERSION, now })
+  const warnings = createBootWarnings()
+  const hearers: Emit[] = [options.emit ?? log.emit, metrics.hear, warnings.hear]
+  const emit: Emit = event => {
+    for (const hear of hearers) hear(event)
+  }
+  const opened: (() => Promise<void> | void)[] = [() => log.flush(), () => metrics.close()]
+  let closeBy = 0
+  const closeAll = async () => {
+    closeBy = performance.now() + config.gateway.drainTimeoutMs
+    const failures: unknown[] = []
+    for (const close of opened.splice(0).reverse()) {
+      try {
+        await close()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+  try {
+    report(identityFindings(config), config, emit)
+    report(await connectionFindings(config), config, emit)
+    const { record = null } = options
+    const lists = await openLists(config, record, emit)
+    opened.push(async () => {
+      await lists.close()
+      if (record !== null) emit({ kind: 'recorded', file: record, shapes: lists.recorded() })
+    })
+    const pool = await openPool(config, emit)
+    opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
+    const query = queryThrough(pool)
+    report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
+    const installed = await onceAvailable(pool, () =>
+      openInstalled({ ask: query, warn: (message, fix) => emit({ kind: 'warning', message, fix }) }),
+    )
+    opened.push(() => installed.close())
+    // Whoever keeps answers, or waits for them to change, has to know what they depend on.
+    const dependences = config.gateway.cache.enabled || installed.current() !== null
+    const catalog = await onceAvailable(pool, () => openCatalog(config, query, dependences, emit))
+    opened.push(() => catalog.close())
+    const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
+    hearers.push(schema.hear)
+    const recaptured: ((left: readonly string[]) => void)[] = []
+    const following = follow({
+      ...{ installed, everyMs: config.gateway.schemaPollSecs * 1_000 },
+      onChange(left) {
+        for (const hear of recaptured) hear(left)
+      },
+    })
+    opened.push(() => following.close())
+    const listener = await openListener(config, catalog, () => void following.look(), emit)
+    opened.push(() => listener?.close())
+    const policies = await openPolicies(config, catalog, emit)
+    const settings = createSettings(config.gateway)
+    const cache = await openCache(config, catalog, settings, now)
+    const hooks = await onceAvailable(pool, () =>
+      openWebhooks({ config, pool, catalog, installed, environment: options.environment ?? ENVIRONMENT, emit }),
+    )
+    opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
+    const load = createLoad(() => performance.now())
+    const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
+    opened.push(() => clearInterval(probing))
+    const internal = (stats: Realtime['stats']) =>
+      createInternal({
+        ...{ version: VERSION, metrics, warnings, now },
+        realtime: stats,
+        installation: () => installed.current(),
+        schema: schema.status,
+        pool: () => pool.stats(),
+        cache: cache === null ? null : () => cache.stats(),
+        maxConnections: config.gateway.maxConnections,
+        limits: limitsOf(config.gateway),
+        webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
+        isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
+      })
+    const { server, realtime } = await openServer({
+      ...{ config, pool, catalog, settings, cache, lists, policies },
+      ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
+      ...{ installed, dependences, onBroken: () => void following.look() },
+    })
+    recaptured.push(realtime.recapture)
+    if (hooks !== null) recaptured.push(() => void hooks.refresh())
+    opened.push(() => realtime.close())
+    opened.push(() => server.close())
+    hearers.push(event => {
+      if (event.kind !== 'catalogue' || event.detail.changed !== true) return
+      realtime.refresh()
+      void following.look().then(() => hooks?.refresh())
+    })
+    const url = await server.listen()
+    emit({ kind: 'listening', url })
+    return {
+      url,
+      async close() {
+        emit({ kind: 'closing' })
+        await closeAll()
+        emit({ kind: 'closed' })
+        await log.flush()
+      },
+      async reload() {
+        await Promise.all([catalog.reload('asked to'), lists.reload(), following.look()])
+        // Policies and triggers are read against the schema as it is now.
+        await Promise.all([policies.reload(), hooks?.reload()])
+        cache?.clear()
+        realtime.refresh()
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+function operationsOf(webhooks: Webhooks): WebhookOperations {
+  return {
+    status: () => webhookStatus(webhooks),
+    stats: () => webhooks.stats(),
+    answers: webhookAnswers(webhooks),
+  }
+}

@@ -1,0 +1,82 @@
+/** What few gateways have: each module is part of the time to the first answer, so it is loaded when it is wanted. */
+import type { Policies } from '../access/policy/policies.ts'
+import { EVERYTHING } from '../access/rights.ts'
+import type { CatalogSource } from '../catalog/reload.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/expand.ts'
+import { policyFiles } from '../config/policy-files.ts'
+import { type Emit, unusableFile } from '../events.ts'
+import type { Installed } from '../install/installed.ts'
+import type { Pool } from '../postgres/pool.ts'
+import type { ResultCache } from '../run/cache/cache.ts'
+import type { SettingsSource } from '../run/settings.ts'
+import { VERSION } from '../version.ts'
+import { createAddressGuard } from '../webhooks/address-guard.ts'
+import type { Hooks } from '../webhooks/open.ts'
+
+/** Null: it is off, and nothing of it is on the way of a request. */
+export async function openCache(
+  { gateway }: Config,
+  catalog: CatalogSource,
+  settings: SettingsSource,
+  now: () => number,
+): Promise<ResultCache | null> {
+  const { enabled, maxEntries, ttlSecs } = gateway.cache
+  if (!enabled) return null
+  const { createResultCache } = await import('../run/cache/cache.ts')
+  return createResultCache({
+    catalog: () => catalog.current(),
+    settings,
+    entriesMax: maxEntries,
+    ttlMs: ttlSecs * 1_000,
+    statementTimeoutMs: gateway.statementTimeoutMs,
+    now,
+    after: (delayMs, call) => void setTimeout(call, delayMs).unref(),
+  })
+}
+
+const NO_POLICIES: Policies = { rightsOf: () => EVERYTHING, async reload() {} }
+
+export async function openPolicies(config: Config, catalog: CatalogSource, emit: Emit): Promise<Policies> {
+  const files = policyFiles(config)
+  if (files.nativeFile === null && files.routeFile === null) return NO_POLICIES
+  const { createPolicies } = await import('../access/policy/policies.ts')
+  const { searchLanguage } = config.gateway
+  return createPolicies({
+    ...files,
+    schema: () => ({ catalog: catalog.current(), searchLanguage }),
+    onProblem: message => emit(unusableFile(message, 'the policies read before stay in force')),
+  })
+}
+
+interface HooksParts {
+  readonly config: Config
+  readonly pool: Pool
+  readonly catalog: CatalogSource
+  readonly installed: Installed
+  readonly environment: Environment
+  readonly emit: Emit
+}
+
+/** Null: no file names any. */
+export async function openWebhooks({
+  config,
+  pool,
+  catalog,
+  installed,
+  environment,
+  emit,
+}: HooksParts): Promise<Hooks | null> {
+  const { gateway, devMode } = config
+  if (gateway.eventsPath === null) return null
+  // Only who has triggers waits for what delivers them to load.
+  const { openHooks } = await import('../webhooks/open.ts')
+  return openHooks({
+    ...{ file: gateway.eventsPath, tenantColumn: gateway.tenantColumn, environment, emit },
+    guard: createAddressGuard({ allow: gateway.webhookAllow, loopback: devMode ? 'allowed' : 'refused' }),
+    database: pool,
+    catalog: () => catalog.current(),
+    captured: () => installed.current()?.captured ?? null,
+    userAgent: `svc/${VERSION}`,
+  })
+}

@@ -1,0 +1,236 @@
+/** From the parts to a server: what each of them is told of the others. */
+import { createHmac, randomBytes } from 'node:crypto'
+import { canSeeResult } from '../access/columns.ts'
+import type { IsCallable } from '../access/functions.ts'
+import type { Policies } from '../access/policy/policies.ts'
+import { canSee, type View } from '../access/rights.ts'
+import { describe } from '../catalog/describe.ts'
+import { describeFunctions } from '../catalog/describe-functions.ts'
+import type { CatalogSource } from '../catalog/reload.ts'
+import type { Config } from '../config/config.ts'
+import type { Emit } from '../events.ts'
+import { createAdmission } from '../http/admission.ts'
+import { createDocs } from '../http/docs.ts'
+import { documentFor } from '../http/document.ts'
+import type { Page, Pages } from '../http/pages.ts'
+import { createPipeline } from '../http/pipeline.ts'
+import { createServer, type Server } from '../http/server.ts'
+import { createAdminCheck } from '../identity/admin.ts'
+import { createAuthenticator } from '../identity/authenticate.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { Installed } from '../install/installed.ts'
+import { createClientAddress } from '../limits/client-address.ts'
+import { createGate } from '../limits/gate.ts'
+import type { Load } from '../limits/load.ts'
+import { createRateLimit } from '../limits/rate.ts'
+import { createHealth } from '../ops/health.ts'
+import type { Internal, InternalAnswer } from '../ops/internal.ts'
+import { createServerTiming } from '../ops/server-timing.ts'
+import type { Pool } from '../postgres/pool.ts'
+import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
+import { createCapture, createRealtime, type Realtime } from '../realtime/realtime.ts'
+import { planWatch } from '../realtime/watch.ts'
+import type { Lists } from '../rest/lists.ts'
+import { createQuerier, createTextReader } from '../rest/query/query.ts'
+import { createCursorCodec } from '../rest/read/cursor.ts'
+import { createReader } from '../rest/read/read.ts'
+import { createCaller } from '../rest/rpc/call.ts'
+import { callName, isAllowed } from '../rest/rpc/names.ts'
+import { createWriter } from '../rest/write/write.ts'
+import type { ResultCache } from '../run/cache/cache.ts'
+import { captureChanges } from '../run/capture.ts'
+import { guardCost } from '../run/cost-guard.ts'
+import { createGatedRunner } from '../run/gated.ts'
+import { createRunner } from '../run/run.ts'
+import type { SettingsSource } from '../run/settings.ts'
+import { VERSION } from '../version.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
+import { listeningUrl, openChangeListener } from './database.ts'
+
+/** A view that is broken for good fails at every request; that is no reason to read the schema all the time. */
+const STALE_LOOK_INTERVAL_MS = 5_000
+
+interface ServerParts {
+  readonly config: Config
+  readonly pool: Pool
+  readonly catalog: CatalogSource
+  readonly settings: SettingsSource
+  readonly cache: ResultCache | null
+  readonly lists: Lists
+  readonly policies: Policies
+  /** Null: nobody is told of changes. */
+  readonly webhooks: Webhooks | null
+  readonly load: Load
+  readonly installed: Installed
+  /** The catalogue says what brings what in. */
+  readonly dependences: boolean
+  /** What `svc install` made is not as it was found. */
+  readonly onBroken: () => void
+  readonly internal: (realtime: Realtime['stats']) => Internal
+  readonly pages: Pages
+  readonly emit: Emit
+}
+
+interface Opened {
+  readonly server: Server
+  readonly realtime: Realtime
+}
+
+export async function openServer(parts: ServerParts): Promise<Opened> {
+  const { config, pool, catalog, settings, cache, lists, policies, webhooks, load, internal, pages, emit } = parts
+  const { gateway } = config
+  const clock = () => Date.now()
+  const now = () => performance.now()
+  let server: Server | null = null
+  let lookedAt = -STALE_LOOK_INTERVAL_MS
+  const lookAtSchema = () => {
+    if (now() - lookedAt < STALE_LOOK_INTERVAL_MS) return
+    lookedAt = now()
+    catalog.notify('a statement named what is not there')
+  }
+  const current = () => catalog.current()
+  const timing = config.devMode ? createServerTiming(now) : null
+  const database = timing?.database(pool) ?? pool
+  const capture = createCapture({
+    catalog: current,
+    isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,
+  })
+  const plain = createRunner({
+    ...{ database, settings },
+    onStaleSchema: lookAtSchema,
+    announcements: listeningUrl(config) === null ? null : capture.announcements,
+  })
+  const watched = cache?.watching(plain) ?? plain
+  const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
+  const gate = createGate(gateway.tenantMaxConcurrent)
+  const runner = createGatedRunner(ungated, gate)
+  // A write that reads again what it has done is no read.
+  const guarded = guardCost(ungated, { limits: gateway, now })
+  const reads = createGatedRunner(cache?.serving(guarded) ?? guarded, gate)
+  const view = (identity: Identity): View => ({ catalog: current(), rights: policies.rightsOf(identity) })
+  const documents = { sources: () => [current(), lists.functions()], keyOf: ({ rights }: View) => rights.key }
+  const schemaDocument = documentFor<View>({
+    ...documents,
+    make: ({ catalog, rights }) => JSON.stringify(describe(catalog, (table, column) => canSee(table, column, rights))),
+  })
+  const contractsDocument = documentFor<View>({
+    ...documents,
+    make: seen =>
+      JSON.stringify(
+        describeFunctions(seen.catalog, {
+          canCall: of => isAllowed(of, { allowed: lists.functions() }) && canSeeResult(of, seen),
+          nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
+        }),
+      ),
+  })
+  const apiDocument = onDemand(async () => {
+    const { openApiDocument } = await import('../rest/openapi/document.ts')
+    const told = { ...gateway, version: VERSION, adminGuard: config.adminToken !== null }
+    return documentFor<View>({
+      ...documents,
+      make: seen => openApiDocument(seen, { ...told, allowed: lists.functions() }),
+    })
+  })
+  const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
+  const authenticate = createAuthenticator(config, clock)
+  const isCallable: IsCallable = (of, call) =>
+    isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
+  const realtime = createRealtime({
+    ...{ database: pool, looks: ungated, capture, onBroken: parts.onBroken, now, clock, random: Math.random },
+    // What is kept may be older than the change that somebody waits for.
+    reads: createGatedRunner(guarded, gate),
+    knowsDependences: parts.dependences,
+    texts: createTextReader({ ...door, isCallable, approvals: lists.approvals }),
+    catalog: current,
+    plan: (request, identity) =>
+      planWatch(request, {
+        ...{ view: view(identity), searchLanguage: gateway.searchLanguage },
+        ...{ limits: gateway, approvals: lists.approvals },
+      }),
+    authenticate: token => authenticate({ authorization: `Bearer ${token}` }),
+    openListener: await openChangeListener(config, emit),
+  })
+  const answer = createPipeline({
+    authenticate: timing?.authenticate(authenticate) ?? authenticate,
+    approvals: lists.approvals,
+    read: createReader({
+      ...door,
+      runner: reads,
+      cursors: createCursorCodec(cursorKey(config)),
+      remembers: cache !== null,
+    }),
+    write: createWriter(door),
+    call: createCaller({
+      ...door,
+      qualified: gateway.rpcRequireSchemaQualified,
+      allowed: lists.functions,
+      signatureCheck: gateway.rpcSignatureCheck,
+    }),
+    query: createQuerier({
+      ...door,
+      runner: reads,
+      isCallable,
+      approvals: lists.approvals,
+      explains: gateway.explainEndpoint === 'on',
+    }),
+    schemaDocument: identity => schemaDocument(view(identity)),
+    contractsDocument: identity => contractsDocument(view(identity)),
+    openApiDocument: async identity => (await apiDocument())(view(identity)),
+    explainEndpoint: gateway.explainEndpoint,
+    isAdmin: createAdminCheck(config.adminToken),
+    health: createHealth({
+      version: VERSION,
+      ask: () => pool.run([{ text: 'SELECT 1', parameters: [] }]).result,
+      now,
+      isDraining: () => server?.isDraining() ?? false,
+    }),
+    internal: new Map([...[...pages, ...createDocs()].map(reading), ...internal(realtime.stats)]),
+  })
+  const pipeline = timing?.pipeline(answer) ?? answer
+  const admit = createAdmission({
+    clientAddress: createClientAddress(gateway.trustedProxies),
+    rate: createRateLimit({
+      rate: gateway.rateLimitRate,
+      burst: gateway.rateLimitBurst,
+      now,
+      seed: randomBytes(4).readUInt32LE(),
+    }),
+    isOverloaded: load.isTooHigh,
+  })
+  server = await createServer({
+    ...gateway.bind,
+    ...gateway,
+    admit,
+    pipeline,
+    sockets: {
+      ...{ messageBytesMax: MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
+      open: realtime.open,
+      leave: realtime.leave,
+    },
+    emit,
+    serverTiming: timing !== null,
+    now,
+  })
+  return { server, realtime }
+}
+
+/** Made when it is first asked for. */
+function onDemand<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
+/** A page by its path. */
+function reading([path, answer]: readonly [string, Page]): readonly [string, InternalAnswer] {
+  return [path, { method: 'GET', answer: ({ headers }) => answer(headers) }]
+}
+
+/** Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its own. */
+function cursorKey(config: Config): string {
+  return createHmac('sha256', config.jwtSecret ?? randomBytes(32))
+    .update('svc cursor')
+    .digest('hex')
+}
