@@ -83,6 +83,7 @@ function compile() {
     const compiler = join(root, 'node_modules/typescript/bin/tsc')
     run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--outDir', aside], { cwd: root })
     run(process.execPath, [join(aside, 'mcp/library/write.js'), root], { cwd: root })
+    run(process.execPath, [join(root, 'scripts/bundle.js'), aside], { cwd: root })
     chmodSync(join(aside, 'cli/main.js'), 0o755)
     compressPages(aside)
     rmSync(stamp, { force: true })
@@ -149,7 +150,7 @@ function isBuilt() {
 
 /** Of the root, what the build reads. */
 const BUILT_FROM = [
-  ...['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'],
+  ...['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json', 'scripts/bundle.js'],
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'],
 ]
 

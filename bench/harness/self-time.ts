@@ -1,6 +1,8 @@
 /** Where a process spent its time, from what `node --cpu-prof` wrote. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { SourceMap, type SourceMapping } from 'node:module'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 interface Profile {
   readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[]
@@ -12,6 +14,7 @@ interface Frame {
   readonly functionName: string
   readonly url: string
   readonly lineNumber: number
+  readonly columnNumber: number
 }
 
 const LINES = 40
@@ -41,8 +44,23 @@ function describe({ nodes, samples, timeDeltas }: Profile): string {
   return [`${(total / 1e6).toFixed(1)} s busy, ${(idle / 1e6).toFixed(1)} s idle`, ...lines].join('\n')
 }
 
-/** Functions of our own by their place below `dist/`, of packages by theirs below `node_modules/`. */
-function nameOf({ functionName, url, lineNumber }: Frame): string {
-  const place = url.replace(/^.*\/(?=dist\/|node_modules\/)/, '')
-  return place === '' ? functionName : `${functionName || '(anonymous)'}  ${place}:${lineNumber + 1}`
+/** Functions of our own by their place below `src/`, of packages by theirs below `node_modules/`. */
+function nameOf({ functionName, url, lineNumber, columnNumber }: Frame): string {
+  if (url === '') return functionName
+  const map = url.includes('/node_modules/') ? null : mapOf(url)
+  // Empty where nothing of the source is meant.
+  const entry = map?.findEntry(lineNumber, columnNumber) as Partial<SourceMapping> | undefined
+  const place = entry?.originalSource?.replace(/^(\.\.\/)+/, '') ?? url.replace(/^.*\/(?=node_modules\/)/, '')
+  return `${functionName || '(anonymous)'}  ${place}:${(entry?.originalLine ?? lineNumber) + 1}`
+}
+
+const maps = new Map<string, SourceMap | null>()
+
+function mapOf(url: string): SourceMap | null {
+  const known = maps.get(url)
+  if (known !== undefined) return known
+  const file = url.startsWith('file:') ? `${fileURLToPath(url)}.map` : ''
+  const map = existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, 'utf8'))) : null
+  maps.set(url, map)
+  return map
 }

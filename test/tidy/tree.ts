@@ -21,9 +21,9 @@ export function read(path: string): string {
 export function importsOf(path: string): readonly string[] {
   const source = read(path)
   const patterns = [
-    /\b(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'/g,
-    /\bimport\s*'([^']+)'/g,
-    /\bimport\(\s*'([^']+)'/g,
+    /\b(?:import|export)\b[^'"`;]*?\bfrom\s*(?:'([^']+)'|"([^"]+)")/g,
+    /\bimport\s*(?:'([^']+)'|"([^"]+)")/g,
+    /\bimport\(\s*(?:'([^']+)'|"([^"]+)")/g,
   ]
-  return patterns.flatMap(pattern => [...source.matchAll(pattern)].map(match => match[1] ?? ''))
+  return patterns.flatMap(pattern => [...source.matchAll(pattern)].map(match => match[1] ?? match[2] ?? ''))
 }
