@@ -1,6 +1,6 @@
 /** docs/guides/deploying.md and the files of docs/operations: what they say of ports, paths, times and names is what the program does. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -15,7 +15,7 @@ import { withOthers } from '../support/page-tables.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { BUILT_MAIN, killSvc, startBuiltSvc } from '../support/process.ts'
 import { findProgram } from '../support/programs.ts'
-import { read } from '../tidy/tree.ts'
+import { ROOT, read } from '../tidy/tree.ts'
 
 const GUIDE = read('docs/guides/deploying.md')
 const VARIABLES = SETTINGS.flatMap(({ environment }) => environment ?? [])
@@ -184,6 +184,17 @@ describe('Containerfile', () => {
   })
 })
 
+/** What the compiler says of a module; empty when nothing is wrong. */
+async function compile(source: string): Promise<string> {
+  const place = await mkdtemp(join(folder, 'module-'))
+  await symlink(join(ROOT, 'node_modules'), join(place, 'node_modules'))
+  await writeFile(join(place, 'package.json'), '{"type": "module"}')
+  await writeFile(join(place, 'module.ts'), source)
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', '']
+  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
+  return spawnSync(process.execPath, [compiler, ...options, 'module.ts'], { cwd: place, encoding: 'utf8' }).stdout
+}
+
 describe('kubernetes.yaml', () => {
   // biome-ignore lint/suspicious/noExplicitAny: manifests, each of its own form
   const manifests: Readonly<Record<string, any>> = Object.fromEntries(
@@ -214,6 +225,25 @@ describe('kubernetes.yaml', () => {
     expect(container.ports.map(({ name }: { name: string }) => name)).toContain(port.targetPort)
     expect(pod.volumes[0].configMap.name).toBe(manifests.ConfigMap.metadata.name)
     expect(container.volumeMounts[0].name).toBe(pod.volumes[0].name)
+  })
+
+  test('has the fields that Kubernetes has, with values of their types', async () => {
+    const objects = Object.values(manifests).map(({ kind, apiVersion }) => {
+      const module = apiVersion === 'v1' ? 'core/v1' : apiVersion
+      const type = `import('kubernetes-types/${module}.js').${kind}`
+      return `export const the${kind}: ${type} = ${JSON.stringify(manifests[kind])}\n`
+    })
+    expect(await compile(objects.join(''))).toBe('')
+    const slips = [
+      ['"containerPort":8080', '"port":8080', 1],
+      ['"readOnly":true', '"readOnly":"yes"', 1],
+      ['"minAvailable":1', '"minimum":1', 3],
+    ] as const
+    for (const [right, wrong, at] of slips) {
+      const [before = '', after, ...others] = objects[at]?.split(right) ?? []
+      expect([after, ...others], right).toEqual([expect.any(String)])
+      expect(await compile(`${before}${wrong}${after}`), wrong).toMatch(/error TS2\d+/)
+    }
   })
 
   test('configures what there is to configure', async () => {
