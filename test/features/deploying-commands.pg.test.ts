@@ -9,14 +9,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { parse } from 'yaml'
+import { parseAllDocuments } from 'yaml'
 import { freePort } from '../../src/demo/free-port.ts'
 import { SECRET } from '../support/gateway.ts'
+import { startKubernetesApi } from '../support/kubernetes-api.ts'
 import { copyOfClone, npmEnvironment, unreachable } from '../support/npm.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { killSvc, startBuiltSvc } from '../support/process.ts'
-import { findProgram, startProgram } from '../support/programs.ts'
+import { findProgram, missingPrograms, startProgram } from '../support/programs.ts'
 import { installSvc } from '../support/terminal.ts'
 import { ROOT, read } from '../tidy/tree.ts'
 
@@ -28,8 +29,8 @@ const COMMANDS = new Set(
     .flatMap(({ text }) => text.trimEnd().split('\n'))
     .map(line => line.replace(/^[$#] /, '')),
 )
-/** Starting and reloading need a systemd that runs (svc.service itself is started by deploying.pg.test.ts), and objects are for a cluster of one's own. */
-const NOT_HERE = ['systemctl reload svc', 'kubectl apply -f docs/operations/kubernetes.yaml']
+/** Starting and reloading need a systemd that runs; svc.service itself is started by deploying.pg.test.ts. */
+const NOT_HERE = ['systemctl reload svc']
 
 vi.setConfig({ testTimeout: 600_000 })
 
@@ -53,6 +54,13 @@ function command(beginning: string): string {
   const found = [...COMMANDS].find(line => line.startsWith(beginning))
   if (found === undefined) throw new Error(`the page has no command "${beginning}…"`)
   COMMANDS.delete(found)
+  return found
+}
+
+/** The command that the text of the page shows. */
+function inText(beginning: string): string {
+  const [, found] = new RegExp(`\`(${beginning}[^\`]*)\``).exec(GUIDE) ?? []
+  if (found === undefined) throw new Error(`the text of the page has no command "${beginning}…"`)
   return found
 }
 
@@ -178,22 +186,46 @@ function environmentOfEngine(): Readonly<Record<string, string>> {
   )
 }
 
-test('the Secret has the keys that the manifests ask for', async ({ skip }) => {
-  const line = command('kubectl create secret ')
-  if (findProgram('kubectl') === null) return skip('kubectl missing (https://kubernetes.io/docs/tasks/tools)')
+test('kubectl makes the Secret and the objects, which have what they ask for, and restarts the gateways', async ({
+  skip,
+  onTestFinished,
+}) => {
+  const [create, apply] = ['kubectl create secret ', 'kubectl apply '].map(command)
+  const missing = missingPrograms({ kubectl: 'kubernetes-client' })
+  if (missing !== null) return skip(missing)
+  const api = await startKubernetesApi()
+  onTestFinished(api.close)
+  const KUBECONFIG = join(machine, 'kubeconfig')
+  await writeFile(KUBECONFIG, api.config)
   const secrets = { DATABASE_URL: 'postgres://a:b@c/d?e=f&g=h', JWT_SECRET: SECRET, SVC_ADMIN_TOKEN: 'x y' }
-  // No cluster is asked.
-  const { status, said } = await shell(`${line} --dry-run=client -o yaml`, machine, {
-    ...secrets,
-    KUBECONFIG: '/dev/null',
-  })
-  expect({ status, said }).toMatchObject({ status: 0 })
-  const { kind, metadata, data } = parse(said)
+  const run = (line = '') => shell(line, ROOT, { ...secrets, KUBECONFIG })
+
+  expect(await run(create)).toEqual({ status: 0, said: 'secret/svc created\n' })
+  const { data } = api.objects.get('Secret/svc')
   const decoded = Object.values<string>(data).map(value => Buffer.from(value, 'base64').toString())
-  expect([kind, metadata.name, decoded.sort()]).toEqual(['Secret', 'svc', Object.values(secrets).sort()])
-  const asked = [...read('docs/operations/kubernetes.yaml').matchAll(/secretKeyRef: \{ name: (\S+), key: (\S+) \}/g)]
-  expect(asked.map(([, name]) => name)).toEqual(asked.map(() => metadata.name))
-  expect(asked.map(([, , key]) => key).sort()).toEqual(Object.keys(data).sort())
+  expect(decoded.sort()).toEqual(Object.values(secrets).sort())
+
+  const names = ['configmap/svc', 'deployment.apps/svc', 'service/svc', 'poddisruptionbudget.policy/svc']
+  expect(await run(apply)).toEqual({ status: 0, said: names.map(name => `${name} created\n`).join('') })
+  const manifests = parseAllDocuments(read('docs/operations/kubernetes.yaml')).map(document => document.toJS())
+  for (const manifest of manifests) expect(api.objects.get(`${manifest.kind}/svc`)).toMatchObject(manifest)
+  // As often as wanted.
+  const made = new Map(api.objects)
+  expect(await run(apply)).toMatchObject({ status: 0 })
+  expect(api.objects).toEqual(made)
+
+  const deployment = () => api.objects.get('Deployment/svc').spec.template
+  const variables: readonly { valueFrom?: { secretKeyRef: { name: string; key: string } } }[] =
+    deployment().spec.containers[0].env
+  const asked = variables.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? [])
+  expect(asked.map(({ name }) => name)).toEqual(asked.map(() => 'svc'))
+  expect(asked.map(({ key }) => key).sort()).toEqual(Object.keys(data).sort())
+
+  // A template that is different makes new pods.
+  const before = deployment()
+  expect(await run(inText('kubectl rollout restart '))).toMatchObject({ status: 0 })
+  expect(deployment().metadata.annotations).toHaveProperty(['kubectl.kubernetes.io/restartedAt'])
+  expect(deployment().spec).toEqual(before.spec)
 })
 
 test('no command of the page is left', () => {
