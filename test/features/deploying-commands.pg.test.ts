@@ -1,8 +1,8 @@
 /**
  * docs/guides/deploying.md: each command that it shows is run as it stands – here with the folders of the machine below one of the test's own, in a machine with a systemd of
- * its own, against an API of Kubernetes that keeps what it is told. Where something for it is missing it is skipped, and says what.
+ * its own, with podman in namespaces of its own, against an API of Kubernetes that keeps what it is told. Where something for it is missing it is skipped, and says what.
  */
-import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,13 +15,15 @@ import { mintToken } from '../../src/identity/mint.ts'
 import { SECRET } from '../support/gateway.ts'
 import { startKubernetesApi } from '../support/kubernetes-api.ts'
 import { bootMachine, missingMachine } from '../support/machine.ts'
-import { closeNamespaces } from '../support/namespaces.ts'
+import { closeNamespaces, leaveNetwork, startUntil, stopProgram } from '../support/namespaces.ts'
 import { copyOfClone, npmEnvironment, unreachable } from '../support/npm.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
+import { configurePodman, missingPodman, openPodman, pullNode, refusal } from '../support/podman.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { killSvc, startBuiltSvc } from '../support/process.ts'
-import { missingPrograms, startProgram } from '../support/programs.ts'
-import { installSvc } from '../support/terminal.ts'
+import { missingPrograms } from '../support/programs.ts'
+import { installSvc, paste } from '../support/terminal.ts'
+import { unixRelay } from '../support/unix-relay.ts'
 import { ROOT, read } from '../tidy/tree.ts'
 
 const GUIDE = read('docs/guides/deploying.md')
@@ -188,45 +190,45 @@ test('systemd starts the gateway, has it read again, keeps its log, and stops it
   })
 })
 
-/** The first that has somebody to do it. */
-const ENGINE = ['podman', 'docker'].find(name => spawnSync(name, ['info'], { stdio: 'ignore' }).status === 0)
-
-test('the image is built, takes the settings of the page, and gets signals', async ({ skip }) => {
+test('the image is built, takes the settings of the page, answers at its port, and gets signals', async ({
+  skip,
+  onTestFinished,
+}) => {
   const build = command('podman build ')
   const run = command('podman run ')
-  if (ENGINE === undefined) return skip('there is neither podman nor a Docker daemon (docker info)')
+  const missing = missingPodman()
+  if (missing !== null) return skip(missing)
   const clone = join(folder, 'clone')
   await copyOfClone(clone)
-  const image = `svc-gateway-test-${process.pid}`
-  const here = (line: string) => line.replace('podman', ENGINE).replaceAll(/\bsvc-gateway(?= |$)/g, image)
-  // Docker leaves out no path of its own: the context is the clone in both.
-  expect(await shell(here(build), clone, environmentOfEngine())).toMatchObject({ status: 0 })
-  try {
-    const nowhere = 'postgres://gateway:choose-one@127.0.0.1:1/shop'
-    await writeFile(join(folder, 'secrets.env'), `DATABASE_URL=${nowhere}\nJWT_SECRET=${SECRET}\n`)
-    await writeFile(join(folder, 'svc.toml'), fileNamed(GUIDE, 'svc.toml'))
-    const line = here(run).replace(':8080:8080', `:${await freePort()}:8080`)
-    const container = await startProgram('bash', {
-      args: ['-c', `cd '${folder}' && exec ${line}`],
-      env: environmentOfEngine(),
-      // It waits for a database, and says so.
-      ready: /"msg":"database: connect-failed"/,
-      stopSignal: 'SIGTERM',
-    })
-    await container.close()
-    expect(container.said()).toContain('127.0.0.1:1/shop')
-  } finally {
-    spawnSync(ENGINE, ['rmi', '--force', image], { stdio: 'ignore' })
-  }
-})
+  const storage = join(folder, 'podman')
+  const terminal = await openPodman(storage)
+  if (typeof terminal === 'string') return skip(terminal)
+  const [, base = ''] = /^FROM (\S+)$/m.exec(read('docs/operations/Containerfile')) ?? []
+  await pullNode(terminal, storage, base)
+  const refused = await refusal(terminal, base)
+  if (refused !== null) return skip(refused)
 
-/** Where its client finds the daemon, and its own files. */
-function environmentOfEngine(): Readonly<Record<string, string>> {
-  const names = ['HOME', 'DOCKER_HOST', 'DOCKER_CONTEXT', 'XDG_RUNTIME_DIR']
-  return Object.fromEntries(
-    names.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']])),
-  )
-}
+  await paste(terminal, `cd '${clone}'`)
+  const built = await paste(terminal, build)
+  const offline = unreachable(built.said)
+  if (offline !== null) return skip(offline)
+  expect(built).toMatchObject({ status: 0 })
+
+  const relay = await unixRelay(join(folder, 'postgresql'), database.port)
+  onTestFinished(relay.close)
+  await configurePodman(storage, [`${relay.folder}:/run/postgresql`])
+  const { username, password, pathname } = new URL(database.url)
+  const local = `postgres://${username}:${password}@${pathname}?host=/run/postgresql`
+  await writeFile(join(clone, 'secrets.env'), `DATABASE_URL=${local}\nJWT_SECRET=${SECRET}\n`)
+  await writeFile(join(clone, 'svc.toml'), fileNamed(GUIDE, 'svc.toml'))
+  await leaveNetwork(terminal)
+  expect(await startUntil(terminal, run, '"msg":"listening"')).toContain('"msg":"listening"')
+  const ask = `fetch('http://127.0.0.1:8080/health').then(async answer => console.log(answer.status, await answer.text()))`
+  expect(await paste(terminal, `'${process.execPath}' -e "${ask}"`)).toMatchObject({
+    said: expect.stringMatching(/^200 \{"status":"ok"/),
+  })
+  expect(await stopProgram(terminal)).toMatchObject({ status: 0 })
+})
 
 test('kubectl makes the Secret and the objects, which have what they ask for, and restarts the gateways', async ({
   skip,

@@ -39,9 +39,21 @@ export async function closeNamespaces(): Promise<void> {
 /** Nobody's shell hears of anything while it waits; after this it looks again. */
 const START_SECONDS_MAX = 240
 
+/** From here on the terminal has a network of its own, with nobody in it: no port is taken, and nobody outside hears of one. */
+export async function leaveNetwork(terminal: Terminal): Promise<void> {
+  await paste(terminal, 'exec unshare --net bash --norc')
+  const { said, status } = await paste(terminal, 'ip link set lo up')
+  if (status !== 0) throw new Error(`no network of its own: ${said}`)
+}
+
 /** Starts a program in the background; resolves with what it says until a line matches (a regular expression of sed), or it ends. */
 export async function startUntil(terminal: Terminal, program: string, ready: string): Promise<string> {
   const wait = `timeout ${START_SECONDS_MAX} sed '/${ready}/q' <&3`
   const { said } = await paste(terminal, `exec 3< <(exec ${program} 2>&1); program=$!; ${wait}`)
   return said
+}
+
+/** Ends the program by SIGTERM: what else it has said, and its status. */
+export function stopProgram(terminal: Terminal): ReturnType<typeof paste> {
+  return paste(terminal, 'kill -TERM $program; cat <&3; wait $program')
 }
