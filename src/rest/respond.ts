@@ -141,8 +141,32 @@ const NULL = Buffer.from('null')
 
 /** Null where nobody could follow it: the path is that of another route, or has a segment that URLs drop. */
 function locationOf(table: Table, key: Row): string | null {
-  const path = `/api/${encodeURIComponent(table.resource)}/${printId(key.map(value => value?.toString() ?? ''))}`
-  return parsePath(path)?.kind === 'one' && !DOTS.test(path) ? path : null
+  const values = key.map(value => value?.toString() ?? '')
+  const path = `${rowsOf(table)}${printId(values)}`
+  const [only = ''] = values
+  const leads = values.length === 1 && NUMBER_OR_UUID.test(only) ? leadsByNumber(table) : leadsToRow(path)
+  return leads ? path : null
+}
+
+const NUMBER_OR_UUID = /^[0-9][0-9a-f-]*$/
+
+function rowsOf({ resource }: Table): string {
+  return `/api/${encodeURIComponent(resource)}/`
+}
+
+function leadsToRow(path: string): boolean {
+  return parsePath(path)?.kind === 'one' && !DOTS.test(path)
+}
+
+const byNumber = new WeakMap<Table, boolean>()
+
+/** Of all the numbers alike: no route is called so. */
+function leadsByNumber(table: Table): boolean {
+  const known = byNumber.get(table)
+  if (known !== undefined) return known
+  const leads = leadsToRow(`${rowsOf(table)}1`)
+  byNumber.set(table, leads)
+  return leads
 }
 
 /** Removed by whoever resolves the path, also percent-encoded (RFC 3986, 5.2.4). */

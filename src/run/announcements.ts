@@ -40,6 +40,8 @@ const ACL_CHECK = 'aclcheck_error'
 
 interface Telling {
   readonly bound: BoundStatement
+  /** Of whose rows it could tell, whether it does or not. */
+  readonly table: string | undefined
   /** Columns behind the answer's own. */
   readonly extra: number
   readonly before: boolean
@@ -60,22 +62,27 @@ export function createAnnouncements({ origin, rowsBefore, isLogged }: Announceme
   function tellingOf(bound: BoundStatement): Telling {
     const { announced, text } = bound.statement
     if (announced === undefined || unreadable.has(text) || isLogged(announced.table)) {
-      return { bound, extra: 0, before: false }
+      return { bound, table: announced?.table, extra: 0, before: false }
     }
     const before = announced.hasBefore && rowsBefore.wants(announced.table)
     const told = rebound(bound, announcer.statementOf(announced, before))
-    return { bound: told, extra: announced.telling + (before ? 2 : 0), before }
+    return { bound: told, table: announced.table, extra: announced.telling + (before ? 2 : 0), before }
   }
 
   /** Tables of whose rows nothing is told. */
   function untold(statements: readonly BoundStatement[], isTold: (index: number) => boolean): readonly string[] {
-    const tables = statements.flatMap(({ statement: { announced, writes = [] } }, index) =>
-      announced === undefined || isTold(index) ? writes : [announced.table, ...writes],
-    )
-    return [...new Set(tables)].filter(table => !isLogged(table))
+    const tables: string[] = []
+    const add = (table: string) => {
+      if (!tables.includes(table) && !isLogged(table)) tables.push(table)
+    }
+    for (const [index, { statement }] of statements.entries()) {
+      if (statement.announced !== undefined && !isTold(index)) add(statement.announced.table)
+      for (const table of statement.writes ?? []) add(table)
+    }
+    return tables
   }
 
-  function plainly(results: readonly Result[], written: readonly Write[]): readonly Result[] {
+  function plainly(results: readonly Result[], written: readonly Telling[]): readonly Result[] {
     const txid = results[0]?.rows[0]?.[0]?.toString() ?? ''
     return results.map((result, index) => {
       const write = written[index - 1]
@@ -108,12 +115,8 @@ export function createAnnouncements({ origin, rowsBefore, isLogged }: Announceme
         }
         return results
       }
-      const write = tellings.map((telling, index) => ({
-        ...telling,
-        table: statements[index]?.statement.announced?.table,
-      }))
       return {
-        result: told.result.then(results => plainly(results, write), again),
+        result: told.result.then(results => plainly(results, tellings), again),
         cancel() {
           cancelled = true
           current.cancel()
@@ -121,10 +124,6 @@ export function createAnnouncements({ origin, rowsBefore, isLogged }: Announceme
       }
     },
   }
-}
-
-interface Write extends Telling {
-  readonly table: string | undefined
 }
 
 function beforeOf(rows: readonly Row[]): ReadonlyMap<string, string> {

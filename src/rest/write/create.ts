@@ -45,15 +45,16 @@ async function createOne(
   // The address of a row tells its key.
   const hasKey = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(answered, name))
   const minimal = isMinimal(request) || isNothing(answered)
-  const { rows, count } = await writing.writeOne(request, statement(hasKey)).catch((error: unknown) => {
+  const answer = ({ rows, count }: Written): Answer =>
+    respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null })
+  return writing.writeOne(request, statement(hasKey)).then(answer, (error: unknown) => {
     // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
     const isForMore = hasKey && (minimal || wanted.returning !== undefined)
     if (isForMore && error instanceof GatewayError && error.code === 'FORBIDDEN') {
-      return writing.writeOne(request, statement(false))
+      return writing.writeOne(request, statement(false)).then(answer)
     }
     throw error
   })
-  return respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null })
 }
 
 async function createMany(

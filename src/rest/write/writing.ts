@@ -45,11 +45,12 @@ interface WritePlan extends Plan {
 export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLanguage: string): Writing {
   const plans = createPlans<WritePlan>()
 
-  async function write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]> {
-    const written = await untilGone(request.incoming, runner.write(request.identity, statements))
-    const [first] = written
-    if (first !== undefined) request.wrote(first)
-    return written
+  function write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]> {
+    return untilGone(request.incoming, runner.write(request.identity, statements)).then(written => {
+      const [first] = written
+      if (first !== undefined) request.wrote(first)
+      return written
+    })
   }
 
   return {
@@ -62,11 +63,11 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
       return bindValues(plan.write, shape.values)
     },
     write,
-    async writeOne(request, statement) {
-      const [written] = await write(request, [statement])
-      if (written === undefined) throw new Error('a statement has a result')
-      return written
-    },
+    writeOne: (request, statement) =>
+      write(request, [statement]).then(([written]) => {
+        if (written === undefined) throw new Error('a statement has a result')
+        return written
+      }),
     async read({ incoming, identity }, statement) {
       const [rows] = await untilGone(incoming, runner.read(identity, [statement]))
       if (rows === undefined) throw new Error('a statement has a result')
