@@ -198,8 +198,10 @@ function writing(
         return captured
       },
       stored(by) {
+        // Every write asks for it.
+        if (stored?.by === by) return stored.statement
         const columns = table.columns.map(({ name }) => name)
-        if (stored?.by !== by) stored = { by, statement: withImagesOf({ storing: by, columns }) }
+        stored = { by, statement: withImagesOf({ storing: by, columns }) }
         return stored.statement
       },
     },

@@ -80,6 +80,12 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
     return next
   }
 
+  /** What `on` answers is another from now on. */
+  function choseOthers(): void {
+    byTable = new WeakMap()
+    generation += 1
+  }
+
   function isActive({ name, enabled }: Trigger): boolean {
     return enabled && !disabled.has(name)
   }
@@ -99,8 +105,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
       ofTable(table).filter(trigger => trigger.operations.some(operation => operations.includes(operation))),
     disable(name) {
       disabled.add(name)
-      byTable = new WeakMap()
-      generation += 1
+      choseOthers()
       // A database that is away is told with the next refresh.
       store(inForce).catch(() => {})
     },
@@ -114,8 +119,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
         disabled = new Set()
         await store(next)
         inForce = next
-        byTable = new WeakMap()
-        generation += 1
+        choseOthers()
       } catch (error) {
         disabled = before
         parts.onProblem(
