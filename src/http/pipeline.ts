@@ -83,7 +83,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   function read(incoming: Incoming, route: Parameters<Reader>[1], identity: Identity): Answer | Promise<Answer> {
-    assertReading(incoming, methodsOf(route.kind))
+    if (!isReading(incoming)) throw methodNotAllowed(incoming, methodsOf(route.kind))
     return parts.read(incoming, route, identity)
   }
 
@@ -144,8 +144,12 @@ function isWrite(method: string): method is 'POST' | 'PATCH' | 'DELETE' {
   return method === 'POST' || method === 'PATCH' || method === 'DELETE'
 }
 
-function assertReading(incoming: Incoming, allowed: readonly string[] = READING): void {
-  if (!READING.includes(incoming.method)) throw methodNotAllowed(incoming, allowed)
+function isReading({ method }: Incoming): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+function assertReading(incoming: Incoming): void {
+  if (!isReading(incoming)) throw methodNotAllowed(incoming, READING)
 }
 
 /** Decisions 13: off is as if it were not there, and `admin` answers 401 without the token. */

@@ -44,23 +44,31 @@ const BELOW_TABLES: ReadonlyMap<string, 'aggregate' | 'explain'> = new Map([
 
 /** `path` is percent-encoded, as sent. Null when no route of the API has this form. */
 export function parsePath(path: string): Route | null {
-  const segments = path.split('/')
-  // ['', 'api', table, id?, child?]
-  if (segments.length < 3 || segments.length > 5 || segments[1] !== 'api' || segments.indexOf('', 1) > 0) return null
-  const table = decodeSegment(segments[2])
-  const id = decodeSegment(segments[3])
-  const child = decodeSegment(segments[4])
-  if (table === undefined) return null
-  if (id === undefined) return FIXED.get(table) ?? { kind: 'list', table }
-  if (child !== undefined) return { kind: 'children', table, id, child }
+  if (!path.startsWith(API)) return null
+  // table, id?, child?
+  const tableEnd = endOfSegment(path, API.length)
+  const idEnd = endOfSegment(path, tableEnd + 1)
+  const childEnd = endOfSegment(path, idEnd + 1)
+  if (childEnd < path.length || path.includes('//') || path.endsWith('/')) return null
+  const table = decodePercent(path.slice(API.length, tableEnd), 'path')
+  const id = tableEnd === path.length ? null : decodePercent(path.slice(tableEnd + 1, idEnd), 'path')
+  if (id === null) return FIXED.get(table) ?? { kind: 'list', table }
+  if (idEnd < path.length) {
+    const child = decodePercent(path.slice(idEnd + 1), 'path')
+    return { kind: 'children', table, id, child }
+  }
   if (table === 'rpc') return { kind: 'rpc', function: id }
   if (table === '_rpc' && id === 'contracts') return { kind: 'contracts' }
   const below = BELOW_TABLES.get(id)
   return below === undefined ? { kind: 'one', table, id } : { kind: below, table }
 }
 
-function decodeSegment(segment: string | undefined): string | undefined {
-  return segment === undefined ? undefined : decodePercent(segment, 'path')
+const API = '/api/'
+
+/** Where the segment that begins there ends: before a slash, or with the path. */
+function endOfSegment(path: string, start: number): number {
+  const slash = path.indexOf('/', start)
+  return slash < 0 ? path.length : slash
 }
 
 /**

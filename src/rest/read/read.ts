@@ -85,7 +85,7 @@ export function createReader(parts: ReaderParts): Reader {
 
   function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
-    const statement = ones.of(view, `${incoming.path}?${incoming.query}`, () => planOne(incoming, view, tableName, id))
+    const statement = ones.of(view, addressOf(incoming), () => planOne(incoming, view, tableName, id))
     const reading = runner.read(identity, [statement])
     return whenRead(incoming, reading, ([rows]) => {
       const row = rows?.[0]?.[0]
@@ -108,8 +108,9 @@ export function createReader(parts: ReaderParts): Reader {
 
   function list(incoming: Incoming, tableName: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
-    const { prefer = '' } = incoming.headers
-    const planned = lists.of(view, `${prefer}\n${incoming.path}?${incoming.query}`, () => {
+    const { prefer } = incoming.headers
+    const request = prefer === undefined ? addressOf(incoming) : `${prefer}\n${addressOf(incoming)}`
+    const planned = lists.of(view, request, () => {
       const table = readable(view, tableName)
       return planList(incoming, view, table, new Shape(`list ${table.resource}`), null)
     })
@@ -252,6 +253,11 @@ export function createReader(parts: ReaderParts): Reader {
         return explain(incoming, route.table, identity)
     }
   }
+}
+
+/** Of what is asked for, as it was sent; mostly the very text, which need not be put together to be looked up. */
+function addressOf({ path, query }: Incoming): string {
+  return query === '' ? path : `${path}?${query}`
 }
 
 /** A plan that was run says how many rows each condition left out: where a policy's is among them, that tells of rows that the caller may not see. */
