@@ -1,6 +1,6 @@
 /** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
 import { lookup } from 'node:dns/promises'
-import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader } from 'node:http'
 import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -12,12 +12,11 @@ import type { Admit } from './admission.ts'
 import { onceGone, watchConnections } from './connections.ts'
 import type { Pipeline, Progress } from './pipeline.ts'
 import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
+import { BODY_BYTES_MAX, bodyTooLarge, HandedRequest, readBody } from './request-body.ts'
 import { createRequestIds } from './request-id.ts'
+import { breakOff, endWith, endWithText, sendStream } from './response-body.ts'
 import type { Answer, Incoming, Latin1 } from './types.ts'
 import { type Sockets, takeUpgrades } from './upgrade.ts'
-
-/** Specification 8. */
-export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
 
 /** Request line and headers together: room for `max_in_values` of uuids. */
 const HEADER_BYTES_MAX = 64 * 1024
@@ -71,6 +70,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_MS_MAX,
     http: {
+      IncomingMessage: HandedRequest,
       maxHeaderSize: HEADER_BYTES_MAX,
       // Node takes the larger of the two for the whole request, and this one is 60 s by default.
       headersTimeout: REQUEST_MS_MAX,
@@ -96,7 +96,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.removeAllContentTypeParsers()
   // The second is for everything; the first is found sooner.
-  for (const type of ['application/json', '*']) app.addContentTypeParser(type, readBody)
+  // Every request of this server is of the class that it was given.
+  for (const type of ['application/json', '*'])
+    app.addContentTypeParser(type, (_, payload, done) => readBody(payload as HandedRequest, done))
   const hasCors = options.corsAllowedOrigins.length > 0
   if (hasCors) {
     // Preflights are answered by the plugin, and every answer has these (specification 4.8).
@@ -233,7 +235,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     if (hasLength) headers.push('Content-Length', lengthOf(body))
     response.writeHead(answer.status, headers)
     if (body === null || incoming.method === 'HEAD') response.end()
-    else if ('latin1' in body) response.end(body.latin1, 'latin1')
+    else if ('latin1' in body) endWithText(response, body.latin1)
     else endWith(response, body)
     done()
   }
@@ -262,44 +264,6 @@ function assertSmallBody(request: FastifyRequest): void {
   if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
 }
 
-/**
- * A body that is too large is read to its end and forgotten, if that is not farther than this. A connection that ends with an answer while the body still
- * comes is reset, and proxies that go on sending have lost the answer by then.
- */
-export const FORGOTTEN_BYTES_MAX: number = 8 * BODY_BYTES_MAX
-
-/** As Fastify's own reader does, in a quarter of its time: bodies are small, and mostly one chunk. */
-function readBody(
-  _request: FastifyRequest,
-  payload: IncomingMessage,
-  done: (error: Error | null, body?: Buffer) => void,
-): void {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  payload.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes <= BODY_BYTES_MAX) {
-      chunks.push(chunk)
-      return
-    }
-    chunks.length = 0
-    if (bytes > FORGOTTEN_BYTES_MAX && bytes - chunk.length <= FORGOTTEN_BYTES_MAX) done(bodyTooLarge())
-  })
-  payload.on('end', () => {
-    const [only] = chunks
-    if (bytes <= BODY_BYTES_MAX) done(null, chunks.length === 1 ? only : Buffer.concat(chunks))
-    else if (bytes <= FORGOTTEN_BYTES_MAX) done(bodyTooLarge())
-  })
-  // Nobody will read this: the client went away half-way.
-  payload.on('error', () => done(new GatewayError('PARSE_ERROR', 'the body did not come whole')))
-}
-
-function bodyTooLarge(): GatewayError {
-  return new GatewayError('PAYLOAD_TOO_LARGE', `the body is larger than ${BODY_BYTES_MAX} bytes`, {
-    headers: { Connection: 'close' },
-  })
-}
-
 function noSchemas(): never {
   throw new Error('no route of this server has a schema')
 }
@@ -326,63 +290,6 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
 function lengthOf(body: Buffer | Latin1 | null): number {
   if (body === null) return 0
   return 'latin1' in body ? body.latin1.length : body.length
-}
-
-/** Larger bodies are not copied once more to save a write. */
-const ONE_WRITE_BYTES_MAX = 64 * 1024
-
-/**
- * Node joins headers and body only if the body is a string; a Buffer goes out beside the headers, which costs more than this copy. Latin-1 maps each
- * byte to one character and back, whatever the bytes mean.
- */
-function endWith(response: ServerResponse, body: Buffer): void {
-  if (body.length <= ONE_WRITE_BYTES_MAX) {
-    response.end(body.toString('latin1'), 'latin1')
-    return
-  }
-  response.socket?.setTimeout(READER_IDLE_MS_MAX)
-  response.end(body)
-}
-
-/** Writes as fast as the client reads, and stops when it has gone. */
-async function sendStream(response: ServerResponse, body: AsyncIterable<Buffer>): Promise<void> {
-  const { socket } = response.req
-  for await (const chunk of body) {
-    if (socket.destroyed) return
-    if (!response.write(chunk)) await drained(response)
-  }
-  response.end()
-}
-
-/** A client that takes not one byte of what is being sent to it for so long loses its connection. */
-const READER_IDLE_MS_MAX = 60_000
-
-/** Resolves as well when the client has gone. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise(resolve => {
-    // Node ends a connection whose time is over, and looks at what went out, however little.
-    const watch = (socket: Socket) => void socket.setTimeout(READER_IDLE_MS_MAX)
-    const settle = () => {
-      response.off('socket', watch)
-      response.off('drain', settle)
-      response.socket?.setTimeout(0)
-      forget()
-      resolve()
-    }
-    // An answer that waits behind others has no socket yet, and nobody who could read it.
-    if (response.socket === null) response.once('socket', watch)
-    else watch(response.socket)
-    response.once('drain', settle)
-    const forget = onceGone(response, settle)
-  })
-}
-
-/** Ends the connection after what was written and without the last chunk, so the client knows that there should have been more. */
-function breakOff(response: ServerResponse): void {
-  const { socket } = response
-  if (socket !== null) socket.destroySoon()
-  // It waits behind others. What was written goes out as soon as it has the socket.
-  else response.once('socket', (own: Socket) => setImmediate(() => own.destroySoon()))
 }
 
 async function closeWithin(app: FastifyInstance, deadlineMs: number): Promise<void> {

@@ -1,7 +1,7 @@
 /** Specification 4.7 (1), 4.8, 7 and decisions 8: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { BODY_BYTES_MAX, FORGOTTEN_BYTES_MAX } from '../../src/http/server.ts'
+import { BODY_BYTES_MAX, FORGOTTEN_BYTES_MAX } from '../../src/http/request-body.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'
 import { openRaw } from '../support/raw-http.ts'
