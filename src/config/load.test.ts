@@ -357,6 +357,8 @@ explain_max_rows = -1
 [gatewya]
 x = 1
 [acess]
+[cache]
+enabled = true
 [mcp]
 bind = "localhost:65536"
 `
@@ -378,7 +380,8 @@ bind = "localhost:65536"
       'svc.toml:21: gateway.role_overrides.data team.explain_max_rows: expected an integer from 0 to 9007199254740991, not -1',
       'svc.toml:22: gatewya: unknown key; did you mean gateway?',
       'svc.toml:24: acess: unknown key; did you mean access?',
-      'svc.toml:26: mcp.bind: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "localhost:65536"',
+      'svc.toml:25: cache: unknown key; did you mean gateway.cache?',
+      'svc.toml:28: mcp.bind: expected "HOST:PORT", for example "127.0.0.1:8080" or "[::1]:8080", not "localhost:65536"',
       'environment: SVC_LOG_LEVEL: expected one of "fatal", "error", "warn", "info", "debug", "trace", "silent", not "x"',
     ])
   })

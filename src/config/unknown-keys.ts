@@ -13,6 +13,11 @@ interface Branch {
 const KEYS = SETTINGS.flatMap(({ key, alias }) => [key, alias ?? null]).filter(key => key !== null)
 const TREE = treeOf(KEYS)
 
+/** Keys of settings, then those of the tables around them. */
+const PLACES = [...KEYS, ...KEYS.map(key => key.slice(0, Math.max(0, key.lastIndexOf('.'))))].filter(
+  key => !key.includes('<role>'),
+)
+
 function treeOf(keys: readonly string[]): Branch {
   const root: Branch = { children: new Map(), isSetting: false }
   for (const key of keys) {
@@ -55,10 +60,10 @@ function unknown(file: TomlFile, path: readonly string[], siblings: readonly str
 
 const withoutPrefix = (variable: string | undefined): string | undefined => variable?.toLowerCase().replace(/^svc_/, '')
 
-/** Right name in the wrong table first, then a similar name in this table, then a similar key anywhere. */
+/** Right name in the wrong table first, of a setting or else of a table; then a similar name in this table, then a similar key anywhere. */
 function nearestKey(path: readonly string[], siblings: readonly string[]): string | null {
   const name = path.at(-1) ?? ''
-  const elsewhere = KEYS.find(key => key.endsWith(`.${name}`) && !key.includes('<role>'))
+  const elsewhere = PLACES.find(place => place.endsWith(`.${name}`))
   if (elsewhere !== undefined) return elsewhere
   const sibling = nearest(name, siblings)
   if (sibling !== null) return [...path.slice(0, -1), sibling].join('.')
