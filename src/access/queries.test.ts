@@ -48,6 +48,7 @@ function called(name: string, volatility: DatabaseFunction['volatility'], schema
       volatility,
       returnsSet: false,
       strict: false,
+      executable: true,
       variadic: false,
     },
     ...{ identityArgs: '', resultText: 'text', inputs: [], outputs: [], result: { kind: 'void' } },

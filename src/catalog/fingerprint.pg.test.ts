@@ -115,6 +115,8 @@ test.each([
   "create or replace function call_me(a int, b text default 'y') returns int language sql as 'select 1'",
   'alter function call_me stable',
   'alter function call_me strict',
+  'revoke execute on function call_me from public',
+  'grant execute on function call_me to public',
   "comment on function call_me is 'a'",
   "drop function call_me; create function call_me(a int, c text default 'y') returns int stable strict language sql as 'select 1'",
   "create function call_me(a bigint) returns setof customers language sql as 'select * from customers'",

@@ -133,6 +133,15 @@ describe('what is known of a function', () => {
     expect(only(catalog, 'c')).toMatchObject({ volatility: 'volatile', comment: 'what it does' })
   })
 
+  test('whether the asking role may run it: EXECUTE, and USAGE of the schema', async () => {
+    const ddl = `create function a() returns int language sql as 'select 1';
+      create function b() returns int language sql as 'select 1';
+      revoke execute on function b from public`
+    const mayRun = (catalog: Catalog) => ['a', 'b'].map(name => only(catalog, name).executable)
+    expect(mayRun(await read('closed', ddl))).toEqual([false, false])
+    expect(mayRun(await read('open', `${ddl}; grant usage on schema open to public`))).toEqual([true, false])
+  })
+
   test('inputs: place, name, type, default, mode – outputs between them do not count', async () => {
     const catalog = await read(
       'inputs',

@@ -63,6 +63,7 @@ function buildFunction(
     volatility: VOLATILITY_OF[item.volatility],
     returnsSet: item.returnsSet,
     strict: item.strict,
+    executable: item.executable,
     variadic: declared.some(({ mode }) => mode === 'v'),
     identityArgs: item.identity,
     resultText: intern(item.resultText),

@@ -124,6 +124,8 @@ export interface DatabaseFunction {
   readonly returnsSet: boolean
   /** Not run at all, and NULL or no rows, when an argument is NULL. */
   readonly strict: boolean
+  /** The gateway's role may run it; who is refused learns so from PostgreSQL. */
+  readonly executable: boolean
   /** The last of the inputs takes any number of arguments. */
   readonly variadic: boolean
   /** As `pg_get_function_identity_arguments` writes it; tells overloads apart. */

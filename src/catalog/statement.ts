@@ -124,6 +124,8 @@ export interface FunctionItem {
   readonly volatility: 'i' | 's' | 'v'
   readonly returnsSet: boolean
   readonly strict: boolean
+  /** The asking role has EXECUTE of it and USAGE of its schema. */
+  readonly executable: boolean
   readonly identity: string
   readonly resultText: string
   readonly result: number
@@ -250,7 +252,9 @@ const SECTIONS = {
   // Only what is needed to call a function: its body may change without the catalogue noticing.
   function: `
     select f.oid::int8 as oid, f.schema, p.proname as name, d.description as comment, p.provolatile as volatility,
-      p.proretset as "returnsSet", p.proisstrict as strict, pg_get_function_identity_arguments(p.oid) as identity,
+      p.proretset as "returnsSet", p.proisstrict as strict,
+      (has_schema_privilege(p.pronamespace, 'usage') and has_function_privilege(p.oid, 'execute')) is true as executable,
+      pg_get_function_identity_arguments(p.oid) as identity,
       pg_get_function_result(p.oid) as "resultText", p.prorettype::int8 as result,
       f.types::int8[] as types, p.proargmodes::text[] as modes, p.proargnames as names,
       case when p.pronargdefaults > 0 then array(

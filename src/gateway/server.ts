@@ -1,6 +1,5 @@
 /** From the parts to a server: what each of them is told of the others. */
 import { createHmac, randomBytes } from 'node:crypto'
-import { canSeeResult } from '../access/columns.ts'
 import type { IsCallable } from '../access/functions.ts'
 import type { Policies } from '../access/policy/policies.ts'
 import { canSee, type View } from '../access/rights.ts'
@@ -36,6 +35,7 @@ import { createCursorCodec } from '../rest/read/cursor.ts'
 import { createReader } from '../rest/read/read.ts'
 import { createCaller } from '../rest/rpc/call.ts'
 import { callName, isAllowed } from '../rest/rpc/names.ts'
+import { isOffered } from '../rest/rpc/offered.ts'
 import { createWriter } from '../rest/write/write.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import { captureChanges } from '../run/capture.ts'
@@ -118,7 +118,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     make: seen =>
       JSON.stringify(
         describeFunctions(seen.catalog, {
-          canCall: of => isAllowed(of, { allowed: lists.functions() }) && canSeeResult(of, seen),
+          canCall: of => isOffered(of, seen, { allowed: lists.functions() }),
           nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
         }),
       ),

@@ -51,6 +51,11 @@ create function set_all() returns void volatile language plpgsql as $$
     perform set_config('my.own', 'left', false), set_config('work_mem', '1MB', false), set_config('role', 'none', false);
     perform set_config('transaction_isolation', 'read committed', false);
   end $$;
+create function any_enum(x anyenum) returns text immutable language sql as 'select x::text';
+create function kept_from_all() returns int immutable language sql return 1;
+create function kept_from_some() returns int immutable language sql return 1;
+create function kept_from_some(x int) returns int immutable language sql return x;
+revoke execute on function kept_from_all, kept_from_some() from public;
 `
 
 function call(path: string, body: unknown = [], options: AskOptions = {}): Promise<Reply> {
@@ -191,8 +196,27 @@ describe('contracts', () => {
       },
     ])
     expect(functions.filter((one: { name: string }) => one.name === 'over')).toHaveLength(7)
-    expect(functions.some((one: { name: string }) => one.name === 'whatever')).toBe(true)
     expect(functions.some((one: { name: string }) => one.name === 'remember')).toBe(false)
+  })
+  test('but for those that nobody can call: their result has no columns, JSON has no value for them, or the role may not run them', async () => {
+    const { functions } = (await gateway.get('/api/_rpc/contracts')).json
+    const names = functions.map((one: { name: string; identity_args: string }) => `${one.name}(${one.identity_args})`)
+    expect(names).toContain('kept_from_some(x integer)')
+    for (const name of ['whatever()', 'whatevers()', 'any_enum(x anyenum)', 'kept_from_all()', 'kept_from_some()']) {
+      expect(names).not.toContain(name)
+    }
+    expect((await call('kept_from_all')).json.error).toMatchObject({ code: 'FORBIDDEN', status: 403 })
+    expect((await call('kept_from_some', [1])).json.data).toBe(1)
+    const paths = Object.keys((await gateway.get('/api/_openapi')).json.paths)
+    expect(paths).toContain('/api/rpc/kept_from_some')
+    expect(paths.filter(path => /kept_from_all|whatever|any_enum/.test(path))).toEqual([])
+  })
+  test('a function that is granted is there after a reload', async () => {
+    await execute(database.adminUrl, 'grant execute on function kept_from_all to app')
+    await gateway.gateway.reload()
+    const { functions } = (await gateway.get('/api/_rpc/contracts')).json
+    expect(functions.some((one: { name: string }) => one.name === 'kept_from_all')).toBe(true)
+    expect((await gateway.get('/api/rpc/kept_from_all')).json.data).toBe(1)
   })
   test('only to who may ask, and only by GET', async () => {
     expect((await gateway.get('/api/_rpc/contracts', { as: null })).status).toBe(401)

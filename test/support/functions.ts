@@ -53,7 +53,13 @@ export function functionOf(signature: string, parts: FunctionParts = {}): Databa
       comment: null,
       example: null,
     },
-    ...{ volatility, returnsSet, strict: false, variadic: inputs.some(({ mode }) => mode === 'variadic') },
+    ...{
+      volatility,
+      returnsSet,
+      strict: false,
+      executable: true,
+      variadic: inputs.some(({ mode }) => mode === 'variadic'),
+    },
     ...{ identityArgs: list, resultText: 'text', inputs, outputs: [] },
     result: parts.result ?? { kind: 'scalar', column: columnOf(name, 'text') },
   }

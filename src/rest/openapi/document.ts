@@ -1,8 +1,8 @@
 /** The document of `GET /api/_openapi`: everything that one caller can ask of this gateway, from the live catalogue (specification 4.1, 9). */
-import { canSeeResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'
 import type { FunctionList } from '../rpc/function-list.ts'
-import { callName, isAllowed } from '../rpc/names.ts'
+import { callName } from '../rpc/names.ts'
+import { isOffered } from '../rpc/offered.ts'
 import { createSharedFilters } from './filters.ts'
 import { functionPart } from './functions.ts'
 import { type GatewayOptions, gatewayPart } from './gateway-routes.ts'
@@ -55,7 +55,7 @@ function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
   const tables = seenTables(view, filters)
   for (const seen of tables.values()) yield tablePart(seen, tables, options)
   for (const all of view.catalog.functions.values()) {
-    const overloads = all.filter(of => isAllowed(of, options) && canSeeResult(of, view))
+    const overloads = all.filter(of => isOffered(of, view, options))
     const [first] = overloads
     if (first === undefined) continue
     yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, view)

@@ -22,12 +22,10 @@ export const FUNCTION_TAG = 'functions'
 
 /** `overloads`: all that the caller may call by `name`. */
 export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: View): Part {
-  // Of records whose columns nobody knows there is no call.
-  const callable = overloads.filter(({ result }) => result.kind !== 'record')
-  const arrives = callable.length > 0 && name !== '.' && name !== '..'
+  const arrives = name !== '.' && name !== '..'
   return {
     tag: { name: FUNCTION_TAG, description: 'Functions of the database.' },
-    paths: arrives ? [[`/api/rpc/${encodeURIComponent(name)}`, pathItem(name, callable, view)]] : [],
+    paths: arrives ? [[`/api/rpc/${encodeURIComponent(name)}`, pathItem(name, overloads, view)]] : [],
     schemas: [],
     parameters: [],
     responses: [],

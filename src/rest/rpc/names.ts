@@ -62,7 +62,8 @@ function readName(catalog: Catalog, name: string): { readonly schema: string; re
 
 /** The names that a suggestion may offer. */
 function callableNames(catalog: Catalog, rules: NameRules): readonly string[] {
-  return [...catalog.functions.values()].flatMap(([of]) =>
-    of !== undefined && isAllowed(of, rules) ? [callName(of, rules)] : [],
-  )
+  return [...catalog.functions.values()].flatMap(overloads => {
+    const of = overloads.find(overload => overload.executable && isAllowed(overload, rules))
+    return of === undefined ? [] : [callName(of, rules)]
+  })
 }

@@ -34,6 +34,11 @@ export function isPolymorphic(type: DataType): boolean {
   return polymorphicOf(type) !== undefined
 }
 
+/** A pseudo-type that a call cannot give a value of. */
+export function isUntold(type: DataType): boolean {
+  return type.kind === 'pseudo' && !isPolymorphic(type)
+}
+
 export function isPolymorphicArray(type: DataType): boolean {
   return polymorphicOf(type)?.takes === 'array'
 }

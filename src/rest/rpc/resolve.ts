@@ -10,7 +10,7 @@ import { GatewayError } from '../../errors.ts'
 import { explainMisfit } from './explain.ts'
 import { type Fit, fitOf, fitOfElement } from './fit.ts'
 import { describeGiven, type Given, type GivenValue, type NamedArguments, type PositionalArguments } from './given.ts'
-import { isPolymorphic } from './polymorphic.ts'
+import { isUntold } from './polymorphic.ts'
 import { printArgument, printSignature, printSignatures } from './signature.ts'
 
 export interface Resolved {
@@ -136,7 +136,7 @@ function undefeated(ranked: readonly Ranked[]): readonly Ranked[] {
   return ranked.filter(one => !ranked.some(other => other !== one && isBetter(other, one)))
 }
 
-/** What the contracts list, and yet nobody can call with JSON. */
+/** What the catalogue has, and yet nobody can call with JSON. */
 function refuseUncallable({ function: of, arguments: args }: Resolved, name: string): void {
   if (of.result.kind === 'record') {
     throw new GatewayError(
@@ -144,7 +144,7 @@ function refuseUncallable({ function: of, arguments: args }: Resolved, name: str
       `${printSignature(of, name)} returns records without saying which columns they have; declare it RETURNS TABLE (…) or with OUT parameters`,
     )
   }
-  const untold = args.find(({ input }) => input.type.kind === 'pseudo' && !isPolymorphic(input.type))
+  const untold = args.find(({ input }) => isUntold(input.type))
   if (untold !== undefined) {
     throw new GatewayError(
       'PARSE_ERROR',
