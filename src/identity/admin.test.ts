@@ -3,8 +3,18 @@ import { createAdminCheck } from './admin.ts'
 
 test('only the token itself, as a bearer', () => {
   const isAdmin = createAdminCheck('s3cret')
-  expect(isAdmin({ authorization: 'Bearer s3cret' })).toBe(true)
-  for (const authorization of ['Bearer s3cre', 'Bearer s3cret ', 'bearer s3cret', 's3cret', 'Basic s3cret', '']) {
+  for (const authorization of ['Bearer s3cret', 'bearer s3cret', 'BEARER  s3cret']) {
+    expect(isAdmin({ authorization }), authorization).toBe(true)
+  }
+  for (const authorization of [
+    'Bearer s3cre',
+    'Bearer S3cret',
+    'Bearer s3cret ',
+    'Bearers3cret',
+    's3cret',
+    'Basic s3cret',
+    '',
+  ]) {
     expect(isAdmin({ authorization }), authorization).toBe(false)
   }
   expect(isAdmin({})).toBe(false)

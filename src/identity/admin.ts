@@ -6,8 +6,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 export function createAdminCheck(adminToken: string | null): (headers: IncomingHttpHeaders) => boolean {
   if (adminToken === null || adminToken === '') return () => false
   const expected = digest(`Bearer ${adminToken}`)
-  return ({ authorization = '' }) => timingSafeEqual(digest(authorization), expected)
+  return ({ authorization = '' }) => timingSafeEqual(digest(authorization.replace(SCHEME, 'Bearer ')), expected)
 }
+
+/** In any case (RFC 9110, 11.1), as with the tokens of callers. */
+const SCHEME = /^bearer +/i
 
 /** Digests have one length, whatever was sent, and tell nothing of a common beginning. */
 function digest(text: string): Buffer {
