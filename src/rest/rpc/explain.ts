@@ -2,7 +2,7 @@
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { nearest } from '../../nearest.ts'
 import { shorten } from '../../shorten.ts'
-import { fitOf } from './fit.ts'
+import { fitOf, isTooLarge } from './fit.ts'
 import { describeGiven, type Given, type GivenValue, type NamedArguments } from './given.ts'
 import { printArgument, printSignatures } from './signature.ts'
 
@@ -63,10 +63,16 @@ function missingText(input: FunctionInput): string {
 function wrongType(pairs: readonly (readonly [FunctionInput, GivenValue | undefined])[]): string | null {
   for (const [input, value] of pairs) {
     if (value === undefined || input.mode === 'variadic' || fitOf(input.type, value) > 0) continue
-    const what = value.kind === 'json' ? JSON_WORDS[value.type] : 'several values'
-    return `${printArgument(input)} is ${input.typeText} and cannot be ${what}`
+    return `${printArgument(input)} is ${input.typeText} and ${misfitText(input, value)}`
   }
   return null
+}
+
+function misfitText({ type }: FunctionInput, value: GivenValue): string {
+  if (value.kind === 'query') return 'cannot be several values'
+  return isTooLarge(type, value)
+    ? `cannot hold ${shorten(value.bytes.toString('latin1'))}, which is out of its range`
+    : `cannot be ${JSON_WORDS[value.type]}`
 }
 
 const JSON_WORDS = {

@@ -1,13 +1,14 @@
 /**
  * How well a value fits an argument, by what kind of JSON it is: this decides between overloads (decisions 5).
  *
- * It follows how PostgreSQL types a constant (manual, 4.1.2 and 10.3): an integer is an `integer` before it is a `bigint` or `numeric`, a text may be read as
- * anything. What surely cannot be read is refused here, where the signatures can be named; the rest is left to PostgreSQL.
+ * It follows how PostgreSQL types a constant (manual, 4.1.2 and 10.3): an integer is an `integer` before it is a `bigint` or `numeric`, if it is not too large for
+ * one, and a text may be read as anything. What surely cannot be read is refused here, where the signatures can be named; the rest is left to PostgreSQL.
  */
 import { baseOf } from '../../access/types.ts'
 import type { DataType } from '../../catalog/model.ts'
+import { integerType } from '../integer-type.ts'
 import type { JsonType } from '../json-body.ts'
-import type { GivenValue } from './given.ts'
+import type { BodyValue, GivenValue } from './given.ts'
 import { isPolymorphic, isPolymorphicArray, isPolymorphicScalar } from './polymorphic.ts'
 
 /** 0: cannot be. 1: possible, nothing speaks for it. Up to 5: the better. */
@@ -21,9 +22,23 @@ export function fitOf(type: DataType, value: GivenValue): Fit {
   // NULL is of every type.
   if (value.type === 'null') return POSSIBLE
   if (type.kind === 'pseudo') return fitOfPseudo(type, value.type)
-  const fit = fitOfJson(baseOf(type), value.type)
+  const fit = isTooLarge(type, value) ? IMPOSSIBLE : fitOfJson(baseOf(type), value.type)
   // What a domain is made of fits a little better than the domain: a value need not be one of its own.
   return type.kind === 'domain' && fit > POSSIBLE ? fit - 0.5 : fit
+}
+
+/** An integer of more digits than the type has room for. */
+export function isTooLarge(type: DataType, { type: json, bytes }: BodyValue): boolean {
+  if (json !== 'integer') return false
+  switch (baseOf(type).name) {
+    case 'int2':
+    case 'int4':
+      return integerType(bytes) !== 'int4'
+    case 'int8':
+      return integerType(bytes) === 'numeric'
+    default:
+      return false
+  }
 }
 
 /** `type`: of the array that the value is to be an element of. */

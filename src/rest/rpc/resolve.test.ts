@@ -124,6 +124,11 @@ describe('by JSON type', () => {
   test.each([
     ['1', ['int4', 'text'], 'int4'],
     ['1', ['int8', 'numeric', 'float8'], 'int8'],
+    ['2147483647', ['int4', 'int8', 'numeric'], 'int4'],
+    ['2147483648', ['int2', 'int4', 'int8', 'numeric'], 'int8'],
+    ['-9223372036854775808', ['int4', 'int8', 'numeric'], 'int8'],
+    ['9223372036854775808', ['int4', 'int8', 'numeric'], 'numeric'],
+    ['2147483648', ['int4', 'text'], 'text'],
     ['1', ['text', 'jsonb', 'bool'], null],
     ['1.5', ['int4', 'numeric', 'text'], 'numeric'],
     ['1e3', ['int8', 'float8'], 'float8'],
@@ -173,6 +178,9 @@ describe('by JSON type', () => {
     ['f(a bool)', '{"a": []}', 'cannot be a JSON array'],
     ['f(a date)', '{"a": {}}', 'cannot be a JSON object'],
     ['f(a status)', '{"a": 1}', 'cannot be a JSON integer'],
+    ['f(a int4)', '{"a": 2147483648}', 'argument "a" is int4 and cannot hold 2147483648, which is out of its range'],
+    ['f(a int8)', '[-9223372036854775809]', 'cannot hold -9223372036854775809'],
+    ['f(variadic a int4[])', '[1, 2147483648]', 'no function "f" takes 2 arguments'],
     ['f(a int4range)', '{"a": [1, 2]}', 'cannot be a JSON array'],
     ['f(a pair)', '{"a": [1, 2]}', 'cannot be a JSON array'],
   ])('%s called with %s: %s', (signature, body, message) => {

@@ -65,9 +65,9 @@ describe('the statement', () => {
       ['{"a1":1,"a2":"a\\u0062"}'],
     ],
     [
-      'f(x text, variadic y int4[])',
+      'f(x text, variadic y numeric[])',
       { body: '["x", 1, 2, 12345678901234567890]' },
-      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 text, a2 int4[]) CROSS JOIN public.f(a.a1, VARIADIC a.a2) AS f(f)) AS r',
+      'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(a1 text, a2 numeric[]) CROSS JOIN public.f(a.a1, VARIADIC a.a2) AS f(f)) AS r',
       ['{"a1":"x","a2":[1,2,12345678901234567890]}'],
     ],
     [
