@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Column, DataType, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import { nameRefusedValue } from './body-error.ts'
+import { nameRefusedColumn } from './body-error.ts'
 import { type JsonArray, type JsonObject, parseJsonBody } from './json-body.ts'
 
 const INTEGER = { name: 'int4', kind: 'base', category: 'N', of: null, labels: [] } as unknown as DataType
@@ -27,7 +27,7 @@ const TABLE = { columnByName: new Map(COLUMNS.map(column => [column.name, column
 function named(body: string, message: string, sqlstate = '22P02'): string {
   const error = new GatewayError('QUERY_ERROR', message, { details: { sqlstate } })
   const parsed = parseJsonBody(Buffer.from(body), 1_000) as JsonObject | JsonArray
-  return (nameRefusedValue(error, TABLE, parsed) as GatewayError).message
+  return (nameRefusedColumn(error, TABLE, parsed) as GatewayError).message
 }
 
 describe('the column is found', () => {
@@ -78,7 +78,7 @@ describe('the error stays as it is', () => {
       undefined,
       new GatewayError('FORBIDDEN', '"x"', { details: { sqlstate: '22P02' } }),
     ]) {
-      expect(nameRefusedValue(error, TABLE, body)).toBe(error)
+      expect(nameRefusedColumn(error, TABLE, body)).toBe(error)
     }
   })
 })

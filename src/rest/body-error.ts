@@ -1,26 +1,40 @@
 /**
- * Says which column of a body a value did not fit. The body reaches PostgreSQL as one JSON parameter, and its error about a value in there names
- * neither column nor item, but quotes the value (SQLSTATE class 22, data exception; manual, appendix A).
+ * Says which column or argument in a body a value did not fit. The body reaches PostgreSQL as one JSON parameter, and its error about a value in there names
+ * neither of them nor the item, but quotes the value (SQLSTATE class 22, data exception; manual, appendix A).
  */
 import { baseOf, isJson, isText } from '../access/types.ts'
-import type { Column, DataType, Table } from '../catalog/model.ts'
+import type { DataType, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../shorten.ts'
 import { arrayFormOf, printArray } from './array-values.ts'
 import { bytesOf, type JsonArray, type JsonObject, parseJsonBody } from './json-body.ts'
 
-/** `PARSE_ERROR` with column, type and value where `error` is about a value that stands in the body; else `error` as it is. */
-export function nameRefusedValue(error: unknown, table: Table, body: JsonObject | JsonArray): unknown {
+/** A value in a body, and what it is for. */
+export interface Meant {
+  /** With what it says of itself: `item 2: column "id"`, `argument "a"`. */
+  readonly subject: string
+  readonly type: DataType
+  readonly typeText: string
+  /** Its JSON. */
+  readonly text: string
+}
+
+/** The same for the rows of a table. */
+export function nameRefusedColumn(error: unknown, table: Table, body: JsonObject | JsonArray): unknown {
+  return nameRefusedValue(error, () => valuesOf(body, table))
+}
+
+/** `PARSE_ERROR` with column or argument, type and value where `error` is about a value that stands in the body; else `error` as it is. */
+export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error.details)) return error
   // What the caller is shown of PostgreSQL's message may be cut off; what it quotes is to be found whole.
   const said = error.cause instanceof Error ? error.cause.message : error.message
-  const refused = findValue(body, table, quotesOf(said))
+  const refused = findValue(values, quotesOf(said))
   if (refused === null) return error
-  const { column, value, item } = refused
-  const place = item === null ? '' : `item ${item}: `
-  const labels = labelsOf(column.type)
+  const { subject, type, typeText } = refused.meant
+  const labels = labelsOf(type)
   const expected = labels.length === 0 ? '' : `; expected one of ${labels.join(', ')}`
-  const message = `${place}column "${column.name}" is ${column.typeText} and cannot hold "${shorten(value)}": ${error.message}${expected}`
+  const message = `${subject} is ${typeText} and cannot hold "${shorten(refused.value)}": ${error.message}${expected}`
   return new GatewayError('PARSE_ERROR', message, {
     details: error.details,
     cause: error,
@@ -92,43 +106,37 @@ const NARROW_SPACES: ReadonlySet<string> = new Set(['\u00a0', '\u202f'])
 const CONTAINERS: ReadonlySet<string> = new Set(['[]', '{}'])
 
 interface Refused {
-  readonly column: Column
+  readonly meant: Meant
+  /** What stands in it and is quoted. */
   readonly value: string
-  /** Counted from 1 in a batch. */
-  readonly item: number | null
 }
 
-/** The first value that is quoted, of a column whose type is the one in the message if there is any. */
-function findValue(body: JsonObject | JsonArray, table: Table, quotes: Quotes): Refused | null {
+/** The first value that is quoted, of a type that is the one in the message if there is any. What can hold whatever JSON can is passed over. */
+function findValue(values: () => Iterable<Meant>, quotes: Quotes): Refused | null {
   if (quotes.texts.size === 0) return null
   let first: Refused | null = null
-  for (const { column, text, item } of valuesOf(body, table)) {
-    const value = valueIn(text, quotes) ?? arrayIn(column, text, quotes)
+  for (const meant of values()) {
+    const { type, text } = meant
+    if (isText(type) || isJson(type)) continue
+    const value = valueIn(text, quotes) ?? arrayIn(type, text, quotes)
     if (value === undefined) continue
-    const refused = { column, value, item }
-    if (isNamed(column, quotes)) return refused
+    const refused = { meant, value }
+    if (isNamed(meant, quotes)) return refused
     first ??= refused
   }
   return first
 }
 
-interface Value {
-  readonly column: Column
-  /** Its JSON. */
-  readonly text: string
-  readonly item: number | null
-}
-
-/** Without those of columns that can hold whatever JSON can. */
-function* valuesOf(body: JsonObject | JsonArray, { columnByName }: Table): Generator<Value> {
+function* valuesOf(body: JsonObject | JsonArray, { columnByName }: Table): Generator<Meant> {
   const rows = body.kind === 'object' ? [body] : body.items.map(item => parseJsonBody(bytesOf(body, item), 0))
   for (const [index, row] of rows.entries()) {
     if (row.kind !== 'object') continue
-    const item = body.kind === 'object' ? null : index + 1
+    const place = body.kind === 'object' ? '' : `item ${index + 1}: `
     for (const member of row.members) {
       const column = columnByName.get(member.key)
-      if (column === undefined || isText(column.type) || isJson(column.type)) continue
-      yield { column, text: bytesOf(row, member).toString(), item }
+      if (column === undefined) continue
+      const { name, type, typeText } = column
+      yield { subject: `${place}column "${name}"`, type, typeText, text: bytesOf(row, member).toString() }
     }
   }
 }
@@ -147,7 +155,7 @@ function valueIn(json: string, { texts, containers }: Quotes): string | undefine
 }
 
 /** An array that was sent in PostgreSQL's text form (array-values.ts), and is quoted in that or a part of it; shown as it came. */
-function arrayIn({ type }: Column, json: string, { array }: Quotes): string | undefined {
+function arrayIn(type: DataType, json: string, { array }: Quotes): string | undefined {
   const form = array === null || !json.startsWith('[') ? null : arrayFormOf(type)
   const text = form === null ? null : printArray(Buffer.from(json), form)
   return array !== null && text !== null && withoutEscapes(text).includes(array) ? json : undefined
@@ -158,8 +166,8 @@ function withoutEscapes(text: string): string {
   return text.replace(/["\\]/g, '')
 }
 
-/** Whether the message speaks of the column's type, or of its elements'. */
-function isNamed({ type, typeText }: Column, { frame }: Quotes): boolean {
+/** Whether the message speaks of the type, or of its elements'. */
+function isNamed({ type, typeText }: Meant, { frame }: Quotes): boolean {
   const name = typeText.replace(/\[\]|\(.*\)/g, '')
   return frame.includes(`${name}: `) || frame.endsWith(` ${name}`) || frame.includes(` ${baseOf(type).name}: `)
 }

@@ -162,6 +162,11 @@ function isOversize(error: DatabaseError): boolean {
   return error.sqlstate === '54000' && error.routine === null
 }
 
+/** PostgreSQL tells of the function, the trigger or the statement of one of them in which it happened. */
+export function isRaisedWithin(error: unknown): boolean {
+  return error instanceof GatewayError && error.cause instanceof DatabaseError && error.cause.where !== null
+}
+
 const OVERSIZE = `${UNKNOWN_OUTCOME}, and ask for fewer columns with returning, or for none with Prefer: return=minimal`
 
 /** PostgreSQL quotes a value that it could not read whole, and a body may be one value. */

@@ -89,6 +89,7 @@ create function echo_json(x json) returns json immutable language sql return x;
 create function echo_jsonb(x jsonb) returns jsonb immutable language sql return x;
 create function echo_bytea(x bytea) returns bytea immutable language sql return x;
 create function echo_date(x date) returns date immutable language sql return x;
+create function reads_as_int(x date) returns int immutable language plpgsql as 'begin return x::text::int; end';
 create function echo_uuid(x uuid) returns uuid immutable language sql return x;
 create function echo_mood(x mood) returns mood immutable language sql return x;
 create function echo_zip(x zip) returns zip immutable language sql return x;

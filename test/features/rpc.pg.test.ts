@@ -211,6 +211,23 @@ describe('arguments', () => {
       expect(reply.status, reply.text).toBe(400)
     }
   })
+  test.each([
+    ['echo_int', '"abc"', 'argument "x" is integer and cannot hold "abc": invalid input syntax'],
+    ['echo_date', '"2026-02-30"', 'argument "x" is date and cannot hold "2026-02-30"'],
+    ['echo_mood', '"happy"', 'argument "x" is mood and cannot hold "happy": .*; expected one of sad, ok'],
+    ['echo_ints', '[1, "b"]', 'argument "x" is integer\\[\\] and cannot hold "b"'],
+  ])('%s of %s: the argument, its type and the value are told, however it is passed', async (name, value, told) => {
+    await refused(call(name, `{"x": ${value}}`), 400, 'PARSE_ERROR', told)
+    await refused(call(name, `[${value}]`), 400, 'PARSE_ERROR', told)
+  })
+  test('what the function says of a value is its own', async () => {
+    await refused(
+      call('reads_as_int', '{"x": "2026-01-01"}'),
+      400,
+      'QUERY_ERROR',
+      '^invalid input syntax for type integer',
+    )
+  })
   test('a JSON type that cannot be meant is told with the signature', async () => {
     await refused(
       call('echo_int', '{"x": true}'),

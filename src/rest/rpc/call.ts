@@ -18,6 +18,7 @@ import { createPlans, type Plan } from '../plans.ts'
 import { parseQueryString, type QueryParameter } from '../query-string.ts'
 import { Shape } from '../shape.ts'
 import { untilGone } from '../until-gone.ts'
+import { nameRefusedArgument } from './argument-error.ts'
 import { givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
 import type { FunctionList } from './function-list.ts'
@@ -120,7 +121,7 @@ export function createCaller(parts: CallerParts): Caller {
         (error: unknown) => {
           // The function may be another by now: PostgreSQL is asked again before the next call.
           parsed.delete(plan)
-          throw error
+          throw nameRefusedArgument(error, resolved.arguments)
         },
       )
     }

@@ -8,7 +8,7 @@ import type { Identity } from '../../identity/identity.ts'
 import type { Row, Runner, Written } from '../../run/run.ts'
 import type { BoundStatement, Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
-import { nameRefusedValue } from '../body-error.ts'
+import { nameRefusedColumn } from '../body-error.ts'
 import type { JsonArray, JsonBody, JsonObject, JsonType } from '../json-body.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import type { Shape } from '../shape.ts'
@@ -84,7 +84,7 @@ export function answerable({ view, table }: WriteRequest, written: readonly stri
 /** For `catch`: says which column a value of the body did not fit. */
 export function naming(table: Table, body: JsonObject | JsonArray): (error: unknown) => never {
   return error => {
-    throw nameRefusedValue(error, table, body)
+    throw nameRefusedColumn(error, table, body)
   }
 }
 
