@@ -415,6 +415,8 @@ describe('a set’s rows', () => {
     await refused(call('an_int?limit=1'), 400, 'PARSE_ERROR', 'returns no set and so takes no parameter "limit"')
     await refused(call('a_pair?a=1'), 400, 'PARSE_ERROR', 'returns no set')
     await refused(gateway.get('/api/rpc/echo_int?x=1&y=2'), 400, 'PARSE_ERROR', 'takes no parameter "y"')
+    const misplaced = '"x" is an argument of echo_int\\(x integer\\); a POST passes all of them in its body'
+    await refused(call('echo_int?x=1', '{"x": 1}'), 400, 'PARSE_ERROR', misplaced)
   })
   test('records without columns are refused', async () => {
     await refused(call('whatever'), 400, 'PARSE_ERROR', 'RETURNS TABLE')

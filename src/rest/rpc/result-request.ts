@@ -46,10 +46,8 @@ export function parseResultRequest(
 export function refuseParameters(parameters: readonly QueryParameter[], of: DatabaseFunction, name: string): void {
   const [first] = parameters
   if (first === undefined) return
-  const near = nearest(
-    first.name,
-    of.inputs.flatMap(input => input.name ?? []),
-  )
+  refuseMisplaced(first.name, of, name)
+  const near = nearest(first.name, inputNames(of))
   throw new GatewayError(
     'PARSE_ERROR',
     `${printSignature(of, name)} returns no set and so takes no parameter "${shorten(first.name)}"${near === null ? '' : `; did you mean "${near}"?`}`,
@@ -66,15 +64,25 @@ export function refuseMisspelt(
   const known: ReadonlySet<string> = new Set([...RESULT_PARAMETERS, ...resultColumns(of).map(column => column.name)])
   const unknown = misspelt(parameters, parameter => known.has(parameter))
   if (unknown === undefined) return
-  const offered = [
-    ...RESULT_PARAMETERS,
-    ...columns.map(column => column.name),
-    ...of.inputs.flatMap(input => input.name ?? []),
-  ]
+  refuseMisplaced(unknown, of, name)
+  const offered = [...RESULT_PARAMETERS, ...columns.map(column => column.name), ...inputNames(of)]
   const near = nearest(unknown, offered)
   const hint = near === null ? 'its rows take filters, select, sort, limit and offset' : `did you mean "${near}"?`
   throw new GatewayError(
     'PARSE_ERROR',
     `"${shorten(unknown)}" is neither an argument of ${printSignature(of, name)} nor a column of its result; ${hint}`,
   )
+}
+
+/** Where arguments are left over in the query string, there is a body that they belong to. */
+function refuseMisplaced(parameter: string, of: DatabaseFunction, name: string): void {
+  if (!inputNames(of).includes(parameter)) return
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `"${shorten(parameter)}" is an argument of ${printSignature(of, name)}; a POST passes all of them in its body`,
+  )
+}
+
+function inputNames({ inputs }: DatabaseFunction): readonly string[] {
+  return inputs.flatMap(input => input.name ?? [])
 }
