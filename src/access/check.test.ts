@@ -258,6 +258,11 @@ describe('what a type cannot do is refused by name', () => {
       compare('@@', column('id'), position(1)),
       'column "id" is int8, and fts searches text, JSON and tsvector',
     ],
+    [
+      'an array in a list',
+      inSet(column('tags'), position(1)),
+      'column "tags" is _text, and a list holds single values',
+    ],
     ['words in an array', compare('@@', column('tags'), position(1)), 'column "tags" is _text, and fts searches'],
   ])('%s', (_, where, message) => {
     expect(() => condition(where)).toThrow(message)

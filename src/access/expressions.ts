@@ -28,7 +28,7 @@ import {
   type TypeOfParameter,
 } from './parameters.ts'
 import { NOTHING, resolve, type Scope } from './scope.ts'
-import { comparable, refuseIncomparable, refuseUnordered, type Typed, UNKNOWN, untyped } from './typed.ts'
+import { comparable, refuseArray, refuseIncomparable, refuseUnordered, type Typed, UNKNOWN, untyped } from './typed.ts'
 import { baseOf, isJson, isNaming, typeNameOf } from './types.ts'
 
 export interface ExpressionCheckerParts {
@@ -205,6 +205,7 @@ export class ExpressionChecker implements OperandCheck {
       const values = set.values.map(value => this.meet(value, operand, scope))
       return { ...expression, operand: operand.expression, set: { ...set, values } }
     }
+    if (isParameter(set)) refuseArray(operand)
     const list = isParameter(set) ? this.#uses.list(set, operand) : this.#castItself(set, scope)
     return { ...expression, operand: operand.expression, set: list }
   }

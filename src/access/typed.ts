@@ -3,7 +3,7 @@ import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression } from '../language/ast.ts'
 import { column } from '../language/build.ts'
-import { castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar } from './types.ts'
+import { baseOf, castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar } from './types.ts'
 
 /** What an expression has been found to be. */
 export interface Typed {
@@ -29,6 +29,16 @@ export function comparable(typed: Typed): Typed {
 export function refuseIncomparable(typed: Typed): void {
   if (typed.type === null ? typed.typeName === 'json' : !isComparable(typed.type)) {
     throw refusedType(typed, `whose values cannot be compared; ${insteadOf(typed)}`)
+  }
+}
+
+/** A list is one array parameter, and PostgreSQL has no arrays of arrays. */
+export function refuseArray(typed: Typed): void {
+  if (typed.type !== null && baseOf(typed.type).kind === 'array') {
+    throw refusedType(
+      typed,
+      'and a list holds single values; compare the whole array by eq, or use contains or overlaps',
+    )
   }
 }
 
