@@ -18,6 +18,7 @@ beforeAll(async () => {
        (32767, 2147483647, 9223372036854775807, 1e30, 2.5, 0.2, '2 hours', 2.5, '2026-01-03Z', '2025-12-31', false, 'a', '9.0.0.1',
         '00000000-0000-0000-0000-000000000002', '{2}', '{}', 2, 6, 'x'),
        (null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
+     alter table numbers add span_of int4range;
      create table floats (f float8, n numeric);
      insert into floats values ('NaN', 'NaN'), (1, 1);
      create table nothing (n int);
@@ -207,6 +208,8 @@ describe('errors', () => {
     ['fn=max&column=flag', 'column "flag" is boolean; fn=max needs a column whose values have'],
     ['fn=min&column=doc', 'column "doc" is json; fn=min needs a column'],
     ['fn=sum&column=ids', 'column "ids" is integer[]; fn=sum needs a number'],
+    ['fn=avg&column=cash', 'column "cash" is money; fn=avg needs a number'],
+    ['fn=max&column=span_of', 'column "span_of" is int4range; fn=max needs a column'],
   ])('a type that cannot be aggregated: %s → 400', async (query, what) => {
     const reply = await gateway.get(`/api/numbers/aggregate?${query}`)
     expect(reply.status).toBe(400)

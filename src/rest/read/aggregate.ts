@@ -126,10 +126,9 @@ function assertFitting({ fn, column: name }: AggregateRequest, table: Table): vo
   const known = name === null ? undefined : table.columnByName.get(name)
   if (known === undefined || fn === 'count') return
   const base = baseOf(known.type)
-  const adds = base.category === 'N' && !REFERENCES.test(base.name)
-  const fits =
-    fn === 'sum' || fn === 'avg' ? adds || base.name === 'interval' : isOrdered(base) && !UNRANKED.has(base.name)
-  if (fits) return
+  const adds = base.category === 'N' && !REFERENCES.test(base.name) && !(fn === 'avg' && base.name === 'money')
+  const ranks = isOrdered(base) && !UNRANKED.has(base.name) && base.kind !== 'range' && base.kind !== 'multirange'
+  if (fn === 'sum' || fn === 'avg' ? adds || base.name === 'interval' : ranks) return
   const needed =
     fn === 'sum' || fn === 'avg' ? 'a number or an interval' : 'a column whose values have a least and a greatest'
   throw new GatewayError('PARSE_ERROR', `column "${name}" is ${known.typeText}; fn=${fn} needs ${needed}`)
