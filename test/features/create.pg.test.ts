@@ -292,6 +292,8 @@ describe('a batch', () => {
     const reply = await post('/api/notes', '[ ]')
     expect([reply.status, reply.text]).toEqual([201, '{"data":[],"count":0}'])
     expect((await post('/api/notes', [], { headers: { Prefer: 'return=minimal' } })).status).toBe(201)
+    const misspelt = await post('/api/notes?returning=titel', [])
+    expect([misspelt.status, misspelt.json.error.message]).toEqual([400, expect.stringContaining('no column "titel"')])
   })
   test('with differing keys: a missing one is the default, null is NULL, and the serial follows the order', async () => {
     const reply = await post('/api/defaults?returning=id,a,b', [

@@ -288,6 +288,7 @@ describe('a batch', () => {
     expect([minimal.status, minimal.text]).toEqual([200, ''])
     expect((await send('/api/pairs', [...rows, { a: 5, b: 'x', n: 1 }], { headers })).status).toBe(201)
     expect((await upsert('/api/pairs', [])).status).toBe(201)
+    expect((await upsert('/api/pairs', [], 'nothing')).json.error.message).toContain('no column "nothing"')
   })
   test('with differing keys: columns not given stay as they are, and are defaults in new rows', async () => {
     await sql(`insert into users values (1, 't1', 'a@x', 'a', 5), (2, 't1', 'b@x', 'b', 6)`)

@@ -45,6 +45,14 @@ const KEPT_AT_ONCE = 100
 /** Statements planned before other requests get a turn. */
 const PLANNED_AT_ONCE = 50
 
+/** No row says nothing is wrong with what was asked besides: the columns to return, and those of the key, are looked up as for any other. */
+function refuseMistaken(writing: Writing, request: WriteRequest, upsert: Upsert | null): void {
+  const row: Inserted = { columns: [], bytes: NO_ROW, rows: 'one' }
+  insertion(writing, request, row, upsert && { ...upsert, existing: 'ignore' }, { key: false })
+}
+
+const NO_ROW = Buffer.from('{}')
+
 /** One statement for all rows of a batch; rows of defaults alone need one each. */
 export async function insertions(
   writing: Writing,
@@ -52,6 +60,7 @@ export async function insertions(
   found: readonly Batch[],
   upsert: Upsert | null,
 ): Promise<readonly BoundStatement[]> {
+  if (found.length === 0) refuseMistaken(writing, request, upsert)
   const known = new Map<string, BoundStatement>()
   const statements: BoundStatement[] = []
   for (const { columns, bytes, count } of found) {
