@@ -249,10 +249,23 @@ function refusedValue(error: DatabaseError, statements: readonly BoundStatement[
   // It does not say of which statement. Most messages quote the value; else the first statement would have failed first.
   const refused = candidates.find(({ value }) => error.message.includes(`"${value}"`)) ?? candidates[0]
   if (refused === undefined) return null
-  const { use, value } = refused
-  const what = use.list ? `a list of ${use.typeName}` : use.typeName
+  const { use } = refused
+  const element = use.list ? elementIn(refused.value, error.message) : null
+  const value = element ?? refused.value
+  const what = use.list && element === null ? `a list of ${use.typeName}` : use.typeName
   const where = use.subject === null ? 'the value' : `${use.subject} is ${what} and`
   const type = use.type === null ? null : baseOf(use.type)
   const labels = type?.kind === 'enum' ? `; expected one of ${type.labels.join(', ')}` : ''
   return { value, message: `${where} cannot hold "${shorten(value)}": ${limited(error.message)}${labels}` }
 }
+
+/** The element of a list that PostgreSQL quotes; null where it quotes none of them, or more besides. */
+function elementIn(list: string, message: string): string | null {
+  const quoted = QUOTED.exec(message)?.[1]?.replace(FRENCH_SPACES, '')
+  return quoted !== undefined && list.includes(`"${quoted.replace(/["\\]/g, '\\$&')}"`) ? quoted : null
+}
+
+/** From the first quotation mark to the last, in any language. */
+const QUOTED = /["„«»“](.*)["“”»«]/s
+
+const FRENCH_SPACES = /^[\u00a0\u202f]|[\u00a0\u202f]$/g
