@@ -9,7 +9,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Health } from '../ops/health.ts'
 import type { Internal } from '../ops/internal.ts'
 import type { Timed } from '../ops/server-timing.ts'
-import { methodNotAllowed, methodsOf, READING } from '../rest/method.ts'
+import { methodNotAllowed, READING } from '../rest/method.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
 import type { Querier } from '../rest/query/query.ts'
 import type { Reader } from '../rest/read/read.ts'
@@ -70,21 +70,16 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       case 'one':
         return isWrite(incoming.method)
           ? parts.write(incoming, incoming.method, route, identity)
-          : read(incoming, route, identity)
+          : parts.read(incoming, route, identity)
       case 'explain':
         assertExplainable(incoming, parts)
-        return read(incoming, route, identity)
+        return parts.read(incoming, route, identity)
       case 'aggregate':
       case 'children':
-        return read(incoming, route, identity)
+        return parts.read(incoming, route, identity)
       default:
         return unreachable(route)
     }
-  }
-
-  function read(incoming: Incoming, route: Parameters<Reader>[1], identity: Identity): Answer | Promise<Answer> {
-    if (!isReading(incoming)) throw methodNotAllowed(incoming, methodsOf(route.kind))
-    return parts.read(incoming, route, identity)
   }
 
   /** Before anything is looked up: a query that is not approved says nothing about what there is. */
@@ -144,12 +139,8 @@ function isWrite(method: string): method is 'POST' | 'PATCH' | 'DELETE' {
   return method === 'POST' || method === 'PATCH' || method === 'DELETE'
 }
 
-function isReading({ method }: Incoming): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
 function assertReading(incoming: Incoming): void {
-  if (!isReading(incoming)) throw methodNotAllowed(incoming, READING)
+  if (!READING.includes(incoming.method)) throw methodNotAllowed(incoming, READING)
 }
 
 /** Decisions 13: off is as if it were not there, and `admin` answers 401 without the token. */

@@ -1,4 +1,5 @@
 /** Methods that a resource takes, and those that it does not (specification 4.1, decisions 8). */
+import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'
 import type { Route } from './path.ts'
@@ -28,6 +29,18 @@ const ALL_METHODS_OF: ReadonlyMap<string, readonly string[]> = new Map(
 
 export function methodsOf(kind: Route['kind']): readonly string[] {
   return ALL_METHODS_OF.get(kind) ?? []
+}
+
+/** Of these rows: a view, or a foreign table, may take some ways of writing and not others. */
+export function methodsAt(kind: 'list' | 'one', { writable }: Pick<Table, 'writable'>): readonly string[] {
+  return methodsOf(kind).filter(method => !isWriting(method) || writable[NEEDS[method]])
+}
+
+/** What of a table each way of writing needs. */
+export const NEEDS = { POST: 'insert', PATCH: 'update', DELETE: 'delete' } as const
+
+function isWriting(method: string): method is keyof typeof NEEDS {
+  return method in NEEDS
 }
 
 /** `METHOD_NOT_ALLOWED`, with what is allowed. */

@@ -495,12 +495,22 @@ describe('methods', () => {
     ['DELETE', '/api/_schema', 'GET, HEAD'],
     ['PATCH', '/api/counted?n=1', 'GET, HEAD'],
     ['DELETE', '/api/counted?n=1', 'GET, HEAD'],
+    ['PUT', '/api/counted', 'GET, HEAD'],
+    ['PUT', '/api/counted/1', 'GET, HEAD'],
+    ['POST', '/api/counted/1', 'GET, HEAD'],
   ])('%s %s → 405', async (method, path, allow) => {
     const headers = { 'Content-Type': 'application/json' }
     const reply = await gateway.get(path, { method, headers, ...(method === 'DELETE' ? {} : { body: '{"n":1}' }) })
     expect(reply.status, reply.text).toBe(405)
     expect(reply.headers.get('allow')).toBe(allow)
     expect(reply.json.error).toMatchObject({ code: 'METHOD_NOT_ALLOWED', status: 405 })
+  })
+  test('of a table that is not there none is, and the answer is 404', async () => {
+    for (const path of ['/api/nope', '/api/nope/1']) {
+      for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        expect((await gateway.get(path, { method })).json.error.code, `${method} ${path}`).toBe('NOT_FOUND')
+      }
+    }
   })
   test('HEAD is GET without the body', async () => {
     for (const path of ['/api/items/1', '/api/items?id=1', '/api/items/77']) {

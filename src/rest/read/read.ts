@@ -10,6 +10,7 @@ import type { Expression, Get, Parameter } from '../../language/ast.ts'
 import type { Row, Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
+import { methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import { preferencesOf } from '../prefer.ts'
@@ -239,7 +240,14 @@ export function createReader(parts: ReaderParts): Reader {
     return respondExplained(asked, found)
   }
 
+  /** Of rows that are not there, nothing is possible. */
+  function refusedMethod(incoming: Incoming, route: ReadRoute, identity: Identity): GatewayError {
+    if (route.kind !== 'list' && route.kind !== 'one') return methodNotAllowed(incoming, methodsOf(route.kind))
+    return methodNotAllowed(incoming, methodsAt(route.kind, tableNamed(parts.view(identity), route.table)))
+  }
+
   return (incoming, route, identity) => {
+    if (!READING.includes(incoming.method)) throw refusedMethod(incoming, route, identity)
     switch (route.kind) {
       case 'one':
         return one(incoming, route.table, route.id, identity)

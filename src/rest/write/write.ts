@@ -8,7 +8,7 @@ import type { Identity } from '../../identity/identity.ts'
 import type { Runner, Written } from '../../run/run.ts'
 import { readJsonBody } from '../body.ts'
 import type { FilterLimits } from '../filters.ts'
-import { methodNotAllowed, methodsOf } from '../method.ts'
+import { methodNotAllowed, methodsAt, NEEDS } from '../method.ts'
 import type { Route } from '../path.ts'
 import { parseQueryString } from '../query-string.ts'
 import { tableNamed } from '../resource.ts'
@@ -41,16 +41,16 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
   async function answer(request: WriteRequest, method: WriteMethod, route: WriteRoute): Promise<Answer> {
     const { incoming, table } = request
     const parameters = parseQueryString(incoming.query)
-    if (!takes(table, method)) throw notWritable(table, method)
+    if (!table.writable[NEEDS[method]]) throw notWritable(table, method, route)
     if (route.kind === 'one') {
-      if (method === 'POST') throw methodNotAllowed(incoming, methodsOf('one'))
+      if (method === 'POST') throw methodNotAllowed(incoming, methodsAt('one', table))
       refuseOthers(parameters, `${method} of one row`)
       return changeOne(writing, request, method, route.id)
     }
     if (method !== 'POST') return changeMany(writing, request, method, limits)
     refuseOthers(parameters, 'POST')
     const upsert = parseUpsert(incoming.headers, table)
-    if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert')
+    if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert', route)
     return create(writing, request, readJsonBody(incoming, itemsMax), upsert)
   }
 
@@ -69,15 +69,8 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
 
 const OPERATION = { POST: 'create', PATCH: 'update', DELETE: 'delete' } as const
 
-const NEEDS = { POST: 'insert', PATCH: 'update', DELETE: 'delete' } as const
-
-function takes(table: Table, method: WriteMethod): boolean {
-  return table.writable[NEEDS[method]]
-}
-
-function notWritable(table: Table, what: string): GatewayError {
-  const methods = (['POST', 'PATCH', 'DELETE'] as const).filter(method => takes(table, method))
+function notWritable(table: Table, what: string, { kind }: WriteRoute): GatewayError {
   return new GatewayError('METHOD_NOT_ALLOWED', `"${table.resource}" is a ${table.kind} that takes no ${what}`, {
-    headers: { Allow: ['GET', 'HEAD', ...methods].join(', ') },
+    headers: { Allow: methodsAt(kind, table).join(', ') },
   })
 }
