@@ -297,7 +297,7 @@ function childRelation(parent: Table, child: string, view: View): Relation {
   const mark = isChild(child) ? -1 : child.lastIndexOf('!')
   const relation = mark < 0 ? child : child.slice(0, mark)
   if (!isChild(relation)) throw unknownChild(parent, relation, view)
-  return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view)
+  return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view, '')
 }
 
 function uncursorable(): GatewayError {

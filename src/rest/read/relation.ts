@@ -14,8 +14,16 @@ export interface RelationName {
   readonly nested: boolean
 }
 
-/** The one relation meant; an error lists the choices where there are several, and the nearest name where there is none. */
-export function findRelation(table: Table, wanted: RelationName, view: View): Relation {
+/**
+ * The one relation meant; an error lists the choices where there are several, as they are written after `prefix`, and the nearest name where there is
+ * none.
+ */
+export function findRelation(
+  table: Table,
+  wanted: RelationName,
+  view: View,
+  prefix: string = wanted.nested ? 'nested:' : '',
+): Relation {
   const named = relationsNamed(table, wanted.relation)
   if (named.length === 0) throw unknownRelation(table, wanted, view)
   const cardinality = wanted.nested ? 'many' : 'one'
@@ -29,6 +37,7 @@ export function findRelation(table: Table, wanted: RelationName, view: View): Re
     table,
     wanted,
     fitting.filter(relation => known.includes(relation)),
+    prefix,
   )
 }
 
@@ -80,8 +89,13 @@ function otherWay(table: Table, { relation, nested }: RelationName): GatewayErro
   )
 }
 
-function ambiguous(table: Table, { relation, hint, nested }: RelationName, fitting: readonly Relation[]): GatewayError {
-  const choices = fitting.map(choice => `${nested ? 'nested:' : ''}${relation}!${hintFor(choice, fitting)}`).join(', ')
+function ambiguous(
+  table: Table,
+  { relation, hint }: RelationName,
+  fitting: readonly Relation[],
+  prefix: string,
+): GatewayError {
+  const choices = fitting.map(choice => `${prefix}${relation}!${hintFor(choice, fitting)}`).join(', ')
   const what = hint === null ? 'is ambiguous' : `has no key "${shorten(hint)}", or several`
   return new GatewayError(
     'PARSE_ERROR',
