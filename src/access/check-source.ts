@@ -196,7 +196,8 @@ function argumentIn(
   if (input === undefined) throw new Error(`function "${called.resource}" has no argument ${index + 1}`)
   const isElement = input.mode === 'variadic' && !argument.variadic
   const type = isElement ? input.type.of : input.type
-  const typed = type === null || type.kind === 'pseudo' ? UNKNOWN : { ...UNKNOWN, type, typeName: type.name }
+  const typeName = isElement ? type?.name : input.typeText
+  const typed = type === null || type.kind === 'pseudo' ? UNKNOWN : { ...UNKNOWN, type, typeName: typeName ?? null }
   const subject = `argument ${input.name === null ? index + 1 : `"${input.name}"`}`
   return expressions.meet(argument.value, typed, scope, subject)
 }

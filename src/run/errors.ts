@@ -253,10 +253,12 @@ function refusedValue(error: DatabaseError, statements: readonly BoundStatement[
   const element = use.list ? elementIn(refused.value, error.message) : null
   const value = element ?? refused.value
   const what = use.list && element === null ? `a list of ${use.typeName}` : use.typeName
-  const where = use.subject === null ? 'the value' : `${use.subject} is ${what} and`
+  const shown = `"${shorten(value)}"`
+  const told =
+    use.subject === null ? `the value ${shown} is refused` : `${use.subject} is ${what} and cannot hold ${shown}`
   const type = use.type === null ? null : baseOf(use.type)
   const labels = type?.kind === 'enum' ? `; expected one of ${type.labels.join(', ')}` : ''
-  return { value, message: `${where} cannot hold "${shorten(value)}": ${limited(error.message)}${labels}` }
+  return { value, message: `${told}: ${limited(error.message)}${labels}` }
 }
 
 /** The element of a list that PostgreSQL quotes; null where it quotes none of them, or more besides. */

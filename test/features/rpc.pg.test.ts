@@ -219,6 +219,13 @@ describe('arguments', () => {
   ])('%s of %s: the argument, its type and the value are told, however it is passed', async (name, value, told) => {
     await refused(call(name, `{"x": ${value}}`), 400, 'PARSE_ERROR', told)
     await refused(call(name, `[${value}]`), 400, 'PARSE_ERROR', told)
+    if (!value.startsWith('"')) return
+    const text = encodeURIComponent(JSON.parse(value))
+    await refused(gateway.get(`/api/rpc/${name}?x=${text}`), 400, 'PARSE_ERROR', told)
+  })
+  test('a domain that takes it from a query string refuses it by its own name', async () => {
+    const told = 'the value "0" is refused: value for domain quantity violates check constraint'
+    await refused(gateway.get('/api/rpc/echo_quantity?x=0'), 400, 'PARSE_ERROR', told)
   })
   test('what the function says of a value is its own', async () => {
     await refused(
