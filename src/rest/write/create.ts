@@ -66,16 +66,27 @@ async function createMany(
   const found = batches(body)
   const statements = await insertions(writing, request, found, upsert)
   // What is left alone is left alone twice as well.
-  if (upsert?.existing === 'update' && statements.length > 1) {
-    await refuseRepeated(writing, request, body, found, upsert.target)
+  const once = upsert?.existing === 'update' ? upsert.target : null
+  // In one statement PostgreSQL notices it, and does not say which row it speaks of.
+  const explain = async (error: unknown): Promise<never> => {
+    if (once !== null && isCardinality(error)) await refuseRepeated(writing, request, body, found, once)
+    throw error
   }
-  const written = statements.length === 0 ? [] : await writing.write(request, statements)
+  if (once !== null && statements.length > 1) await refuseRepeated(writing, request, body, found, once)
+  const written = statements.length === 0 ? [] : await writing.write(request, statements).catch(explain)
   const rows = written.flatMap(result => result.rows)
   const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(request, columns)))
   const minimal = isMinimal(request) || silent
   const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
   const status = created ? 201 : 200
   return minimal ? respondNothing(status, 'minimal') : respondWrittenRows(status, rows)
+}
+
+/** "Cardinality violation" (manual, appendix A): a row would be changed twice; also a subquery of a trigger that has several rows. */
+function isCardinality(error: unknown): boolean {
+  if (!(error instanceof GatewayError)) return false
+  const { sqlstate } = (error.details ?? {}) as { readonly sqlstate?: unknown }
+  return sqlstate === '21000'
 }
 
 /** The list of columns is the more exact wish. */
