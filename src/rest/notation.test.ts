@@ -122,7 +122,7 @@ describe('expand', () => {
     ])
   })
   test.each([
-    ['a.b.c.d.e', 'deeper than 4'],
+    ['a.b.c.d.e.f.g.h.i', 'deeper than 4'],
     ['a:b:c', 'too many colons'],
     ['a,', 'empty name'],
     ['a!', 'empty name'],

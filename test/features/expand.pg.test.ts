@@ -1,7 +1,7 @@
 /** Specification 4.2 `expand`, decisions 3 and 13: related rows inline, one statement, whatever the depth. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { execute, type TestDatabase } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
 let database: TestDatabase
@@ -15,8 +15,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function rows(path: string): Promise<unknown> {
-  const reply = await gateway.get(path)
+async function rows(path: string, asked = gateway): Promise<unknown> {
+  const reply = await asked.get(path)
   expect(reply.status, reply.text).toBe(200)
   return reply.json.data
 }
@@ -43,6 +43,56 @@ describe('forward', () => {
       { name: 'Bob', boss: { id: 1, tenant_id: 't1', name: 'Ann', boss_id: null } },
       { name: 'Cyd', boss: { id: 1, tenant_id: 't1', name: 'Ann', boss_id: null } },
     ])
+  })
+})
+
+describe('a table of another schema', () => {
+  let several: TestGateway
+  beforeAll(async () => {
+    await execute(
+      database.adminUrl,
+      `create schema sales; grant usage on schema sales to app;
+       create table sales.bills (id int primary key, order_id bigint references orders, sum int);
+       create table sales.reminders (id int primary key, bill_id int references sales.bills);
+       insert into sales.bills values (1, 1, 5), (2, 1, 6); insert into sales.reminders values (1, 2);
+       grant select on all tables in schema sales to app`,
+    )
+    several = await testGateway(database.url, { toml: 'schemas = ["public", "sales"]' })
+  })
+  afterAll(() => several.close())
+
+  const BILLS = [
+    { id: 1, order_id: 1, sum: 5 },
+    { id: 2, order_id: 1, sum: 6 },
+  ]
+  test.each([
+    ['nested:bills', 'bills'],
+    ['nested:sales.bills', 'sales.bills'],
+    ['nested:"sales.bills"', 'sales.bills'],
+    ['nested:sales.bills!order_id', 'sales.bills'],
+    ['due:nested:sales.bills', 'due'],
+  ])('by its name alone, or as its resource is called: %s', async (expand, key) => {
+    expect(await rows(`/api/orders/1?select=id&expand=${expand}`, several)).toEqual({ id: 1, [key]: BILLS })
+  })
+  test('with what lies beyond it, and beside others', async () => {
+    const path = '/api/orders/1?select=id&expand=customer,nested:sales.bills.nested:sales.reminders.sales.bills'
+    expect(await rows(path, several)).toEqual({
+      id: 1,
+      customer: expect.objectContaining({ name: 'Acme' }),
+      'sales.bills': [
+        { ...BILLS[0], 'sales.reminders': [] },
+        { ...BILLS[1], 'sales.reminders': [{ id: 1, bill_id: 2, 'sales.bills': BILLS[1] }] },
+      ],
+    })
+  })
+  test.each([
+    ['sales.bills', 'write nested:sales.bills'],
+    ['nested:sales.bill', 'has no relation "sales"'],
+    ['nested:sales.nested:bills', 'has no relation "sales"'],
+    ['nested:sales', 'has no relation "sales"'],
+  ])('%s is 400', async (expand, message) => {
+    const reply = await several.get(`/api/orders?expand=${expand}`)
+    expect([reply.status, reply.json.error.message]).toEqual([400, expect.stringContaining(message)])
   })
 })
 

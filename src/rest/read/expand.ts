@@ -9,6 +9,7 @@ import { impliedColumn, integer, nest, order } from '../../language/build.ts'
 import { NameReader } from '../names.ts'
 import { checkedAlias } from '../select.ts'
 import type { Shape } from '../shape.ts'
+import { joinQualified } from './qualified.ts'
 import { findRelation, otherTable } from './relation.ts'
 
 export interface ExpandLimits {
@@ -48,7 +49,8 @@ export function parseExpand(text: string | undefined, shape: Shape, maxDepth: nu
     let depth = 0
     do {
       depth += 1
-      if (depth > maxDepth) reader.fail(`goes deeper than ${maxDepth} levels (max_expand_depth)`)
+      // A level may be written in two steps (qualified.ts); which are, only the catalogue says.
+      if (depth > 2 * maxDepth) reader.fail(`goes deeper than ${maxDepth} levels (max_expand_depth)`)
       const step = readStep(reader)
       const known = level.find(other => isSame(other, step))
       if (known === undefined) {
@@ -89,7 +91,7 @@ export function expandNests(
   view: View,
   limits: ExpandLimits,
 ): readonly Nest[] {
-  return new NestBuilder(view, limits).nests(expansions, table, alias)
+  return new NestBuilder(view, limits).nests(expansions, table, alias, 1)
 }
 
 class NestBuilder {
@@ -103,9 +105,13 @@ class NestBuilder {
     this.#limits = limits
   }
 
-  nests(expansions: readonly Expansion[], table: Table, alias: string): readonly Nest[] {
+  nests(expansions: readonly Expansion[], table: Table, alias: string, level: number): readonly Nest[] {
+    const { maxExpandDepth } = this.#limits
+    if (expansions.length > 0 && level > maxExpandDepth) {
+      throw new GatewayError('PARSE_ERROR', `expand goes deeper than ${maxExpandDepth} levels (max_expand_depth)`)
+    }
     const names = new Set<string>()
-    return expansions.map(expansion => {
+    return joinQualified(expansions, table).map(expansion => {
       const name = expansion.alias ?? expansion.relation
       if (names.has(name)) {
         throw new GatewayError(
@@ -114,11 +120,11 @@ class NestBuilder {
         )
       }
       names.add(name)
-      return this.#nest(expansion, name, table, alias)
+      return this.#nest(expansion, name, table, alias, level)
     })
   }
 
-  #nest(expansion: Expansion, name: string, table: Table, parent: string): Nest {
+  #nest(expansion: Expansion, name: string, table: Table, parent: string, level: number): Nest {
     const relation = findRelation(table, expansion, this.#view)
     const target = otherTable(this.#view.catalog, relation)
     this.#aliases += 1
@@ -129,7 +135,7 @@ class NestBuilder {
       alias,
       name,
       on: childJoin(relation, parent, alias, this.#view.catalog, `j${this.#aliases}`),
-      nests: this.nests(expansion.below, target, alias),
+      nests: this.nests(expansion.below, target, alias, level + 1),
       orderBy: relation.cardinality === 'many' ? target.primaryKey.map(key => order(impliedColumn(alias, key))) : [],
       limit: this.#rowLimit(relation),
     })
