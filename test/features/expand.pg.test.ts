@@ -37,6 +37,14 @@ describe('forward', () => {
       { id: 3, customer: expect.objectContaining({ name: 'Bolt' }) },
     ])
   })
+  test('by the column’s name, which has no _id: beside the column under another name', async () => {
+    expect(await rows('/api/orders?select=id,approved_by&expand=approver:approved_by&id=1')).toEqual([
+      { id: 1, approved_by: 2, approver: expect.objectContaining({ name: 'Bob' }) },
+    ])
+    expect(await rows('/api/orders?select=id&expand=approved_by&id=2')).toEqual([{ id: 2, approved_by: null }])
+    const both = await gateway.get('/api/orders?expand=approved_by')
+    expect([both.status, both.json.error.message]).toEqual([400, expect.stringContaining('alias:approved_by')])
+  })
   test('to the table itself', async () => {
     expect(await rows('/api/users?select=name&expand=boss')).toEqual([
       { name: 'Ann', boss: null },

@@ -43,11 +43,17 @@ export function findRelation(
 
 /**
  * A resource name, or a forward key's short name, means just that; a bare table name means it in any schema, where no resource of the first schema
- * has it.
+ * has it; and a key's column that has no `_id` to leave out means the key, where there is no such table.
  */
 function relationsNamed(table: Table, name: string): readonly Relation[] {
   const exact = table.relations.filter(relation => relation.table === name || relation.shortName === name)
-  return exact.length > 0 ? exact : table.relations.filter(relation => relation.name === name)
+  if (exact.length > 0) return exact
+  const bare = table.relations.filter(relation => relation.name === name)
+  return bare.length > 0 ? bare : table.relations.filter(relation => isKey(relation, name))
+}
+
+function isKey({ cardinality, columns, shortName }: Relation, name: string): boolean {
+  return cardinality === 'one' && shortName === null && columns.length === 1 && columns[0] === name
 }
 
 function fitsHint(relation: Relation, hint: string): boolean {
