@@ -1,5 +1,5 @@
 /** The `Prefer` header (RFC 7240): a comma-separated list of preferences; what is not known is ignored, as the RFC wants it. */
-import type { Incoming } from '../http/types.ts'
+import type { Answer, Incoming } from '../http/types.ts'
 import { headerOf } from './header.ts'
 
 export interface Preferences {
@@ -22,6 +22,11 @@ export function preferencesOf(headers: Incoming['headers']): Preferences {
     total: first('count', ['exact']) !== null,
     returned: first('return', ['minimal', 'representation']) as Preferences['returned'],
   }
+}
+
+/** The answer, saying what of the preferences was done (RFC 7240, 3). */
+export function withPreference(answer: Answer, applied: 'count=exact' | 'return=representation'): Answer {
+  return { ...answer, headers: { ...answer.headers, 'Preference-Applied': applied } }
 }
 
 /** Of `name=value`, the value possibly quoted, parameters after a semicolon left aside; null for another name. */

@@ -242,6 +242,7 @@ describe('DELETE of one row', () => {
     expect((await remove('/api/items/2', undefined, minimal)).headers.get('preference-applied')).toBe('return=minimal')
     const whole = await remove('/api/items/3', undefined, { headers: { Prefer: 'return=representation' } })
     expect(whole.json.data).toMatchObject({ id: 3, name: 'pot' })
+    expect(whole.headers.get('preference-applied')).toBe('return=representation')
     expect((await remove('/api/items/4?returning=id', undefined, minimal)).json).toEqual({ data: { id: 4 } })
   })
   test('a composite key', async () => {

@@ -426,6 +426,13 @@ describe('Prefer', () => {
   test('return=representation is what happens anyway', async () => {
     const reply = await post('/api/notes', { title: 'a' }, { headers: { Prefer: 'return=representation' } })
     expect(reply.json.data).toMatchObject({ id: 1, title: 'a' })
+    expect(reply.headers.get('preference-applied')).toBe('return=representation')
+    const columns = await post(
+      '/api/notes?returning=title',
+      { title: 'a' },
+      { headers: { Prefer: 'return=representation' } },
+    )
+    expect([columns.json.data, columns.headers.get('preference-applied')]).toEqual([{ title: 'a' }, null])
   })
   test.each(['respond-async, return=minimal', 'RETURN=Minimal', 'return="minimal"', 'return=minimal; x=1'])(
     '%s',
@@ -442,7 +449,7 @@ describe('Prefer', () => {
       { title: 'a' },
       { headers: { Prefer: 'return=representation, return=minimal' } },
     )
-    expect([first.json.data.title, first.headers.get('preference-applied')]).toEqual(['a', null])
+    expect([first.json.data.title, first.headers.get('preference-applied')]).toEqual(['a', 'return=representation'])
     const second = await post(
       '/api/notes',
       { title: 'b' },

@@ -63,7 +63,9 @@ describe('limit and offset', () => {
   })
   test('Prefer: count=exact adds the total, of all pages', async () => {
     const headers = { Prefer: 'return=minimal, count=exact' }
-    expect((await gateway.get('/api/orders?limit=2', { headers })).json.total).toBe(5)
+    const counted = await gateway.get('/api/orders?limit=2', { headers })
+    expect([counted.json.total, counted.headers.get('preference-applied')]).toEqual([5, 'count=exact'])
+    expect((await gateway.get('/api/orders?limit=2')).headers.get('preference-applied')).toBeNull()
     expect((await gateway.get('/api/orders?limit=2&status=paid&offset=1', { headers })).json.total).toBe(2)
     expect((await gateway.get('/api/orders?limit=2')).json).not.toHaveProperty('total')
   })

@@ -29,8 +29,8 @@ export const HEADERS: Readonly<Record<HeaderName, Header>> = {
     schema: { type: 'string' },
   },
   'Preference-Applied': {
-    description: 'That the answer has no body because `Prefer: return=minimal` asked for none.',
-    schema: { type: 'string', enum: ['return=minimal'] },
+    description: 'What of `Prefer` was done.',
+    schema: { type: 'string', enum: ['return=minimal', 'return=representation', 'count=exact'] },
   },
   'Retry-After': {
     description: 'Seconds to wait before the next try.',

@@ -55,7 +55,7 @@ export function pageResponse({ row, example }: AnsweredRow, limit: number): Resp
   ])
   return {
     description: 'A page of rows. With `select` they have those columns only, with `distinct` that one.',
-    headers: headersWith('X-Cache'),
+    headers: headersWith('X-Cache', 'Preference-Applied'),
     content: {
       [JSON_TYPE]: mediaType(page, examplePage(example, limit)),
       [NDJSON_TYPE]: mediaType(row, example ?? undefined),

@@ -17,8 +17,14 @@ export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOpti
     responses.push([`get-${key}`, rowResponse('The row.', read, 'X-Cache')])
   }
   if (written !== null) {
-    responses.push([`written-${key}`, rowResponse('The row as it is now, or was when it was deleted.', written)])
-    responses.push([`written_many-${key}`, rowsResponse('The rows as they are now, or were.', written)])
+    responses.push([
+      `written-${key}`,
+      rowResponse('The row as it is now, or was when it was deleted.', written, 'Preference-Applied'),
+    ])
+    responses.push([
+      `written_many-${key}`,
+      rowsResponse('The rows as they are now, or were.', written, 'Preference-Applied'),
+    ])
   }
   return {
     tag: { name: table.resource, ...(table.comment === null ? {} : { description: table.comment }) },

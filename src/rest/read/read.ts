@@ -13,7 +13,7 @@ import { bindValues } from '../bind.ts'
 import { methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
-import { preferencesOf } from '../prefer.ts'
+import { preferencesOf, withPreference } from '../prefer.ts'
 import { parseQueryString } from '../query-string.ts'
 import { idParameters, notFound, tableNamed } from '../resource.ts'
 import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow, respondStream } from '../respond.ts'
@@ -187,7 +187,7 @@ export function createReader(parts: ReaderParts): Reader {
       assertParent(results[0])
       const [found = [], total] = results.slice(parentStatement.length)
       const offset = startOf(request, plan.paging)
-      return respondList({
+      const page = respondList({
         rows: found,
         limit: request.limit,
         offset,
@@ -202,6 +202,7 @@ export function createReader(parts: ReaderParts): Reader {
           return cursor
         },
       })
+      return request.total ? withPreference(page, 'count=exact') : page
     })
   }
 

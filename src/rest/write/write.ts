@@ -10,6 +10,7 @@ import { readJsonBody } from '../body.ts'
 import type { FilterLimits } from '../filters.ts'
 import { methodNotAllowed, methodsAt, NEEDS } from '../method.ts'
 import type { Route } from '../path.ts'
+import { withPreference } from '../prefer.ts'
 import { parseQueryString } from '../query-string.ts'
 import { tableNamed } from '../resource.ts'
 import { withTxid } from '../respond.ts'
@@ -63,7 +64,9 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
     const wrote = (written: Written) => {
       made = written
     }
-    return withTxid(await answer({ incoming, identity, view, table, wanted, wrote }, method, route), made)
+    const answered = withTxid(await answer({ incoming, identity, view, table, wanted, wrote }, method, route), made)
+    const represented = wanted.returned === 'representation' && wanted.returning === undefined && answered.body !== null
+    return represented ? withPreference(answered, 'return=representation') : answered
   }
 }
 
