@@ -135,7 +135,7 @@ class ConditionBuilder {
   }
 }
 
-/** `*` is the wildcard of the URL, where `%` would have to be encoded. */
+/** `*` is the wildcard of the URL, where `%` would have to be encoded; escaped it is itself, as `%` and `_` are. */
 function wildcards(pattern: string): string {
   // PostgreSQL notices only when it compares a text that begins like the pattern: its error would tell of rows that are nobody's business.
   if (/(?<!\\)(?:\\\\)*\\$/.test(pattern)) {
@@ -144,5 +144,5 @@ function wildcards(pattern: string): string {
       `the pattern "${shorten(pattern)}" ends in an escape for nothing; write \\\\ for a backslash`,
     )
   }
-  return pattern.replaceAll('*', '%')
+  return pattern.replace(/\\.|\*/gs, found => (found === '*' ? '%' : found))
 }

@@ -24,7 +24,12 @@ const ABOUT: Readonly<Record<Operator, About>> = {
   lte: ['less or equal', 'products', 'stock', '10'],
   in: ['one of; elements with commas go in double quotes: `in.("a,b",c)`', 'orders', 'status', 'paid,shipped'],
   not_in: ['none of', 'orders', 'status', 'draft,cancelled'],
-  like: ['pattern, `*` stands for anything', 'products', 'name', '*Steel*'],
+  like: [
+    'pattern: `*` stands for anything, `_` for one character, and after a backslash each for itself',
+    'products',
+    'name',
+    '*Steel*',
+  ],
   ilike: ['the same in any case', 'products', 'name', '*rack*'],
   not_like: ['no match of the pattern', 'products', 'name', 'Light*'],
   not_ilike: ['the same in any case', 'products', 'name', '*RACK*'],
