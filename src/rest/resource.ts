@@ -39,6 +39,6 @@ export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Ex
   )
 }
 
-export function notFound(table: Table, id: string): GatewayError {
-  return new GatewayError('NOT_FOUND', `"${table.resource}" has no row ${shorten(id)} that you may see`)
+export function notFound(table: Table, id: string, headers: Readonly<Record<string, string>> = {}): GatewayError {
+  return new GatewayError('NOT_FOUND', `"${table.resource}" has no row ${shorten(id)} that you may see`, { headers })
 }

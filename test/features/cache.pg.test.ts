@@ -144,6 +144,14 @@ describe('what is kept', () => {
     expect(cacheOf(await gateway.get('/api/orders?limit=1&sort=id', { method: 'HEAD' }))).toBe('HIT')
   })
 
+  test('that a row is not there', async () => {
+    const ask = () => gateway.get('/api/orders/424242')
+    expect([await ask(), await ask()].map(reply => [reply.status, cacheOf(reply)])).toEqual([
+      [404, 'MISS'],
+      [404, 'HIT'],
+    ])
+  })
+
   test('reads of the query language', async () => {
     await expectKept(() => query("get orders where status = 'open' order by id"))
     await expectKept(() => query('with o as (get orders) get o fields count(*) as n'))

@@ -66,6 +66,14 @@ describe('one row', () => {
     expect(reply.status, reply.text).toBe(status)
     expect(reply.json.error).toMatchObject({ code, status })
   })
+  test('a row that was looked for was a read, which was executed', async () => {
+    for (const path of ['/api/users/7', '/api/orders/99/order_items', '/api/orders/99/order_items?stream=true']) {
+      expect((await gateway.get(path)).headers.get('x-cache'), path).toBe('MISS')
+    }
+    for (const path of ['/api/users/abc', '/api/nope/1', '/api/journal/1']) {
+      expect((await gateway.get(path)).headers.get('x-cache'), path).toBeNull()
+    }
+  })
   test('a table without a primary key has no id routes, and says why', async () => {
     const reply = await gateway.get('/api/journal/1')
     expect(reply.status).toBe(404)

@@ -7,7 +7,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Expression, Get, Parameter } from '../../language/ast.ts'
-import type { Row, Runner } from '../../run/run.ts'
+import type { Reading, Row, Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
 import { methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
@@ -90,7 +90,7 @@ export function createReader(parts: ReaderParts): Reader {
     const reading = runner.read(identity, [statement])
     return whenRead(incoming, reading, ([rows]) => {
       const row = rows?.[0]?.[0]
-      if (row === undefined || row === null) throw notFound(tableNamed(view, tableName), id)
+      if (row === undefined || row === null) throw missing(tableNamed(view, tableName), id, reading)
       return respondReadRow(row, cacheUseOf(reading))
     })
   }
@@ -170,21 +170,22 @@ export function createReader(parts: ReaderParts): Reader {
     const bind = (statement: Statement) => bindValues(statement, shape.values)
     const rows = bind(plan.rows)
     const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
-    const assertParent = (found: readonly Row[] | undefined) => {
-      if (parent !== null && found?.length !== 1) throw notFound(parent.table, parent.text)
+    const assertParent = (found: readonly Row[] | undefined, reading: Pick<Reading, 'kept'>) => {
+      if (parent !== null && found?.length !== 1) throw missing(parent.table, parent.text, reading)
     }
     if (request.stream) {
       const stream = () => respondStream(runner.stream(identity, rows), incoming)
       if (parent === null) return stream()
-      return untilGone(incoming, runner.read(identity, parentStatement)).then(([found]) => {
-        assertParent(found)
+      const looking = runner.read(identity, parentStatement)
+      return untilGone(incoming, looking).then(([found]) => {
+        assertParent(found, looking)
         return stream()
       })
     }
     const totalStatement = plan.total === null ? [] : [bind(plan.total)]
     const reading = runner.read(identity, [...parentStatement, rows, ...totalStatement])
     return whenRead(incoming, reading, results => {
-      assertParent(results[0])
+      assertParent(results[0], reading)
       const [found = [], total] = results.slice(parentStatement.length)
       const offset = startOf(request, plan.paging)
       const page = respondList({
@@ -299,6 +300,11 @@ function childRelation(parent: Table, child: string, view: View): Relation {
   const relation = mark < 0 ? child : child.slice(0, mark)
   if (!isChild(relation)) throw unknownChild(parent, relation, view)
   return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view, '')
+}
+
+/** It was looked for: a read like any other (specification 4.8). */
+function missing(table: Table, id: string, reading: Pick<Reading, 'kept'>): GatewayError {
+  return notFound(table, id, { 'X-Cache': cacheUseOf(reading) })
 }
 
 function uncursorable(): GatewayError {
