@@ -18,16 +18,26 @@ export interface AdmissionParts {
 }
 
 export function createAdmission({ clientAddress, rate, isOverloaded }: AdmissionParts): Admit {
-  return ({ socket, headers, url }) => {
+  return request => {
+    const { socket, headers } = request
     if (rate !== null) {
       const forwarded = headers['x-forwarded-for']
       const address = clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)
       if (!rate.take(address)) return RATE_LIMITED
     }
     // Health and what operators look at are needed most when there is too much to do.
-    return isOverloaded() && url?.startsWith('/api/') === true ? OVERLOADED : null
+    return isOverloaded() && targetOf(request).startsWith('/api/') ? OVERLOADED : null
   }
 }
+
+/** Path and query, as sent. Who asks through a proxy may send the whole URL (RFC 9112, 3.2.2: "a server MUST accept the absolute-form"). */
+export function targetOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
+  if (url.startsWith('/')) return url
+  const path = url.replace(ABSOLUTE, '')
+  return path === '' || path.startsWith('?') ? `/${path}` : path
+}
+
+const ABSOLUTE = /^https?:\/\/[^/?]*/i
 
 // Made once: who is refused is refused often, and the trace of an error costs more than all the rest.
 const RATE_LIMITED = new GatewayError(

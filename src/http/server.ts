@@ -8,7 +8,7 @@ import { errorBody } from '../envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import { printServerTiming } from '../ops/server-timing.ts'
-import type { Admit } from './admission.ts'
+import { type Admit, targetOf } from './admission.ts'
 import { onceGone, watchConnections } from './connections.ts'
 import type { Pipeline, Progress } from './pipeline.ts'
 import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
@@ -71,6 +71,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     requestTimeout: REQUEST_MS_MAX,
     http: {
       IncomingMessage: HandedRequest,
+      // Ours, with the envelope.
+      requireHostHeader: false,
       maxHeaderSize: HEADER_BYTES_MAX,
       // Node takes the larger of the two for the whole request, and this one is 60 s by default.
       headersTimeout: REQUEST_MS_MAX,
@@ -106,7 +108,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       reply.headers({
         ...Object.fromEntries(pairs(SECURITY_HEADERS)),
         'X-Request-Id': nextRequestId(one(request.headers['x-request-id'])),
-        'X-Response-Time': `${Math.round(reply.elapsedTime * 100) / 100}ms`,
+        'X-Response-Time': printMs(reply.elapsedTime),
         ...Object.fromEntries(pairs(timingHeader(null, reply.elapsedTime))),
       })
       done(null, payload)
@@ -121,6 +123,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
       exposedHeaders: EXPOSED_HEADERS,
       maxAge: 600,
+      // A question for the methods that is no preflight has the same answer.
+      strictPreflight: false,
     })
   }
   // Behind the plugin: a page may read why it was refused.
@@ -145,6 +149,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const refuse = (error: unknown) => errorAnswer(error, incoming.requestId, progress)
     let answer: Answer | Promise<Answer>
     try {
+      assertHost(request)
       assertSmallBody(request)
       const turn = connections.turnOf(reply.raw)
       answer = turn === null ? ask(incoming, progress) : turn.then(() => askInTurn(request, incoming, progress))
@@ -201,11 +206,15 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       'X-Request-Id',
       incoming.requestId,
       'X-Response-Time',
-      `${Math.round(durationMs * 100) / 100}ms`,
+      printMs(durationMs),
     ]
     if (options.serverTiming) headers.push(...timingHeader(progress.timing, durationMs))
     for (const name in answer.headers) headers.push(name, answer.headers[name] ?? '')
-    if (hasCors) for (const [name, value] of Object.entries(reply.getHeaders())) headers.push(name, value ?? '')
+    // The plugin's; what Fastify says of the connection, the answer says itself.
+    if (hasCors) {
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        if (name !== 'connection') headers.push(name, value ?? '')
+    }
     if (draining && connections.isLast(response)) headers.push('Connection', 'close')
     const done = () =>
       emit({
@@ -259,6 +268,12 @@ function codeOf(error: unknown): ErrorCode {
   return error instanceof GatewayError ? error.code : 'INTERNAL'
 }
 
+/** RFC 9112, 3.2: a request without one is answered with 400. Node's own check says nothing besides. */
+function assertHost({ raw, headers }: FastifyRequest): void {
+  if (headers.host !== undefined || raw.httpVersionMinor === 0) return
+  throw new GatewayError('PARSE_ERROR', 'a request of HTTP/1.1 has a header Host; send one (RFC 9112, 3.2)')
+}
+
 /** Methods that carry no body are not read by Fastify; an announced giant is refused all the same. */
 function assertSmallBody(request: FastifyRequest): void {
   if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
@@ -271,7 +286,7 @@ function noSchemas(): never {
 const NO_BODY = Buffer.alloc(0)
 
 function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string): Incoming {
-  const url = request.raw.url ?? '/'
+  const url = targetOf(request.raw)
   const mark = url.indexOf('?')
   return {
     method: request.method,
@@ -285,6 +300,11 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
       onceGone(reply.raw, listener)
     },
   }
+}
+
+/** Whole milliseconds: where the time went, `Server-Timing` says. */
+function printMs(durationMs: number): string {
+  return `${Math.round(durationMs)}ms`
 }
 
 function lengthOf(body: Buffer | Latin1 | null): number {

@@ -26,6 +26,7 @@ const ROW_END = Buffer.from('}')
 const LIST_START = Buffer.from('{"data":[')
 const COMMA = 0x2c
 const NEWLINE = 0x0a
+const LINE_ENDINGS = [NEWLINE, 0x0d]
 const SPACE = 0x20
 
 /** `{"data":{…}}`: a row that was read. */
@@ -244,5 +245,7 @@ function joinLines(rows: readonly Row[]): Buffer {
 
 /** A column of type `json` keeps its line breaks, which in JSON can only be white space. */
 function joinUp(row: Buffer, chunk: Buffer, start: number): void {
-  for (let at = row.indexOf(NEWLINE); at >= 0; at = row.indexOf(NEWLINE, at + 1)) chunk[start + at] = SPACE
+  for (const ending of LINE_ENDINGS) {
+    for (let at = row.indexOf(ending); at >= 0; at = row.indexOf(ending, at + 1)) chunk[start + at] = SPACE
+  }
 }

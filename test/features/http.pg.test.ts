@@ -167,6 +167,36 @@ describe('limits on bytes', () => {
   })
 })
 
+describe('RFC 9112', () => {
+  test('3.2: a request of HTTP/1.1 without a host is refused, and one of HTTP/1.0 is not', async () => {
+    const without = await raw('GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
+    expect(without).toMatch(/^HTTP\/1.1 400 /)
+    expect(without).toMatch(/\r\nX-Request-Id: [\w-]+\r\n/)
+    expect(JSON.parse(without.slice(without.indexOf('{'))).error).toMatchObject({
+      code: 'PARSE_ERROR',
+      message: expect.stringContaining('Host'),
+    })
+    expect(await raw('GET /health HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /)
+  })
+
+  test.each(['http://x/health', 'HTTPS://x:8080/health?a=b'])('3.2.2: the absolute form, %s', async target => {
+    expect(await raw(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /)
+  })
+
+  test.each([
+    ['http://x', '/'],
+    ['http://x?a=b', '/'],
+    ['http://x/nowhere', '/nowhere'],
+  ])('%s is %s', async (target, path) => {
+    const answer = await raw(`PUT ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(JSON.parse(answer.slice(answer.indexOf('{'))).error.message).toContain(`PUT ${path}`)
+  })
+})
+
+test('the time that an answer took is a number of milliseconds', async () => {
+  expect((await gateway.get('/health')).headers.get('x-response-time')).toMatch(/^\d+ms$/)
+})
+
 test('a method with a body but no type is refused, not a defect', async () => {
   const answer = await raw('QUERY /api/users HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}')
   expect(answer).toMatch(/^HTTP\/1.1 4\d\d /)
@@ -197,9 +227,21 @@ describe('CORS', () => {
     expect(reply.headers.get('access-control-allow-methods')).toContain('PATCH')
     expect(reply.headers.get('access-control-allow-headers')).toContain('authorization')
     expect(reply.headers.get('x-request-id')).toBeTruthy()
-    expect(reply.headers.get('x-response-time')).toMatch(/ms$/)
+    expect(reply.headers.get('x-response-time')).toMatch(/^\d+ms$/)
     expect(reply.headers.get('x-frame-options')).toBe('DENY')
     expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
+  })
+  test('a question for the methods that is no preflight is answered as one', async () => {
+    const reply = await gateway.get('/api/users', { as: null, method: 'OPTIONS' })
+    expect(reply.status).toBe(204)
+    expect(reply.headers.get('access-control-allow-methods')).toContain('PATCH')
+  })
+  test('what is too large has every header once', async () => {
+    const answer = await raw(
+      `POST /health HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2097153\r\nConnection: close\r\n\r\n${'x'.repeat(2_097_153)}`,
+    )
+    expect(answer).toMatch(/^HTTP\/1.1 413 /)
+    expect(answer.match(/\r\nconnection:/gi)).toHaveLength(1)
   })
 })
 

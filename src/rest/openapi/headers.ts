@@ -18,7 +18,7 @@ export const HEADERS: Readonly<Record<HeaderName, Header>> = {
   },
   'X-Response-Time': {
     description: 'How long the gateway took, in milliseconds.',
-    schema: { type: 'string', example: '1.52ms', pattern: '^[0-9.]+ms$' },
+    schema: { type: 'string', example: '2ms', pattern: '^[0-9]+ms$' },
   },
   'X-Cache': {
     description: 'Whether the answer was kept from an earlier request.',

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import type { Incoming } from '../http/types.ts'
+import type { Row } from '../run/run.ts'
+import { respondStream } from './respond.ts'
+
+const INCOMING: Incoming = {
+  ...{ method: 'GET', path: '/api/t', query: '', headers: {}, body: Buffer.alloc(0) },
+  ...{ requestId: 'r', connection: {}, onAbort() {} },
+}
+
+async function* batchOf(...rows: readonly string[]): AsyncGenerator<readonly Row[]> {
+  yield rows.map(row => [Buffer.from(row)])
+}
+
+test.each(['\n', '\r\n', '\r'])(
+  'a row is one line to every reader, whatever ends the lines of a json column: %j',
+  async ending => {
+    const { body } = await respondStream(batchOf(`{"a":{${ending}"b":1}}`, '{"a":2}'), INCOMING)
+    let text = ''
+    for await (const chunk of body as AsyncIterable<Buffer>) text += chunk.toString()
+    expect(
+      text
+        .split(/\r\n|\r|\n/)
+        .slice(0, -1)
+        .map(line => JSON.parse(line)),
+    ).toEqual([{ a: { b: 1 } }, { a: 2 }])
+  },
+)
