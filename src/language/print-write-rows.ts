@@ -1,14 +1,16 @@
 /** The statement behind a write's answer: it writes, and PostgreSQL makes the JSON of each row that `returning` asks for. */
 
-import type { Add, Del, Expression, Field, Get, Set as SetStatement } from './ast.ts'
+import type { Add, Del, Expression, Field, Set as SetStatement } from './ast.ts'
 import { star } from './build.ts'
 import { assertNesting } from './nesting.ts'
 import { LEVEL } from './precedence.ts'
 import { createPrinter, printStatement } from './print.ts'
+import { type Images, imageOf, printImages, type RowBefore, relationOf } from './print-images.ts'
 import { printFields, printWith } from './print-query.ts'
 import { unusedName } from './print-rows.ts'
+import { answersWhole, printStored, type Stored } from './print-stored.ts'
 import type { ParameterMode, Printer, Sql } from './printer.ts'
-import { quoteIdentifier, quoteLiteral } from './quote.ts'
+import { quoteLiteral } from './quote.ts'
 import {
   joinSources,
   OUTERMOST,
@@ -19,7 +21,9 @@ import {
   withCommonTables,
   writeScope,
 } from './scope.ts'
-import type { RowsWritten, Storing } from './storing.ts'
+import type { Storing } from './storing.ts'
+
+export type { Images } from './print-images.ts'
 
 export interface WriteRowsOptions {
   /** Columns of the answer beside the row; `old` and `new` are in scope for PostgreSQL 18. */
@@ -53,19 +57,6 @@ export interface Announcement {
   readonly tellOne: (change: string) => string
   /** A condition over all rows of `from`, whose column `change` has them; evaluated once, also for none. */
   readonly tellAll: (from: string, change: string) => string
-}
-
-/** The row as the write found it: the target of a deletion, `old` of PostgreSQL 18, or what the write is joined with and has the same columns. */
-type RowBefore = 'target' | 'old' | 'none' | { readonly relation: string }
-
-/** What happened to each row that is written. */
-export interface Images {
-  /** A word, or one of two where that differs by row. */
-  readonly happened: string | { readonly created: Expression; readonly inserted: string; readonly updated: string }
-  /** The row as the write leaves it; there is none after a deletion. */
-  readonly after: 'target' | 'none'
-  /** Or what a query finds, when the write looks. */
-  readonly before: RowBefore | { readonly query: Get }
 }
 
 /**
@@ -141,111 +132,6 @@ function printRow(write: Add | SetStatement | Del, scope: Scope, printer: Printe
     item.kind === 'star' && item.of === null ? everything(write) : [item],
   )
   return `(SELECT row_to_json(r.*) FROM (SELECT ${printFields(fields, [], scope, printer)}) AS r)`
-}
-
-function printImages(
-  write: Add | SetStatement | Del,
-  { happened, after, before }: Images,
-  scope: Scope,
-  printer: Printer,
-  type: 'text' | 'json' = 'text',
-): Readonly<Record<'happened' | 'after' | 'before', string>> {
-  const none = type === 'text' ? 'NULL' : NO_IMAGE
-  const print = (expression: Expression) => printer.expression(expression, scope, LEVEL.any)
-  return {
-    happened:
-      typeof happened === 'string'
-        ? quoteLiteral(happened)
-        : `CASE WHEN ${print(happened.created)} THEN ${quoteLiteral(happened.inserted)} ELSE ${quoteLiteral(happened.updated)} END`,
-    after: after === 'none' ? none : imageOf(targetName(write), type),
-    before: printBefore(),
-  }
-
-  function printBefore(): string {
-    if (before === 'none') return none
-    if (typeof before === 'string' || 'relation' in before) return imageOf(relationOf(before, write), type)
-    return `(SELECT ${imageOf('r', type)} FROM (${printer.query(before.query, scope)}) AS r)`
-  }
-}
-
-/** Among others of a UNION it has no type of its own. */
-const NO_IMAGE = 'NULL::json'
-
-/** The statement that writes down what was done, and what the common table has for it. */
-interface Stored {
-  readonly name: string
-  readonly columns: readonly string[]
-  readonly statement: string
-}
-
-interface ToStore {
-  readonly write: Add | SetStatement | Del
-  /** Of the common table. */
-  readonly name: string
-  readonly images: Images
-  readonly storing: Storing
-  /** The column that is the whole row; null: none is. */
-  readonly whole: string | null
-  readonly scope: Scope
-  readonly printer: Printer
-}
-
-/** Each column costs its part of every write: none is made twice, nor for what is the same of all rows. */
-function printStored({ write, name, images, storing, whole, scope, printer }: ToStore): Stored {
-  const columns: string[] = []
-  const has = (sql: string, as: string): string => {
-    columns.push(`${sql} AS ${as}`)
-    return as
-  }
-  const target = targetName(write)
-  const printed = printImages(write, images, scope, printer, 'json')
-  const image = (as: 'after' | 'before'): string => {
-    if (images[as] === 'none') return NO_IMAGE
-    return images[as] === 'target' && whole !== null ? whole : has(printed[as], as)
-  }
-  const asked = new Map(
-    storing.columns.map((column, index) => [
-      column,
-      has(`${quoteIdentifier(target)}.${quoteIdentifier(column)}`, `of${index + 1}`),
-    ]),
-  )
-  const { happened } = images
-  const rows: RowsWritten = {
-    from: name,
-    happened: typeof happened === 'string' ? { always: happened } : { column: has(printed.happened, 'happened') },
-    ...{ after: image('after'), before: image('before') },
-    column(of) {
-      const found = asked.get(of)
-      if (found === undefined) throw new Error(`nobody asked for the column "${of}" of what is stored`)
-      return found
-    },
-  }
-  return { name: unusedName({ write, name }), columns, statement: storing.statement(rows) }
-}
-
-/** Its answer has these columns of the target, each once, in this order. A column that is called like the target would make its paths mean two things. */
-function answersWhole(write: Add | SetStatement | Del, columns: readonly string[]): boolean {
-  const fields = write.returning ?? []
-  const target = targetName(write)
-  if (fields.length !== columns.length || columns.includes(target)) return false
-  return fields.every((item, index) => {
-    if (item.kind !== 'field' || item.alias !== null || item.expression.kind !== 'column') return false
-    const { path } = item.expression
-    const [first, second] = path
-    return path.length === 1
-      ? first === columns[index]
-      : path.length === 2 && first === target && second === columns[index]
-  })
-}
-
-function relationOf(before: Exclude<RowBefore, 'none'>, write: Add | SetStatement | Del): string {
-  if (typeof before === 'object') return before.relation
-  return before === 'old' ? 'old' : targetName(write)
-}
-
-/** An answer is text; what is written down is JSON and need not be read again. */
-function imageOf(relation: string, type: 'text' | 'json' = 'text'): string {
-  return `row_to_json(${quoteIdentifier(relation)}.*)${type === 'text' ? '::text' : ''}`
 }
 
 /** A bare `*` needs a `FROM` of its own; what `returning *` means is everything of the target and of what is joined. */
