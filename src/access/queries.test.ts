@@ -380,11 +380,6 @@ describe('the check takes no longer than the text', () => {
     check(text)
     expect(performance.now() - started).toBeLessThan(5_000)
   })
-  test('and what an alias stands for is repeated so many times only', () => {
-    const having = (times: number) => `get users fields max(id) as m having ${many(times, () => 'm > 1', ' or ')}`
-    expect(() => check(having(64))).not.toThrow()
-    expect(() => check(having(65))).toThrow('mention aliases more than 64 times')
-  })
   test('and reads from so many sources only, wherever they stand', () => {
     const refused = 'reads from more than 256 tables and queries'
     expect(() => check(`get users ${many(255, index => `join users u${index} on true`)} fields users.id`)).not.toThrow()

@@ -100,9 +100,20 @@ export function containsWindow(expression: Expression): boolean {
 
 /** A column is inside, or a query, which may be correlated. */
 function dependsOnRow(expression: Expression): boolean {
-  if (expression.kind === 'column' || expression.kind === 'subquery' || expression.kind === 'exists') return true
-  if (expression.kind === 'in' && expression.set.kind === 'subquery') return true
-  return childrenOf(expression).some(dependsOnRow)
+  return expression.kind === 'column' || isOfQuery(expression) || childrenOf(expression).some(dependsOnRow)
+}
+
+/** Whether a query is inside. */
+export function containsQuery(expression: Expression): boolean {
+  return isOfQuery(expression) || childrenOf(expression).some(containsQuery)
+}
+
+function isOfQuery(expression: Expression): boolean {
+  return (
+    expression.kind === 'subquery' ||
+    expression.kind === 'exists' ||
+    (expression.kind === 'in' && expression.set.kind === 'subquery')
+  )
 }
 
 function words(text: string): ReadonlySet<string> {

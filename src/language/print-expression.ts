@@ -5,7 +5,7 @@ import { LanguageError, unreachable } from './error.ts'
 import { LEVEL } from './precedence.ts'
 import { printFunction } from './print-function.ts'
 import { printLiteral } from './print-literal.ts'
-import { type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
+import { countRepetitions, type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
 import { quoteIdentifier, quoteLiteral } from './quote.ts'
 import { resolveColumn, type Scope } from './scope.ts'
 
@@ -45,8 +45,13 @@ function printShared(expression: Expression, scope: Scope, printer: Printer, inf
   const key = structureOf(expression)
   const before = alike.get(key)
   if (before === undefined) return print(expression, scope, printer, inference)
-  const printed = before ?? print(expression, scope, printer, inference)
-  alike.set(key, printed)
+  if (before !== null) {
+    countRepetitions(printer, before.repetitions, expression)
+    return before.printed
+  }
+  const { repetitions } = printer
+  const printed = print(expression, scope, printer, inference)
+  alike.set(key, { printed, repetitions: printer.repetitions - repetitions })
   return printed
 }
 

@@ -3,14 +3,14 @@
 import type { Compound, Expression, ExpressionField, Field, Get, Nest, With } from './ast.ts'
 import { mapChildren } from './children.ts'
 import { LanguageError } from './error.ts'
-import { containsAggregate, impliedGroups, isAggregate } from './functions.ts'
+import { containsAggregate, containsQuery, impliedGroups, isAggregate } from './functions.ts'
 import { LEVEL } from './precedence.ts'
 import { structureOf } from './print-expression.ts'
 import { printOrder, printWindow } from './print-function.ts'
 import { constant, printCount } from './print-literal.ts'
 import { printNest } from './print-nest.ts'
 import { printConditions, printJoin, printSource, sourceConditions } from './print-source.ts'
-import type { Printer, Shared } from './printer.ts'
+import { countRepetitions, type Printer, type Shared, type SharedText } from './printer.ts'
 import { inDoubleQuotes, quoteIdentifier } from './quote.ts'
 import { commonTableScopes, getScope, joinSources, type Scope, withCommonTables } from './scope.ts'
 
@@ -22,6 +22,10 @@ export function printQuery(get: Get, outer: Scope, printer: Printer): string {
   const groupBy = groupsOf(get)
   const sharedBefore = printer.shared
   printer.shared = sharedOf(get, groupBy, printer)
+  if (get.groupBy.length === 0) {
+    // Printed among the fields, and once more behind GROUP BY.
+    for (const group of groupBy) if (containsQuery(group)) countRepetitions(printer, 1, group)
+  }
   const scope = getScope(get, around)
   let text = `${commonTables}SELECT ${printDistinct(get, scope, printer)}${printProjection(get, scope, printer)}`
   text += ` FROM ${printSource(get.source, scope, printer)}`
@@ -29,7 +33,7 @@ export function printQuery(get: Get, outer: Scope, printer: Printer): string {
   text += printConditions('WHERE', conditionsOf(get), scope, printer)
   text += printGroups(groupBy, scope, printer)
   if (get.having !== null) {
-    text += printConditions('HAVING', [withoutAliases(get.having, get.fields)], scope, printer)
+    text += printConditions('HAVING', [withoutAliases(get.having, get.fields, printer)], scope, printer)
   }
   text += printWindows(get, scope, printer)
   for (const compound of get.compounds) text += ` ${printCompound(compound, around, printer)}`
@@ -159,9 +163,9 @@ function sharedOf(get: Get, groupBy: readonly Expression[], printer: Printer): S
   const distinct =
     get.distinct === null ? [] : get.distinct.on.length > 0 ? get.distinct.on : fields.map(field => field.expression)
   const aliased = get.having === null ? [] : fields.filter(field => field.alias !== null).map(field => field.expression)
-  const shared = new Map<Expression['kind'], Map<string, null>>()
+  const shared = new Map<Expression['kind'], Map<string, SharedText | null>>()
   for (const expression of [...groupBy, ...distinct, ...aliased]) {
-    const alike = shared.get(expression.kind) ?? new Map<string, null>()
+    const alike = shared.get(expression.kind) ?? new Map<string, SharedText | null>()
     shared.set(expression.kind, alike.set(structureOf(expression), null))
   }
   return shared
@@ -171,13 +175,15 @@ function sharedOf(get: Get, groupBy: readonly Expression[], printer: Printer): S
  * `having` with the projection's aliases replaced by what they stand for, which PostgreSQL does not do. Inside an aggregate a name
  * is a column: `sum(total) as total having sum(total) > 5` means what it says. Queries inside have names of their own.
  */
-export function withoutAliases(having: Expression, fields: readonly Field[]): Expression {
+export function withoutAliases(having: Expression, fields: readonly Field[], printer: Printer): Expression {
   if (having.kind === 'column' && having.path.length === 1) {
     const field = fields.find(candidate => candidate.kind === 'field' && candidate.alias === having.path[0])
-    return field?.kind === 'field' ? field.expression : having
+    if (field?.kind !== 'field') return having
+    countRepetitions(printer, 1, having)
+    return field.expression
   }
   if (having.kind === 'function' && isAggregate(having)) return having
-  return mapChildren(having, { expression: part => withoutAliases(part, fields), query: query => query })
+  return mapChildren(having, { expression: part => withoutAliases(part, fields, printer), query: query => query })
 }
 
 function refuseContradictions(get: Get): void {

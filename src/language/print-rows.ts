@@ -118,7 +118,7 @@ function printSplit(get: Get, keys: readonly Expression[], printer: Printer): st
   const moved = get.nests.map(nest => (isMovable(nest, get) ? page.move(nest) : null))
   const stayed = get.nests.map((nest, index) => (moved[index] === null ? page.keep(nest) : ''))
   const head = printWith(get.with, OUTERMOST, printer)
-  const rows = printQuery(page.query(), around(get), printer)
+  const rows = printQuery(page.query(printer), around(get), printer)
   const nests = get.nests.map((nest, index) => {
     const elsewhere = moved[index] ?? null
     if (elsewhere !== null) return printNest(elsewhere, page.scope, printer)
@@ -180,7 +180,7 @@ class Page {
     return `${this.alias}.${name}`
   }
 
-  query(): Get {
+  query(printer: Printer): Get {
     const get = this.#get
     return {
       ...get,
@@ -194,7 +194,7 @@ class Page {
       nests: this.#nests,
       distinct: get.distinct && { ...get.distinct, on: get.distinct.on.map(item => withoutAlias(item, get)) },
       groupBy: groupsOf(get),
-      having: get.having && withoutAliases(get.having, get.fields),
+      having: get.having && withoutAliases(get.having, get.fields, printer),
       orderBy: get.orderBy.map(order => ({ ...order, expression: withoutAlias(order.expression, get) })),
     }
   }

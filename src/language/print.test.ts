@@ -36,6 +36,7 @@ import {
 } from './build.ts'
 import { LanguageError } from './error.ts'
 import { NESTING_MAX } from './nesting.ts'
+import { parse } from './parse.ts'
 import { printSql } from './print.ts'
 
 const users = { schema: null, name: 'users' }
@@ -348,4 +349,33 @@ test('a refusal says where in the text, when there is one', () => {
     expect.objectContaining({ name: 'LanguageError', span }),
   )
   expect(() => printSql({ ...plain, limit: integer('-1') })).toThrow(expect.objectContaining({ span: null }))
+})
+
+describe('what is written out again', () => {
+  const times = (count: number, text: string, separator: string): string =>
+    Array.from({ length: count }, () => text).join(separator)
+  const inside = (levels: number, query: string, around: (query: string) => string): string =>
+    Array.from({ length: levels }).reduce<string>(inner => around(inner), query)
+  const refused = 'would repeat parts of it more than 64 times'
+
+  test.each(['keep', 'all'] as const)('is bounded, with parameters %s', parameters => {
+    const print = (query: string) => () => printSql(parse(query), { parameters })
+    const having = (mentions: number) => `get users fields max(id) as m having ${times(mentions, 'm > 1', ' or ')}`
+    expect(print(having(64))).not.toThrow()
+    expect(print(having(65))).toThrow(refused)
+    // Six times ten mentions are sixty, and a million of what stands innermost.
+    const max = 'get users fields max(id) as m'
+    expect(
+      print(inside(6, max, query => `get users fields (${query}) as m having ${times(10, 'm > 1', ' or ')}`)),
+    ).toThrow(refused)
+    // Each of these groups by the query that it has inside.
+    const sum = (levels: number) => inside(levels, max, query => `get users fields (${query}) + count(*) as m`)
+    expect(print(sum(5))).not.toThrow()
+    expect(print(sum(40))).toThrow(refused)
+  })
+
+  test('and whatever cannot grow in itself is not counted', () => {
+    const columns = Array.from({ length: 100 }, (_, index) => `lower(c${index})`)
+    expect(printSql(parse(`get users fields ${columns.join(', ')}, count(*)`)).text).toContain('GROUP BY LOWER(c0), ')
+  })
 })

@@ -1,6 +1,7 @@
 /** What travels through a run of the printer: the numbering of parameters, and the parts that print each other. */
 
 import type { Expression, Get, Literal, Parameter, Statement, TypeName } from './ast.ts'
+import { LanguageError } from './error.ts'
 import { refuseUnwritable } from './quote.ts'
 import type { Scope } from './scope.ts'
 
@@ -36,7 +37,19 @@ export interface Printed {
 }
 
 /** By kind, which most expressions are told apart by, and structure; null until first printed. */
-export type Shared = ReadonlyMap<Expression['kind'], Map<string, Printed | null>>
+export type Shared = ReadonlyMap<Expression['kind'], Map<string, SharedText | null>>
+
+export interface SharedText {
+  readonly printed: Printed
+  /** How many it has inside; printed again, it has them again. */
+  readonly repetitions: number
+}
+
+/**
+ * Some expressions are written out again: what an alias in `having` stands for, and what a projection with aggregates groups by. Those with queries
+ * inside, which may do the same, would make gigabytes of a page of text. So it holds for a whole statement, and counts each time they are written.
+ */
+export const REPETITIONS_MAX = 64
 
 export interface Printer {
   readonly mode: ParameterMode
@@ -48,6 +61,8 @@ export interface Printer {
    * parameters. Null when there are none, and when literals are kept, which are equal by themselves.
    */
   shared: Shared | null
+  /** How many expressions were written out again so far; see `REPETITIONS_MAX`. */
+  repetitions: number
   /** Set inside definitions, which cannot have parameters: what to call them in the refusal. */
   readonly definition: string | null
   expression(expression: Expression, scope: Scope, floor: number, inference?: Inference): string
@@ -72,4 +87,14 @@ export function placeholder(parameter: Parameter, printer: Printer): string {
 export function lifted(value: string, type: Literal['type'], printer: Printer): string {
   refuseUnwritable(value, 'the text')
   return `$${printer.parameters.push({ kind: 'literal', value, type })}`
+}
+
+/** Says that an expression is written out again, or something that has so many of those inside. */
+export function countRepetitions(printer: Printer, times: number, { span }: Expression): void {
+  printer.repetitions += times
+  if (printer.repetitions <= REPETITIONS_MAX) return
+  throw new LanguageError(
+    `the SQL of this query would repeat parts of it more than ${REPETITIONS_MAX} times, for an alias in "having" stands for its expression, and aggregates are grouped by the other fields; read from (get …) as name instead`,
+    span,
+  )
 }
