@@ -37,12 +37,31 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
     case '<@':
     case '&&':
       return pairIn(check, expression, scope, refuseScalar)
+    case '?':
+    case '?|':
+    case '?&':
+      return keysIn(check, expression, scope)
     default:
       return pairIn(check, expression, scope, refuseIncomparable)
   }
 }
 
-/** Whichever side is a parameter takes the other's type, of rows item by item. */
+/** Keys of JSON are texts, one or an array of them, whatever they are looked for in. */
+function keysIn(check: OperandCheck, expression: Comparison, scope: Scope): Expression {
+  const { operator, left, right } = expression
+  const object = isParameter(left)
+    ? check.meet(left, { ...UNKNOWN, typeName: 'jsonb' }, scope)
+    : typedObject(check.typed(left, scope))
+  const keys: Typed = { ...UNKNOWN, typeName: operator === '?' ? 'text' : 'text[]' }
+  return { ...expression, left: object, right: check.meet(right, keys, scope) }
+}
+
+function typedObject(typed: Typed): Expression {
+  refuseIncomparable(typed)
+  return typed.expression
+}
+
+/** Whichever side is a parameter, or a value as it stands, takes the other's type, of rows item by item. */
 export function pairIn<T extends { readonly left: Expression; readonly right: Expression }>(
   check: OperandCheck,
   expression: T,
@@ -55,7 +74,7 @@ export function pairIn<T extends { readonly left: Expression; readonly right: Ex
     const items = right.items.map((item, index) => check.meet(item, lefts[index] ?? UNKNOWN, scope))
     return { ...expression, left: { ...left, items: lefts.map(item => item.expression) }, right: { ...right, items } }
   }
-  if (isParameter(left) && !isParameter(right)) {
+  if (isPlain(left) && !isPlain(right)) {
     const other = comparable(check.typed(right, scope))
     refuse(other)
     return { ...expression, left: check.meet(left, other, scope), right: other.expression }
@@ -63,6 +82,11 @@ export function pairIn<T extends { readonly left: Expression; readonly right: Ex
   const typed = comparable(check.typed(left, scope))
   refuse(typed)
   return { ...expression, left: typed.expression, right: check.meet(right, typed, scope) }
+}
+
+/** It has no type but the one that is wanted of it. */
+function isPlain(expression: Expression): boolean {
+  return isParameter(expression) || expression.kind === 'literal' || expression.kind === 'array'
 }
 
 /** Patterns are text whatever they are compared with; what is no text is compared by its text form. */

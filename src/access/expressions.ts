@@ -1,6 +1,7 @@
 /** Expressions: every name in them resolved, every parameter typed by what it meets. */
 import { GatewayError } from '../errors.ts'
 import type {
+  Case,
   Cast,
   Count,
   Expression,
@@ -16,6 +17,7 @@ import type {
 } from '../language/ast.ts'
 import { cast, literal } from '../language/build.ts'
 import { isAggregate, UNTYPED_ARGUMENTS } from '../language/functions.ts'
+import { isAlike, listAsJson } from '../language/json-list.ts'
 import { unreachable } from '../unreachable.ts'
 import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'
 import {
@@ -27,7 +29,16 @@ import {
   type TypeOfParameter,
 } from './parameters.ts'
 import { NOTHING, resolve, type Scope } from './scope.ts'
-import { comparable, refuseArray, refuseIncomparable, refuseUnordered, type Typed, UNKNOWN, untyped } from './typed.ts'
+import {
+  comparable,
+  isJsonValue,
+  refuseArray,
+  refuseIncomparable,
+  refuseUnordered,
+  type Typed,
+  UNKNOWN,
+  untyped,
+} from './typed.ts'
 import { baseOf, isJson, isNaming, typeNameOf } from './types.ts'
 
 export interface ExpressionCheckerParts {
@@ -39,6 +50,9 @@ export interface ExpressionCheckerParts {
   readonly function: (call: FunctionCall) => Pick<FunctionCall, 'schema' | 'name'>
   readonly parameterType: TypeOfParameter
 }
+
+/** PostgreSQL makes one type of all arguments of these. */
+const ALIKE_ARGUMENTS: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'greatest', 'least'])
 
 export class ExpressionChecker implements OperandCheck {
   readonly #parts: ExpressionCheckerParts
@@ -101,8 +115,12 @@ export class ExpressionChecker implements OperandCheck {
         return untyped({ ...expression, operand: inner(expression.operand) })
       case 'json step':
         return this.#jsonStep(expression, scope)
-      case 'arithmetic':
-        return untyped({ ...expression, left: inner(expression.left), right: inner(expression.right) })
+      case 'arithmetic': {
+        const [left, right] = isAlike(expression)
+          ? this.#alike([expression.left, expression.right], scope)
+          : [inner(expression.left), inner(expression.right)]
+        return untyped({ ...expression, left, right })
+      }
       case 'cast':
         return this.#cast(expression, scope)
       case 'literal':
@@ -113,13 +131,7 @@ export class ExpressionChecker implements OperandCheck {
       case 'function':
         return untyped(this.#call(expression, scope))
       case 'case':
-        return untyped({
-          ...expression,
-          operand: this.optional(expression.operand, scope),
-          // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
-          whens: expression.whens.map(({ when, then }) => ({ when: inner(when), then: inner(then) })),
-          else: this.optional(expression.else, scope),
-        })
+        return untyped(this.#case(expression, scope))
       case 'array':
       case 'row':
         return untyped({ ...expression, items: expression.items.map(inner) })
@@ -128,16 +140,42 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
+  /** Expressions that PostgreSQL makes one type of: beside JSON a list is JSON. */
+  #alike<const E extends readonly Expression[]>(expressions: E, scope: Scope): { readonly [N in keyof E]: Expression } {
+    const typed = expressions.map(expression => this.typed(expression, scope))
+    const areJson = typed.some(isJsonValue)
+    return typed.map(({ expression }) => (areJson ? listAsJson(expression) : expression)) as {
+      readonly [N in keyof E]: Expression
+    }
+  }
+
+  #case(expression: Case, scope: Scope): Case {
+    const { whens, else: otherwise } = expression
+    const thens = this.#alike([...whens.map(({ then }) => then), ...(otherwise === null ? [] : [otherwise])], scope)
+    return {
+      ...expression,
+      operand: this.optional(expression.operand, scope),
+      whens: whens.map(({ when, then }, index) => ({
+        when: this.expression(when, scope),
+        // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
+        then: thens[index] ?? then,
+      })),
+      else: otherwise === null ? null : (thens.at(-1) ?? null),
+    }
+  }
+
   #call(call: FunctionCall, around: Scope): FunctionCall {
     // Inside an aggregate a name is a column, never what a field is called (language reference, notes).
     const scope = isAggregate(call) ? { ...around, outputs: NOTHING.outputs } : around
     const { over } = call
     const named = this.#parts.function(call)
+    const typed = call.arguments.map(argument => this.typed(argument, scope))
+    const areJson = ALIKE_ARGUMENTS.has(named.name) && typed.some(isJsonValue)
     return {
       ...call,
       ...named,
-      arguments: call.arguments.map(argument => {
-        const { expression, typeName } = this.typed(argument, scope)
+      arguments: typed.map(({ expression, typeName }) => {
+        if (areJson) return listAsJson(expression)
         const isOpen = isParameter(expression) && typeName === 'text' && UNTYPED_ARGUMENTS.has(named.name)
         return isOpen ? cast(expression, 'text') : expression
       }),
@@ -175,7 +213,8 @@ export class ExpressionChecker implements OperandCheck {
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
   meet(expression: Expression, other: Typed, scope: Scope, subject: string | null = subjectOf(other)): Expression {
     if (isParameter(expression)) return this.#uses.meet(expression, other, subject)
-    return comparable(this.typed(expression, scope)).expression
+    const value = isJsonValue(other) ? listAsJson(expression) : expression
+    return comparable(this.typed(value, scope)).expression
   }
 
   #in(expression: In, scope: Scope): Expression {
@@ -205,9 +244,15 @@ export class ExpressionChecker implements OperandCheck {
         { span: expression.span },
       )
     }
-    const asText = expression.operator === '->>' || expression.operator === '#>>'
+    const { operator } = expression
+    const asText = operator === '->>' || operator === '#>>'
+    const steps = operator === '#>' || operator === '#>>'
     return {
-      expression: { ...expression, operand: operand.expression, step: this.expression(expression.step, scope) },
+      expression: {
+        ...expression,
+        operand: operand.expression,
+        step: this.meet(expression.step, steps ? { ...UNKNOWN, typeName: 'text[]' } : UNKNOWN, scope),
+      },
       type: null,
       typeName: asText ? 'text' : (operand.typeName ?? 'jsonb'),
       column: operand.column,

@@ -191,6 +191,41 @@ describe('a parameter takes the type of what it meets', () => {
   })
 })
 
+describe('a list is JSON where it meets JSON', () => {
+  test.each<[string, string]>([
+    ['set users values meta = [] where all', "SET meta = '[]'::jsonb"],
+    [
+      'set users values meta = [1, \'a\', true, null, [2.5], {"b": 1}] where all',
+      `'[1, "a", true, null, [2.5], {"b": 1}]'::jsonb`,
+    ],
+    ['add users fields meta values ([]), ([1])', `VALUES ('[]'::jsonb), ('[1]'::jsonb)`],
+    ['add users fields id values 1 conflict (id) update meta = []', `SET meta = '[]'::jsonb`],
+    ['get users where meta = [] or [1] <@ meta', `users.meta = '[]'::jsonb OR '[1]'::jsonb <@ users.meta`],
+    ["get users where meta->'a' in ([], ['x'])", `IN ('[]'::jsonb, '["x"]'::jsonb)`],
+    ['get users where meta between [] and [1]', `BETWEEN '[]'::jsonb AND '[1]'::jsonb`],
+    ['get users where meta is distinct from []', `IS DISTINCT FROM '[]'::jsonb`],
+    ['get users fields meta || [] as m', `users.meta || '[]'::jsonb`],
+    ['get users fields coalesce(meta, []) as m', `COALESCE(users.meta, '[]'::jsonb)`],
+    ['get users fields case when id = 1 then [] else meta end as m', `THEN '[]'::jsonb ELSE users.meta`],
+    ["get users fields jsonb_set(meta, ['a'], []) as m", `(users.meta, ARRAY['a'], '[]'::jsonb)`],
+    // What is no JSON stays what it is, and is left to PostgreSQL.
+    ['set users values meta = [id] where all', 'SET meta = ARRAY[users.id]'],
+    ['set users values meta = [1.] where all', 'SET meta = ARRAY[1.]'],
+    // So does what meets an array, or the texts of one.
+    ['set users values tags = [] where all', "SET tags = '{}'"],
+    [
+      'get users where tags = [] and coalesce(tags, []) @> []',
+      "users.tags = '{}' AND COALESCE(users.tags, '{}') @> '{}'",
+    ],
+    [
+      "get users where meta ?| ['a'] and meta #> ['a'] is null",
+      "users.meta ?| ARRAY['a'] AND users.meta #> ARRAY['a'] IS NULL",
+    ],
+  ])('%s', (text, expected) => {
+    expect(sql(text)).toContain(expected)
+  })
+})
+
 describe('what the check and the printer could take for different things is refused', () => {
   test.each<[string, string]>([
     // The printed name would mean the inner source.

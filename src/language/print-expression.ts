@@ -2,6 +2,7 @@
 
 import type { ColumnReference, Comparison, Expression, In, JsonTest, Literal } from './ast.ts'
 import { LanguageError, unreachable } from './error.ts'
+import { withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
 import { printFunction } from './print-function.ts'
 import { printLiteral } from './print-literal.ts'
@@ -137,7 +138,8 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
     case 'arithmetic': {
       const level = ARITHMETIC_LEVEL[expression.operator]
       // All of these associate to the left.
-      return { text: `${at(expression.left, level)} ${expression.operator} ${at(expression.right, level + 1)}`, level }
+      const { left, right } = withJsonList(expression)
+      return { text: `${at(left, level)} ${expression.operator} ${at(right, level + 1)}`, level }
     }
     case 'negate': {
       const operand = at(expression.operand, LEVEL.minus)
@@ -183,7 +185,7 @@ const ARITHMETIC_LEVEL = {
 } as const
 
 function printComparison(comparison: Comparison, at: At): Printed {
-  const { operator, left, right } = comparison
+  const { operator, left, right } = withJsonList(comparison)
   switch (operator) {
     case '=':
     case '<>':

@@ -10,6 +10,7 @@ import {
   upperCased,
   VALUE_FUNCTIONS,
 } from './functions.ts'
+import { listAsJson } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
 import { constant } from './print-literal.ts'
 import type { Printer } from './printer.ts'
@@ -47,12 +48,21 @@ function printArguments(call: FunctionCall, scope: Scope, printer: Printer): str
     throw new LanguageError(`${call.name}() has no arguments to make distinct or to sort`, call.span)
   }
   const inference = UNTYPED_ARGUMENTS.has(call.name.toLowerCase()) ? 'none' : 'open'
-  const list = call.arguments.map(argument => printer.expression(argument, scope, LEVEL.any, inference)).join(', ')
+  const list = call.arguments
+    .map(argument => printer.expression(argumentOf(call, argument), scope, LEVEL.any, inference))
+    .join(', ')
   const sorted =
     call.orderBy.length > 0
       ? ` ORDER BY ${printOrder(call.orderBy, item => printer.expression(item, scope, LEVEL.any, 'none'))}`
       : ''
   return `${call.distinct ? 'DISTINCT ' : ''}${list}${sorted}`
+}
+
+/** PostgreSQL would take the text of an empty array for an empty object. Every other list makes itself known. */
+function argumentOf({ schema, name }: FunctionCall, argument: Expression): Expression {
+  const isEmpty = argument.kind === 'array' && argument.items.length === 0
+  const takesJson = (schema === null || schema === 'pg_catalog') && /^jsonb?_/i.test(name)
+  return isEmpty && takesJson ? listAsJson(argument) : argument
 }
 
 function printFilter(call: FunctionCall, scope: Scope, printer: Printer): string {

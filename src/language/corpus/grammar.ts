@@ -356,7 +356,7 @@ export const GRAMMAR: readonly Production[] = [
   {
     name: 'array',
     text: '"[" [ exprs ] "]"',
-    explanation: 'An array. Where the whole is JSON and has an object in it, it is JSON.',
+    explanation: 'An array. Where the whole is JSON and has an object in it, or meets JSON, it is JSON.',
     construct: 'array',
   },
   {

@@ -15,14 +15,21 @@ export const JSON_VALUES: readonly Example[] = [
     query: 'get docs where meta @> [{"kind": "note"}] or meta <@ {"a": [1, 2, null]}',
     formatted: 'get docs\nwhere meta @> [{"kind": "note"}] or meta <@ {"a": [1, 2, null]}',
     sql: 'SELECT * FROM docs WHERE meta @> \'[{"kind": "note"}]\'::jsonb OR meta <@ \'{"a": [1, 2, null]}\'::jsonb',
-    note: 'A list with an object in it is JSON; any other list is an array.',
+    note: 'A list with an object in it is JSON; any other list is an array as long as it meets no JSON.',
+  },
+  {
+    construct: 'json',
+    query: "get docs where meta -> 'tags' @> ['new', 1] or meta -> 'tags' = []",
+    formatted: "get docs\nwhere meta -> 'tags' @> ['new', 1] or meta -> 'tags' = []",
+    sql: "SELECT * FROM docs WHERE meta -> 'tags' @> '[\"new\", 1]'::jsonb OR meta -> 'tags' = '[]'::jsonb",
+    note: 'A list beside JSON is JSON. Over HTTP the catalogue says what else is: `meta = []` of a JSON column.',
   },
   {
     construct: 'json',
     query: "get docs where meta @> '[1, 2]'::jsonb",
     formatted: "get docs\nwhere meta @> '[1, 2]'::jsonb",
     sql: "SELECT * FROM docs WHERE meta @> '[1, 2]'::jsonb",
-    note: 'A JSON list of plain values is a text with a cast.',
+    note: 'Without a catalogue a JSON list of plain values is a text with a cast.',
   },
   {
     construct: 'json',
