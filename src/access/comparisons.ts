@@ -8,6 +8,7 @@ import {
   isJsonValue,
   refuseIncomparable,
   refuseScalar,
+  refuseUncountable,
   refuseUnsearchable,
   type Typed,
   UNKNOWN,
@@ -28,6 +29,7 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
   switch (operator) {
     case '@@':
       return searchIn(check, left, right, scope)
+    case '~':
     case 'regex':
     case '~*': {
       const { operand, pattern } = patternIn(check, left, right, scope)
@@ -41,6 +43,11 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
     case '?|':
     case '?&':
       return keysIn(check, expression, scope)
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      return pairIn(check, expression, scope, refuseUncountable)
     default:
       return pairIn(check, expression, scope, refuseIncomparable)
   }
@@ -66,7 +73,7 @@ export function pairIn<T extends { readonly left: Expression; readonly right: Ex
   check: OperandCheck,
   expression: T,
   scope: Scope,
-  refuse: (operand: Typed) => void,
+  refuse: (operand: Typed, other: Expression) => void,
 ): T {
   const { left, right } = expression
   if (left.kind === 'row' && right.kind === 'row') {
@@ -76,11 +83,11 @@ export function pairIn<T extends { readonly left: Expression; readonly right: Ex
   }
   if (isPlain(left) && !isPlain(right)) {
     const other = comparable(check.typed(right, scope))
-    refuse(other)
+    refuse(other, left)
     return { ...expression, left: check.meet(left, other, scope), right: other.expression }
   }
   const typed = comparable(check.typed(left, scope))
-  refuse(typed)
+  refuse(typed, right)
   return { ...expression, left: typed.expression, right: check.meet(right, typed, scope) }
 }
 

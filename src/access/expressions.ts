@@ -34,6 +34,7 @@ import {
   isJsonValue,
   refuseArray,
   refuseIncomparable,
+  refuseUncountable,
   refuseUnordered,
   type Typed,
   UNKNOWN,
@@ -101,6 +102,8 @@ export class ExpressionChecker implements OperandCheck {
         return untyped(this.#is(expression, scope))
       case 'between': {
         const operand = comparable(this.typed(expression.operand, scope))
+        refuseUncountable(operand, expression.low)
+        refuseUncountable(operand, expression.high)
         const low = this.meet(expression.low, operand, scope)
         const high = this.meet(expression.high, operand, scope)
         return untyped({ ...expression, operand: operand.expression, low, high })

@@ -226,6 +226,37 @@ describe('a list is JSON where it meets JSON', () => {
   })
 })
 
+test('a text is contained in the text form of anything', () => {
+  expect(sql("get users where id ~ '1'")).toContain("WHERE users.id::text ILIKE '%1%'")
+  expect(sql('get users where name ~ 1.5')).toContain("WHERE users.name ILIKE '%1.5%'")
+  expect(sql('get users where id ~ :x')).toContain("users.id::text ILIKE '%' || replace(replace(replace($1::text,")
+  expect(sql("get users where meta.a ~ 'x' and tags ~ 'y'")).toContain(
+    "users.meta->>'a' ILIKE '%x%' AND users.tags::text ILIKE '%y%'",
+  )
+})
+
+describe('a text has no order beside a number', () => {
+  test.each([
+    'meta.seats > 9',
+    '9 <= meta.seats',
+    "meta ->> 'seats' < 1.5",
+    'name >= 5',
+    'meta.seats between 1 and 6',
+    "meta.seats between '1' and 6",
+  ])('%s', condition => {
+    expect(() => check(`get users where ${condition}`)).toThrow(/is text, and texts are in the order of their letters/)
+  })
+  test.each([
+    ['meta.seats = 9', "users.meta->>'seats' = 9"],
+    ['meta.seats::int > 9', "(users.meta->>'seats')::int > 9"],
+    ["meta.seats > '9'", "users.meta->>'seats' > '9'"],
+    ["meta -> 'seats' > 9", "users.meta -> 'seats' > 9"],
+    ['name > :x', 'users.name > $1::text'],
+  ])('but %s', (condition, expected) => {
+    expect(sql(`get users where ${condition}`)).toContain(expected)
+  })
+})
+
 describe('what the check and the printer could take for different things is refused', () => {
   test.each<[string, string]>([
     // The printed name would mean the inner source.

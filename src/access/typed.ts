@@ -3,7 +3,7 @@ import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression } from '../language/ast.ts'
 import { column } from '../language/build.ts'
-import { baseOf, castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar } from './types.ts'
+import { baseOf, castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar, isText } from './types.ts'
 
 /** What an expression has been found to be. */
 export interface Typed {
@@ -38,6 +38,18 @@ export function refuseArray(typed: Typed): void {
     throw refusedType(
       typed,
       'and a list holds single values; compare the whole array by eq, or use contains or overlaps',
+    )
+  }
+}
+
+/** Beside a text a number would be one, and 10 less than 9. */
+export function refuseUncountable(typed: Typed, other: Expression): void {
+  refuseIncomparable(typed)
+  const isNumber = other.kind === 'literal' && (other.type === 'integer' || other.type === 'decimal')
+  if (isNumber && (typed.type === null ? typed.typeName === 'text' : isText(typed.type))) {
+    throw refusedType(
+      typed,
+      `and texts are in the order of their letters, '10' before '9'; cast it, as in (…)::numeric, or write the number as a text`,
     )
   }
 }

@@ -103,7 +103,7 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
     case 'not':
       return { text: `NOT ${at(expression.operand, LEVEL.not)}`, level: LEVEL.not }
     case 'comparison':
-      return printComparison(expression, at)
+      return printComparison(expression, at, scope)
     case 'pattern': {
       const operator = `${expression.negated ? 'NOT ' : ''}${expression.operator.toUpperCase()}`
       return {
@@ -128,7 +128,7 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
     case 'between': {
       const { operand, low, high } = expression
       const word = expression.negated ? 'NOT BETWEEN' : 'BETWEEN'
-      const bound = (part: Expression): string => at(part, LEVEL.operator, beside(operand, part))
+      const bound = (part: Expression): string => at(part, LEVEL.operator, ordered(part, operand, scope))
       return { text: `${at(operand, LEVEL.operator)} ${word} ${bound(low)} AND ${bound(high)}`, level: LEVEL.like }
     }
     case 'in':
@@ -184,15 +184,19 @@ const ARITHMETIC_LEVEL = {
   '%': LEVEL.multiply,
 } as const
 
-function printComparison(comparison: Comparison, at: At): Printed {
+function printComparison(comparison: Comparison, at: At, scope: Scope): Printed {
   const { operator, left, right } = withJsonList(comparison)
   switch (operator) {
-    case '=':
-    case '<>':
     case '<':
     case '<=':
     case '>':
     case '>=':
+      return {
+        text: `${at(left, LEVEL.like, ordered(left, right, scope))} ${operator} ${at(right, LEVEL.like, ordered(right, left, scope))}`,
+        level: LEVEL.comparison,
+      }
+    case '=':
+    case '<>':
       return {
         text: `${at(left, LEVEL.like, besideRight(left, right))} ${operator} ${at(right, LEVEL.like, beside(left, right))}`,
         level: LEVEL.comparison,
@@ -227,8 +231,9 @@ function infix(left: Expression, operator: string, right: Expression, at: At): P
 
 /** The pattern that finds a text anywhere, with the text's own `\`, `%` and `_` taken literally (manual, 9.7.1). */
 function containing(value: Expression, at: At): string {
-  if (value.kind === 'literal' && value.type === 'text') {
-    const pattern: Literal = { ...value, value: `%${value.value.replace(/[\\%_]/g, '\\$&')}%` }
+  // A number is looked for as it is written.
+  if (value.kind === 'literal' && (value.type === 'text' || value.type === 'integer' || value.type === 'decimal')) {
+    const pattern: Literal = { ...value, type: 'text', value: `%${value.value.replace(/[\\%_]/g, '\\$&')}%` }
     return at(pattern, LEVEL.operator)
   }
   const escaped = [
@@ -323,6 +328,16 @@ function beside(neighbour: Expression, part: Expression): Inference {
 /** A row to the left of a query is compared with each of its columns, as in `in`. */
 function besideRight(left: Expression, right: Expression): Inference {
   return left.kind === 'row' && right.kind === 'subquery' ? 'known' : beside(right, left)
+}
+
+/** What decides about an order. A number stays one, so that PostgreSQL refuses it beside a text, by whose letters 10 is less than 9. */
+function ordered(part: Expression, neighbour: Expression, scope: Scope): Inference {
+  return isTextByForm(neighbour, scope) ? 'open' : besideRight(part, neighbour)
+}
+
+function isTextByForm(expression: Expression, scope: Scope): boolean {
+  if (expression.kind === 'column') return resolveColumn(expression.path, scope).steps.length > 0
+  return expression.kind === 'json step' && (expression.operator === '->>' || expression.operator === '#>>')
 }
 
 /** To PostgreSQL the operand of a case is a value: a row beside it is compared as a whole. */

@@ -379,3 +379,12 @@ describe('what is written out again', () => {
     expect(printSql(parse(`get users fields ${columns.join(', ')}, count(*)`)).text).toContain('GROUP BY LOWER(c0), ')
   })
 })
+
+test('a number that is lifted stays one where text is ordered, so that PostgreSQL refuses both forms alike', () => {
+  const query = parse(
+    "get t where meta.n > 5 and 5 <= meta ->> 'n' and meta.n between 1 and 2 and a > 5 and meta.n = 5",
+  )
+  expect(printSql(query, { parameters: 'all' }).text).toBe(
+    "SELECT * FROM t WHERE meta->>'n' > $1::int4 AND $2::int4 <= meta ->> $3 AND meta->>'n' BETWEEN $4::int4 AND $5::int4 AND a > $6 AND meta->>'n' = $7",
+  )
+})

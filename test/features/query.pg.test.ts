@@ -110,7 +110,11 @@ describe('what a read can say', () => {
     ['contains in any case', 'get users fields id where name ~ "NN"', [{ id: 1 }]],
     ['a path into JSON', "get customers fields id, meta.theme where meta.theme = 'light'", [{ id: 2, theme: 'light' }]],
     ['JSON operators', `get customers fields meta -> 'a' ->> 0 as first where meta @> {"n": 5}`, [{ first: '10' }]],
-    ['a list that is JSON', `get customers fields meta -> 'a' as a where meta -> 'a' @> [10]`, [{ a: [10, { b: 'x' }] }]],
+    [
+      'a list that is JSON',
+      `get customers fields meta -> 'a' as a where meta -> 'a' @> [10]`,
+      [{ a: [10, { b: 'x' }] }],
+    ],
     ['a JSON path', "get customers fields id where meta json_exists '$.a[1].b'", [{ id: 1 }]],
     ['words', "get products fields id where name @@ 'bicycles'", [{ id: 1 }]],
     ['words in a tsvector', "get products fields id where words @@ 'lamp'", [{ id: 2 }]],

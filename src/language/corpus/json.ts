@@ -68,6 +68,13 @@ export const JSON_VALUES: readonly Example[] = [
   },
   {
     construct: 'json',
+    query: 'get docs where meta.pages::int > 10',
+    formatted: 'get docs\nwhere meta.pages::int > 10',
+    sql: "SELECT * FROM docs WHERE (meta->>'pages')::int > 10",
+    note: 'What a path answers is text, so that numbers are compared by a cast; without it an order is refused.',
+  },
+  {
+    construct: 'json',
     query: "get docs where meta ? 'theme' and meta ?| ['a', 'b'] and meta ?& ['c', 'd']",
     formatted: "get docs\nwhere meta ? 'theme' and meta ?| ['a', 'b'] and meta ?& ['c', 'd']",
     sql: "SELECT * FROM docs WHERE meta ? 'theme' AND meta ?| ARRAY['a', 'b'] AND meta ?& ARRAY['c', 'd']",
