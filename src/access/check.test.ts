@@ -23,7 +23,7 @@ import {
 } from '../language/build.ts'
 import { printSql } from '../language/print.ts'
 import { checkRead } from './check.ts'
-import { EVERYTHING } from './rights.ts'
+import { EVERYTHING, type Rights } from './rights.ts'
 
 const status = { ...baseType('status'), schema: 'public', kind: 'enum' as const }
 
@@ -292,4 +292,17 @@ test('expressions are checked wherever they stand', () => {
     { ...get({ table: orders }), distinct: { kind: 'distinct', on: [hidden], span: hidden.span } },
   ]
   for (const place of places) expect(() => sql(place)).toThrow('has no column "secret"')
+})
+
+test('an operator that can fail meets no row that a policy hides', () => {
+  const rows = { read: compare('<>', column('note'), text('hidden')), create: null, update: null, delete: null }
+  const rights: Rights = { key: 'some rows', of: table => ({ ...EVERYTHING.of(table), rows }) }
+  const inner = (where: Expression) =>
+    printSql(checkRead(get({ table: orders, where }), { catalog, rights, searchLanguage: 'english' }).query).text
+  // Without a reason the rows are left to be joined with the statement around them (manual, 39.5).
+  expect(inner(compare('=', column('note'), position(1)))).not.toContain('OFFSET 0')
+  expect(inner(compare('~', column('note'), position(1)))).not.toContain('OFFSET 0')
+  for (const operator of ['regex', '~*'] as const) {
+    expect(inner(compare(operator, column('note'), position(1)))).toContain("note <> 'hidden' OFFSET 0")
+  }
 })

@@ -63,7 +63,7 @@ function guarded(statement: Get | Write, context: CheckContext): CheckContext {
   let rowsFirst = false
   rewrite(statement, {
     expression(inner) {
-      if (inner.kind === 'comparison' && (inner.operator === '~' || inner.operator === '~*')) rowsFirst = true
+      if (inner.kind === 'comparison' && (inner.operator === 'regex' || inner.operator === '~*')) rowsFirst = true
       return inner
     },
   })
