@@ -39,7 +39,7 @@ async function check(toml: string, url: string, ...options: string[]): Promise<r
     workingDirectory: folder,
     out: line => said.push(line),
     error: line => wrong.push(line),
-    input: async () => '',
+    input: async () => new Uint8Array(),
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     signals: new EventEmitter() as unknown as SignalSource,
   })

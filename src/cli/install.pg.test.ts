@@ -31,7 +31,7 @@ async function svc(argv: readonly string[], environment: Readonly<Record<string,
   const code = await run(argv, {
     environment: { DATABASE_URL: database.url, SVC_ADMIN_DATABASE_URL: database.adminUrl, ...environment },
     workingDirectory: tmpdir(),
-    input: async () => '',
+    input: async () => new Uint8Array(),
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),

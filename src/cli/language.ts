@@ -47,7 +47,7 @@ export async function formatFiles({ files, json, mode }: FormatCommand, world: W
       continue
     }
     const { formatted } = answer
-    const text = formatted.endsWith('\n') ? formatted : `${formatted}\n`
+    const text = formatted === '' || formatted.endsWith('\n') ? formatted : `${formatted}\n`
     if (mode === 'print') world.out(json ? JSON.stringify(answer) : formatted)
     else if (text === source.text) continue
     else if (mode === 'check') {

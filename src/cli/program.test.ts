@@ -24,13 +24,17 @@ interface Said {
   readonly error: string
 }
 
-async function svc(argv: readonly string[], environment: Record<string, string> = {}, input = ''): Promise<Said> {
+async function svc(
+  argv: readonly string[],
+  environment: Record<string, string> = {},
+  input: string | Uint8Array = '',
+): Promise<Said> {
   const out: string[] = []
   const error: string[] = []
   const code = await run(argv, {
     environment,
     workingDirectory: folder,
-    input: async () => input,
+    input: async () => Buffer.from(input),
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),
@@ -314,6 +318,23 @@ describe('the language', () => {
     expect(readFileSync(join(folder, bad), 'utf8')).toBe('get users\nwhere id = 1 -- one\n')
     expect(await svc(['format', '--check', good, bad])).toEqual({ code: 0, out: '', error: '' })
     expect(await svc(['format', '--check', '--write', good])).toMatchObject({ code: 2 })
+  })
+  test('what is empty stays so', async () => {
+    writeFileSync(join(folder, 'empty.svc'), '')
+    expect(await svc(['format', '--check', 'empty.svc'])).toEqual({ code: 0, out: '', error: '' })
+    expect(await svc(['format', '--write', 'empty.svc'])).toEqual({ code: 0, out: '', error: '' })
+    expect(readFileSync(join(folder, 'empty.svc'), 'utf8')).toBe('')
+  })
+  test('a text that is no UTF-8 is refused, and its file left alone', async () => {
+    const latin = Buffer.from("get users where name = 'M\u00fcller'", 'latin1')
+    writeFileSync(join(folder, 'latin.svc'), latin)
+    const error = 'is not UTF-8; save it as UTF-8'
+    expect(await svc(['format', '--write', 'latin.svc'])).toEqual({ code: 2, out: '', error: `latin.svc ${error}` })
+    expect(readFileSync(join(folder, 'latin.svc'))).toEqual(latin)
+    for (const command of ['parse', 'transpile', 'format']) {
+      expect(await svc([command], {}, latin)).toEqual({ code: 2, out: '', error: `<stdin> ${error}` })
+    }
+    expect(await svc(['transpile'], {}, Buffer.from('\ufeffget users'))).toMatchObject({ out: 'SELECT * FROM users;' })
   })
   test('a file that is not there', async () => {
     expect(await svc(['parse', 'nope.svc'])).toEqual({

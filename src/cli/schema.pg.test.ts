@@ -21,7 +21,7 @@ async function svc(...argv: readonly string[]): Promise<string> {
   const code = await run(argv, {
     environment: { DATABASE_URL: database.url },
     workingDirectory: tmpdir(),
-    input: async () => '',
+    input: async () => new Uint8Array(),
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => error.push(line),

@@ -15,14 +15,23 @@ const BYTES_MAX = 16 * 1024 * 1024
 
 /** No file, or `-`, is standard input. */
 export async function readText(file: string | undefined, world: World): Promise<SourceText> {
-  if (file === undefined || file === '-') return { name: '<stdin>', text: await world.input() }
+  if (file === undefined || file === '-') return { name: '<stdin>', text: decode('<stdin>', await world.input()) }
   const bytes = await readFile(resolve(world.workingDirectory, file)).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}`)
   })
   if (bytes.length > BYTES_MAX) {
     throw new UsageError(`${file} has ${bytes.length} bytes; at most ${BYTES_MAX} are read`)
   }
-  return { name: file, text: bytes.toString('utf8') }
+  return { name: file, text: decode(file, bytes) }
+}
+
+/** What is no UTF-8 is refused: read with marks in the place of what it cannot be, it would be written back so. */
+function decode(name: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new UsageError(`${name} is not UTF-8; save it as UTF-8`)
+  }
 }
 
 export async function writeText(file: string, text: string, world: World): Promise<void> {

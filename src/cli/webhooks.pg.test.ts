@@ -47,7 +47,7 @@ async function svc(argv: readonly string[], token: string | null = 'the-token'):
       ...(token === null ? {} : { SVC_ADMIN_TOKEN: token }),
     },
     workingDirectory: tmpdir(),
-    input: async () => '',
+    input: async () => new Uint8Array(),
     stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
     out: line => out.push(line),
     error: line => errors.push(line),

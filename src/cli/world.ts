@@ -7,7 +7,7 @@ export interface World {
   readonly environment: Environment
   readonly workingDirectory: string
   /** All of standard input. */
-  input(): Promise<string>
+  input(): Promise<Uint8Array>
   /** Both, for who answers as he reads. */
   stdio(): { readonly input: Readable; readonly output: Writable }
   /** What was asked for: standard output. */
