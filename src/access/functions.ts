@@ -6,7 +6,7 @@
 import type { Catalog, DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { FunctionCall } from '../language/ast.ts'
-import { isKnownAggregate, SYNTAX_FUNCTIONS, VALUE_FUNCTIONS } from '../language/functions.ts'
+import { isKnownAggregate, isOrderedSet, SYNTAX_FUNCTIONS, VALUE_FUNCTIONS } from '../language/functions.ts'
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 
@@ -56,7 +56,7 @@ export function callableName(
 ): Pick<FunctionCall, 'schema' | 'name'> {
   const name = call.name.toLowerCase()
   const isOwn = call.schema === null || call.schema === 'pg_catalog'
-  if (isOwn && (COMPUTING.has(name) || isKnownAggregate(name))) return ownName(name)
+  if (isOwn && (COMPUTING.has(name) || isKnownAggregate(name) || isOrderedSet(call))) return ownName(name)
   const bare = call.schema === null || call.schema === catalog.schemas[0]
   const overloads = catalog.functions.get(bare ? call.name : `${call.schema}.${call.name}`) ?? []
   const [known] = overloads

@@ -145,6 +145,10 @@ describe('a text becomes a statement in which nothing is left open', () => {
       'get users fields coalesce(name, $1), trim(name), rank() over (order by id), extract(day from now())',
       'SELECT COALESCE(users.name, $1::int4), pg_catalog.btrim(users.name), pg_catalog.rank() OVER (ORDER BY users.id), EXTRACT(DAY FROM pg_catalog.now()) FROM public.users',
     ],
+    [
+      'get orders fields percentile_cont(0.5 order by total), mode(order by status), rank(5 order by id)',
+      'SELECT pg_catalog.percentile_cont(0.5) WITHIN GROUP (ORDER BY orders.total), pg_catalog.mode() WITHIN GROUP (ORDER BY orders.status), pg_catalog.rank(5) WITHIN GROUP (ORDER BY orders.id) FROM public.orders',
+    ],
     ['get users fields rate(), sales.rate()', 'SELECT public.rate(), sales.rate() FROM public.users'],
     ['get users fields LOWER(name) as l', 'SELECT pg_catalog.lower(users.name) AS l FROM public.users'],
     [

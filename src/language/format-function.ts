@@ -45,9 +45,10 @@ function formatSyntax(call: FunctionCall, formatter: Formatter): Doc | null {
 
 function formatArguments(call: FunctionCall, formatter: Formatter): Doc {
   if (call.star) return '(*)'
-  if (call.arguments.length === 0) return '()'
+  const order = call.orderBy.length > 0 ? ['order by ', formatOrders(call.orderBy, formatter)] : null
+  if (call.arguments.length === 0) return order === null ? '()' : enclosed('(', order, ')')
   const distinct = call.distinct ? 'distinct ' : ''
-  const sorted = call.orderBy.length > 0 ? [line, 'order by ', formatOrders(call.orderBy, formatter)] : ''
+  const sorted = order === null ? '' : [line, ...order]
   return enclosed('(', [distinct, formatList(call.arguments, formatter), sorted], ')')
 }
 

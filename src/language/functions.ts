@@ -3,20 +3,30 @@
 import type { Expression, ExpressionField, FunctionCall } from './ast.ts'
 import { childrenOf } from './children.ts'
 
-/** Aggregates that need no `WITHIN GROUP` (manual, 9.21). */
+/** Aggregates (manual, 9.21), but those that are known by their order only. */
 const AGGREGATES = words(`
   any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every json_agg json_agg_strict
   json_object_agg json_object_agg_strict json_object_agg_unique json_object_agg_unique_strict jsonb_agg jsonb_agg_strict
-  jsonb_object_agg jsonb_object_agg_strict jsonb_object_agg_unique jsonb_object_agg_unique_strict max min range_agg
+  jsonb_object_agg jsonb_object_agg_strict jsonb_object_agg_unique jsonb_object_agg_unique_strict max min percentile_cont
+  percentile_disc range_agg
   range_intersect_agg regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy stddev
   stddev_pop stddev_samp string_agg sum var_pop var_samp variance xmlagg
 `)
 
+/** Ordered-set aggregates: what is ordered is all they are about, and SQL writes the order behind the arguments (`WITHIN GROUP`; manual, 9.21). */
+const NEED_ORDER = words('percentile_cont percentile_disc')
+
+/**
+ * With an order these are such aggregates, too; without one somebody's own function or, but for the first, a function of a window: with it they
+ * are the rank that a row of the arguments would have.
+ */
+const TAKE_ORDER = words('mode rank dense_rank percent_rank cume_dist')
+
 /** Functions of the SQL standard, and `now`: written in upper case as SQL writes them, whatever case the author used. */
 const UPPER_CASE = words(`
   abs array_agg avg cardinality ceil ceiling coalesce corr count cume_dist dense_rank every exp extract first_value floor greatest
-  grouping lag last_value lead least length ln lower max min mod normalize now nth_value ntile nullif overlay percent_rank power
-  rank round row_number sqrt stddev_pop stddev_samp substring sum trim upper var_pop var_samp
+  grouping lag last_value lead least length ln lower max min mod normalize now nth_value ntile nullif overlay percent_rank
+  percentile_cont percentile_disc power rank round row_number sqrt stddev_pop stddev_samp substring sum trim upper var_pop var_samp
 `)
 
 /** Key words that PostgreSQL's grammar calls like functions (`func_expr_common_subexpr`), with how many arguments it takes. */
@@ -60,6 +70,13 @@ export function isKnownAggregate(name: string): boolean {
 export function upperCased(call: FunctionCall): string | null {
   const name = call.name.toLowerCase()
   return call.schema === null && UPPER_CASE.has(name) ? name.toUpperCase() : null
+}
+
+/** Whether the order of the call is that of `WITHIN GROUP`. */
+export function isOrderedSet({ schema, name, orderBy }: FunctionCall): boolean {
+  if (schema !== null && schema !== 'pg_catalog') return false
+  const known = name.toLowerCase()
+  return NEED_ORDER.has(known) || (TAKE_ORDER.has(known) && orderBy.length > 0)
 }
 
 /** Whether the call folds many rows into one. An unknown function is an aggregate when it is written as only an aggregate can be. */

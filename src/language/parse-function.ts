@@ -34,8 +34,8 @@ export function parseCall(parser: Parser, { path, span }: ColumnReference): Func
   open(parser, '(')
   const star = accept(parser, '*')
   const distinct = !star && parser.token === 'distinct' && !isName(parser) && accept(parser, 'distinct')
-  const args = star || parser.token === ')' ? NONE : listOf(parser, parseWhole)
-  const orderBy = !star && args.length > 0 ? parseOrder(parser) : NONE
+  const args = star || parser.token === ')' || (!distinct && isOrder(parser)) ? NONE : listOf(parser, parseWhole)
+  const orderBy = star ? NONE : parseOrder(parser)
   close(parser, ')')
   const filter = parser.token === 'filter' ? parseFilter(parser) : null
   const over = parser.token === 'over' ? parseOver(parser) : null
@@ -56,6 +56,11 @@ export function parseCall(parser: Parser, { path, span }: ColumnReference): Func
     over,
     span: spanFrom(parser, span.start),
   }
+}
+
+/** `mode(order by x)`; `order` alone may be a column. */
+function isOrder(parser: Parser): boolean {
+  return parser.token === 'order' && !isName(parser)
 }
 
 /** `"filter" "(" "where" expr ")"` */

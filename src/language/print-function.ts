@@ -5,6 +5,7 @@ import { LanguageError, unreachable } from './error.ts'
 import {
   EXTRACT_FIELDS,
   isAggregate,
+  isOrderedSet,
   SYNTAX_FUNCTIONS,
   UNTYPED_ARGUMENTS,
   upperCased,
@@ -24,7 +25,7 @@ export function printFunction(call: FunctionCall, scope: Scope, printer: Printer
     if (VALUE_FUNCTIONS.has(name) && call.arguments.length === 0 && isPlain(call)) return name.toUpperCase()
     refuseMisusedSyntax(call, name)
   }
-  return `${functionName(call)}(${printArguments(call, scope, printer)})${printFilter(call, scope, printer)}${printOver(call, scope, printer)}`
+  return `${functionName(call)}${printArguments(call, scope, printer)}${printFilter(call, scope, printer)}${printOver(call, scope, printer)}`
 }
 
 /** The name of a function: key words and functions of the standard in upper case, others exactly. */
@@ -42,20 +43,27 @@ function printArguments(call: FunctionCall, scope: Scope, printer: Printer): str
     if (call.arguments.length > 0 || call.distinct || call.orderBy.length > 0) {
       throw new LanguageError(`${call.name}(*) takes neither arguments nor "distinct" nor "order by"`, call.span)
     }
-    return '*'
+    return '(*)'
   }
-  if (call.arguments.length === 0 && (call.distinct || call.orderBy.length > 0)) {
+  const ordersSet = isOrderedSet(call)
+  if (ordersSet) refuseMisusedOrder(call)
+  else if (call.arguments.length === 0 && (call.distinct || call.orderBy.length > 0)) {
     throw new LanguageError(`${call.name}() has no arguments to make distinct or to sort`, call.span)
   }
   const inference = UNTYPED_ARGUMENTS.has(call.name.toLowerCase()) ? 'none' : 'open'
   const list = call.arguments
     .map(argument => printer.expression(argumentOf(call, argument), scope, LEVEL.any, inference))
     .join(', ')
-  const sorted =
-    call.orderBy.length > 0
-      ? ` ORDER BY ${printOrder(call.orderBy, item => printer.expression(item, scope, LEVEL.any, 'none'))}`
-      : ''
-  return `${call.distinct ? 'DISTINCT ' : ''}${list}${sorted}`
+  const distinct = call.distinct ? 'DISTINCT ' : ''
+  if (call.orderBy.length === 0) return `(${distinct}${list})`
+  const order = `ORDER BY ${printOrder(call.orderBy, item => printer.expression(item, scope, LEVEL.any, 'none'))}`
+  return ordersSet ? `(${list}) WITHIN GROUP (${order})` : `(${distinct}${list} ${order})`
+}
+
+function refuseMisusedOrder({ name, orderBy, distinct, over, span }: FunctionCall): void {
+  if (orderBy.length === 0) throw new LanguageError(`${name} needs an order: ${name}(… order by total)`, span)
+  if (distinct || over !== null)
+    throw new LanguageError(`${name} with an order takes no "distinct" and no "over"`, span)
 }
 
 /** PostgreSQL would take the text of an empty array for an empty object. Every other list makes itself known. */

@@ -47,6 +47,15 @@ export const AGGREGATES: readonly Example[] = [
   },
   {
     construct: 'aggregate',
+    query:
+      'get orders fields status, percentile_cont(0.5 order by total) as median, mode(order by customer_id desc) as best',
+    formatted:
+      'get orders\nfields\n  status,\n  percentile_cont(0.5 order by total) as median,\n  mode(order by customer_id desc) as best',
+    sql: 'SELECT status, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY total) AS median, mode() WITHIN GROUP (ORDER BY customer_id DESC) AS best FROM orders GROUP BY status',
+    note: 'What SQL orders behind the parentheses, WITHIN GROUP, is ordered inside of them as in every aggregate.',
+  },
+  {
+    construct: 'aggregate',
     query: "get users fields role, string_agg(name, ', ' order by name) as names",
     formatted: "get users\nfields role, string_agg(name, ', ' order by name) as names",
     sql: "SELECT role, string_agg(name, ', ' ORDER BY name) AS names FROM users GROUP BY role",

@@ -553,6 +553,14 @@ export const INVALID: readonly InvalidExample[] = [
     note: '"distinct" takes an expression.',
   },
   {
+    construct: 'aggregate',
+    query: 'get orders fields percentile_cont(0.5)',
+    error: 'percentile_cont needs an order: percentile_cont(… order by total)',
+    line: 1,
+    column: 19,
+    note: 'Of which values?',
+  },
+  {
     construct: 'window',
     query: 'get orders fields sum(total) over (rows between 1 preceding)',
     error: 'expected "and"; found ")"',
