@@ -94,10 +94,15 @@ function isKeyword(name: string): boolean {
 const CALLED_BY_NAME: ReadonlySet<string> = new Set(['substring', 'overlay', 'normalize'])
 
 function notCallable(call: FunctionCall): GatewayError {
-  const near = nearest(call.name.toLowerCase(), COMPUTING)
-  const hint = near === null ? 'only functions that compute a value can be called here' : `did you mean "${near}"?`
+  const hint = insteadOf(call.name.toLowerCase())
   const name = call.schema === null ? call.name : `${call.schema}.${call.name}`
   return new GatewayError('FORBIDDEN', `function "${shorten(name)}" cannot be called; ${hint}`, { span: call.span })
+}
+
+function insteadOf(name: string): string {
+  if (name === 'any' || name === 'some') return `a list is compared by "in :list", an array column by tags @> ['a']`
+  const near = nearest(name, COMPUTING)
+  return near === null ? 'only functions that compute a value can be called here' : `did you mean "${near}"?`
 }
 
 function words(text: string): ReadonlySet<string> {

@@ -386,6 +386,14 @@ describe('functions that are no computation are refused by every name', () => {
   })
 })
 
+test('what SQL writes in another way is said', () => {
+  expect(() => check('get users where id = current_date')).toThrow(
+    'has no column "current_date"; the function is called current_date()',
+  )
+  expect(() => check('get users where id > NOW')).toThrow('the function is called now()')
+  expect(() => check("get users where 'a' = any(tags)")).toThrow(`an array column by tags @> ['a']`)
+})
+
 test('nothing is cast to a type that turns numbers into names', () => {
   for (const type of [
     'regclass',

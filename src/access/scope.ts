@@ -213,12 +213,18 @@ function sourcesOf({ sources }: Scope, alias: string | null): readonly ScopeSour
 
 // ---- refusals ----------------------------------------------------------------------------------------------
 
+/** What SQL writes like a column, or what is often written so. */
+const CALLED_BARE: ReadonlySet<string> = new Set([
+  ...['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp', 'now'],
+])
+
 export function unknownColumn(name: string, { sources }: Scope, span: Span): GatewayError {
   const near = nearest(
     name,
     sources.flatMap(({ rowset }) => rowset.readable.map(column => column.name)),
   )
-  const hint = near === null ? '' : `; did you mean "${near}"?`
+  const call = CALLED_BARE.has(name.toLowerCase()) ? `; the function is called ${name.toLowerCase()}()` : ''
+  const hint = near === null ? call : `; did you mean "${near}"?`
   const labels = sources.map(({ rowset }) => rowset.label)
   const [only] = labels
   const what = `column "${shorten(name)}"`

@@ -88,6 +88,25 @@ export const INVALID: readonly InvalidExample[] = [
     note: 'A word of another language.',
   },
   {
+    construct: 'get',
+    query: 'get id from users',
+    error: 'get takes no from',
+    line: 1,
+    column: 8,
+    hint: 'the fields come behind the table: get users fields id, name',
+    note: 'As SQL has it.',
+  },
+  {
+    construct: 'get',
+    query: 'get users, posts',
+    error:
+      'expected ".", an alias, "[", "join", "nest", "fields", "where", "group by", "having", "window", "union", "intersect" or …; found ","',
+    line: 1,
+    column: 10,
+    hint: 'another table is joined: cross join posts, or join posts on …',
+    note: 'Another table is joined.',
+  },
+  {
     construct: 'source',
     query: 'get (get users) where id = 1',
     error: 'a query in parentheses needs a name here',
@@ -111,6 +130,16 @@ export const INVALID: readonly InvalidExample[] = [
     line: 1,
     column: 13,
     note: '"as" without a name.',
+  },
+  {
+    construct: 'source',
+    query: 'get generate_series(1, 3) as n',
+    error:
+      'expected ".", an alias, "[", "join", "nest", "fields", "where", "group by", "having", "window", "union", "intersect" or …; found "("',
+    line: 1,
+    column: 20,
+    hint: 'rows come from tables and from (get …) name; a function is called among the fields',
+    note: 'A function is no source.',
   },
   {
     construct: 'fields',
@@ -268,6 +297,7 @@ export const INVALID: readonly InvalidExample[] = [
       'expected an operator, "group by", "having", "window", "union", "intersect", "except", "order by", "limit", "offset", "for", ";" or …; found "&"',
     line: 1,
     column: 23,
+    hint: 'write "and"',
     note: 'There is no such sign.',
   },
   {
@@ -285,6 +315,7 @@ export const INVALID: readonly InvalidExample[] = [
     error: 'expected an expression; found "="',
     line: 1,
     column: 20,
+    hint: 'equality is one sign: =',
     note: 'Equality is one sign.',
   },
   {
@@ -437,6 +468,16 @@ export const INVALID: readonly InvalidExample[] = [
     note: 'It takes at least one argument.',
   },
   {
+    construct: 'function',
+    query: "get users fields created_at at time zone 'UTC'",
+    error:
+      'expected an operator, ".*", "as", ",", "where", "group by", "having", "window", "union", "intersect", "except", "order by" or …; found "at"',
+    line: 1,
+    column: 29,
+    hint: "write timezone('Europe/Berlin', created_at)",
+    note: 'There is a function for it.',
+  },
+  {
     construct: 'name',
     query: 'get `users',
     error: 'the name that begins here has no end',
@@ -472,6 +513,25 @@ export const INVALID: readonly InvalidExample[] = [
     note: '"fields" comes before "where".',
   },
   {
+    construct: 'name',
+    query: 'get "users"',
+    error: 'expected "(" or a table name; found "\\"users\\""',
+    line: 1,
+    column: 5,
+    hint: 'both quotes make a text; a name that needs quotes stands in back-ticks: `Order Details`',
+    note: 'Both quotes make a text.',
+  },
+  {
+    construct: 'array',
+    query: 'get users fields tags[1]',
+    error:
+      'expected an operator, ".*", "as", ",", "where", "group by", "having", "window", "union", "intersect", "except", "order by" or …; found "["',
+    line: 1,
+    column: 22,
+    hint: "an element of an array is to_jsonb(tags) ->> 0; of JSON, meta -> 'list' -> 0",
+    note: 'An array has no index.',
+  },
+  {
     construct: 'join',
     query: 'get users join',
     error: 'expected "lateral", "(" or a table name; found the end of the query',
@@ -485,6 +545,7 @@ export const INVALID: readonly InvalidExample[] = [
     error: 'expected "join"; found "outer"',
     line: 1,
     column: 16,
+    hint: 'leave out "outer"',
     note: 'The word "outer" is not written.',
   },
   {
@@ -559,6 +620,16 @@ export const INVALID: readonly InvalidExample[] = [
     line: 1,
     column: 19,
     note: 'Of which values?',
+  },
+  {
+    construct: 'aggregate',
+    query: 'get orders fields percentile_cont(0.5) within group (order by total)',
+    error:
+      'expected "filter", "over", an operator, "as", ",", "where", "group by", "having", "window", "union", "intersect", "except" or …; found "within"',
+    line: 1,
+    column: 40,
+    hint: 'the order stands inside of the parentheses: percentile_cont(0.5 order by total)',
+    note: 'The order stands inside.',
   },
   {
     construct: 'window',
@@ -659,6 +730,15 @@ export const INVALID: readonly InvalidExample[] = [
     note: 'A row that is added has no condition.',
   },
   {
+    construct: 'add',
+    query: "insert into users (name) values ('A')",
+    error: 'expected ".", "fields", "values", "defaults" or "from"; found "users"',
+    line: 1,
+    column: 13,
+    hint: 'leave out "into"',
+    note: 'As SQL has it.',
+  },
+  {
     construct: 'conflict',
     query: "add users fields email values 'a@x.io' conflict update name = 'A'",
     error: 'conflict … update needs the columns of the unique key: conflict (email) update …',
@@ -722,6 +802,15 @@ export const INVALID: readonly InvalidExample[] = [
     line: 1,
     column: 11,
     note: 'The join of a write is an inner join.',
+  },
+  {
+    construct: 'set',
+    query: 'update users set active = false where id = 1',
+    error: 'expected ".", an alias, "join" or "values"; found "set"',
+    line: 1,
+    column: 14,
+    hint: 'assignments stand behind "values": set users values name = \'Ann\' where id = 1',
+    note: 'As SQL has it.',
   },
   {
     construct: 'del',
@@ -872,6 +961,26 @@ export const INVALID: readonly InvalidExample[] = [
     column: 11,
     hint: 'it ends with */',
     note: 'A comment that is not closed.',
+  },
+  {
+    construct: 'literal',
+    query: "get users where created_at > date '2026-01-01'",
+    error:
+      'expected an operator, "group by", "having", "window", "union", "intersect", "except", "order by", "limit", "offset", "for", ";" or …; found "\'2026-01-01\'"',
+    line: 1,
+    column: 35,
+    hint: "write '2026-01-01'::date",
+    note: 'A text becomes a date by a cast.',
+  },
+  {
+    construct: 'literal',
+    query: "get users where created_at > now() - interval '1 day'",
+    error:
+      'expected an operator, "group by", "having", "window", "union", "intersect", "except", "order by", "limit", "offset", "for", ";" or …; found "\'1 day\'"',
+    line: 1,
+    column: 47,
+    hint: "write 30d, or '1 day'::interval",
+    note: 'A duration is a word of its own.',
   },
   {
     construct: 'json',
