@@ -57,6 +57,20 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
     })
 
   program
+    .command('explain')
+    .description('Say what queries do, part by part, and what is easily overlooked in them.')
+    .argument(...FILE)
+    .option('--json', 'what the tool svc_explain_query answers')
+    .examples(
+      ["echo 'get users where id = 1' | svc explain", 'in lines'],
+      ['svc explain --json queries.svc', 'for machines, a line for each statement'],
+    )
+    .action(async (file: string | undefined, { json }: Pick<LanguageOptions, 'json'>) => {
+      const { explain } = await import('./language.ts')
+      finish(await explain({ file, json: json === true }, world))
+    })
+
+  program
     .command('format')
     .description('Print queries in canonical form; comments are kept.')
     .argument('[files...]', 'statements with ; between them (else standard input)')

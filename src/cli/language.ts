@@ -1,8 +1,9 @@
-/** `svc parse | format | transpile`: the query language without a database (decisions 1). */
-import { answerFormat, answerParse, answerTranspile } from '../language/answer.ts'
+/** `svc parse | format | transpile | explain`: the query language without a database (decisions 1). */
+import { answerExplain, answerFormat, answerParse, answerTranspile } from '../language/answer.ts'
 import { type Parsed, parseMany } from '../language/parse.ts'
 import type { ParameterMode } from '../language/printer.ts'
 import { QuerySyntaxError } from '../language/syntax-error.ts'
+import { explanationLines } from './explanation.ts'
 import { readText, type SourceText, writeText } from './text-file.ts'
 import { EXIT, type World } from './world.ts'
 
@@ -33,6 +34,16 @@ export async function transpile(command: LanguageCommand, world: World): Promise
   return each(command.file, world, ({ statement }, { length }) => {
     const answer = answerTranspile(statement, command.parameters)
     return command.json ? printTool(answer, length) : `${answer.sql};`
+  })
+}
+
+/** What each statement does, part by part. */
+export async function explain({ file, json }: Omit<LanguageCommand, 'parameters'>, world: World): Promise<number> {
+  return each(file, world, ({ statement }, all) => {
+    const answer = answerExplain(statement)
+    if (json) return printTool(answer, all.length)
+    // An empty line between the blocks of several.
+    return `${explanationLines(answer)}${statement === all.at(-1)?.statement ? '' : '\n'}`
   })
 }
 

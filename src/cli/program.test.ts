@@ -51,7 +51,7 @@ describe('help', () => {
       expect(out).toContain(text)
   })
 
-  test.each(['serve', 'demo', 'token', 'check', 'mcp', 'parse', 'transpile', 'format', 'types'])(
+  test.each(['serve', 'demo', 'token', 'check', 'mcp', 'parse', 'transpile', 'explain', 'format', 'types'])(
     'of %s, with examples',
     async command => {
       const { code, out } = await svc([command, '--help'])
@@ -290,8 +290,34 @@ describe('the language', () => {
       parameters: [{ kind: 'name', name: 'id' }],
     })
   })
+  test('explain says what is done, part by part', async () => {
+    const text =
+      'get users u join posts p on p.user_id = u.id fields u.id, count(*) as n where u.active = true and p.views > 1 order by n desc limit 3; del posts where all'
+    expect(await svc(['explain'], {}, text)).toEqual({
+      code: 0,
+      out: `\
+action    read
+table     users
+columns   u.id, count(*) as n
+joins     left posts as p on p.user_id = u.id
+filters   u.active = true
+          p.views > 1
+ordering  n desc nulls first
+limit     3
+notes     The left join, which a bare join is too, keeps rows without a match in p, with null for its columns.
+          The filters ask for columns of p, which are null in the rows that have no match there.
+          Groups by u.id: beside an aggregate the other fields are an implied group by.
+
+action    delete
+table     posts
+notes     Every row of posts is deleted (where all).`,
+      error: '',
+    })
+    const { out } = await svc(['explain', '--json'], {}, 'count users')
+    expect(JSON.parse(out)).toMatchObject({ ok: true, action: 'count', table: 'users' })
+  })
   test('a syntax error is told on standard error, with its place', async () => {
-    for (const command of ['parse', 'transpile', 'format']) {
+    for (const command of ['parse', 'transpile', 'explain', 'format']) {
       const { code, out, error } = await svc([command], {}, 'get users\nwhere )')
       expect([code, out], command).toEqual([1, ''])
       expect(error).toMatch(/^<stdin>:2:7: /)

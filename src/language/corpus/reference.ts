@@ -30,7 +30,7 @@ const HEAD = `# The query language
 A small language for reading and writing PostgreSQL. [A tutorial](../guides/query-language.md) leads from the first query to the last. The same texts are understood
 
 - over HTTP, by \`POST /api/_query\` (below);
-- on the command line: \`svc parse\` prints the tree, \`svc format\` the canonical form, \`svc transpile\` the SQL; each takes a file or standard input, several statements
+- on the command line: \`svc parse\` prints the tree, \`svc format\` the canonical form, \`svc transpile\` the SQL, \`svc explain\` what it does; each takes a file or standard input, several statements
   with \`;\` between them, and says more with \`--help\`;
 - in TypeScript, by \`svc-gateway/language\`, which needs neither Node nor a database: \`parse\`, \`printSql\`, and a builder that makes the same tree.
 

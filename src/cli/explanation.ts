@@ -1,0 +1,35 @@
+/** What a query does, in lines for people: the parts of an explanation that have something to say. */
+import type { Explanation } from '../language/explain.ts'
+
+const LABEL_WIDTH = 10
+
+export function explanationLines(explanation: Explanation): string {
+  const { action, table, columns, joins, filters, ordering, limit, offset, notes } = explanation
+  const lines = [
+    ...labelled('action', [action]),
+    ...labelled('table', table === null ? [] : [table]),
+    ...labelled('columns', columns.length === 0 ? [] : [columns.join(', ')]),
+    ...labelled(
+      'joins',
+      joins.map(({ type, table: joined, alias, on }) =>
+        [type, joined ?? '(query)', ...(alias === null ? [] : ['as', alias]), ...(on === null ? [] : ['on', on])].join(
+          ' ',
+        ),
+      ),
+    ),
+    ...labelled('filters', filters),
+    ...labelled(
+      'ordering',
+      ordering.map(({ by, direction, nulls }) => `${by} ${direction} nulls ${nulls}`),
+    ),
+    ...labelled('limit', limit === null ? [] : [String(limit)]),
+    ...labelled('offset', offset === null ? [] : [String(offset)]),
+    ...labelled('notes', notes),
+  ]
+  return lines.join('\n')
+}
+
+/** The label once, at the first of its lines. */
+function labelled(label: string, lines: readonly string[]): readonly string[] {
+  return lines.map((line, index) => `${(index === 0 ? label : '').padEnd(LABEL_WIDTH)}${line}`)
+}
