@@ -156,12 +156,14 @@ export function readMethod(cursor: Cursor): string {
   return readName(cursor, 'an access method').text
 }
 
-/** A comma, a line break, or the brace that ends the list. */
+/** A comma, a line break, both in either order, or the brace that ends the list. */
 export function expectSeparator(cursor: Cursor): void {
   skipInLine(cursor)
   const next = cursor.text[cursor.at]
-  if (next === '\n' || next === '\r' || next === '}') return
-  if (!takeSymbol(cursor, ',')) fail(cursor, [',', 'the end of the line', '}'])
+  if (next === '}') return
+  const isEnded = next === '\n' || next === '\r'
+  if (isEnded) skipBlanks(cursor)
+  if (!takeSymbol(cursor, ',') && !isEnded) fail(cursor, [',', 'the end of the line', '}'])
 }
 
 /** text = "'" { any | "''" } "'" ; */

@@ -82,10 +82,14 @@ describe('what the grammar takes', () => {
       ' a int, b text, unique (a, b) ',
       'a int\nb text\nunique (a, b)',
       '\r\n a int,\r\n b text, -- two\r\n # three\r\n unique (\r\n a,\r\n b)\r\n,\r\n',
-    ].slice(0, 2)) {
+      '\r\n a int,\r\n b text, -- two\r\n # three\r\n unique (\r\n a,\r\n b),\r\n',
+      '\n  a int -- one\n, b text\n\n, unique (a, b)\n',
+    ]) {
       expect(columns(body)).toEqual(lines)
     }
-    expect(columns('\r\n a int,\r\n b text, -- two\r\n # three\r\n unique (\r\n a,\r\n b),\r\n')).toEqual(lines)
+    expect(() => columns(', a int')).toThrow('expected a column')
+    expect(() => columns('a int\n,, b text')).toThrow('expected a column')
+    expect(() => columns('a int,\n, b text')).toThrow('expected a column')
   })
 
   test('types: the synonyms, PostgreSQL’s own in any spelling, users’ own', () => {
