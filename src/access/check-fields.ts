@@ -2,21 +2,65 @@
 import { GatewayError } from '../errors.ts'
 import type { ExpressionField, Field } from '../language/ast.ts'
 import { outputName } from '../language/output-name.ts'
+import { shorten } from '../shorten.ts'
 import type { Checking } from './checking.ts'
 import { countColumns, everyColumn, type RowsetColumn, type Scope, type TypedField, unknownColumn } from './scope.ts'
 
 /** No fields stand for every column, written out; so does `*` among others. */
 export function fieldsIn(checking: Checking, fields: readonly Field[], scope: Scope): readonly TypedField[] {
   if (fields.length === 0) return everyColumnIn(checking, scope, null)
-  const written = new Set(fields.flatMap(item => (item.kind === 'field' ? (outputName(item) ?? []) : [])))
-  return fields.flatMap((item): readonly TypedField[] => {
-    if (item.kind === 'field') return [fieldIn(checking, item, scope)]
+  const listed = fields.map(item => (item.kind === 'field' ? fieldIn(checking, item, scope) : null))
+  const written = new Set(listed.map(item => item && signOf(item.field)))
+  const all = fields.flatMap((item, index): readonly TypedField[] => {
+    const one = listed[index] ?? null
+    if (item.kind === 'field') return one === null ? [] : [one]
     if (item.of !== null && !scope.sources.some(source => source.alias === item.of)) {
       throw unknownColumn(`${item.of}.*`, scope, item.span)
     }
-    // A column that is also listed by itself appears there, once.
-    return everyColumnIn(checking, scope, item.of).filter(({ field }) => !written.has(outputName(field) ?? ''))
+    // A column that is also listed by itself appears there, once; so does what has taken its name.
+    return everyColumnIn(checking, scope, item.of).filter(
+      ({ field }) => !written.has(signOf({ ...field, alias: null })) && !written.has(outputName(field) ?? ''),
+    )
   })
+  return apart(all)
+}
+
+/** A column by its source, so that another one of the same name is another column; everything else by what it is called. */
+function signOf({ expression, alias }: ExpressionField): string {
+  return expression.kind === 'column' && alias === null
+    ? JSON.stringify(expression.path)
+    : (outputName({ kind: 'field', expression, alias, span: expression.span }) ?? '')
+}
+
+/** Columns of several sources that have one name are told apart as `*` does it: the first keeps the name, others have that of their source before it. */
+function apart(fields: readonly TypedField[]): readonly TypedField[] {
+  const seen = new Set<string>()
+  return fields.map(typed => {
+    const { field } = typed
+    const name = outputName(field)
+    const { expression } = field
+    const isTaken = name !== null && seen.has(name)
+    if (name !== null) seen.add(name)
+    if (!isTaken || field.alias !== null || expression.kind !== 'column') return typed
+    return { ...typed, field: { ...field, alias: expression.path.join('.') } }
+  })
+}
+
+/** Two keys of one name in a JSON object: one of them would be lost to most readers. */
+export function refuseSameNames(fields: readonly Field[]): void {
+  const seen = new Set<string>()
+  for (const item of fields) {
+    const name = outputName(item)
+    if (name === null) continue
+    if (seen.has(name)) {
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `two fields of the answer are called "${shorten(name)}"; give one of them a name of its own: … as name`,
+        { span: item.span },
+      )
+    }
+    seen.add(name)
+  }
 }
 
 export function everyColumnIn(checking: Checking, scope: Scope, alias: string | null): readonly TypedField[] {

@@ -4,7 +4,7 @@ import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest } fr
 import { allOf } from '../language/build.ts'
 import { outputName } from '../language/output-name.ts'
 import { commonTable, commonTablesIn } from './check-common.ts'
-import { aliasesOf, fieldsIn, outputsOf } from './check-fields.ts'
+import { aliasesOf, fieldsIn, outputsOf, refuseSameNames } from './check-fields.ts'
 import { conditionedIn, conditionedJoins, joinIn, sourceIn } from './check-source.ts'
 import type { Answering, Checking } from './checking.ts'
 import { isOutput } from './expressions.ts'
@@ -104,6 +104,7 @@ function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
   const source = sourceOf(nest.alias ?? table.name, tableRowset(table, rights.of(table).read))
   const scope = within(outer, [source])
   const { fields, nests } = projectionIn(checking, nest, scope)
+  refuseSameNames(fields)
   const on = nest.on ?? nestByKey(nest, source, outer.sources, catalog)
   const rows = rowsFor(checking, table, source.alias, 'read')
   const where = expressions.optional(nest.where, scope)
@@ -128,7 +129,7 @@ function refuseNameClash(fields: readonly ExpressionField[], nests: readonly Nes
     if (names.has(name)) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `"${name}" is a column and an expanded relation; give the relation another name: alias:${name}`,
+        `"${name}" is a column and an expanded relation; give the relation another name: ${nest.span.end > 0 ? `nest … as other` : `alias:${name}`}`,
         { span: nest.span },
       )
     }

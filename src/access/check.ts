@@ -9,6 +9,7 @@ import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Parameter } from '../language/ast.ts'
 import { rewrite } from '../language/walk.ts'
+import { refuseSameNames } from './check-fields.ts'
 import { readIn } from './check-read.ts'
 import { writeIn } from './check-write.ts'
 import type { Checking, Write } from './checking.ts'
@@ -75,7 +76,9 @@ function guarded(statement: Get | Write, context: CheckContext): CheckContext {
  */
 export function checkRead(query: Get, context: CheckContext): CheckedQuery {
   const checking = begin(guarded(query, context))
-  return brand(checking.read(query, NOTHING).statement, checking)
+  const { statement } = checking.read(query, NOTHING)
+  refuseSameNames(statement.fields)
+  return brand(statement, checking)
 }
 
 /**
@@ -99,6 +102,7 @@ export function checkWrite<T extends Write>(write: T, context: CheckContext): Ch
   const checking = begin(guarded(write, context))
   const { catalog } = context
   const { statement, check } = checking.write(write, NOTHING)
+  refuseSameNames(statement.returning ?? [])
   return {
     ...brand(statement as T, checking),
     check,

@@ -149,7 +149,7 @@ describe('a text becomes a statement in which nothing is left open', () => {
       'get orders fields percentile_cont(0.5 order by total), mode(order by status), rank(5 order by id)',
       'SELECT pg_catalog.percentile_cont(0.5) WITHIN GROUP (ORDER BY orders.total), pg_catalog.mode() WITHIN GROUP (ORDER BY orders.status), pg_catalog.rank(5) WITHIN GROUP (ORDER BY orders.id) FROM public.orders',
     ],
-    ['get users fields rate(), sales.rate()', 'SELECT public.rate(), sales.rate() FROM public.users'],
+    ['get users fields rate(), sales.rate() as r', 'SELECT public.rate(), sales.rate() AS r FROM public.users'],
     ['get users fields LOWER(name) as l', 'SELECT pg_catalog.lower(users.name) AS l FROM public.users'],
     [
       "add users fields id, name values 1, 'x' conflict (id) update name = excluded.name || name returning id",
@@ -192,6 +192,43 @@ describe('a parameter takes the type of what it meets', () => {
       'a list in one place and a plain value in another',
     )
     expect(() => check('get users where :x is null or meta = :x')).not.toThrow()
+  })
+})
+
+describe('no field takes the place of another one of its name', () => {
+  const joined = 'get users u inner join orders o'
+  test.each<[string, string]>([
+    [`${joined} fields u.id, o.id`, 'SELECT u.id, o.id AS "o.id" FROM'],
+    [`${joined} fields o.id, u.*`, 'SELECT o.id, u.id AS "u.id", u.name, u.meta, u.tags FROM'],
+    [`${joined} fields u.*, o.id`, 'SELECT u.id, u.name, u.meta, u.tags, o.id AS "o.id" FROM'],
+    [
+      `${joined} fields u.*, o.*`,
+      'SELECT u.id, u.name, u.meta, u.tags, o.id AS "o.id", o.user_id, o.total, o.status FROM',
+    ],
+    [
+      `${joined} fields *, o.id`,
+      'SELECT u.id, u.name, u.meta, u.tags, o.user_id, o.total, o.status, o.id AS "o.id" FROM',
+    ],
+    [`get (${joined} fields u.id, o.id) d`, 'SELECT d.id, d."o.id" FROM'],
+    // Of one column, and of what takes its name on purpose, there is one.
+    ['get users fields id, *', 'SELECT users.id, users.name, users.meta, users.tags FROM'],
+    ['get users fields *, 1 as id', 'SELECT users.name, users.meta, users.tags, 1 AS id FROM'],
+    ['del orders o inner join users u where o.id = 1 returning o.id, u.id', 'RETURNING o.id, u.id AS "u.id"'],
+  ])('%s', (text, expected) => {
+    expect(sql(text)).toContain(expected)
+  })
+  test.each([
+    'get users fields id as x, name as x',
+    'get orders fields sum(id), sum(total)',
+    'get users fields meta.a.b, meta.c.b',
+    'get users nest many orders { fields sum(id), sum(total) } fields id',
+    'del orders where id = 1 returning lower(status::text), lower(id::text)',
+  ])('%s is refused', text => {
+    expect(() => check(text)).toThrow(/^two fields of the answer are called "(x|sum|b|lower)"/)
+  })
+  test('which inside of a query is nobody else’s concern', () => {
+    expect(() => check('get users where (id, id) in (get orders fields max(id), max(user_id))')).not.toThrow()
+    expect(() => check('add orders fields id, user_id from (get users fields max(id), max(id))')).not.toThrow()
   })
 })
 

@@ -54,6 +54,8 @@ send POST /api/_query -d '{"query": "get orders fields number, total where statu
 - Names are checked against the catalogue before anything runs; an unknown one is answered with the nearest.
 - \`parameters\` is an array for \`$1\`, \`$2\`, … or an object for \`:name\` (and \`{"1": …}\` for \`$1\`). A parameter takes the type of the column it meets; behind \`in\` it is an array; an object
   or array is JSON where the column is. Every parameter of the text must have a value, and every value must be used.
+- A row has each name once: of columns that are called alike the first keeps its name, and the others have that of their source before it, \`posts.id\`. Any two other fields of one name
+  are refused; \`as\` gives them names of their own.
 - Functions: PostgreSQL's own that compute something of their arguments, and those of the database that only read.
 - \`@@\` searches in \`search_language\`. Joins and nests without \`on\` follow the foreign keys of the database.
 - A text that is not understood is 400 \`PARSE_ERROR\`; \`details\` has \`line\`, \`column\`, \`found\`, \`expected\` and \`source\`, the line it stands in.
