@@ -43,7 +43,11 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
       ...query.distinct,
       on: query.distinct.on.map(on => (isOutput(on, named) ? on : expressions.expression(on, scope))),
     },
-    where: allOf([first.where, ...others.where, expressions.optional(query.where, scope)]),
+    where: allOf([
+      first.where,
+      ...others.where,
+      expressions.optional(query.where, { ...scope, unheard: named.outputs }),
+    ]),
     groupBy: query.groupBy.map(item => groupIn(checking, item, named)),
     having: expressions.optional(query.having, named),
     windows: query.windows.map(window => ({ ...window, body: expressions.window(window.body, scope) })),

@@ -428,6 +428,9 @@ test('what SQL writes in another way is said', () => {
     'has no column "current_date"; the function is called current_date()',
   )
   expect(() => check('get users where id > NOW')).toThrow('the function is called now()')
+  expect(() => check('get orders fields status, sum(total) as s where s > 100')).toThrow(
+    'has no column "s"; a field is called so, which "where" does not see',
+  )
   expect(() => check("get users where 'a' = any(tags)")).toThrow(`an array column by tags @> ['a']`)
 })
 

@@ -45,6 +45,8 @@ export interface Scope {
   readonly outer: Scope | null
   /** What the statement's own fields are called, for `order by`, `group by` and `having`. */
   readonly outputs: ReadonlySet<string>
+  /** The same where they cannot be used, for whoever tries. */
+  readonly unheard?: ReadonlySet<string>
   /** Common tables by name, those of the statements around included. */
   readonly commonTables: ReadonlyMap<string, Rowset>
 }
@@ -213,18 +215,24 @@ function sourcesOf({ sources }: Scope, alias: string | null): readonly ScopeSour
 
 // ---- refusals ----------------------------------------------------------------------------------------------
 
+const UNHEARD =
+  '; a field is called so, which "where" does not see: write its expression, or "having" where that is an aggregate'
+
+function callOf(name: string): string {
+  return CALLED_BARE.has(name.toLowerCase()) ? `; the function is called ${name.toLowerCase()}()` : ''
+}
+
 /** What SQL writes like a column, or what is often written so. */
 const CALLED_BARE: ReadonlySet<string> = new Set([
   ...['current_date', 'current_time', 'current_timestamp', 'localtime', 'localtimestamp', 'now'],
 ])
 
-export function unknownColumn(name: string, { sources }: Scope, span: Span): GatewayError {
+export function unknownColumn(name: string, { sources, unheard }: Scope, span: Span): GatewayError {
   const near = nearest(
     name,
     sources.flatMap(({ rowset }) => rowset.readable.map(column => column.name)),
   )
-  const call = CALLED_BARE.has(name.toLowerCase()) ? `; the function is called ${name.toLowerCase()}()` : ''
-  const hint = near === null ? call : `; did you mean "${near}"?`
+  const hint = unheard?.has(name) === true ? UNHEARD : near === null ? callOf(name) : `; did you mean "${near}"?`
   const labels = sources.map(({ rowset }) => rowset.label)
   const [only] = labels
   const what = `column "${shorten(name)}"`
