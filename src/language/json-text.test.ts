@@ -47,12 +47,15 @@ test('what JSON.parse refuses is refused, and what it takes is taken', () => {
 })
 
 describe('what jsonb does not take', () => {
-  test.each([String.raw`{"a": "\u0000"}`, String.raw`["\ud800"]`, String.raw`["\udc00\ud800"]`, '["\n"]'])(
-    '%j',
-    text => {
-      expect(scanJson(text, 0).end).toBeNull()
-    },
-  )
+  test.each([
+    String.raw`{"a": "\u0000"}`,
+    String.raw`["\ud800"]`,
+    String.raw`["\udc00\ud800"]`,
+    '["\n"]',
+    '["\ud800"]',
+  ])('%j', text => {
+    expect(scanJson(text, 0).end).toBeNull()
+  })
 
   test('a whole pair is taken', () => {
     expect(scanJson(String.raw`["\ud83d\ude42", "🙂"]`, 0).end).toBe(22)

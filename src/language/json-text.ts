@@ -13,9 +13,9 @@ export interface JsonText {
   readonly unclosed: readonly number[]
 }
 
-/** Text without control characters; of the escapes those that jsonb takes, which are all but `\u0000` and halves of surrogate pairs. */
+/** Text without control characters, and as jsonb takes it: without halves of surrogate pairs and `\u0000`, written out or escaped. */
 const STRING =
-  /"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u(?!0000)(?:[0-9A-Ca-cE-Fe-f][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}|[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}))*"/uy
+  /"(?:[^"\\\x00-\x1f\p{Surrogate}]|\\["\\/bfnrt]|\\u(?!0000)(?:[0-9A-Ca-cE-Fe-f][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}|[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}))*"/uy
 const SCALAR = /(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)(?![A-Za-z0-9_])/y
 
 const BLANKS = ' \t\r\n'
