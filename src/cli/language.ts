@@ -1,5 +1,6 @@
 /** `svc parse | format | transpile | explain`: the query language without a database (decisions 1). */
 import { answerExplain, answerFormat, answerParse, answerTranspile } from '../language/answer.ts'
+import { withHabit } from '../language/foreign.ts'
 import { type Parsed, parseMany } from '../language/parse.ts'
 import type { ParameterMode } from '../language/printer.ts'
 import { QuerySyntaxError } from '../language/syntax-error.ts'
@@ -87,9 +88,9 @@ function told<T>(source: SourceText, world: World, work: () => T): T | null {
     return work()
   } catch (error) {
     if (!(error instanceof Error) || !('span' in error)) throw error
-    world.error(
-      `${source.name}${error instanceof QuerySyntaxError ? `:${error.line}:${error.column}` : ''}: ${error.message}`,
-    )
+    const shown = error instanceof QuerySyntaxError ? withHabit(error, source.text) : error
+    const place = shown instanceof QuerySyntaxError ? `:${shown.line}:${shown.column}` : ''
+    world.error(`${source.name}${place}: ${shown.message}`)
     return null
   }
 }

@@ -323,6 +323,10 @@ notes     Every row of posts is deleted (where all).`,
       expect(error).toMatch(/^<stdin>:2:7: /)
       expect(error).toContain('where )\n')
     }
+    expect(await svc(['transpile'], {}, 'delete from users')).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(/^<stdin>:1:8: .*\n {2}delete from users\n {9}\^\nleave out "from"$/),
+    })
   })
   test('what cannot become SQL is told too', async () => {
     expect(await svc(['transpile'], {}, 'add users values 1 conflict update a = 1')).toMatchObject({ code: 1, out: '' })

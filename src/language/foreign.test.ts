@@ -1,15 +1,28 @@
 /** What is known of the habits of SQL beyond the examples of the reference (corpus/invalid.ts), and what is none of them. */
 import { expect, test } from 'vitest'
+import { withHabit } from './foreign.ts'
 import { parse } from './parse.ts'
+import { QuerySyntaxError } from './syntax-error.ts'
 
-function hintOf(text: string): string | null {
+function shown(text: string): QuerySyntaxError {
   try {
     parse(text)
   } catch (error) {
-    return (error as { hint: string | null }).hint
+    if (error instanceof QuerySyntaxError) return withHabit(error, text)
   }
-  throw new Error(`${text} is a query`)
+  throw new Error(`${text} is a query, or more than syntax is wrong with it`)
 }
+
+const hintOf = (text: string): string | null => shown(text).hint
+
+test('the error is the same but for its hint', () => {
+  expect(shown('get users\nwhere id == 1')).toMatchObject({
+    problem: 'expected an expression; found "="',
+    ...{ line: 2, column: 11, found: '=', sourceLine: 'where id == 1' },
+    message:
+      'expected an expression; found "=" (line 2, column 11)\n  where id == 1\n            ^\nequality is one sign: =',
+  })
+})
 
 test.each<[string, string]>([
   ['get * from users', 'the fields come behind the table: get users fields id, name'],
@@ -25,12 +38,12 @@ test.each<[string, string]>([
   ['get users where a | b', 'write "or"'],
   ['get users where created_at > now() - 1 day', 'a duration is one word: 30d, 3mo, 1y'],
   ["get users where at > TIMESTAMP '2026-01-01 10:00'", "write '2026-01-01 10:00'::timestamp"],
-  ["get users where name contains 'x'", "write name ~ 'text', or tags @> ['a'] of an array"],
   ["get users where name starts_with 'x'", "write name like 'A%', or starts_with(name, 'A')"],
   [
     "get users where name like 'a!%' escape '!'",
     "in patterns \\ takes the next character literally; name ~ '50%' takes all of them so",
   ],
+  ["get users where name contains 'x'", "write name ~ 'text', or tags @> ['a'] of an array"],
   [
     'get users fields name as "n"',
     'both quotes make a text; a name that needs quotes stands in back-ticks: `Order Details`',

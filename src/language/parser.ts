@@ -1,7 +1,6 @@
 /** What every production is written with: looking at the current token, taking it, and refusing it. */
 
 import type { Expression, Get, Name, Span, Statement, TableName } from './ast.ts'
-import { foreignHint } from './foreign.ts'
 import { BINDING } from './formatter.ts'
 import { advance, type Comment, type Lexer, type Sign, type Token } from './lexer.ts'
 import { NESTING_MAX } from './nesting.ts'
@@ -326,13 +325,7 @@ export function failAt(parser: Parser, start: number, end: number, reason: strin
   // What was expected is known of the current token only.
   if (parser.failedAt < 0) throw new Failure(parser.start)
   const expected = parser.expected.map(word => (word === 'order' || word === 'group' ? `${word} by` : word))
-  throw new QuerySyntaxError(parser.text, {
-    start,
-    end,
-    expected,
-    reason,
-    hint: hint ?? foreignHint(parser) ?? suggestion(parser),
-  })
+  throw new QuerySyntaxError(parser.text, { start, end, expected, reason, hint: hint ?? suggestion(parser) })
 }
 
 /** Which keyword was probably meant: by the word that stands here, or by the one before it that passed for an alias. */

@@ -2,6 +2,7 @@
 import type { Construct } from '../language/corpus/constructs.ts'
 import { EXAMPLES } from '../language/corpus/index.ts'
 import { LanguageError } from '../language/error.ts'
+import { withHabit } from '../language/foreign.ts'
 import { placeOf } from '../language/place.ts'
 import { SchemaSyntaxError } from '../language/schema/syntax-error.ts'
 import { QuerySyntaxError } from '../language/syntax-error.ts'
@@ -38,7 +39,8 @@ export function taught<T>(text: string, example: (error: LanguageError) => strin
 
 function describe(error: LanguageError, text: string): Omit<Lesson['error'], 'example'> {
   if (error instanceof QuerySyntaxError || error instanceof SchemaSyntaxError) {
-    const { problem, line, column, found, expected, hint } = error
+    const { problem, line, column, found, expected, hint } =
+      error instanceof QuerySyntaxError ? withHabit(error, text) : error
     return { message: problem, line, column, found, expected, hint }
   }
   const { message, span } = error

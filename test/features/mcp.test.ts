@@ -469,7 +469,7 @@ describe('tools/call', () => {
         column: 11,
         found: '=',
         expected: expect.arrayContaining(['an expression']),
-        hint: null,
+        hint: 'equality is one sign: =',
         example: expect.stringMatching(/^get /),
       },
     })

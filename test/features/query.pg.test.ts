@@ -675,6 +675,7 @@ describe('errors', () => {
         },
       },
     ],
+    ["get users where born > date '2000-01-01'", { hint: "write '2000-01-01'::date" }],
     ['get users; get orders', { message: expect.stringContaining('a query is one statement') }],
     ['', { details: expect.objectContaining({ line: 1, column: 1 }) }],
     ['get users where id @> 1', { message: expect.stringContaining('(line 1, column 17)') }],

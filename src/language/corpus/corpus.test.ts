@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { LanguageError } from '../error.ts'
+import { withHabit } from '../foreign.ts'
 import { format } from '../format.ts'
 import { parse } from '../parse.ts'
 import { placeOf } from '../place.ts'
@@ -63,7 +64,7 @@ describe('invalid', () => {
     const refused = refusal(query)
     if (refused instanceof QuerySyntaxError) {
       const { problem } = refused
-      expect({ problem, line: refused.line, column: refused.column, hint: refused.hint }).toEqual({
+      expect({ problem, line: refused.line, column: refused.column, hint: withHabit(refused, query).hint }).toEqual({
         ...{ problem: error, line, column, hint },
       })
     } else {

@@ -11,6 +11,7 @@ import type { Identity } from '../../identity/identity.ts'
 import type { Get, Parameter, Statement as Tree } from '../../language/ast.ts'
 import { NOWHERE } from '../../language/ast.ts'
 import { LanguageError } from '../../language/error.ts'
+import { withHabit } from '../../language/foreign.ts'
 import { parse } from '../../language/parse.ts'
 import { placeOf } from '../../language/place.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
@@ -216,7 +217,7 @@ function withPlaces<T>(text: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (error instanceof QuerySyntaxError) throw syntaxError(error)
+    if (error instanceof QuerySyntaxError) throw syntaxError(withHabit(error, text))
     if (error instanceof LanguageError) {
       if (error.span === null) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
       throw placed('PARSE_ERROR', error.message, error.span, text, error)
