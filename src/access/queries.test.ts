@@ -431,6 +431,9 @@ test('what SQL writes in another way is said', () => {
   expect(() => check('get orders fields status, sum(total) as s where s > 100')).toThrow(
     'has no column "s"; a field is called so, which "where" does not see',
   )
+  expect(() => check('get users as u where users.id = 1')).toThrow(
+    'begins with "users", which is no table and no column here; did you mean "u"?',
+  )
   expect(() => check("get users where 'a' = any(tags)")).toThrow(`an array column by tags @> ['a']`)
 })
 

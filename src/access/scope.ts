@@ -248,8 +248,9 @@ export function unknownColumn(name: string, { sources, unheard }: Scope, span: S
 /** A dotted name of which not even the beginning is known. */
 function unknownName(path: readonly string[], scope: Scope, span: Span): GatewayError {
   const [first = ''] = path
+  const renamed = scope.sources.find(({ rowset }) => rowset.table?.name === first)
   const names = scope.sources.flatMap(({ alias, rowset }) => [alias, ...rowset.readable.map(column => column.name)])
-  const near = nearest(first, names)
+  const near = renamed?.alias ?? nearest(first, names)
   const hint = near === null ? '' : `; did you mean "${near}"?`
   return new GatewayError(
     'PARSE_ERROR',
