@@ -12,6 +12,7 @@ import * as build from './build.ts'
 import { jsonOf, literalOf, type Value } from './builder-value.ts'
 import { LanguageError } from './error.ts'
 import { formatStatement } from './format.ts'
+import { PARAMETER_NUMBER_MAX } from './parse-primary.ts'
 import { type PrintOptions, printSql } from './print.ts'
 import type { Sql } from './printer.ts'
 
@@ -118,7 +119,11 @@ export function param(name: string | number): Term<unknown> {
   if (name === PLACEHOLDER) {
     throw new LanguageError('? is any value in the pattern of a query; a parameter of a query has a name or a number')
   }
-  return new Term(typeof name === 'number' ? build.position(name) : build.named(name))
+  if (typeof name === 'string') return new Term(build.named(name))
+  if (!(Number.isInteger(name) && name >= 1 && name <= PARAMETER_NUMBER_MAX)) {
+    throw new LanguageError(`parameters are numbered from 1 to ${PARAMETER_NUMBER_MAX}; it got ${name}`)
+  }
+  return new Term(build.position(name))
 }
 
 /** A value where a column would be read. */

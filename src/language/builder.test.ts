@@ -130,6 +130,9 @@ describe('reads', () => {
 
   test('a question mark is no name of a parameter', () => {
     expect(() => param('?')).toThrow(LanguageError)
+    for (const n of [0, -1, 1.5, 65_536, Number.NaN]) {
+      expect(() => param(n)).toThrow(`parameters are numbered from 1 to 65535; it got ${n}`)
+    }
   })
 
   test('sources, fields, groups and the rest', () => {
