@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { parseSchema } from './parse.ts'
 import { summarize } from './summary.ts'
+import { SUGGESTIONS_MAX } from './warnings.ts'
 
 /** Code and message of each warning. */
 function warnings(text: string): readonly string[] {
@@ -251,6 +252,14 @@ describe('warnings', () => {
     ])
     expect(warnings(`${text} extension pgcrypto`)).toHaveLength(2)
     expect(warnings(`${text} extension citext`)).toEqual([])
+  })
+
+  test('of many the first are told what was meant', () => {
+    const many = Array.from({ length: SUGGESTIONS_MAX + 1 }, (_, n) => `c${n} mod`).join(', ')
+    const told = warnings(`enum mood { calm } table t { ${many} }`)
+    expect(told).toHaveLength(SUGGESTIONS_MAX + 1)
+    expect(told.at(-2)).toMatch(/did you mean mood\?$/)
+    expect(told.at(-1)).not.toContain('did you mean')
   })
 
   test('names that are there twice', () => {

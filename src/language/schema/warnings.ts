@@ -163,13 +163,16 @@ const TYPELESS: ReadonlySet<string> = new Set(
   ),
 )
 
+/** Each is looked for among all names of the document, which may have thousands of both. */
+export const SUGGESTIONS_MAX = 50
+
 function checkTypes(document: SchemaDocument, lookup: Lookup, report: Report): void {
   // An extension may have brought the type.
   if (document.extensions.some(extension => !TYPELESS.has(extension.text))) return
   const names = [...document.enums, ...document.domains].map(one => one.name.name)
-  for (const { type, owner } of typesOf(document)) {
-    if (lookup.isKnown(type)) continue
-    const near = nearestWord(type.name, names) ?? nearestWord(type.name, TYPE_NAMES)
+  const unknown = typesOf(document).filter(({ type }) => !lookup.isKnown(type))
+  for (const [index, { type, owner }] of unknown.entries()) {
+    const near = index < SUGGESTIONS_MAX ? (nearestWord(type.name, names) ?? nearestWord(type.name, TYPE_NAMES)) : null
     const hint = near === null ? '' : `; did you mean ${near}?`
     report(
       'unknown_type',
