@@ -315,6 +315,7 @@ function printColumn(reference: ColumnReference, scope: Scope): Printed {
 function beside(neighbour: Expression, part: Expression): Inference {
   switch (neighbour.kind) {
     case 'literal':
+      return neighbour.type === 'null' ? 'none' : 'open'
     case 'position':
     case 'named':
       return 'open'

@@ -388,3 +388,10 @@ test('a number that is lifted stays one where text is ordered, so that PostgreSQ
     "SELECT * FROM t WHERE meta->>'n' > $1::int4 AND $2::int4 <= meta ->> $3 AND meta->>'n' BETWEEN $4::int4 AND $5::int4 AND a > $6 AND meta->>'n' = $7",
   )
 })
+
+test('beside null nothing says what a lifted text is', () => {
+  const query = parse("get t where 'a' is distinct from null and null is not distinct from 'b'")
+  expect(printSql(query, { parameters: 'all' }).text).toBe(
+    'SELECT * FROM t WHERE $1::text IS DISTINCT FROM NULL AND NULL IS NOT DISTINCT FROM $2::text',
+  )
+})
