@@ -58,6 +58,9 @@ test.each<[string, string | null]>([
   ['get users where a = b days', null],
   ['get users fields a constructor', null],
   ['add users set a = 1', null],
+  ["get users title || 'x'", null],
+  ['add users fields id values 1 conflict ((id) nothing', null],
+  ["insert users fields name ('A')", null],
   ['get users where id = 1 from posts', null],
 ])('%s says no more than it should', (text, hint) => {
   expect(hintOf(text)).toBe(hint)

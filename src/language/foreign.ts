@@ -10,36 +10,36 @@ const FIELDS = 'the fields come behind the table: get users fields id, name'
 const QUOTED = 'both quotes make a text; a name that needs quotes stands in back-ticks: `Order Details`'
 const COLUMNS = 'columns stand without parentheses: make notes id:int:pk, text:text'
 
-/** What stands around the place, which is the `|`; what must be possible there; what to do. The first that fits is meant. */
+/** What stands around the place, which is the line break; what must be possible there; what to do. The first that fits is meant. */
 const HABITS: readonly (readonly [around: RegExp, expected: string, hint: string])[] = [
-  [/\binto\|\w/i, '', 'leave out "into"'],
-  [/\bdel(ete)?\|from\b/i, '', 'leave out "from"'],
-  [/\|outer\b/i, 'join', 'leave out "outer"'],
-  [/\|from\b/i, 'nest', FIELDS],
-  [/\bget\|\*/i, '', FIELDS],
-  [/\b(fields|count|cnt)\|distinct\b/i, '', 'write get distinct users fields role, or count(distinct role)'],
-  [/\|using\b/i, 'on', 'write on posts.user_id = users.id; without "on" the foreign key decides'],
-  [/\|set\b/i, 'join', 'assignments stand behind "values": set users values name = \'Ann\' where id = 1'],
-  [/\|within\b/i, '', 'the order stands inside of the parentheses: percentile_cont(0.5 order by total)'],
-  [/\|at\s+time\b/i, '', "write timezone('Europe/Berlin', created_at)"],
-  [/\|escape\b/i, '', "in patterns \\ takes the next character literally; name ~ '50%' takes all of them so"],
-  [/\|contains\b/i, '', "write name ~ 'text', or tags @> ['a'] of an array"],
-  [/\|starts_with\b/i, '', "write name like 'A%', or starts_with(name, 'A')"],
-  [/\d\|(second|minute|hour|day|week|month|year)s?\b/i, '', 'a duration is one word: 30d, 3mo, 1y'],
-  [/\|\[/, 'an operator', "an element of an array is to_jsonb(tags) ->> 0; of JSON, meta -> 'list' -> 0"],
-  [/\|\[/, 'a parameter', 'a list stands in parentheses: in (1, 2)'],
-  [/\|\(/, ':', COLUMNS],
-  [/\|\(/, 'a column name', COLUMNS],
-  [/\|\(/, 'defaults', 'columns stand behind "fields": add users fields name values \'Ann\''],
-  [/\|\(/, 'an alias', 'rows come from tables and from (get …) name; a function is called among the fields'],
-  [/\|,/, 'join', 'another table is joined: cross join posts, or join posts on …'],
-  [/=\|=/, '', 'equality is one sign: ='],
-  [/\|&/, '', 'write "and"'],
-  [/\|\|/, '', 'write "or"'],
-  [/\|!/, '', 'write "not"'],
-  [/\|['"]/, 'an alias', QUOTED],
-  [/\|['"]/, 'a table name', QUOTED],
-  [/\|['"]/, 'a column name', QUOTED],
+  [/\binto\n\w/i, '', 'leave out "into"'],
+  [/\bdel(ete)?\nfrom\b/i, '', 'leave out "from"'],
+  [/\nouter\b/i, 'join', 'leave out "outer"'],
+  [/\nfrom\b/i, 'nest', FIELDS],
+  [/\bget\n\*/i, '', FIELDS],
+  [/\b(fields|count|cnt)\ndistinct\b/i, '', 'write get distinct users fields role, or count(distinct role)'],
+  [/\nusing\b/i, 'on', 'write on posts.user_id = users.id; without "on" the foreign key decides'],
+  [/\nset\b/i, 'join', 'assignments stand behind "values": set users values name = \'Ann\' where id = 1'],
+  [/\nwithin\b/i, '', 'the order stands inside of the parentheses: percentile_cont(0.5 order by total)'],
+  [/\nat\s+time\b/i, '', "write timezone('Europe/Berlin', created_at)"],
+  [/\nescape\b/i, '', "in patterns \\ takes the next character literally; name ~ '50%' takes all of them so"],
+  [/\ncontains\b/i, '', "write name ~ 'text', or tags @> ['a'] of an array"],
+  [/\nstarts_with\b/i, '', "write name like 'A%', or starts_with(name, 'A')"],
+  [/\d\n(second|minute|hour|day|week|month|year)s?\b/i, '', 'a duration is one word: 30d, 3mo, 1y'],
+  [/\n\[/, 'an operator', "an element of an array is to_jsonb(tags) ->> 0; of JSON, meta -> 'list' -> 0"],
+  [/\n\[/, 'a parameter', 'a list stands in parentheses: in (1, 2)'],
+  [/\n\(/, ':', COLUMNS],
+  [/\b(make|create)\s+\S+\n\(/i, '', COLUMNS],
+  [/\b(add|insert)\s+\S+\n\(/i, 'fields', 'columns stand behind "fields": add users fields name values \'Ann\''],
+  [/\n\(/, 'an alias', 'rows come from tables and from (get …) name; a function is called among the fields'],
+  [/\n,/, 'join', 'another table is joined: cross join posts, or join posts on …'],
+  [/=\n=/, '', 'equality is one sign: ='],
+  [/\n&/, '', 'write "and"'],
+  [/\n\|[^|]/, '', 'write "or"'],
+  [/\n!/, '', 'write "not"'],
+  [/\n['"]/, 'an alias', QUOTED],
+  [/\n['"]/, 'a table name', QUOTED],
+  [/\n['"]/, 'a column name', QUOTED],
 ]
 
 /** The longest word that is looked for, and room around it. */
@@ -54,9 +54,9 @@ export function withHabit(error: QuerySyntaxError, text: string): QuerySyntaxErr
 }
 
 function habitOf({ offset, span, expected }: QuerySyntaxError, text: string): string | null {
-  const before = text.slice(Math.max(0, offset - AROUND), offset).trimEnd()
-  const around = `${before}|${text.slice(offset, offset + AROUND)}`
-  const type = /\b(date|time|timetz|timestamp|timestamptz|interval)\|['"]/i.exec(around)?.[1]?.toLowerCase()
+  const line = (from: number, to: number): string => text.slice(Math.max(0, from), to).replaceAll('\n', ' ')
+  const around = `${line(offset - AROUND, offset).trimEnd()}\n${line(offset, offset + AROUND)}`
+  const type = /\b(date|time|timetz|timestamp|timestamptz|interval)\n['"]/i.exec(around)?.[1]?.toLowerCase()
   if (type !== undefined) {
     const value = shortened(text.slice(offset, span?.end ?? offset))
     return `write ${type === 'interval' ? '30d, or ' : ''}${value}::${type}`
