@@ -67,7 +67,7 @@ function groupIn({ expressions }: Checking, item: Expression, scope: Scope): Exp
   const [name = ''] = item.kind === 'column' && item.path.length === 1 ? item.path : []
   const isColumn = scope.sources.some(({ rowset }) => rowset.column(name) !== undefined)
   if (!isColumn && isOutput(item, scope)) return item
-  return expressions.expression(item, { ...scope, outputs: NOTHING.outputs })
+  return expressions.expression(item, { ...scope, outputs: NOTHING.outputs, unheard: scope.outputs })
 }
 
 function withTable(outer: Scope, table: CommonTable, known: readonly RowsetColumn[]): Scope {

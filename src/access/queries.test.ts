@@ -428,9 +428,13 @@ test('what SQL writes in another way is said', () => {
     'has no column "current_date"; the function is called current_date()',
   )
   expect(() => check('get users where id > NOW')).toThrow('the function is called now()')
-  expect(() => check('get orders fields status, sum(total) as s where s > 100')).toThrow(
-    'has no column "s"; a field is called so, which "where" does not see',
-  )
+  for (const text of [
+    'get orders fields status, sum(total) as s where s > 100',
+    'get users fields lower(name) as s order by upper(s)',
+    'get users fields lower(name) as s, count(*) group by upper(s)',
+  ]) {
+    expect(() => check(text)).toThrow('has no column "s"; a field is called so')
+  }
   expect(() => check('get users as u where users.id = 1')).toThrow(
     'begins with "users", which is no table and no column here; did you mean "u"?',
   )

@@ -216,7 +216,7 @@ function sourcesOf({ sources }: Scope, alias: string | null): readonly ScopeSour
 // ---- refusals ----------------------------------------------------------------------------------------------
 
 const UNHEARD =
-  '; a field is called so, which "where" does not see: write its expression, or "having" where that is an aggregate'
+  '; a field is called so, but only "having" sees such names, and "order by" and "group by" one that stands alone: write its expression'
 
 function callOf(name: string): string {
   return CALLED_BARE.has(name.toLowerCase()) ? `; the function is called ${name.toLowerCase()}()` : ''
