@@ -30,6 +30,17 @@ test.each<[string, string]>([
   ['count distinct role users', 'write get distinct users fields role, or count(distinct role)'],
   ['get users join posts using (user_id)', 'write on posts.user_id = users.id; without "on" the foreign key decides'],
   ['delete from users where id = 1', 'leave out "from"'],
+  ['get from users', 'leave out "from"'],
+  ['get users where id in get orders', 'a query stands in parentheses: in (get …)'],
+  ['get limit fields id', 'a table is missing; a keyword that is the name of one stands in back-ticks: `limit`'],
+  [
+    'get users join values on true',
+    'a table is missing; a keyword that is the name of one stands in back-ticks: `limit`',
+  ],
+  [
+    "get users where 'a' in tags",
+    "an array column is asked tags @> ['a']; a list of values stands in parentheses: in (1, 2)",
+  ],
   ['add users (name) values (1)', 'columns stand behind "fields": add users fields name values \'Ann\''],
   ['create table notes (id int)', 'columns stand without parentheses: make notes id:int:pk, text:text'],
   ['make notes (id:int)', 'columns stand without parentheses: make notes id:int:pk, text:text'],

@@ -13,7 +13,7 @@ const COLUMNS = 'columns stand without parentheses: make notes id:int:pk, text:t
 /** What stands around the place, which is the line break; what must be possible there; what to do. The first that fits is meant. */
 const HABITS: readonly (readonly [around: RegExp, expected: string, hint: string])[] = [
   [/\binto\n\w/i, '', 'leave out "into"'],
-  [/\bdel(ete)?\nfrom\b/i, '', 'leave out "from"'],
+  [/\b(get|count|cnt|del(ete)?)\nfrom\b/i, '', 'leave out "from"'],
   [/\nouter\b/i, 'join', 'leave out "outer"'],
   [/\nfrom\b/i, 'nest', FIELDS],
   [/\bget\n\*/i, '', FIELDS],
@@ -28,6 +28,12 @@ const HABITS: readonly (readonly [around: RegExp, expected: string, hint: string
   [/\d\n(second|minute|hour|day|week|month|year)s?\b/i, '', 'a duration is one word: 30d, 3mo, 1y'],
   [/\n\[/, 'an operator', "an element of an array is to_jsonb(tags) ->> 0; of JSON, meta -> 'list' -> 0"],
   [/\n\[/, 'a parameter', 'a list stands in parentheses: in (1, 2)'],
+  [/\bin\n(get|with)\b/i, 'a parameter', 'a query stands in parentheses: in (get …)'],
+  [
+    /\bin\n[a-z]/i,
+    'a parameter',
+    "an array column is asked tags @> ['a']; a list of values stands in parentheses: in (1, 2)",
+  ],
   [/\n\(/, ':', COLUMNS],
   [/\b(make|create)\s+\S+\n\(/i, '', COLUMNS],
   [/\b(add|insert)\s+\S+\n\(/i, 'fields', 'columns stand behind "fields": add users fields name values \'Ann\''],
@@ -37,6 +43,7 @@ const HABITS: readonly (readonly [around: RegExp, expected: string, hint: string
   [/\n&/, '', 'write "and"'],
   [/\n\|[^|]/, '', 'write "or"'],
   [/\n!/, '', 'write "not"'],
+  [/\n[a-z]/i, 'a table name', 'a table is missing; a keyword that is the name of one stands in back-ticks: `limit`'],
   [/\n['"]/, 'an alias', QUOTED],
   [/\n['"]/, 'a table name', QUOTED],
   [/\n['"]/, 'a column name', QUOTED],
