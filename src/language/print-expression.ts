@@ -1,9 +1,10 @@
 /** Expressions as PostgreSQL reads them, with the fewest parentheses its precedence allows. */
 
-import type { ColumnReference, Comparison, Expression, In, JsonTest, Literal } from './ast.ts'
+import type { ColumnReference, Expression, In, JsonTest } from './ast.ts'
 import { LanguageError, unreachable } from './error.ts'
 import { withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
+import { type At, beside, infix, ordered, printComparison } from './print-comparison.ts'
 import { printFunction } from './print-function.ts'
 import { printLiteral } from './print-literal.ts'
 import { countRepetitions, type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
@@ -173,8 +174,6 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
   }
 }
 
-type At = (part: Expression, floor: number, inference?: Inference) => string
-
 const ARITHMETIC_LEVEL = {
   '||': LEVEL.operator,
   '+': LEVEL.add,
@@ -183,69 +182,6 @@ const ARITHMETIC_LEVEL = {
   '/': LEVEL.multiply,
   '%': LEVEL.multiply,
 } as const
-
-function printComparison(comparison: Comparison, at: At, scope: Scope): Printed {
-  const { operator, left, right } = withJsonList(comparison)
-  switch (operator) {
-    case '<':
-    case '<=':
-    case '>':
-    case '>=':
-      return {
-        text: `${at(left, LEVEL.like, ordered(left, right, scope))} ${operator} ${at(right, LEVEL.like, ordered(right, left, scope))}`,
-        level: LEVEL.comparison,
-      }
-    case '=':
-    case '<>':
-      return {
-        text: `${at(left, LEVEL.like, besideRight(left, right))} ${operator} ${at(right, LEVEL.like, beside(left, right))}`,
-        level: LEVEL.comparison,
-      }
-    case '@>':
-    case '<@':
-    case '&&':
-    case '?':
-    case '?|':
-    case '?&':
-    case '~*':
-      return infix(left, operator, right, at)
-    case 'regex':
-      return infix(left, '~', right, at)
-    case 'matches':
-      return infix(left, '@@', right, at)
-    case '@@':
-      return {
-        text: `to_tsvector('english', COALESCE(${at(left, LEVEL.any)}, '')) @@ websearch_to_tsquery('english', ${at(right, LEVEL.any)})`,
-        level: LEVEL.operator,
-      }
-    case '~':
-      return { text: `${at(left, LEVEL.operator)} ILIKE ${containing(right, at)}`, level: LEVEL.like }
-    default:
-      return unreachable(operator)
-  }
-}
-
-function infix(left: Expression, operator: string, right: Expression, at: At): Printed {
-  return { text: `${at(left, LEVEL.operator)} ${operator} ${at(right, LEVEL.operator + 1)}`, level: LEVEL.operator }
-}
-
-/** The pattern that finds a text anywhere, with the text's own `\`, `%` and `_` taken literally (manual, 9.7.1). */
-function containing(value: Expression, at: At): string {
-  // A number is looked for as it is written.
-  if (value.kind === 'literal' && (value.type === 'text' || value.type === 'integer' || value.type === 'decimal')) {
-    const pattern: Literal = { ...value, type: 'text', value: `%${value.value.replace(/[\\%_]/g, '\\$&')}%` }
-    return at(pattern, LEVEL.operator)
-  }
-  const escaped = [
-    ['\\', '\\\\'],
-    ['%', '\\%'],
-    ['_', '\\_'],
-  ].reduce(
-    (text, [from = '', to = '']) => `replace(${text}, ${quoteLiteral(from)}, ${quoteLiteral(to)})`,
-    at(value, LEVEL.any, 'none'),
-  )
-  return `'%' || ${escaped} || '%'`
-}
 
 function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printed {
   const { operand, set, negated } = expression
@@ -306,39 +242,6 @@ function printColumn(reference: ColumnReference, scope: Scope): Printed {
   if (steps.length === 0) return primary(name)
   const arrows = steps.map((step, index) => `${index === steps.length - 1 ? '->>' : '->'}${quoteLiteral(step)}`)
   return { text: `${name}${arrows.join('')}`, level: LEVEL.operator }
-}
-
-/**
- * What a literal may expect of its neighbour: a type, unless that is a literal or parameter itself. The items of a row are compared one by one
- * with those of another row, and with nothing else.
- */
-function beside(neighbour: Expression, part: Expression): Inference {
-  switch (neighbour.kind) {
-    case 'literal':
-      return neighbour.type === 'null' ? 'none' : 'open'
-    case 'position':
-    case 'named':
-      return 'open'
-    case 'row':
-      return neighbour.items.every(item => beside(item, item) === 'known') ? 'known' : 'open'
-    default:
-      return part.kind === 'row' ? 'none' : 'known'
-  }
-}
-
-/** A row to the left of a query is compared with each of its columns, as in `in`. */
-function besideRight(left: Expression, right: Expression): Inference {
-  return left.kind === 'row' && right.kind === 'subquery' ? 'known' : beside(right, left)
-}
-
-/** What decides about an order. A number stays one, so that PostgreSQL refuses it beside a text, by whose letters 10 is less than 9. */
-function ordered(part: Expression, neighbour: Expression, scope: Scope): Inference {
-  return isTextByForm(neighbour, scope) ? 'open' : besideRight(part, neighbour)
-}
-
-function isTextByForm(expression: Expression, scope: Scope): boolean {
-  if (expression.kind === 'column') return resolveColumn(expression.path, scope).steps.length > 0
-  return expression.kind === 'json step' && (expression.operator === '->>' || expression.operator === '#>>')
 }
 
 /** To PostgreSQL the operand of a case is a value: a row beside it is compared as a whole. */
