@@ -234,6 +234,21 @@ describe('nobody stands still', () => {
     ['too many words', `get users where ${repeated(6_000, () => 'id = 1', ' or ')}`],
     ['nesting', `get users where ${'not '.repeat(200)}true`],
     ['nested queries', Array.from({ length: 129 }).reduce<string>(inner => `get (${inner}) d`, 'get users')],
+    // A kilobyte each, and more SQL than there is memory.
+    [
+      'aliases of aliases',
+      Array.from({ length: 9 }).reduce<string>(
+        inner => `get users fields (${inner}) as m having ${repeated(7, () => 'm > 1', ' or ')}`,
+        'get users fields max(id) as m',
+      ),
+    ],
+    [
+      'groups of groups',
+      Array.from({ length: 60 }).reduce<string>(
+        inner => `get users fields (${inner}) + count(*) as m`,
+        'get users fields max(id) as m',
+      ),
+    ],
     ['a huge number', `get users where id = 1${'0'.repeat(60_000)}`],
     ['a huge duration', `get orders where placed_at > now() - 9${'0'.repeat(1_000)}y`],
   ])('%s: refused', async (_, query) => {
