@@ -629,7 +629,7 @@ describe('an array whose elements are arrays, in every write', () => {
 test('a row of a stream is one line, also where a document has several', async () => {
   await admin.query(`truncate edges; insert into edges (id, x) values (1, E'{\\n"a":\\r\\n[1]\\n}'), (2, '"\\n"')`)
   const { text } = await gateway.get('/api/edges?select=x&sort=id&stream=true')
-  expect(text).toBe('{"x":{ "a":\r [1] }}\n{"x":"\\n"}\n')
+  expect(text).toBe('{"x":{ "a":  [1] }}\n{"x":"\\n"}\n')
 })
 
 /** Raw JSON of a value, and the literal that it must be equal to. */
