@@ -54,6 +54,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       intern,
     }),
     dependences: buildDependences({ ties: sections.tie, unsteady: sections.unsteady, effects: sections.effect }),
+    knowsDependences: options.dependences ?? false,
   })
 }
 

@@ -165,6 +165,16 @@ test.each([
   expect(await readFingerprint(gateway.query, OPTIONS)).toBe(before)
 })
 
+test('a schema in which nothing depends on anything is another one than if nobody asked', async () => {
+  await admin.run('create schema bare; create table bare.lone (id int)')
+  const asked = { schemas: ['bare'], exposedViews: [], dependences: true }
+  const unasked = { ...asked, dependences: false }
+  const [one, other] = [await introspect(gateway.query, asked), await introspect(gateway.query, unasked)]
+  expect([one.dependences.size, one.knowsDependences, other.knowsDependences]).toEqual([0, true, false])
+  expect(one.fingerprint).not.toBe(other.fingerprint)
+  expect(await readFingerprint(gateway.query, asked)).toBe(one.fingerprint)
+})
+
 test('what is not committed is not seen', async () => {
   const before = await readFingerprint(gateway.query, OPTIONS)
   await admin.run('begin; alter table orders add column later int')

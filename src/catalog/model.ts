@@ -14,8 +14,10 @@ export interface Catalog {
   readonly tables: ReadonlyMap<string, Table>
   /** By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of their identity arguments. */
   readonly functions: ReadonlyMap<string, readonly DatabaseFunction[]>
-  /** By OID: what reading or writing a relation comes to beside it. Relations that are no resources count; those with nothing to say are left out. Empty where nobody asked. */
+  /** By OID: what reading or writing a relation comes to beside it. Relations that are no resources count; those with nothing to say are left out. */
   readonly dependences: ReadonlyMap<number, Dependence>
+  /** False: nobody asked for them, and there are none. */
+  readonly knowsDependences: boolean
 }
 
 export type TableKind = 'table' | 'partitioned' | 'foreign' | 'view' | 'materialized view'

@@ -222,6 +222,7 @@ class FakeDatabase {
       tables: new Map(),
       functions: new Map(),
       dependences: new Map(),
+      knowsDependences: false,
     }
     await this.#gate
     if (this.failure !== null) throw this.failure

@@ -383,10 +383,14 @@ const SHARED = `
     select p.oid, p.made_of, p.is_array from used u join part p on p.oid = u.made_of
   )`
 
-/** Of what is asked for: parts that the sections share, and the sections. */
+/**
+ * Of what is asked for: parts that the sections share, and the sections. The mark stands before the fingerprint: a schema in which nothing depends on
+ * anything is another answer than one of which nobody asked.
+ */
 const SCOPES = {
-  resources: { shared: SHARED, sections: SECTIONS },
+  resources: { mark: '', shared: SHARED, sections: SECTIONS },
   'resources and dependences': {
+    mark: 'd',
     shared: `${SHARED},${DEPENDENCE_SHARED}`,
     sections: { ...SECTIONS, ...DEPENDENCE_SECTIONS },
   },
@@ -401,18 +405,19 @@ function scopeOf({ dependences = false }: CatalogOptions): Scope {
 }
 
 function textsOf(scope: Scope): { readonly catalog: string; readonly fingerprint: string } {
-  const { shared, sections } = SCOPES[scope]
+  const { mark, shared, sections } = SCOPES[scope]
+  const fingerprint = `'${mark}' || sum(hash)::text`
   return {
     catalog: `with recursive${shared},
   item(section, item, hash) as (${union(sections, (section, hash) => `'${section}', row_to_json(x)::text, ${hash}`)}
   )
   select section, item from item
   union all
-  select 'fingerprint', sum(hash)::text from item`,
+  select 'fingerprint', ${fingerprint} from item`,
     fingerprint: `with recursive${shared},
   item(hash) as (${union(sections, (_section, hash) => hash)}
   )
-  select sum(hash)::text from item`,
+  select ${fingerprint} from item`,
   }
 }
 

@@ -68,14 +68,14 @@ export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Prom
 export async function openCatalog(
   { gateway }: Config,
   query: Query,
-  dependences: boolean,
+  dependences: () => boolean,
   emit: Emit,
 ): Promise<CatalogSource> {
   const { schemas, exposedViews, schemaPollSecs } = gateway
-  const options = { schemas, exposedViews, dependences }
+  const options = () => ({ schemas, exposedViews, dependences: dependences() })
   return createCatalogSource({
-    load: () => introspect(query, options),
-    fingerprint: () => readFingerprint(query, options),
+    load: () => introspect(query, options()),
+    fingerprint: () => readFingerprint(query, options()),
     pollSeconds: schemaPollSecs,
     onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: kind, detail }),
   })

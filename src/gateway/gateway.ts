@@ -93,7 +93,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     )
     opened.push(() => installed.close())
     // Whoever keeps answers, or waits for them to change, has to know what they depend on.
-    const dependences = config.gateway.cache.enabled || installed.current() !== null
+    const dependences = () => config.gateway.cache.enabled || installed.current() !== null
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, dependences, emit))
     opened.push(() => catalog.close())
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
@@ -103,6 +103,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       ...{ installed, everyMs: config.gateway.schemaPollSecs * 1_000 },
       onChange(left) {
         for (const hear of recaptured) hear(left)
+        // Whether it is to say what depends on what, may be another matter now.
+        catalog.notify('svc install or svc uninstall')
       },
     })
     opened.push(() => following.close())
@@ -134,7 +136,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const { server, realtime } = await openServer({
       ...{ config, pool, catalog, settings, cache, lists, policies },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
-      ...{ installed, dependences, onBroken: () => void following.look() },
+      ...{ installed, onBroken: () => void following.look() },
     })
     recaptured.push(realtime.recapture)
     if (hooks !== null) recaptured.push(() => void hooks.refresh())

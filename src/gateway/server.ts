@@ -62,8 +62,6 @@ interface ServerParts {
   readonly webhooks: Webhooks | null
   readonly load: Load
   readonly installed: Installed
-  /** The catalogue says what brings what in. */
-  readonly dependences: boolean
   /** What `svc install` made is not as it was found. */
   readonly onBroken: () => void
   readonly internal: (realtime: Realtime['stats']) => Internal
@@ -139,7 +137,6 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...{ database: pool, looks: ungated, capture, onBroken: parts.onBroken, now, clock, random: Math.random },
     // What is kept may be older than the change that somebody waits for.
     reads: createGatedRunner(guarded, gate),
-    knowsDependences: parts.dependences,
     texts: createTextReader({ ...door, isCallable, approvals: lists.approvals }),
     catalog: current,
     plan: (request, identity) =>

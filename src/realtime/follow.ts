@@ -13,15 +13,14 @@ export interface Follow {
 
 export interface FollowParts {
   readonly sources: Sources
-  /** Null: it does not say what brings what in (`dependences`). */
-  readonly catalog: () => Catalog | null
+  readonly catalog: () => Catalog
 }
 
 export function createFollower({ sources, catalog }: FollowParts) {
   /** Null: not all of them are captured, or something else than tables is in the answer. */
   return (statement: BoundStatement, onChange: () => void): Follow | null => {
     const current = catalog()
-    const tables = current === null ? null : capturedTables(statement, current)
+    const tables = current.knowsDependences ? capturedTables(statement, current) : null
     if (tables === null || tables.some(table => sources.captureOf(table) !== 'trigger')) return null
     // While the log cannot be read, nobody knows: it is asked as if it had changed.
     const hearer = {

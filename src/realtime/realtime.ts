@@ -45,8 +45,6 @@ export interface RealtimeParts {
   readonly reads: Pick<Runner, 'read'>
   readonly texts: TextReader
   readonly catalog: () => Catalog
-  /** The catalogue says what brings what in. */
-  readonly knowsDependences: boolean
   readonly plan: (request: WatchRequest, identity: Identity) => Watch
   readonly authenticate: (token: string) => Identity | Promise<Identity>
   /** Null: through a pooler alone, nobody can listen. */
@@ -134,7 +132,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
   capture.watch(hub.wants)
   const live: LiveQueries = createLiveQueries({
     ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS_MAX), now },
-    follow: createFollower({ sources, catalog: () => (parts.knowsDependences ? parts.catalog() : null) }),
+    follow: createFollower({ sources, catalog: parts.catalog }),
   })
   const sessions = new Set<Session>()
   const counts = createCounts(clock)

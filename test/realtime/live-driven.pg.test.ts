@@ -1,5 +1,6 @@
 /** Decisions 9, design 6: live queries over tables that triggers capture are run when something has changed, and the others every time. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { uninstallScript } from '../../src/install/script.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
@@ -80,4 +81,32 @@ test.each([
   await vi.waitFor(async () => expect((await stats()).live_runs).toBeGreaterThan(before + 3), { timeout: 10_000 })
   expect((await stats()).live_queries_driven).toBe(0)
   await socket.close()
+})
+
+test('a gateway that runs already when svc install comes stops asking every time, and begins again when it goes', async () => {
+  // Nothing depends on anything here: the schema itself is as it was.
+  const later = await testDatabase()
+  await execute(later.adminUrl, `create table items (id int primary key); grant select on items to app`)
+  const running = await testGateway(later.url)
+  const counts = async () => (await running.get('/health/internal')).json.realtime
+  const socket = await openSocket(running.url, { token: await running.token({ tenantId: 't1' }) })
+  try {
+    socket.say({ type: 'live_query', id: 'l', svc: 'get items', table: 'items', interval_ms: 100 })
+    expect(await socket.nextOf('notification')).toMatchObject({ rows: [] })
+    expect((await counts()).live_queries_driven).toBe(0)
+
+    await installed(later)
+    await vi.waitFor(async () => expect((await counts()).live_queries_driven).toBe(1), { timeout: 10_000 })
+    await execute(later.adminUrl, `insert into items values (1)`)
+    expect(await socket.nextOf('notification')).toMatchObject({ rows: [{ id: 1 }] })
+
+    await execute(later.adminUrl, uninstallScript({ superuser: true }).join(';\n'))
+    await vi.waitFor(async () => expect((await counts()).live_queries_driven).toBe(0), { timeout: 10_000 })
+    await execute(later.adminUrl, `insert into items values (2)`)
+    expect(await socket.nextOf('notification')).toMatchObject({ rows: [{ id: 1 }, { id: 2 }] })
+  } finally {
+    await socket.close()
+    await running.close()
+    await later.drop()
+  }
 })

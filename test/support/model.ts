@@ -79,5 +79,6 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     tables: new Map(tables.map(table => [table.resource, table])),
     functions: new Map(),
     dependences: new Map(),
+    knowsDependences: false,
   }
 }
