@@ -106,7 +106,7 @@ export function createSession(parts: SessionParts): Session {
   let authTimer: NodeJS.Timeout | null = null
 
   if (identity === null) {
-    authTimer = setTimeout(() => refuseCaller(`no auth message came within ${AUTH_MS_MAX} ms`), AUTH_MS_MAX)
+    authTimer = setTimeout(() => refuseCaller(null, `no auth message came within ${AUTH_MS_MAX} ms`), AUTH_MS_MAX)
   } else life.begin(identity.expiresAt)
 
   // ---- in and out --------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ export function createSession(parts: SessionParts): Session {
     else item.teller.end()
   }
 
-  function refuseCaller(reason: string): void {
-    fail(null, new GatewayError('UNAUTHORIZED', `${reason}; send {"type": "auth", "token": …} first`))
+  function refuseCaller(id: string | null, reason: string): void {
+    fail(id, new GatewayError('UNAUTHORIZED', `${reason}; send {"type": "auth", "token": …} first`))
     end(CLOSE_UNAUTHORIZED, 'unauthorized')
   }
 
@@ -161,7 +161,7 @@ export function createSession(parts: SessionParts): Session {
     let message: ClientMessage | null = null
     try {
       message = parseMessage(bytes)
-      if (identity === null && message.type !== 'auth') refuseCaller('the first message says who calls')
+      if (identity === null && message.type !== 'auth') refuseCaller(message.id, 'the first message says who calls')
       else await handle(message)
     } catch (error) {
       if (over) return
@@ -325,7 +325,7 @@ export function createSession(parts: SessionParts): Session {
       if (over) return
       pace.took()
       if (form === 'binary') {
-        fail(null, new GatewayError('PARSE_ERROR', 'messages are text frames with JSON; this one is binary'))
+        fail(idOf(message), new GatewayError('PARSE_ERROR', 'messages are text frames with JSON; this one is binary'))
         return
       }
       waiting.push(message)

@@ -62,10 +62,10 @@ describe('who calls', () => {
   })
 
   test('a first message that says something else, or a bad token, ends it', async () => {
-    for (const first of [SUBSCRIBE, { type: 'auth', token: 'nonsense' }]) {
+    for (const first of [SUBSCRIBE, { type: 'auth', token: 'nonsense', id: 's' }]) {
       const socket = await openSocket(gateway.url)
       socket.say(first)
-      expect(await socket.next()).toMatchObject({ type: 'error', code: 'UNAUTHORIZED' })
+      expect(await socket.next()).toMatchObject({ type: 'error', id: 's', code: 'UNAUTHORIZED' })
       expect(await socket.closed).toEqual([4401, 'unauthorized'])
     }
   })
@@ -137,6 +137,13 @@ describe('what is no message', () => {
     const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
     act((data, text = false) => socket.socket.send(data, { binary: !text }))
     expect((await socket.closed)[0]).toBe(code)
+  })
+
+  test('a binary frame, which is answered by its id', async () => {
+    const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+    socket.socket.send(JSON.stringify({ type: 'ping', id: 'b' }), { binary: true })
+    expect(await socket.next()).toMatchObject({ type: 'error', id: 'b', code: 'PARSE_ERROR' })
+    await socket.close()
   })
 
   test('64 KiB exactly is read', async () => {
