@@ -57,11 +57,15 @@ export function fromSettings(condition: Expression): Expression {
 /** NULL where the setting is empty: an identity without a tenant matches no row, and an empty text is no uuid. */
 function callerValue(name: string): Expression {
   const setting = SETTINGS.get(name)
-  const value =
-    setting === undefined
-      ? jsonStep('->>', cast(settingOf('request.jwt.claims'), 'jsonb'), text(name.slice(CLAIM.length)))
-      : settingOf(setting)
+  const value = setting === undefined ? claim(name.slice(CLAIM.length).split('.')) : settingOf(setting)
   return call('nullif', [value, text('')])
+}
+
+/** `a`, or `a.b` for a claim within a claim. */
+function claim(path: readonly string[]): Expression {
+  const claims = cast(settingOf('request.jwt.claims'), 'jsonb')
+  const last = path.length - 1
+  return path.reduce<Expression>((of, name, index) => jsonStep(index === last ? '->>' : '->', of, text(name)), claims)
 }
 
 function settingOf(name: string): Expression {

@@ -2,8 +2,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { type AskOptions, type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
@@ -356,6 +357,11 @@ policies:
     role: clerk
     operations: [read]
     filter: "created_by::text = $user_id or note = $claims.iss"
+  - name: the one that they were given
+    table: orders
+    role: courier
+    operations: [read]
+    filter: id = $claims.app.round.order
   - name: names
     table: users
     role: "*"
@@ -414,6 +420,20 @@ policies:
     expect((await get('/api/customers?vip=true')).status).toBe(403)
     expect((await get('/api/customers/aggregate?fn=count')).json.data).toEqual({ count: 2 })
     expect((await get('/api/customers', { role: 'clerk' })).json.data).toEqual([])
+  })
+
+  test('a claim within a claim, of whatever it is', async () => {
+    const courier = (app: unknown) =>
+      new SignJWT({ tenant_id: 't1', role: 'courier', app })
+        .setProtectedHeader({ alg: 'HS256' })
+        .sign(Buffer.from(SECRET))
+    const orders = async (app: unknown) =>
+      gateway.get('/api/orders', { as: null, headers: { Authorization: `Bearer ${await courier(app)}` } })
+    expect(ids(await orders({ round: { order: 2 } }))).toEqual(['2'])
+    expect(ids(await orders({ round: { order: '4' } }))).toEqual(['4'])
+    for (const none of [undefined, 2, { round: null }, { round: [2] }, { 'round.order': 2 }]) {
+      expect((await orders(none)).json).toMatchObject({ data: [] })
+    }
   })
 
   test('several that match add up, and a later one wins over an earlier that has nothing', async () => {
