@@ -687,6 +687,11 @@ read_columns = "any"
     ['operation.toml', '[tables.users]\noperations = ["reed"]', '"reed" is no operation'],
     ['rule.toml', '[tables.users]\nread_columns = "some"', 'expected "any", "none", { only'],
     ['two.toml', '[tables.users]\nread_columns = { only = ["id"], except = ["id"] }', 'expected "any", "none", { only'],
+    [
+      'twice.toml',
+      '[tables.users]\noperations = ["read"]\n[tables."public.users"]\noperations = []',
+      'twice.toml:3: tables.public.users: is the table that has the entry "users" already; make them one',
+    ],
     ['decision.toml', 'default_decision = "maybe"', 'expected "allow" or "deny"'],
     ['syntax.toml', '[tables', 'cannot be read'],
     ['syntax.json', '{"tables": {"users": {}, "users": {}}}', 'cannot be read'],

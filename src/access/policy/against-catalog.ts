@@ -17,6 +17,7 @@ export interface Schema {
 
 export function nativeProblems(policy: NativePolicy, document: Document, { catalog }: Schema): readonly Problem[] {
   const problems = new DocumentProblems(document)
+  const named = new Map<Table | null, string>()
   for (const [name, entry] of policy.tables) {
     const path = ['tables', name]
     const table = name === WILDCARD ? null : tableWritten(name, catalog)
@@ -24,6 +25,10 @@ export function nativeProblems(policy: NativePolicy, document: Document, { catal
       problems.add(path, 'there is no such table', nearest(name, catalog.tables.keys()))
       continue
     }
+    // Only one of the two would count, and whoever wrote the other would not know.
+    const other = named.get(table)
+    if (other !== undefined) problems.add(path, `is the table that has the entry "${other}" already; make them one`)
+    named.set(table, name)
     if (entry.operations === null && policy.defaultDecision === 'deny') {
       problems.add(
         path,
