@@ -226,7 +226,7 @@ function collect(one: string, all: readonly string[] = []): readonly string[] {
 export const EXIT_CODES = [
   ['0', 'done, or stopped by a signal as asked'],
   ['1', 'something is wrong, as it says'],
-  ['2', 'the command line was not understood'],
+  ['2', 'the command line was not understood, or what the command needs was not given'],
   ['130 or 143', 'stopped at once by a second signal'],
 ] as const
 

@@ -22,6 +22,6 @@ export const EXIT = {
   ok: 0,
   /** Something was found or went wrong. */
   failed: 1,
-  /** The command line was not understood. */
+  /** The command line was not understood, or what the command needs was not given. */
   usage: 2,
 } as const
