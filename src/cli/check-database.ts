@@ -14,6 +14,7 @@ import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
 import { misfitExamples } from '../rest/openapi/misfits.ts'
 import { createAddressGuard } from '../webhooks/address-guard.ts'
 import { loadTriggers } from '../webhooks/triggers.ts'
+import { unreachable } from '../webhooks/unreachable.ts'
 import { openDatabase } from './database.ts'
 import { printFailure } from './failure.ts'
 
@@ -96,16 +97,14 @@ async function triggerFindings(
 ): Promise<readonly Finding[]> {
   if (gateway.eventsPath === null) return []
   const loopback = devMode ? 'allowed' : 'refused'
-  const { whyHostRefused } = createAddressGuard({ allow: gateway.webhookAllow, loopback })
   try {
-    await loadTriggers({
+    const triggers = await loadTriggers({
       file: gateway.eventsPath,
       catalog: () => catalog,
       captured: () => captured,
       environment,
-      whyHostRefused,
     })
-    return []
+    return unreachable(triggers, createAddressGuard({ allow: gateway.webhookAllow, loopback }))
   } catch (failure) {
     if (!(failure instanceof ConfigError)) throw failure
     const fix = 'Mend the triggers; while they have problems the gateway does not start.'

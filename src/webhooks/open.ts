@@ -14,6 +14,7 @@ import { register } from './outbox/register.ts'
 import { createPost } from './post.ts'
 import { createSender } from './sender.ts'
 import { createTriggers } from './triggers.ts'
+import { unreachable } from './unreachable.ts'
 import { createWebhooks, type Webhooks } from './webhooks.ts'
 
 export interface HooksParts {
@@ -48,7 +49,6 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
   let isReadOnly = false
   const triggers = await createTriggers({
     ...parts,
-    whyHostRefused: guard.whyHostRefused,
     onProblem: message => emit(unusableFile(message, 'the triggers read before stay in force')),
     async register(registrations) {
       try {
@@ -75,7 +75,12 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
   const { tenantColumn } = parts
   const webhooks = createWebhooks({ ...chance, triggers, tenantColumn, outbox, catalog, guard, emit, userAgent })
   let told = ''
+  tellUnreachable()
   tellStorage()
+
+  function tellUnreachable(): void {
+    for (const { message, fix } of unreachable(triggers.all(), guard)) warn(message, fix)
+  }
 
   /** Who relies on webhooks has to know which of them a crash takes along. */
   function tellStorage(): void {
@@ -94,6 +99,7 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
     webhooks,
     async reload() {
       await triggers.reload()
+      tellUnreachable()
       tellStorage()
     },
     async refresh() {

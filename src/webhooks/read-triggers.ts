@@ -36,8 +36,6 @@ type Key = (typeof KEYS)[number]
 
 export interface ReadingParts {
   readonly environment: Environment
-  /** Why the host of a URL would be refused when it is connected to, as far as that is known before its name is looked up. */
-  readonly whyHostRefused: (hostname: string) => string | null
 }
 
 export function readTriggers(document: Document, parts: ReadingParts): readonly Trigger[] | DocumentProblems {
@@ -61,7 +59,7 @@ function readTrigger(
   value: unknown,
   path: Path,
   problems: DocumentProblems,
-  { environment, whyHostRefused }: ReadingParts,
+  { environment }: ReadingParts,
 ): readonly Trigger[] {
   const entry = problems.table(value, path, KEYS)
   if (entry === null) return []
@@ -91,7 +89,7 @@ function readTrigger(
       url: required('webhook_url', NOWHERE, (url, at) => {
         const text = readText(url, at, 'a URL', problems)
         const whole = text === '' ? '' : expanded(text, at)
-        return whole === '' ? NOWHERE : readUrl(whole, at, problems, whyHostRefused)
+        return whole === '' ? NOWHERE : readUrl(whole, at, problems)
       }),
       retryCount: integer('retry_count', 5, [0, RETRY_COUNT_MAX]),
       headers: given('headers', {}, (headers, at) => readHeaders(headers, at, problems, expanded)),
@@ -147,12 +145,7 @@ function readColumns(value: unknown, path: Path, problems: DocumentProblems): re
   return columns
 }
 
-function readUrl(
-  text: string,
-  path: Path,
-  problems: DocumentProblems,
-  whyHostRefused: ReadingParts['whyHostRefused'],
-): URL {
+function readUrl(text: string, path: Path, problems: DocumentProblems): URL {
   if (text.length > URL_LENGTH_MAX || !URL.canParse(text)) {
     problems.add(path, 'expected a URL such as https://example.com/hook')
     return NOWHERE
@@ -166,8 +159,6 @@ function readUrl(
     problems.add(path, 'has a user or password in the URL; send headers: { Authorization: "…" } instead')
   }
   if (url.hash !== '') problems.add(path, 'has a fragment (#…), which is never sent; leave it out')
-  const refused = whyHostRefused(url.hostname)
-  if (refused !== null) problems.add(path, refused)
   return url
 }
 

@@ -458,16 +458,30 @@ describe('what comes of it', () => {
 })
 
 describe('what is not reached', () => {
-  test('the machine itself, unless it is listed: at boot for an address, at the connection for a name', async () => {
-    const file = await triggersFile([trigger()])
-    const toml = `events_path = ${JSON.stringify(file)}`
-    await expect(testGateway(database.url, { toml })).rejects.toThrow(
-      `${file}:1: 0.webhook_url: 127.0.0.1 is a loopback address, which webhooks do not reach; list it in webhook_allow if they should`,
-    )
-    await triggersFile([trigger({ webhook_url: hook.url.replace('127.0.0.1', 'LOCALHOST.') })])
-    await expect(testGateway(database.url, { toml })).rejects.toThrow('127.0.0.1 is a loopback address')
-    const dev = await testGateway(database.url, { toml, environment: { SVC_DEV_MODE: 'true' } })
-    await dev.close()
+  const unlisted = async (webhook_url: string, environment: Record<string, string> = {}) => {
+    const file = await triggersFile([trigger({ webhook_url, retry_count: 0 })])
+    gateway = await testGateway(database.url, {
+      toml: `events_path = ${JSON.stringify(file)}`,
+      environment: { SVC_ADMIN_TOKEN: ADMIN, ...environment },
+    })
+    await send('POST', '/api/notes', { id: 1 })
+  }
+
+  test.each(['127.0.0.1', 'LOCALHOST'])('the machine itself, unless it is listed: %s', async host => {
+    await unlisted(hook.url.replace('127.0.0.1', host))
+    const { dead_letters } = await overview(({ dead_letter_count }) => dead_letter_count === 1)
+    expect(dead_letters[0].reason).toContain('is a loopback address')
+    expect(hook.received).toHaveLength(0)
+    expect((await ask('/health/internal')).json.warnings).toContainEqual({
+      message: expect.stringMatching(/^Webhooks of "hook" cannot be delivered: 127\.0\.0\.1 is a loopback address/),
+      fix: expect.stringContaining('webhook_allow'),
+    })
+  })
+
+  test('it is in development', async () => {
+    await unlisted(hook.url, { SVC_DEV_MODE: 'true' })
+    await hook.until(1)
+    expect(JSON.stringify((await ask('/health/internal')).json.warnings)).not.toContain('cannot be delivered')
   })
 })
 

@@ -1,0 +1,26 @@
+/** Decisions 10: what the guard will refuse is told of as soon as it can be known. */
+import { expect, test } from 'vitest'
+import { createAddressGuard } from './address-guard.ts'
+import type { Trigger } from './trigger.ts'
+import { unreachable } from './unreachable.ts'
+
+const guard = createAddressGuard({ allow: ['10.0.0.0/8'], loopback: 'refused' })
+
+const told = (url: string, enabled = true) =>
+  unreachable([{ name: 'hook', enabled, url: new URL(url) } as Trigger], guard).map(({ message }) => message)
+
+test.each([
+  ['http://169.254.169.254/latest', /^Webhooks of "hook" cannot be delivered: 169\.254\.169\.254 is a link-local/],
+  ['http://0x7f000001/', /127\.0\.0\.1 is a loopback address/],
+  ['http://localhost:8080/', /loopback address/],
+])('%s', (url, message) => {
+  expect(told(url)).toEqual([expect.stringMatching(message)])
+})
+
+test.each(['https://hooks.example/', 'http://[::ffff:10.0.0.1]/', 'http://8.8.8.8/'])('nothing of %s', url => {
+  expect(told(url)).toEqual([])
+})
+
+test('nor of a trigger that is switched off', () => {
+  expect(told('http://127.0.0.1/', false)).toEqual([])
+})
