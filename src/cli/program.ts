@@ -227,7 +227,7 @@ export const EXIT_CODES = [
   ['0', 'done, or stopped by a signal as asked'],
   ['1', 'something is wrong, as it says'],
   ['2', 'the command line was not understood, or what the command needs was not given'],
-  ['130 or 143', 'stopped at once by a second signal'],
+  ['130 or 143', 'stopped at once: by a second signal, or while it was still starting'],
 ] as const
 
 function printExitCodes(): string {
