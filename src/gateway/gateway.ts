@@ -4,13 +4,14 @@ import type { Config } from '../config/config.ts'
 import { ENVIRONMENT } from '../config/environment.ts'
 import type { Environment } from '../config/expand.ts'
 import { limitsOf } from '../config/limits.ts'
+import { watchEventLoop } from '../event-loop.ts'
 import type { Emit } from '../events.ts'
 import type { Pages } from '../http/pages.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { identityFindings } from '../identity/boot.ts'
 import { follow } from '../install/follow.ts'
 import { openInstalled } from '../install/installed.ts'
-import { createLoad, PROBE_INTERVAL_MS } from '../limits/load.ts'
+import { createLoad } from '../limits/load.ts'
 import { createBootWarnings } from '../ops/boot-warnings.ts'
 import { connectionFindings } from '../ops/connections.ts'
 import { createInternal, type WebhookOperations } from '../ops/internal.ts'
@@ -117,9 +118,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       openWebhooks({ config, pool, catalog, installed, environment: options.environment ?? ENVIRONMENT, emit }),
     )
     opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
-    const load = createLoad(() => performance.now())
-    const probing = setInterval(load.probe, PROBE_INTERVAL_MS)
-    opened.push(() => clearInterval(probing))
+    const load = createLoad()
+    opened.push(
+      watchEventLoop(now, delayMs => {
+        load.hear(delayMs)
+        metrics.delayed(delayMs)
+      }),
+    )
     const internal = (stats: Realtime['stats']) =>
       createInternal({
         ...{ version: VERSION, metrics, warnings, now },

@@ -1,15 +1,13 @@
 import { expect, test } from 'vitest'
-import { createLoad, DELAY_MS_MAX, LATE_PROBES, PROBE_INTERVAL_MS } from './load.ts'
+import { createLoad, DELAY_MS_MAX, LATE_PROBES } from './load.ts'
 
-/** A load whose timer comes so many milliseconds late each time. */
+/** A load that is told of an event loop that comes so many milliseconds late each time. */
 function watched() {
-  let nowMs = 0
-  const load = createLoad(() => nowMs)
+  const load = createLoad()
   return {
     load,
     probe(lateMs: number) {
-      nowMs += PROBE_INTERVAL_MS + lateMs
-      load.probe()
+      load.hear(lateMs)
       return load.isTooHigh()
     },
   }

@@ -418,7 +418,7 @@ export const METRICS = {
     name: 'svc_nodejs_eventloop_lag_seconds',
     type: 'histogram',
     labels: [],
-    help: 'How late a timer was that is due twenty times a second: while it waits, every request does.',
+    help: 'How late a timer was that is due ten times a second: while it waits, every request does.',
   },
   eventLoopUtilization: {
     section: 'Node.js',

@@ -19,6 +19,8 @@ import { createWebhookMetrics } from './webhook-metrics.ts'
 
 export interface Metrics {
   hear(event: Event): void
+  /** The event loop came so late to what was due (event-loop.ts). */
+  delayed(ms: number): void
   /** All metrics in Prometheus's text format. */
   print(parts: Parts): Promise<string>
   close(): void
@@ -98,6 +100,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
       }
       return (Object.keys(METRICS) as MetricKey[]).map(key => printMetric(METRICS[key], collected[key])).join('')
     },
+    delayed: ms => processes.delayed(ms),
     close: () => processes.close(),
   }
 }

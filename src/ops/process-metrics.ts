@@ -1,4 +1,4 @@
-/** What the process and Node.js use: read when asked for, but for what has to be watched – delays and garbage collections. */
+/** What the process and Node.js use: read when asked for, but for what has to be watched – delays, of which it is told, and garbage collections. */
 import { readdir } from 'node:fs/promises'
 import { constants, PerformanceObserver, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
@@ -23,11 +23,10 @@ export interface ProcessMetrics {
       | 'externalMemory'
     >
   >
+  /** The event loop came so late to what was due. */
+  delayed(ms: number): void
   close(): void
 }
-
-/** A delay longer than this is seen; shorter ones are seen in proportion. */
-const LAG_INTERVAL_MS = 50
 
 const GC_KINDS: ReadonlyMap<number, string> = new Map([
   [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
@@ -44,13 +43,6 @@ interface Collection {
 
 export function createProcessMetrics(): ProcessMetrics {
   const lag = new Durations()
-  let dueAt = performance.now() + LAG_INTERVAL_MS
-  const timer = setInterval(() => {
-    const now = performance.now()
-    lag.record(Math.max(0, now - dueAt) / 1_000, now)
-    dueAt = now + LAG_INTERVAL_MS
-  }, LAG_INTERVAL_MS).unref()
-
   const collections = new Map([...GC_KINDS.values()].map(kind => [kind, { runs: 0, ms: 0 }]))
   const observer = new PerformanceObserver(list => {
     for (const { detail, duration } of list.getEntries() as readonly unknown[] as readonly Collection[]) {
@@ -82,10 +74,8 @@ export function createProcessMetrics(): ProcessMetrics {
         externalMemory: one(external),
       }
     },
-    close() {
-      clearInterval(timer)
-      observer.disconnect()
-    },
+    delayed: ms => lag.record(ms / 1_000, performance.now()),
+    close: () => observer.disconnect(),
   }
 }
 

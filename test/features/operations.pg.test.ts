@@ -1,5 +1,5 @@
 /** Specification 4.1 (`/metrics`, `/health/internal`), 5.5; decisions 8: what operators see, and who may. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
 import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, privateServer, type TestDatabase } from '../support/postgres.ts'
@@ -66,6 +66,11 @@ describe('/metrics', () => {
     const { text } = await gateway.get('/metrics', { as: null })
     for (const mark of [...marks, 't1', SECRET, 'orders']) expect(text).not.toContain(mark)
     expect(await valueIn(gateway, 'svc_http_requests_total', { route: 'none' })).toBeGreaterThan(0)
+  })
+  test('the event loop is watched', async () => {
+    const probes = () => valueIn(gateway, 'svc_nodejs_eventloop_lag_seconds', { le: '+Inf' })
+    const before = (await probes()) ?? 0
+    await vi.waitFor(async () => expect(await probes()).toBeGreaterThan(before), { timeout: 10_000 })
   })
   test('methods that callers invent are one label', async () => {
     for (const method of ['PROPFIND', 'MKCOL', 'REPORT']) {

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { PROBE_INTERVAL_MS, watchEventLoop } from './event-loop.ts'
+
+test('each delay is told from when the one before was noticed, and never less than none', async () => {
+  // Half a second late, in time, and a clock that has hardly gone on.
+  const times = [0, PROBE_INTERVAL_MS + 500, 2 * PROBE_INTERVAL_MS + 500, 2 * PROBE_INTERVAL_MS + 501]
+  const told: number[] = []
+  await new Promise<void>(resolve => {
+    const end = watchEventLoop(
+      () => times.shift() ?? 0,
+      delayMs => {
+        told.push(delayMs)
+        if (times.length > 0) return
+        end()
+        resolve()
+      },
+    )
+    // The watch by itself keeps no process alive.
+    const alive = setInterval(() => told.length === 3 && clearInterval(alive), 10)
+  })
+  expect(told).toEqual([500, 0, 0])
+})
