@@ -8,8 +8,9 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import type { Identity } from '../identity/identity.ts'
+import { printServerTiming } from '../ops/server-timing.ts'
 import type { Admit } from './admission.ts'
-import { refuseRaw } from './raw-refusal.ts'
+import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 
 /** What the other side of the sockets is: `realtime/`, as far as it is needed here. */
 export interface Sockets {
@@ -42,7 +43,16 @@ export interface UpgradeOptions {
   readonly isDraining: () => boolean
   readonly nextRequestId: (given: string | undefined) => string
   readonly emit: Emit
+  /** Every answer says where its time went. */
+  readonly serverTiming: boolean
   readonly now: () => number
+}
+
+/** An upgrade that is being answered. */
+interface Handshake {
+  readonly requestId: string
+  elapsedMs(): number
+  refuse(error: unknown): void
 }
 
 export interface Upgrades {
@@ -74,6 +84,20 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     perMessageDeflate: false,
     handleProtocols: chosenProtocol,
   })
+  const handshakes = new WeakMap<IncomingMessage, Handshake>()
+  frames.on('headers', (lines, request) => {
+    const handshake = handshakes.get(request)
+    if (handshake === undefined) return
+    const { requestId, elapsedMs } = handshake
+    const time = ['X-Response-Time', `${Math.round(elapsedMs())}ms`, ...timingHeader(options, elapsedMs())]
+    const ours = pairs([...SECURITY_HEADERS, 'X-Request-Id', requestId, ...time])
+    lines.push(...ours.map(([name, value]) => `${name}: ${value}`))
+  })
+  // What is no handshake (RFC 6455, 4.2.1) would be answered in a form of its own.
+  frames.on('wsClientError', (error, _socket, request) => {
+    const message = `this is no handshake of a WebSocket (RFC 6455, 4.2.1): ${error.message}`
+    handshakes.get(request)?.refuse(new GatewayError('PARSE_ERROR', message, { headers: SUPPORTED_VERSION }))
+  })
   const open = new Set<WebSocket>()
   /** Those that have answered since the last ping. */
   const alive = new WeakSet<WebSocket>()
@@ -99,26 +123,22 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
 
   async function accept(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const started = now()
+    const elapsedMs = () => Math.round((now() - started) * 100) / 100
     const requestId = options.nextRequestId(one(request.headers['x-request-id']))
     const done = (status: number, error: GatewayError | null, tenantId: string) => {
-      const durationMs = Math.round((now() - started) * 100) / 100
+      const code = error?.code ?? null
       emit({
-        kind: 'request',
-        method: 'GET',
-        route: PATH,
-        status,
-        code: error?.code ?? null,
-        durationMs,
-        requestId,
-        tenantId,
+        ...{ kind: 'request', method: 'GET', route: PATH, status, code },
+        ...{ durationMs: elapsedMs(), requestId, tenantId },
       })
     }
     const refuse = (error: unknown) => {
       const known = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'an unexpected error occurred')
       if (known !== error) emit({ kind: 'request failed', requestId, error })
-      refuseRaw(socket, known, requestId, [])
+      refuseRaw(socket, known, requestId, timingHeader(options, elapsedMs()))
       done(known.status, known, '')
     }
+    handshakes.set(request, { requestId, elapsedMs, refuse })
     try {
       const refusal = admit(request)
       if (refusal !== null) throw refusal
@@ -202,6 +222,13 @@ function allClosed(open: ReadonlySet<WebSocket>): Promise<void> {
   })
 }
 
+/** As RFC 6455, 4.2.2 has it of an answer to a handshake of another version; of any other it is no harm. */
+const SUPPORTED_VERSION = { 'Sec-WebSocket-Version': '13' }
+
+function timingHeader({ serverTiming }: UpgradeOptions, totalMs: number): readonly string[] {
+  return serverTiming ? ['Server-Timing', printServerTiming(null, totalMs)] : []
+}
+
 /** Null: nothing in the request says who calls, and somebody has to. */
 async function callerOf(request: IncomingMessage, { authenticate, queryToken }: Sockets): Promise<Identity | null> {
   const { headers } = request
@@ -260,7 +287,8 @@ function answerPlainly(server: Server, request: IncomingMessage, socket: Socket,
   const { headers } = request
   if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0) {
     const requestId = options.nextRequestId(one(headers['x-request-id']))
-    refuseRaw(socket, new GatewayError('PARSE_ERROR', 'send a body without the header Upgrade'), requestId, [])
+    const refusal = new GatewayError('PARSE_ERROR', 'send a body without the header Upgrade')
+    refuseRaw(socket, refusal, requestId, timingHeader(options, 0))
     return
   }
   const response = new ServerResponse(request)

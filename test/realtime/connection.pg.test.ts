@@ -174,6 +174,62 @@ describe('upgrades', () => {
     expect(JSON.parse(body)).toMatchObject({ count: 1 })
   })
 
+  /** The answer's head and body, of a handshake with these lines besides. */
+  async function handshake(url: string, ...lines: readonly string[]): Promise<readonly [string, string]> {
+    const raw = await openRaw(url)
+    const all = ['GET /ws HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket', ...lines]
+    raw.socket.write(`${all.join('\r\n')}\r\n\r\n`)
+    await raw.until(/\r\n\r\n/)
+    if (!raw.received().includes(' 101 ')) await raw.closed
+    raw.socket.destroy()
+    const [head = '', body = ''] = raw.received().split('\r\n\r\n')
+    return [head, body]
+  }
+  const VERSION = 'Sec-WebSocket-Version: 13'
+  const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+
+  test('have the headers of every answer, whether they succeed or not', async () => {
+    const dev = await testGateway(database.url, { environment: { SVC_DEV_MODE: 'true' } })
+    const token = await gateway.token({ tenantId: 't1' })
+    try {
+      for (const [bearer, status] of [
+        [token, '101'],
+        ['nonsense', '401'],
+      ] as const) {
+        const [head] = await handshake(dev.url, VERSION, KEY, 'X-Request-Id: mine', `Authorization: Bearer ${bearer}`)
+        expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+        expect(head).toContain('\r\nX-Request-Id: mine\r\n')
+        expect(head).toContain('\r\nX-Content-Type-Options: nosniff\r\n')
+        expect(head).toMatch(/\r\nX-Response-Time: \d+ms\r\n/)
+        expect(head).toMatch(/\r\nServer-Timing: total;dur=[\d.]+/)
+      }
+      expect((await handshake(gateway.url, VERSION, KEY, `Authorization: Bearer ${token}`))[0]).not.toContain('Timing')
+    } finally {
+      await dev.close()
+    }
+  })
+
+  test.each([
+    ['another version', ['Sec-WebSocket-Version: 12', KEY], 'Sec-WebSocket-Version'],
+    ['no key', [VERSION], 'Sec-WebSocket-Key'],
+    ['subprotocols that are none', [VERSION, KEY, 'Sec-WebSocket-Protocol: a,,b'], 'Sec-WebSocket-Protocol'],
+  ])('a handshake with %s is refused like any other request', async (_, lines, about) => {
+    const events: unknown[] = []
+    const open = await testGateway(database.url, { toml: 'require_auth = false', emit: event => events.push(event) })
+    try {
+      const [head, body] = await handshake(open.url, ...lines)
+      expect(head).toMatch(/^HTTP\/1\.1 400 /)
+      expect(head).toContain('\r\nSec-WebSocket-Version: 13\r\n')
+      const requestId = /\r\nX-Request-Id: (\S+)/.exec(head)?.[1]
+      expect(JSON.parse(body)).toEqual({
+        error: { code: 'PARSE_ERROR', message: expect.stringContaining(about), status: 400, request_id: requestId },
+      })
+      expect(events).toContainEqual(expect.objectContaining({ kind: 'request', route: '/ws', status: 400, requestId }))
+    } finally {
+      await open.close()
+    }
+  })
+
   test('frames that break the protocol end the connection and nothing else', async () => {
     const raw = await openRaw(gateway.url)
     const token = await gateway.token({ tenantId: 't1' })
