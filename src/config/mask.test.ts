@@ -11,6 +11,8 @@ test.each([
     'postgres://db/shop?user=app&password=***&sslmode=require',
   ],
   ['postgres://db/shop?sslpassword=x', 'postgres://db/shop?sslpassword=***'],
+  ['postgres://db/shop?password=se&cret&sslmode=require', 'postgres://db/shop?password=***&***&sslmode=require'],
+  ['postgres://db/shop?password=se&cret', 'postgres://db/shop?password=***&***'],
   ['postgres://[::1]:5432/shop', 'postgres://[::1]:5432/shop'],
 ])('%s', (url, masked) => {
   expect(maskDatabaseUrl(url)).toBe(masked)
