@@ -33,6 +33,9 @@ export interface Replica {
 /** A token that is this young has been good for a while. */
 const SHORT_SECONDS = 2
 
+/** The socket ended before the subscription was answered. */
+class ClosedBefore extends Error {}
+
 export async function openReplica(options: ReplicaOptions): Promise<Replica> {
   const { tenantId, table, filter } = options
   let { gateway } = options
@@ -100,7 +103,8 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
       }
     })
     mine.say(subscribe)
-    await subscribed
+    // A token of two seconds can be over before anything is answered, on a machine that is busy.
+    await Promise.race([subscribed, mine.closed.then(() => Promise.reject(new ClosedBefore()))])
     if (since === undefined) await read()
   }
 
@@ -124,10 +128,27 @@ export async function openReplica(options: ReplicaOptions): Promise<Replica> {
     },
     async expire(then) {
       await socket.close()
-      await comeBack(SHORT_SECONDS)
+      try {
+        await comeBack(SHORT_SECONDS)
+      } catch (error) {
+        if (!(error instanceof ClosedBefore)) throw error
+        // What it was to go on from is not known any more.
+        held = null
+        await open()
+        return
+      }
       const mine = socket
       if (then === 'renew') {
+        const hear = mine.onMessage
+        const renewed = new Promise<'renewed'>(resolve => {
+          mine.onMessage = message => {
+            if (message.type === 'authenticated') resolve('renewed')
+            hear?.(message)
+          }
+        })
         mine.say({ type: 'auth', token: await gateway.token({ tenantId }) })
+        // It may have come too late.
+        if ((await Promise.race([renewed, mine.closed])) !== 'renewed' && socket === mine) await comeBack()
         return
       }
       const [code] = await mine.closed
