@@ -3,7 +3,9 @@ import type { Query } from '../catalog/introspect.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
 import { asErrors, asWarnings, type Finding, printFinding } from '../finding.ts'
+import { identityFindings } from '../identity/boot.ts'
 import { bootDangers, lintDatabase } from '../lint/lint-database.ts'
+import { connectionFindings } from '../ops/connections.ts'
 
 /** The gateway cannot start as it is configured; `message` says all of what to change. */
 export class BootError extends Error {
@@ -11,6 +13,18 @@ export class BootError extends Error {
     super(findings.map(printFinding).join('\n'))
     this.name = 'BootError'
   }
+}
+
+export const NO_DATABASE: Finding = {
+  level: 'error',
+  message: 'no database is configured',
+  fix: 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.',
+}
+
+/** All that can be known before anything is opened: whoever mends one thing need not start again to learn of the next. */
+export async function configFindings(config: Config): Promise<readonly Finding[]> {
+  const missing = config.gateway.databaseUrl === null ? [NO_DATABASE] : []
+  return [...identityFindings(config), ...missing, ...(await connectionFindings(config))]
 }
 
 /** `strict` looks at everything that `svc check` looks at; who only wants to start does not wait for that. */

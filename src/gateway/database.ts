@@ -10,22 +10,14 @@ import { createPool, type Pool } from '../postgres/pool.ts'
 import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import type { OpenListener } from '../realtime/realtime.ts'
-import { BootError } from './boot.ts'
+import { BootError, NO_DATABASE } from './boot.ts'
 
 /** A backend that does not answer for this long after its statement should have timed out is taken for dead. */
 const ANSWER_GRACE_MS = 30_000
 
 export async function openPool(config: Config, emit: Emit): Promise<Pool> {
   const { databaseUrl, maxConnections, acquireTimeoutMs, preparedStatements, statementTimeoutMs } = config.gateway
-  if (databaseUrl === null) {
-    throw new BootError([
-      {
-        level: 'error',
-        message: 'no database is configured',
-        fix: 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.',
-      },
-    ])
-  }
+  if (databaseUrl === null) throw new BootError([NO_DATABASE])
   const target = parseUrl(databaseUrl)
   const pool = createPool({
     target,

@@ -8,12 +8,10 @@ import { watchEventLoop } from '../event-loop.ts'
 import type { Emit } from '../events.ts'
 import type { Pages } from '../http/pages.ts'
 import { createAdminCheck } from '../identity/admin.ts'
-import { identityFindings } from '../identity/boot.ts'
 import { follow } from '../install/follow.ts'
 import { openInstalled } from '../install/installed.ts'
 import { createLoad } from '../limits/load.ts'
 import { createBootWarnings } from '../ops/boot-warnings.ts'
-import { connectionFindings } from '../ops/connections.ts'
 import { createInternal, type WebhookOperations } from '../ops/internal.ts'
 import { createLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
@@ -23,7 +21,7 @@ import { createSettings } from '../run/settings.ts'
 import { VERSION } from '../version.ts'
 import { webhookAnswers, webhookStatus } from '../webhooks/answers.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
-import { databaseFindings, report } from './boot.ts'
+import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { openLists } from './lists.ts'
 import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
@@ -77,8 +75,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     if (failures.length > 0) throw failures[0]
   }
   try {
-    report(identityFindings(config), config, emit)
-    report(await connectionFindings(config), config, emit)
+    report(await configFindings(config), config, emit)
     const { record = null } = options
     const lists = await openLists(config, record, emit)
     opened.push(async () => {

@@ -1,0 +1,37 @@
+/** Decisions 1: what is wrong with a configuration is told together. */
+import { tmpdir } from 'node:os'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../config/load.ts'
+import { configFindings } from './boot.ts'
+
+async function found(environment: Record<string, string>): Promise<readonly string[]> {
+  const { config } = loadConfig({ environment, workingDirectory: tmpdir() })
+  return (await configFindings(config)).map(({ level, message }) => `${level}: ${message}`)
+}
+
+const SECRET = 'a secret of 32 bytes, or of more'
+
+test('who may call, where, and how the database is reached, all at once', async () => {
+  expect(
+    await found({
+      SVC_DEV_MODE: 'true',
+      SVC_BIND: '0.0.0.0:8080',
+      DATABASE_URL: 'postgres://app@db/shop?sslmod=require&auth_mode=none',
+    }),
+  ).toEqual([
+    expect.stringMatching(/^error: SVC_DEV_MODE is on and the bind address is 0\.0\.0\.0/),
+    expect.stringMatching(/^error: SVC_DEV_MODE is on but JWT_SECRET is not set/),
+    expect.stringMatching(/^error: .*unknown parameter "sslmod"; did you mean sslmode\?.*auth_mode=none is not one of/),
+  ])
+})
+
+test('nobody could call, and there is no database', async () => {
+  expect(await found({})).toEqual([
+    expect.stringMatching(/^error: JWT_SECRET is not set/),
+    'error: no database is configured',
+  ])
+})
+
+test('nothing', async () => {
+  expect(await found({ JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' })).toEqual([])
+})
