@@ -3,6 +3,7 @@
  * (decisions 1).
  */
 import { loadConfig } from '../config/load.ts'
+import { policyFindings } from '../config/policy-files.ts'
 import { printConfig } from '../config/print.ts'
 import { asErrors } from '../finding.ts'
 import { listFindings } from '../gateway/lists.ts'
@@ -26,7 +27,12 @@ export async function check(command: CheckCommand, world: World): Promise<number
   // What the database has to say is worth nothing while it cannot be asked.
   const database =
     unreachable.length > 0 ? { findings: unreachable, accepted: 0 } : await checkDatabase(config, world.environment)
-  const findings = [...asErrors(identityFindings(config)), ...database.findings, ...(await listFindings(config))]
+  const findings = [
+    ...asErrors(identityFindings(config)),
+    ...policyFindings(config),
+    ...database.findings,
+    ...(await listFindings(config)),
+  ]
   const report = reportOf(config.file, {
     findings,
     accepted: database.accepted,

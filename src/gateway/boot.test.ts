@@ -35,3 +35,13 @@ test('nobody could call, and there is no database', async () => {
 test('nothing', async () => {
   expect(await found({ JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' })).toEqual([])
 })
+
+test('a policy file that is named and not in force', async () => {
+  const environment = { JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' }
+  const { config } = loadConfig({ environment, workingDirectory: tmpdir() })
+  const of = async (enabled: boolean) => configFindings({ ...config, access: { enabled, path: 'policy.toml' } })
+  expect(await of(false)).toMatchObject([
+    { level: 'warning', message: 'the access policy policy.toml is not in force: access.enabled is false.' },
+  ])
+  expect(await of(true)).toEqual([])
+})

@@ -88,9 +88,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     frameworkErrors: (error, request, reply) => void fail(admit(request.raw) ?? error, request, reply as FastifyReply),
     // Behind the answers to what came before: a change that was made must not look refused.
     clientErrorHandler: (error, socket) =>
-      connections.whenAnswered(socket as Socket, () =>
-        refuseUnparsable(error, socket as Socket, nextRequestId(undefined), timingHeader(null, 0)),
-      ),
+      connections.whenAnswered(socket as Socket, () => refuseUnparsable(error, socket as Socket)),
   })
   const connections = watchConnections(app.server)
   const upgrades = takeUpgrades(app.server, { ...options, nextRequestId, isDraining: () => draining })
@@ -103,13 +101,20 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     app.addContentTypeParser(type, (_, payload, done) => readBody(payload as HandedRequest, done))
   const hasCors = options.corsAllowedOrigins.length > 0
   if (hasCors) {
-    // Preflights are answered by the plugin, and every answer has these (specification 4.8).
+    // Preflights are answered by the plugin, and every answer has these (specification 4.8) and is told of.
     app.addHook('onSend', (request, reply, payload, done) => {
+      const requestId = nextRequestId(one(request.headers['x-request-id']))
+      const { elapsedTime } = reply
       reply.headers({
         ...Object.fromEntries(pairs(SECURITY_HEADERS)),
-        'X-Request-Id': nextRequestId(one(request.headers['x-request-id'])),
-        'X-Response-Time': printMs(reply.elapsedTime),
-        ...Object.fromEntries(pairs(timingHeader(null, reply.elapsedTime))),
+        'X-Request-Id': requestId,
+        'X-Response-Time': printMs(elapsedTime),
+        ...Object.fromEntries(pairs(timingHeader(null, elapsedTime))),
+      })
+      const { route, tenantId, code } = noProgress()
+      emit({
+        ...{ kind: 'request', method: request.method, route, status: reply.statusCode, code },
+        ...{ durationMs: hundredths(elapsedTime), requestId, tenantId },
       })
       done(null, payload)
     })
@@ -192,6 +197,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     }
   }
 
+  /** Bytes that are no HTTP request: there is no reply object for them, only the socket. */
+  function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === 'ECONNRESET' || socket.destroyed) return
+    const refusal = unparsable(error)
+    const { status, code } = refusal
+    const requestId = nextRequestId(undefined)
+    refuseRaw(socket, refusal, requestId, timingHeader(null, 0))
+    const { route, tenantId } = noProgress()
+    emit({ kind: 'request', method: 'unknown', route, status, code, durationMs: 0, requestId, tenantId })
+  }
+
   function timingHeader(timing: Progress['timing'], totalMs: number): readonly string[] {
     return options.serverTiming ? ['Server-Timing', printServerTiming(timing, totalMs)] : []
   }
@@ -223,7 +239,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         route: progress.route,
         status: answer.status,
         code: progress.code,
-        durationMs: Math.round((now() - started) * 100) / 100,
+        durationMs: hundredths(now() - started),
         requestId: incoming.requestId,
         tenantId: progress.tenantId,
       })
@@ -302,6 +318,10 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
   }
 }
 
+function hundredths(durationMs: number): number {
+  return Math.round(durationMs * 100) / 100
+}
+
 /** Whole milliseconds: where the time went, `Server-Timing` says. */
 function printMs(durationMs: number): string {
   return `${Math.round(durationMs)}ms`
@@ -346,24 +366,21 @@ function isRefusal(error: unknown): error is Error {
   return status >= 400 && status < 500
 }
 
-/** Bytes that are no HTTP request: there is no reply object for them, only the socket. */
-function refuseUnparsable(
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-  requestId: string,
-  timing: readonly string[],
-): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const refusal =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? new GatewayError('HEADERS_TOO_LARGE', `the request line and headers are larger than ${HEADER_BYTES_MAX} bytes`)
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? new GatewayError('TIMEOUT', `the request did not come whole within ${REQUEST_MS_MAX} ms`)
-        : new GatewayError(
-            'PARSE_ERROR',
-            'the bytes sent are no HTTP/1.1 request; in the URL everything but ASCII must be percent-encoded',
-          )
-  refuseRaw(socket, refusal, requestId, timing)
+function unparsable({ code }: NodeJS.ErrnoException): GatewayError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new GatewayError(
+        'HEADERS_TOO_LARGE',
+        `the request line and headers are larger than ${HEADER_BYTES_MAX} bytes`,
+      )
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new GatewayError('TIMEOUT', `the request did not come whole within ${REQUEST_MS_MAX} ms`)
+    default:
+      return new GatewayError(
+        'PARSE_ERROR',
+        'the bytes sent are no HTTP/1.1 request; in the URL everything but ASCII must be percent-encoded',
+      )
+  }
 }
 
 /** `localhost` may be two addresses, and Fastify would open a server for each; one is enough, and only one is watched. */

@@ -1,6 +1,7 @@
 /** Specification 4.7 (1), 4.8, 7 and decisions 8: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Event } from '../../src/events.ts'
 import { BODY_BYTES_MAX, FORGOTTEN_BYTES_MAX } from '../../src/http/request-body.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -9,9 +10,11 @@ import { shopDatabase } from './shop.ts'
 
 let database: TestDatabase
 let gateway: TestGateway
+const events: Event[] = []
 beforeAll(async () => {
   database = await shopDatabase()
-  gateway = await testGateway(database.url, { toml: 'cors_allowed_origins = ["https://app.example"]' })
+  const toml = 'cors_allowed_origins = ["https://app.example"]'
+  gateway = await testGateway(database.url, { toml, emit: event => void events.push(event) })
 })
 afterAll(async () => {
   await gateway.close()
@@ -243,6 +246,25 @@ describe('CORS', () => {
     expect(answer).toMatch(/^HTTP\/1.1 413 /)
     expect(answer.match(/\r\nconnection:/gi)).toHaveLength(1)
   })
+})
+
+test('every answer is told of once, also where a client speaks no HTTP or a browser asks first', async () => {
+  events.length = 0
+  await raw('GET / HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n')
+  await raw(`GET / HTTP/1.1\r\nHost: x\r\nLong: ${'a'.repeat(70_000)}\r\n\r\n`)
+  const headers = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' }
+  const preflight = await gateway.get('/api/users', { as: null, method: 'OPTIONS', headers })
+  const found = await gateway.get('/health')
+  const none = { route: 'none', tenantId: '' }
+  expect(events).toEqual([
+    expect.objectContaining({ ...none, method: 'unknown', status: 400, code: 'PARSE_ERROR', durationMs: 0 }),
+    expect.objectContaining({ ...none, method: 'unknown', status: 431, code: 'HEADERS_TOO_LARGE' }),
+    expect.objectContaining({
+      ...{ ...none, kind: 'request', method: 'OPTIONS', status: 204, code: null },
+      requestId: preflight.headers.get('x-request-id'),
+    }),
+    expect.objectContaining({ route: '/health', status: 200, requestId: found.headers.get('x-request-id') }),
+  ])
 })
 
 test('/health needs no token', async () => {
