@@ -36,7 +36,7 @@ test('of more entries than there may be the one unused for longest goes', () => 
 
 test('so it is with bytes', () => {
   const answers = createAnswers(1_000_000)
-  const large = rowsOf('x'.repeat(ONE_WEIGHT_MAX - 2_000))
+  const large = rowsOf('x'.repeat(ONE_WEIGHT_MAX - 2_000), '')
   const count = Math.ceil(WEIGHT_MAX / ONE_WEIGHT_MAX) + 5
   for (let n = 0; n < count; n++) expect(answers.keep(`k${n}`, large, ABOUT)).toBe(true)
   expect(answers.weight).toBeLessThanOrEqual(WEIGHT_MAX)
@@ -54,4 +54,14 @@ test('a giant is not kept, and pushes nobody out; nor is an answer of very many 
   expect(answers.keep('many', rowsOf(...Array.from({ length: 10_000 }, () => '1')), ABOUT)).toBe(false)
   expect(answers.keep('k'.repeat(ONE_WEIGHT_MAX), rowsOf('a'), ABOUT)).toBe(false)
   expect(answers.entries).toBe(1)
+})
+
+test('the bytes of a single row count twice: it is kept as what is sent, too', () => {
+  const weightOf = (...texts: readonly string[]) => {
+    const answers = createAnswers(10)
+    answers.keep('k', rowsOf(...texts), ABOUT)
+    return answers.weight
+  }
+  expect(weightOf('x'.repeat(1_000)) - weightOf('')).toBe(2_000)
+  expect(weightOf('x'.repeat(1_000), 'y') - weightOf('', 'y')).toBe(1_000)
 })

@@ -48,7 +48,7 @@ export function createAnswers(entriesMax: number): Answers {
       if (weight > ONE_WEIGHT_MAX) return false
       const copy = copyOf(results)
       const reading = { result: Promise.resolve(copy), cancel() {}, kept: copy }
-      kept.set(key, { ...about, reading }, { size: weight })
+      kept.set(key, { ...about, reading }, { size: weight + sentWeightOf(results) })
       // Not the library's own `max`, for which it would lay out room for all of them at once.
       while (kept.size > entriesMax) kept.pop()
       return true
@@ -73,6 +73,11 @@ function weightOf(results: Results): number {
     }
   }
   return weight
+}
+
+/** Whoever answers one row keeps it ready to be sent besides. */
+function sentWeightOf([rows, ...others]: Results): number {
+  return rows?.length === 1 && others.length === 0 ? weightOf([rows]) : 0
 }
 
 /** In memory of its own: cells are parts of what was read from the socket, and a small one would hold on to all of that. */

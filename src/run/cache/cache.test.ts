@@ -151,6 +151,24 @@ describe('what is kept', () => {
     expect(isHit(ORDERS, { ...alice })).toBe(true)
   })
 
+  test('the same statement, asked again and by others, is found for whom it was kept', async () => {
+    const statement = bound(ORDERS)
+    const isKept = (identity: typeof alice) => runner.read(identity, [statement]).kept !== undefined
+    await fill()
+    const bob = { ...alice, userId: 'bob' }
+    expect([isKept(alice), isKept(alice), isKept(bob)]).toEqual([true, true, false])
+    await last().answer('of bob')
+    for (const [identity, row] of [
+      [bob, 'of bob'],
+      [alice, 'row'],
+      [{ ...bob }, 'of bob'],
+    ] as const) {
+      expect(await runner.read(identity, [statement]).result).toEqual([[[Buffer.from(row)]]])
+    }
+    catalog = catalogOf(...tables(10))
+    expect(isKept(alice)).toBe(false)
+  })
+
   test('several statements of one read are one answer', async () => {
     const both = () => runner.read(alice, [bound(ORDERS), bound('get items')])
     both()

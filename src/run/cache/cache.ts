@@ -62,6 +62,8 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   const callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
   let catalog = parts.catalog()
   let plans = createStatementPlans(catalog, changes)
+  /** Of statements whose answer was found: under which key, for whom it was asked last. */
+  const lastFound = new WeakMap<BoundStatement, { plans: typeof plans; caller: string; key: string }>()
   let hits = 0
   let misses = 0
 
@@ -85,7 +87,10 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   /** Null: the answer is not to be kept, whatever the values are. */
   function keyOf(identity: Identity, statements: readonly BoundStatement[]): string | null {
     const current = currentPlans()
-    let key = callerDigest(identity)
+    const caller = callerDigest(identity)
+    const last = statements.length === 1 ? lastFound.get(statements[0] as BoundStatement) : undefined
+    if (last !== undefined && last.plans === current && last.caller === caller) return last.key
+    let key = caller
     let left = VALUE_CHARACTERS_MAX
     for (const { statement, values } of statements) {
       const plan = current.reading(statement)
@@ -94,6 +99,12 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
       key += plan.digest + printValues(values)
     }
     return key
+  }
+
+  /** A request that is remembered (rest/read) brings the same statement again. */
+  function rememberFound(identity: Identity, [statement, another]: readonly BoundStatement[], key: string): void {
+    if (statement === undefined || another !== undefined || lastFound.get(statement)?.key === key) return
+    lastFound.set(statement, { plans, caller: callerDigest(identity), key })
   }
 
   function find(key: string): Reading | null {
@@ -157,8 +168,9 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
       read(identity, statements) {
         const key = keyOf(identity, statements)
         const found = key === null ? null : find(key)
-        if (found !== null) {
+        if (key !== null && found !== null) {
           hits++
+          rememberFound(identity, statements, key)
           return found
         }
         misses++
