@@ -55,6 +55,13 @@ export interface ResultCacheParts {
   readonly after: (delayMs: number, call: () => void) => void
 }
 
+interface Found {
+  /** Null: what is asked for is not to be kept. */
+  readonly key: string | null
+  /** Null: it is not kept. */
+  readonly reading: Reading | null
+}
+
 export function createResultCache(parts: ResultCacheParts): ResultCache {
   const { entriesMax, ttlMs, statementTimeoutMs, now, after } = parts
   const changes = createChanges()
@@ -62,8 +69,8 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   const callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
   let catalog = parts.catalog()
   let plans = createStatementPlans(catalog, changes)
-  /** Of statements whose answer was found: under which key, for whom it was asked last. */
-  const lastFound = new WeakMap<BoundStatement, { plans: typeof plans; caller: string; key: string }>()
+  /** Of statements whose answer was found: for whom it was asked last, and under which key. What asks again (rest/read) brings the same statement. */
+  let lastFound = new WeakMap<BoundStatement, { readonly caller: string; readonly key: string }>()
   let hits = 0
   let misses = 0
 
@@ -80,20 +87,17 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
       clear()
       changes.forget()
       plans = createStatementPlans(catalog, changes)
+      lastFound = new WeakMap()
     }
     return plans
   }
 
   /** Null: the answer is not to be kept, whatever the values are. */
-  function keyOf(identity: Identity, statements: readonly BoundStatement[]): string | null {
-    const current = currentPlans()
-    const caller = callerDigest(identity)
-    const last = statements.length === 1 ? lastFound.get(statements[0] as BoundStatement) : undefined
-    if (last !== undefined && last.plans === current && last.caller === caller) return last.key
+  function keyOf(caller: string, statements: readonly BoundStatement[]): string | null {
     let key = caller
     let left = VALUE_CHARACTERS_MAX
     for (const { statement, values } of statements) {
-      const plan = current.reading(statement)
+      const plan = plans.reading(statement)
       left -= measureValues(values)
       if (plan === null || left < 0) return null
       key += plan.digest + printValues(values)
@@ -101,10 +105,17 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
     return key
   }
 
-  /** A request that is remembered (rest/read) brings the same statement again. */
-  function rememberFound(identity: Identity, [statement, another]: readonly BoundStatement[], key: string): void {
-    if (statement === undefined || another !== undefined || lastFound.get(statement)?.key === key) return
-    lastFound.set(statement, { plans, caller: callerDigest(identity), key })
+  /** An answer that is kept, under its key; one statement by itself has it at hand where the same caller found it before. */
+  function findFor(identity: Identity, statements: readonly BoundStatement[]): Found {
+    currentPlans()
+    const caller = callerDigest(identity)
+    const [only] = statements.length === 1 ? statements : []
+    const last = only === undefined ? undefined : lastFound.get(only)
+    if (last?.caller === caller) return { key: last.key, reading: find(last.key) }
+    const key = keyOf(caller, statements)
+    const reading = key === null ? null : find(key)
+    if (only !== undefined && key !== null && reading !== null) lastFound.set(only, { caller, key })
+    return { key, reading }
   }
 
   function find(key: string): Reading | null {
@@ -166,12 +177,10 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
     serving: runner => ({
       ...runner,
       read(identity, statements) {
-        const key = keyOf(identity, statements)
-        const found = key === null ? null : find(key)
-        if (key !== null && found !== null) {
+        const { key, reading } = findFor(identity, statements)
+        if (reading !== null) {
           hits++
-          rememberFound(identity, statements, key)
-          return found
+          return reading
         }
         misses++
         const start = () => runner.read(identity, statements)
