@@ -111,11 +111,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         'X-Response-Time': printMs(elapsedTime),
         ...Object.fromEntries(pairs(timingHeader(null, elapsedTime))),
       })
-      const { route, tenantId, code } = noProgress()
-      emit({
-        ...{ kind: 'request', method: request.method, route, status: reply.statusCode, code },
-        ...{ durationMs: hundredths(elapsedTime), requestId, tenantId },
-      })
+      tell(request.method, requestId, reply.statusCode, elapsedTime, noProgress())
       done(null, payload)
     })
     // The plugin answers them all.
@@ -201,11 +197,24 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   function refuseUnparsable(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed) return
     const refusal = unparsable(error)
-    const { status, code } = refusal
     const requestId = nextRequestId(undefined)
     refuseRaw(socket, refusal, requestId, timingHeader(null, 0))
-    const { route, tenantId } = noProgress()
-    emit({ kind: 'request', method: 'unknown', route, status, code, durationMs: 0, requestId, tenantId })
+    tell('unknown', requestId, refusal.status, 0, { ...noProgress(), code: refusal.code })
+  }
+
+  /** Every answer is told of, whoever gave it. */
+  function tell(method: string, requestId: string, status: number, durationMs: number, progress: Progress): void {
+    const { route, code, tenantId } = progress
+    emit({
+      kind: 'request',
+      method,
+      route,
+      status,
+      code,
+      durationMs: Math.round(durationMs * 100) / 100,
+      requestId,
+      tenantId,
+    })
   }
 
   function timingHeader(timing: Progress['timing'], totalMs: number): readonly string[] {
@@ -232,17 +241,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         if (name !== 'connection') headers.push(name, value ?? '')
     }
     if (draining && connections.isLast(response)) headers.push('Connection', 'close')
-    const done = () =>
-      emit({
-        kind: 'request',
-        method: incoming.method,
-        route: progress.route,
-        status: answer.status,
-        code: progress.code,
-        durationMs: hundredths(now() - started),
-        requestId: incoming.requestId,
-        tenantId: progress.tenantId,
-      })
+    const done = () => tell(incoming.method, incoming.requestId, answer.status, now() - started, progress)
     const { body } = answer
     if (body !== null && !('latin1' in body) && !Buffer.isBuffer(body)) {
       response.writeHead(answer.status, headers)
@@ -316,10 +315,6 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
       onceGone(reply.raw, listener)
     },
   }
-}
-
-function hundredths(durationMs: number): number {
-  return Math.round(durationMs * 100) / 100
 }
 
 /** Whole milliseconds: where the time went, `Server-Timing` says. */
