@@ -8,6 +8,7 @@ import { GatewayError } from '../errors.ts'
 import { shorten } from '../shorten.ts'
 import { arrayFormOf, printArray } from './array-values.ts'
 import { bytesOf, type JsonArray, type JsonObject, parseJsonBody } from './json-body.ts'
+import { sqlstateOf } from './sqlstate.ts'
 
 /** A value in a body, and what it is for. */
 export interface Meant {
@@ -26,7 +27,7 @@ export function nameRefusedColumn(error: unknown, table: Table, body: JsonObject
 
 /** `PARSE_ERROR` with column or argument, type and value where `error` is about a value that stands in the body; else `error` as it is. */
 export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>): unknown {
-  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error.details)) return error
+  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error)) return error
   // What the caller is shown of PostgreSQL's message may be cut off; what it quotes is to be found whole.
   const said = error.cause instanceof Error ? error.cause.message : error.message
   const refused = findValue(values, quotesOf(said))
@@ -42,9 +43,8 @@ export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>):
   })
 }
 
-function isDataException(details: unknown): boolean {
-  const { sqlstate } = (details ?? {}) as { readonly sqlstate?: unknown }
-  return typeof sqlstate === 'string' && sqlstate.startsWith('22')
+function isDataException(error: GatewayError): boolean {
+  return sqlstateOf(error)?.startsWith('22') === true
 }
 
 /** The quotation marks of PostgreSQL's translations. */

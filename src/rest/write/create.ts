@@ -9,6 +9,7 @@ import { withArrayColumns } from '../array-values.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../json-body.ts'
 import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
 import { Shape } from '../shape.ts'
+import { sqlstateOf } from '../sqlstate.ts'
 import { type Batch, batches, givenOf } from './batch.ts'
 import { insertion, insertions } from './insertion.ts'
 import type { Upsert } from './request.ts'
@@ -84,9 +85,7 @@ async function createMany(
 
 /** "Cardinality violation" (manual, appendix A): a row would be changed twice; also a subquery of a trigger that has several rows. */
 function isCardinality(error: unknown): boolean {
-  if (!(error instanceof GatewayError)) return false
-  const { sqlstate } = (error.details ?? {}) as { readonly sqlstate?: unknown }
-  return sqlstate === '21000'
+  return sqlstateOf(error) === '21000'
 }
 
 /** The list of columns is the more exact wish. */
