@@ -14,7 +14,7 @@ import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
 import { misfitExamples } from '../rest/openapi/misfits.ts'
 import { createAddressGuard } from '../webhooks/address-guard.ts'
 import { loadTriggers } from '../webhooks/triggers.ts'
-import { unreachable } from '../webhooks/unreachable.ts'
+import { undeliverable } from '../webhooks/undeliverable.ts'
 import { openDatabase } from './database.ts'
 import { printFailure } from './failure.ts'
 
@@ -104,7 +104,7 @@ async function triggerFindings(
       captured: () => captured,
       environment,
     })
-    return unreachable(triggers, createAddressGuard({ allow: gateway.webhookAllow, loopback }))
+    return undeliverable(triggers, createAddressGuard({ allow: gateway.webhookAllow, loopback }))
   } catch (failure) {
     if (!(failure instanceof ConfigError)) throw failure
     const fix = 'Mend the triggers; while they have problems the gateway does not start.'

@@ -14,7 +14,7 @@ import { register } from './outbox/register.ts'
 import { createPost } from './post.ts'
 import { createSender } from './sender.ts'
 import { createTriggers } from './triggers.ts'
-import { unreachable } from './unreachable.ts'
+import { undeliverable } from './undeliverable.ts'
 import { createWebhooks, type Webhooks } from './webhooks.ts'
 
 export interface HooksParts {
@@ -75,11 +75,11 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
   const { tenantColumn } = parts
   const webhooks = createWebhooks({ ...chance, triggers, tenantColumn, outbox, catalog, guard, emit, userAgent })
   let told = ''
-  tellUnreachable()
+  tellUndeliverable()
   tellStorage()
 
-  function tellUnreachable(): void {
-    for (const { message, fix } of unreachable(triggers.all(), guard)) warn(message, fix)
+  function tellUndeliverable(): void {
+    for (const { message, fix } of undeliverable(triggers.all(), guard)) warn(message, fix)
   }
 
   /** Who relies on webhooks has to know which of them a crash takes along. */
@@ -99,7 +99,7 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
     webhooks,
     async reload() {
       await triggers.reload()
-      tellUnreachable()
+      tellUndeliverable()
       tellStorage()
     },
     async refresh() {

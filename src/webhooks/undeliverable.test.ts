@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest'
 import { createAddressGuard } from './address-guard.ts'
 import type { Trigger } from './trigger.ts'
-import { unreachable } from './unreachable.ts'
+import { undeliverable } from './undeliverable.ts'
 
 const guard = createAddressGuard({ allow: ['10.0.0.0/8'], loopback: 'refused' })
 
 const told = (url: string, enabled = true) =>
-  unreachable([{ name: 'hook', enabled, url: new URL(url) } as Trigger], guard).map(({ message }) => message)
+  undeliverable([{ name: 'hook', enabled, url: new URL(url) } as Trigger], guard).map(({ message }) => message)
 
 test.each([
   ['http://169.254.169.254/latest', /^Webhooks of "hook" cannot be delivered: 169\.254\.169\.254 is a link-local/],

@@ -6,7 +6,7 @@ import type { Finding } from '../finding.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { Trigger } from './trigger.ts'
 
-export function unreachable(
+export function undeliverable(
   triggers: readonly Trigger[],
   { whyHostRefused }: Pick<AddressGuard, 'whyHostRefused'>,
 ): readonly Finding[] {
