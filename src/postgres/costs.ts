@@ -4,8 +4,12 @@
 const COSTS_MAX = 10_000
 /** Longer texts are not remembered, so that what is remembered has a bound. */
 const KEY_CHARACTERS_MAX = 16_384
-/** One statement seldom says much: the average moves by this share of the difference. */
-const WEIGHT = 0.1
+/**
+ * One statement seldom says much: the estimate moves by this share of the difference. It falls faster than it rises, because what is added to a statement's own time is
+ * the time for which its process had no core. Work that is spread over more processes makes that longer, so an average would spread the more the busier the machine is.
+ */
+const FALLS_BY = 0.1
+const RISES_BY = 0.02
 /** A single stall must not mark a statement as slow for the next hundred runs. */
 const SAMPLE_MS_MAX = 50
 /** We are seldom later than this: what took longer was the statement, whatever came behind it. */
@@ -26,7 +30,7 @@ export interface Costs {
 }
 
 /**
- * An exponentially weighted moving average per text. What is only known to be an upper limit never raises it: when
+ * An exponentially weighted moving estimate per text, of the faster runs rather than of all. What is only known to be an upper limit never raises it: when
  * answers come faster than we read them, more connections would not help, and the estimate must not ask for them.
  */
 export function createCosts(): Costs {
@@ -37,7 +41,7 @@ export function createCosts(): Costs {
       const known = averages.get(key)
       if (known !== undefined) {
         const sample = Math.min(ms, atMost && ms < PLAINLY_SLOW_MS ? known.ms : SAMPLE_MS_MAX)
-        known.ms += (sample - known.ms) * WEIGHT
+        known.ms += (sample - known.ms) * (sample > known.ms ? RISES_BY : FALLS_BY)
         return
       }
       if (key.length > KEY_CHARACTERS_MAX) return

@@ -11,14 +11,19 @@ test('fast work goes where it is busiest, as long as nobody notices the wait', (
   const candidates = [
     connection('idle', 0),
     connection('busy', 0.3),
-    connection('busier', 0.9),
-    connection('too busy', 1.1),
+    connection('busier', 1.9),
+    connection('too busy', 2.1),
   ]
   expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[2], grow: false })
 })
 
+test('what is not fast itself is packed nowhere', () => {
+  const candidates = [connection('busy', 0.3), connection('idle', 0)]
+  expect(choose(candidates, 1.1, 0)).toEqual({ candidate: candidates[1], grow: false })
+})
+
 test('with no connection below that wait it takes the shortest, and wants one more', () => {
-  const candidates = [connection('a', 3), connection('b', 2)]
+  const candidates = [connection('a', 4), connection('b', 3)]
   expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[1], grow: true })
 })
 
@@ -38,13 +43,23 @@ test('a connection that does not accept is not asked', () => {
   expect(choose([candidates[0] as (typeof candidates)[0]], 0.05, 0).candidate).toBeNull()
 })
 
-test('a text that never ran is unknown; then it is what it took, slowly following changes', () => {
+test('a text that never ran is unknown; then it is what it took, slowly following changes, more slowly upwards', () => {
   const costs = createCosts()
   expect(costs.expect('select 1')).toBe(UNKNOWN_MS)
   costs.learn('select 1', { ms: 1, atMost: false })
   expect(costs.expect('select 1')).toBe(1)
   costs.learn('select 1', { ms: 2, atMost: false })
-  expect(costs.expect('select 1')).toBeCloseTo(1.1)
+  expect(costs.expect('select 1')).toBeCloseTo(1.02)
+  costs.learn('select 1', { ms: 0.02, atMost: false })
+  expect(costs.expect('select 1')).toBeCloseTo(0.92)
+})
+
+test('a statement that is slow every other time is taken for its faster runs, and for a slow one when it always is', () => {
+  const costs = createCosts()
+  for (let n = 0; n < 500; n++) costs.learn('select 1', { ms: n % 2 === 0 ? 0.1 : 0.7, atMost: false })
+  expect(costs.expect('select 1')).toBeCloseTo(0.2, 1)
+  for (let n = 0; n < 5; n++) costs.learn('select 1', { ms: 20, atMost: false })
+  expect(costs.expect('select 1')).toBeGreaterThan(1)
 })
 
 test('an upper limit lowers the estimate and never raises it, unless it is plainly slow', () => {
@@ -55,7 +70,7 @@ test('an upper limit lowers the estimate and never raises it, unless it is plain
   costs.learn('select 1', { ms: 0, atMost: true })
   expect(costs.expect('select 1')).toBeCloseTo(0.9)
   costs.learn('select 1', { ms: 10.9, atMost: true })
-  expect(costs.expect('select 1')).toBeCloseTo(1.9)
+  expect(costs.expect('select 1')).toBeCloseTo(1.1)
 })
 
 test('one stall counts as 50 ms at most', () => {

@@ -5,8 +5,10 @@
  * where it delays nobody.
  */
 
+/** What takes longer goes where the wait is shortest. */
+const FAST_MS = 1
 /** Waiting this long behind fast work is the price of packing; beyond it, work spreads and the pool grows. */
-const PACK_MS = 1
+const PACK_MS = 2
 /** Where the wait would be longer than this, the exchange waits for whichever connection is free first instead. */
 const QUEUE_MS_MAX = 5
 
@@ -26,7 +28,7 @@ export interface Choice<C> {
 }
 
 export function choose<C extends Candidate>(candidates: readonly C[], expectedMs: number, now: number): Choice<C> {
-  const fast = expectedMs <= PACK_MS
+  const fast = expectedMs <= FAST_MS
   let packed: C | null = null
   let packedMs = -1
   let shortest: C | null = null
