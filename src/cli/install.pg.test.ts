@@ -52,7 +52,7 @@ test('captures every table of the published schemas, and says so', async () => {
   const { code, out, error } = await svc(['install'])
   expect([code, error]).toEqual([0, ''])
   expect(out).toMatch(
-    /^Schema svc is installed \(version 1\) for role app: the changes of 2 tables and partitions are captured\.$/m,
+    /^Schema svc is installed \(version 2\) for role app: the changes of 2 tables and partitions are captured\.$/m,
   )
   expect(out).toContain('heard at once')
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
@@ -179,6 +179,6 @@ test('svc check tells what is missing, and leaves the mending to others', async 
   expect(again.out).toContain('public.orders')
   await execute(database.adminUrl, 'update svc.installation set version = 9')
   expect((await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })).out).toContain(
-    'warning: What svc install made cannot be used: it has version 9, and this gateway knows version 1.\n  Run the gateway that came with it.',
+    'warning: What svc install made cannot be used: it has version 9, and this gateway knows version 2.\n  Run the gateway that came with it.',
   )
 })

@@ -6,7 +6,7 @@
  * Where the key is not what it was when the trigger was made, the entry's key has a null, and says no more than that something changed.
  */
 import { ROWS_MAX } from './change-log.ts'
-import { NEW_ID, TOLD } from './outbox.ts'
+import { TOLD } from './outbox.ts'
 
 /**
  * The rows as JSON are the same whoever writes them. The rest keeps names apart from those that others may have made; `pg_temp` is named so that it is last.
@@ -161,7 +161,7 @@ function logged({ name, keyed }: Kind, key: (row: string) => string, row: Versio
 
 /** `trigger`: what its row is called. */
 function told({ keyed }: Kind, trigger: string, row: Versions, key: string): string {
-  return `${NEW_ID}, ${trigger}.name, TG_ARGV[0], TG_ARGV[1], TG_OP, ${row.after}, ${row.before}, clock_timestamp(),
+  return `${trigger}.name, TG_ARGV[0], TG_ARGV[1], TG_OP, ${row.after}, ${row.before}, clock_timestamp(),
       ${key}, ${row[keyed]} ->> ${trigger}.tenant_column`
 }
 

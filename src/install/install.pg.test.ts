@@ -7,6 +7,8 @@ import { uniqueName } from '../../test/support/server.ts'
 import type { Query } from '../catalog/introspect.ts'
 import { KEPT_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
 import { readInstallation } from './installation.ts'
+import { idOf } from './outbox.ts'
+import { INSTALLED_VERSION } from './script.ts'
 
 let database: TestDatabase
 let admin: pg.Client
@@ -300,9 +302,24 @@ describe('the outbox', () => {
     await app.query(`insert into items select n from generate_series(1, ${ROWS_MAX + 500}) as n`)
     await app.query(`update items set name = id`)
     const { rows } = await admin.query(
-      `select count(distinct id)::int, count(*) filter (where operation = 'UPDATE' and (new ->> 'name') = (old ->> 'id'))::int as pairs from svc.webhook`,
+      `select count(distinct ${idOf('webhook')})::int, count(*) filter (where operation = 'UPDATE' and (new ->> 'name') = (old ->> 'id'))::int as pairs from svc.webhook`,
     )
     expect(rows).toEqual([{ count: 2 * (ROWS_MAX + 500), pairs: ROWS_MAX + 500 }])
+  })
+})
+
+describe('an installation of version 1', () => {
+  test('is brought up to date, with what waits in it', async () => {
+    await admin.query(`truncate items, svc.webhook; alter table svc.webhook alter column id set not null; update svc.installation set version = 1;
+      insert into svc.webhook (id, trigger, "schema", "table", operation, created_at) values ('msg_1', 'all', 'public', 'items', 'INSERT', now())`)
+    expect(await readInstallation(asker(app))).toMatchObject({ fix: 'Run svc install again.' })
+    await installed(database)
+    expect(await readInstallation(asker(app))).toMatchObject({ broken: [] })
+    await admin.query(`delete from svc.webhook_trigger; insert into svc.webhook_trigger values ('all', 'public', 'items', '{INSERT}', 'database', false, null);
+      insert into items values (600)`)
+    const { rows } = await admin.query(`select ${idOf('w')} as id from svc.webhook as w order by w.seq`)
+    expect(rows).toEqual([{ id: 'msg_1' }, { id: expect.stringMatching(/^msg_[0-9a-f]{32}$/) }])
+    await admin.query('truncate svc.webhook, svc.webhook_trigger')
   })
 })
 
@@ -403,12 +420,12 @@ describe('what a gateway finds', () => {
   test('another version, and another role’s installation, are refused with what to do', async () => {
     await admin.query('update svc.installation set version = 7')
     expect(await readInstallation(asker(app))).toEqual({
-      reason: 'it has version 7, and this gateway knows version 1.',
+      reason: 'it has version 7, and this gateway knows version 2.',
       fix: 'Run the gateway that came with it.',
     })
     await admin.query('update svc.installation set version = 0')
     expect(await readInstallation(asker(app))).toMatchObject({ fix: 'Run svc install again.' })
-    await admin.query('update svc.installation set version = 1; revoke usage on schema svc from app')
+    await admin.query(`update svc.installation set version = ${INSTALLED_VERSION}; revoke usage on schema svc from app`)
     expect(await readInstallation(asker(app))).toMatchObject({ fix: expect.stringContaining('--role') })
     await admin.query('grant usage on schema svc to app')
   })

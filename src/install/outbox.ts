@@ -13,10 +13,17 @@ export const DAY_OF_NOW: string = `(extract(epoch FROM clock_timestamp())::bigin
 export const TURN = `(coalesce(tenant, '') COLLATE "C")`
 
 /** What whoever fills the outbox gives of a webhook, in this order. */
-export const TOLD = 'id, trigger, "schema", "table", operation, new, old, created_at, key, tenant'
+export const TOLD = 'trigger, "schema", "table", operation, new, old, created_at, key, tenant'
 
-/** The first of these. */
-export const NEW_ID = `'msg_' || pg_catalog.replace(pg_catalog.gen_random_uuid()::text, '-', '')`
+/**
+ * The id of a webhook, of whose row `row` is the name: the same as long as it waits. A write pays for every value that is made and stored, so it is made of what the row has
+ * anyway, and stored only with dead letters and what is sent again. Its number alone would come twice when the database is restored to an earlier time.
+ */
+export function idOf(row: string): string {
+  const written = `(extract(epoch FROM ${row}.created_at) * 1000000)::bigint`
+  const digest = `pg_catalog.sha256(pg_catalog.convert_to(${row}.seq || ' ' || ${written}, 'UTF8'))`
+  return `coalesce(${row}.id, 'msg_' || pg_catalog.encode(pg_catalog.substr(${digest}, 1, 16), 'hex'))`
+}
 
 const CHANGED = `trigger text NOT NULL,
   "schema" text NOT NULL,
@@ -42,7 +49,7 @@ export const OUTBOX: readonly string[] = [
   // What is inserted is deleted soon: its space must be found again before the table has grown.
   `CREATE TABLE IF NOT EXISTS svc.webhook (
   seq bigint PRIMARY KEY DEFAULT nextval('svc.webhook_seq'),
-  id text NOT NULL,
+  id text,
   ${CHANGED},
   key text,
   tenant text,
@@ -50,7 +57,9 @@ export const OUTBOX: readonly string[] = [
   due_at timestamptz NOT NULL DEFAULT now(),
   leased_by text
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000)`,
-  `COMMENT ON TABLE svc.webhook IS 'Webhooks that are to be delivered. key: of the row, where the order of its changes is to be kept. due_at: nobody takes it before; while leased_by delivers it, when that has failed.'`,
+  // Version 1 stored every id.
+  'ALTER TABLE svc.webhook ALTER COLUMN id DROP NOT NULL',
+  `COMMENT ON TABLE svc.webhook IS 'Webhooks that are to be delivered. id: of those that are sent again; the others have one made of seq and created_at. key: of the row, where the order of its changes is to be kept. due_at: nobody takes it before; while leased_by delivers it, when that has failed.'`,
   `CREATE INDEX IF NOT EXISTS webhook_turn ON svc.webhook (trigger, ${TURN}, due_at, seq)`,
   'CREATE INDEX IF NOT EXISTS webhook_key ON svc.webhook (trigger, key, seq) WHERE key IS NOT NULL',
   `CREATE TABLE IF NOT EXISTS svc.webhook_dead (

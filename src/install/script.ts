@@ -10,7 +10,7 @@ import { OUTBOX } from './outbox.ts'
 import { SCHEMA_WATCH } from './schema-watch.ts'
 
 /** Counts the shapes of schema `svc`. */
-export const INSTALLED_VERSION = 1
+export const INSTALLED_VERSION = 2
 
 /** Owns what runs when anybody writes, and has no right to anything else. Of the whole server: other databases may have it too, so it stays. */
 export const OWNER = 'svc_capture'

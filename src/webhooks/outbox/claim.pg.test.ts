@@ -122,6 +122,52 @@ describe('a lease', () => {
   })
 })
 
+describe('an id', () => {
+  const written = (count: number, age = '0') =>
+    admin.query(
+      `insert into svc.webhook (trigger, "schema", "table", operation, new, created_at)
+       select 'hook', 'public', 't', 'INSERT', '{}', now() - $2::interval from generate_series(1, $1)`,
+      [count, age],
+    )
+  const due = () => admin.query('update svc.webhook set due_at = now()')
+
+  test('is made of what is written, the same on every try and for what becomes of it', async () => {
+    await written(3)
+    const ids = await claimed()
+    expect(new Set(ids).size).toBe(3)
+    for (const id of ids) expect(id).toMatch(/^msg_[0-9a-f]{32}$/)
+    await due()
+    const { webhooks } = await claim(ask, 'me', [turn()])
+    expect(webhooks.map(({ id }) => id)).toEqual(ids)
+    await settle(
+      ask,
+      'me',
+      webhooks.map(each => settled(each, { kind: 'dead', reason: 'failed' }, failed)),
+    )
+    expect((await readLetters(ask, null, 10)).map(({ id }) => id).sort()).toEqual([...ids].sort())
+    expect(await readAttempts(ask, ids[0] ?? '')).toHaveLength(1)
+    expect(await redeliverLetters(ask, null, ['hook'])).toBe(3)
+    expect([...(await claimed())].sort()).toEqual([...ids].sort())
+  })
+
+  test('does not come again with its number, in a database that was set back', async () => {
+    await written(2)
+    const before = await claimed()
+    await admin.query(`truncate svc.webhook; select setval('svc.webhook_seq', currval('svc.webhook_seq') - 2)`)
+    await written(2)
+    const after = await claimed()
+    expect(new Set([...before, ...after]).size).toBe(4)
+  })
+
+  test('is that of the webhook that nobody wants any more', async () => {
+    await written(1, '2 minutes')
+    const [id] = await claimed()
+    await due()
+    expect(await buryOrphans(ask, [])).toBe(1)
+    expect(await readLetters(ask, null, 10)).toMatchObject([{ id }])
+  })
+})
+
 describe('order by key', () => {
   const keyed = { key: '{"id": 1}' }
 

@@ -5,6 +5,7 @@
  * All of it is bounded, however much waits: tenants are visited by skipping through the index from one to the next, a limited number a time, and of each that has
  * something due the first few are taken. Who has thousands waiting gets the same share as who has one.
  */
+import { idOf } from '../../install/outbox.ts'
 import type { Happened } from '../trigger.ts'
 import type { Ask, Asked, Rows } from './ask.ts'
 
@@ -101,7 +102,7 @@ parked AS (
 taken AS (
   UPDATE svc.webhook AS w SET due_at = now() + j.lease_ms * interval '1 millisecond', leased_by = $2
   FROM judged AS j WHERE w.seq = j.seq AND NOT j.waits AND j.bytes_before < ${CLAIM_BYTES_MAX}
-  RETURNING w.seq, w.id, w.trigger, w."schema", w."table", w.operation,
+  RETURNING w.seq, ${idOf('w')} AS id, w.trigger, w."schema", w."table", w.operation,
     CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.new END AS new, CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.old END AS old, j.bytes,
     floor(extract(epoch FROM w.created_at) * 1000)::bigint AS created_at, w.key, w.tries
 )

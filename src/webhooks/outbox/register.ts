@@ -2,6 +2,7 @@
  * Which changes the database is to write down (`svc.webhook_trigger`): those of the events file of the gateway that has read it last. Gateways that share a database
  * share the file.
  */
+import { idOf } from '../../install/outbox.ts'
 import type { Happened } from '../trigger.ts'
 import type { Ask } from './ask.ts'
 
@@ -67,7 +68,7 @@ orphans AS MATERIALIZED (
 ),
 gone AS (DELETE FROM svc.webhook AS w USING orphans AS o WHERE w.seq = o.seq RETURNING w.*)
 INSERT INTO svc.webhook_dead (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries, reason)
-SELECT id, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries, 'there is no such trigger any more, or it is disabled' FROM gone
+SELECT ${idOf('gone')}, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries, 'there is no such trigger any more, or it is disabled' FROM gone
 ON CONFLICT (id) DO NOTHING RETURNING id`
 
 /** Makes dead letters of webhooks whose trigger is neither `known` nor registered by anybody; answers how many. */

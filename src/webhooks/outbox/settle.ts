@@ -52,7 +52,7 @@ gone AS (
   RETURNING w.*
 )
 INSERT INTO svc.webhook_dead (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries, reason, status, answer, message)
-SELECT g.id, g.trigger, g."schema", g."table", g.operation, g.new, g.old, g.created_at, g.key, g.tenant, coalesce(s.try, g.tries), s.reason, s.status, s.answer, s.message
+SELECT s.id, g.trigger, g."schema", g."table", g.operation, g.new, g.old, g.created_at, g.key, g.tenant, coalesce(s.try, g.tries), s.reason, s.status, s.answer, s.message
 FROM gone AS g JOIN s ON s.seq = g.seq WHERE s.verdict = 'dead' ON CONFLICT (id) DO NOTHING`
 
 /**

@@ -3,7 +3,7 @@
  * trigger, and knows of no change but its own.
  */
 import type { Table } from '../../catalog/model.ts'
-import { NEW_ID, TOLD } from '../../install/outbox.ts'
+import { TOLD } from '../../install/outbox.ts'
 import { quoteLiteral } from '../../language/quote.ts'
 import type { RowsWritten, Storing } from '../../language/storing.ts'
 import { HAPPENED, type Happened, OPERATION_OF, type Trigger } from '../trigger.ts'
@@ -19,7 +19,6 @@ export function storingFor(table: Table, triggers: readonly Trigger[], tenantCol
     const word = 'always' in happened ? quoteLiteral(happened.always) : happened.column
     const key = () => primaryKey.flatMap(part => [quoteLiteral(part), column(part)]).join(', ')
     const values = [
-      NEW_ID,
       ...[trigger.name, schema, name].map(quoteLiteral),
       ...[word, after, before, 'pg_catalog.clock_timestamp()'],
       trigger.order === 'key' ? `pg_catalog.jsonb_build_object(${key()})::text` : 'NULL',
