@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { ConnectError } from './errors.ts'
 import { during, type Progress } from './progress.ts'
-import { type ConnectionTarget, describeTarget } from './target.ts'
+import { type Address, type ConnectionTarget, describeTarget } from './target.ts'
 import { upgrade } from './tls.ts'
 
 /** After this much silence the kernel starts asking whether the other side is still there. */
@@ -20,7 +20,7 @@ export async function openSocket(target: ConnectionTarget, signal: AbortSignal, 
   signal.throwIfAborted()
   const { address } = target
   let isConnected = false
-  const raw = connect(address.kind === 'unix' ? { path: address.path } : { host: address.host, port: address.port })
+  const raw = connectTo(address)
   // Whoever waits for something hears of an error; one in between ends the socket and must not end the process.
   raw.on('error', () => {})
   const onAbort = (): void => {
@@ -42,6 +42,35 @@ export async function openSocket(target: ConnectionTarget, signal: AbortSignal, 
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
+}
+
+/**
+ * Node makes this much memory for every read and gives back what was too much; an answer has some hundred bytes. Here reads share it, and what was read is
+ * never overwritten.
+ */
+const PIECE_BYTES = 64 * 1024
+/** With less of it left the next read gets another. */
+const READ_BYTES_MIN = 16 * 1024
+
+function connectTo(address: Address): Socket {
+  let piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
+  const socket = connect({
+    ...(address.kind === 'unix' ? { path: address.path } : { host: address.host, port: address.port }),
+    onread: {
+      buffer() {
+        if (piece.length < READ_BYTES_MIN) piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
+        return piece
+      },
+      callback(bytesRead) {
+        const chunk = piece.subarray(0, bytesRead)
+        piece = piece.subarray(bytesRead)
+        // As a socket does that has no memory of its own; what is done with it may stop the reading, and says so to the socket.
+        socket.emit('data', chunk)
+        return true
+      },
+    },
+  })
+  return socket
 }
 
 function connected(socket: Socket): Promise<void> {
