@@ -25,7 +25,7 @@ import type { FunctionList } from './function-list.ts'
 import type { Given } from './given.ts'
 import { callName, functionsNamed, type NameRules } from './names.ts'
 import { resolve } from './resolve.ts'
-import { respondBinary, respondText } from './respond.ts'
+import { aboutFunction, respondBinary, respondText } from './respond.ts'
 import {
   parseResultRequest,
   type ResultLimits,
@@ -58,6 +58,7 @@ export type Caller = (incoming: Incoming, route: RpcRoute, identity: Identity) =
 interface CallPlan extends Plan {
   readonly call: Statement
   readonly form: CallTree['form']
+  readonly about: string
 }
 
 type Format = 'text' | 'binary'
@@ -105,7 +106,7 @@ export function createCaller(parts: CallerParts): Caller {
       refuseMisspelt(others, of, columns, name)
       const { get, form } = buildCall(of, args(), request, columns)
       const call = print(checkRead(get, { ...view, searchLanguage }), form, format)
-      return { call, form, statements: [call] }
+      return { call, form, about: aboutFunction(name, format), statements: [call] }
     })
 
     function call(): Promise<Answer> {
@@ -115,7 +116,8 @@ export function createCaller(parts: CallerParts): Caller {
       })
       return untilGone(incoming, running).then(
         called => {
-          const outcome = { name, set: of.returnsSet, form: plan.form, called, read }
+          const { about, form } = plan
+          const outcome = { about, set: of.returnsSet, form, called, read }
           return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
         },
         (error: unknown) => {

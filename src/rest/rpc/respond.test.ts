@@ -3,10 +3,12 @@ import { expect, test } from 'vitest'
 import { columnOf } from '../../../test/support/functions.ts'
 import { domainOver } from '../../../test/support/model.ts'
 import type { Answer } from '../../http/types.ts'
-import { type CallOutcome, respondBinary, respondText } from './respond.ts'
+import { aboutFunction, type CallOutcome, respondBinary, respondText } from './respond.ts'
 import { typeNames } from './type-of.ts'
 
-function outcome(rows: readonly (readonly (string | null)[])[], parts: Partial<CallOutcome> = {}): CallOutcome {
+type Outcome = Omit<CallOutcome, 'about'> & { readonly name: string }
+
+function outcome(rows: readonly (readonly (string | null)[])[], parts: Partial<Outcome> = {}): Outcome {
   const fields = [
     { name: 'id', typeOid: 23 },
     { name: 'na"me', typeOid: 99_999 },
@@ -23,8 +25,10 @@ function sent({ body }: Answer): string {
   return String(body)
 }
 
-const text = (of: CallOutcome) => sent(respondText(of))
-const binary = (of: CallOutcome) => sent(respondBinary(of, oid => `type ${oid}`))
+const asText = ({ name, ...of }: Outcome) => respondText({ ...of, about: aboutFunction(name, 'text') })
+const text = (of: Outcome) => sent(asText(of))
+const binary = ({ name, ...of }: Outcome) =>
+  sent(respondBinary({ ...of, about: aboutFunction(name, 'binary') }, oid => `type ${oid}`))
 
 test('text: the JSON that PostgreSQL wrote, as it is', () => {
   expect(text(outcome([['{"n":1.000000000000000000001}']]))).toBe(
@@ -77,8 +81,8 @@ test('binary: cells are base64 in the structure of text', () => {
 })
 
 test('what changed nothing says that it was read', () => {
-  expect(respondText(outcome([])).headers).toHaveProperty('X-Cache', 'MISS')
-  expect(respondText(outcome([], { read: false })).headers).not.toHaveProperty('X-Cache')
+  expect(asText(outcome([])).headers).toHaveProperty('X-Cache', 'MISS')
+  expect(asText(outcome([], { read: false })).headers).not.toHaveProperty('X-Cache')
 })
 
 test('types have PostgreSQL’s names, a domain that of what it is made of', () => {

@@ -4,8 +4,14 @@ import type { Called, Row } from '../../run/run.ts'
 import { joinRows, wholeValue } from '../respond.ts'
 import type { CallTree } from './tree.ts'
 
+/** What answers say of the function, the same of each; as the bytes of its UTF-8, a character each. */
+export function aboutFunction(name: string, format: 'text' | 'binary'): string {
+  return latin1Of(`,"function":${JSON.stringify(name)},"result_format":"${format}"`)
+}
+
 export interface CallOutcome {
-  readonly name: string
+  /** `aboutFunction`. */
+  readonly about: string
   readonly set: boolean
   readonly form: CallTree['form']
   readonly called: Called
@@ -15,7 +21,7 @@ export interface CallOutcome {
 
 /** Each row is one JSON text that PostgreSQL wrote. */
 export function respondText(outcome: CallOutcome): Answer {
-  return answer(outcome, 'text', outcome.called.rows, '')
+  return answer(outcome, outcome.called.rows, '')
 }
 
 /** `typeOf`: PostgreSQL's name of a type by its OID. */
@@ -25,7 +31,7 @@ export function respondBinary(outcome: CallOutcome, typeOf: (oid: number) => str
   const columns = fields.map(({ name, typeOid }) => ({ name, type: typeOf(typeOid), oid: typeOid }))
   const keys = fields.map(({ name }) => JSON.stringify(name))
   const rows = called.rows.map(row => [Buffer.from(form === 'object' ? cells(row, keys) : cell(row[0]))])
-  return answer(outcome, 'binary', rows, `,"columns":${JSON.stringify(columns)}`)
+  return answer(outcome, rows, latin1Of(`,"columns":${JSON.stringify(columns)}`))
 }
 
 function cells(row: Row, keys: readonly string[]): string {
@@ -39,11 +45,11 @@ function cell(value: Buffer | null | undefined): string {
 
 const NULL = Buffer.from('null')
 
-function answer(outcome: CallOutcome, format: 'text' | 'binary', rows: readonly Row[], more: string): Answer {
-  const { name, set, form } = outcome
-  const about = `,"function":${JSON.stringify(name)},"result_format":"${format}"`
+/** `more`: as `about`. */
+function answer(outcome: CallOutcome, rows: readonly Row[], more: string): Answer {
+  const { about, set, form } = outcome
   const isSet = set && form !== 'nothing'
-  const end = latin1Of(isSet ? `]${about},"count":${rows.length}${more}}` : `${about}${more}}`)
+  const end = isSet ? `]${about},"count":${rows.length}${more}}` : `${about}${more}}`
   const body = isSet
     ? joinRows(
         rows.map(([value]) => [value ?? NULL]),
@@ -54,11 +60,9 @@ function answer(outcome: CallOutcome, format: 'text' | 'binary', rows: readonly 
   return { status: 200, headers: outcome.read ? READ_HEADERS : HEADERS, body }
 }
 
-const NOT_ASCII = /[^\0-\x7f]/
-
 /** The bytes of a text in UTF-8, a character each. */
 function latin1Of(text: string): string {
-  return NOT_ASCII.test(text) ? Buffer.from(text).toString('latin1') : text
+  return Buffer.from(text).toString('latin1')
 }
 
 const HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
