@@ -27,15 +27,15 @@ export interface Plans<T extends Plan> {
 export function createPlans<T extends Plan>(): Plans<T> {
   const known = new WeakMap<Catalog, LRUCache<string, T>>()
   const plansOf = (catalog: Catalog): LRUCache<string, T> => {
-    const plans =
-      known.get(catalog) ??
-      new LRUCache<string, T>({
-        max: PLANS_MAX,
-        maxSize: PLAN_CHARACTERS_MAX,
-        maxEntrySize: ONE_PLAN_CHARACTERS_MAX,
-        sizeCalculation: ({ statements }, key) =>
-          statements.reduce((sum, statement) => sum + statement.text.length, key.length),
-      })
+    const found = known.get(catalog)
+    if (found !== undefined) return found
+    const plans = new LRUCache<string, T>({
+      max: PLANS_MAX,
+      maxSize: PLAN_CHARACTERS_MAX,
+      maxEntrySize: ONE_PLAN_CHARACTERS_MAX,
+      sizeCalculation: ({ statements }, key) =>
+        statements.reduce((sum, statement) => sum + statement.text.length, key.length),
+    })
     known.set(catalog, plans)
     return plans
   }

@@ -59,20 +59,16 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
     return Promise.reject(toGatewayError(error, { statements, access }))
   }
 
-  /** The settings, the commands, one packet; the results of the statements. */
+  /** One packet; `take` gets all results, those of the settings first. */
   function run<T>(
-    identity: Identity,
     access: Access,
     statements: readonly BoundStatement[],
     commands: readonly Command[],
     take: (results: readonly Result[]) => T,
   ): Running<T> {
-    const running = database.run([settings.for(identity, access), ...commands])
+    const running = database.run(commands)
     return {
-      result: running.result.then(
-        ([, ...results]) => take(results),
-        error => fail(error, statements, access),
-      ),
+      result: running.result.then(take, error => fail(error, statements, access)),
       cancel: () => running.cancel(),
     }
   }
@@ -82,13 +78,16 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
    * transaction. What is deferred to its end runs before that, under the caller's own settings and not what the function made of them.
    */
   function tidied(call: Command, identity: Identity, access: Access): readonly Command[] {
-    if (access === 'read only') return [call, ...TIDYING_CALL[access]]
-    return [call, ...RESET, settings.for(identity, access), ...CONSTRAINTS_NOW, ...TIDYING_CALL[access]]
+    const first = settings.for(identity, access)
+    if (access === 'read only') return [first, call, ...TIDYING_CALL[access]]
+    return [first, call, ...RESET, first, ...CONSTRAINTS_NOW, ...TIDYING_CALL[access]]
   }
 
   return {
-    read: (identity, statements) =>
-      run(identity, 'read only', statements, statements.map(toCommand), results => results.map(({ rows }) => rows)),
+    read(identity, statements) {
+      const commands = [settings.for(identity, 'read only'), ...statements.map(toCommand)]
+      return run('read only', statements, commands, ([, ...results]) => results.map(({ rows }) => rows))
+    },
     write(identity, statements) {
       const first = settings.numbered(identity)
       const attempt = (asked: readonly BoundStatement[], more: readonly Command[]): Running<readonly Result[]> => {
@@ -109,7 +108,7 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
     },
     call(identity, statement, { access, format }) {
       const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
-      return run(identity, access, [statement], tidied(command, identity, access), ([called]) => {
+      return run(access, [statement], tidied(command, identity, access), ([, called]) => {
         if (called === undefined) throw new Error('a call has a result')
         return called
       })

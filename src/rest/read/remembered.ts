@@ -22,8 +22,11 @@ export function createRemembered<T extends object>(): Remembered<T> {
   return {
     of({ catalog, rights }, request, make) {
       if (request.length > REQUEST_CHARACTERS_MAX) return make()
-      const requests = known.get(catalog) ?? new LRUCache<string, T>({ max: REQUESTS_MAX })
-      known.set(catalog, requests)
+      let requests = known.get(catalog)
+      if (requests === undefined) {
+        requests = new LRUCache<string, T>({ max: REQUESTS_MAX })
+        known.set(catalog, requests)
+      }
       const key = rights.key + request
       const found = requests.get(key)
       if (found !== undefined) return found
