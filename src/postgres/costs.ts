@@ -34,24 +34,24 @@ export interface Costs {
  * answers come faster than we read them, more connections would not help, and the estimate must not ask for them.
  */
 export function createCosts(): Costs {
-  const averages = new Map<string, { ms: number }>()
+  const estimates = new Map<string, { ms: number }>()
   return {
-    expect: key => averages.get(key)?.ms ?? UNKNOWN_MS,
+    expect: key => estimates.get(key)?.ms ?? UNKNOWN_MS,
     learn(key, { ms, atMost }) {
-      const known = averages.get(key)
+      const known = estimates.get(key)
       if (known !== undefined) {
         const sample = Math.min(ms, atMost && ms < PLAINLY_SLOW_MS ? known.ms : SAMPLE_MS_MAX)
         known.ms += (sample - known.ms) * (sample > known.ms ? RISES_BY : FALLS_BY)
         return
       }
       if (key.length > KEY_CHARACTERS_MAX) return
-      if (averages.size >= COSTS_MAX) {
-        for (const oldest of averages.keys()) {
-          averages.delete(oldest)
+      if (estimates.size >= COSTS_MAX) {
+        for (const oldest of estimates.keys()) {
+          estimates.delete(oldest)
           break
         }
       }
-      averages.set(key, { ms: Math.min(ms, SAMPLE_MS_MAX) })
+      estimates.set(key, { ms: Math.min(ms, SAMPLE_MS_MAX) })
     },
   }
 }
