@@ -41,7 +41,7 @@ export function createCosts(): Costs {
       const known = estimates.get(key)
       if (known !== undefined) {
         const sample = Math.min(ms, atMost && ms < PLAINLY_SLOW_MS ? known.ms : SAMPLE_MS_MAX)
-        known.ms += (sample - known.ms) * (sample > known.ms ? RISES_BY : FALLS_BY)
+        known.ms += (sample - known.ms) * shareOf(sample, known.ms)
         return
       }
       if (key.length > KEY_CHARACTERS_MAX) return
@@ -54,4 +54,9 @@ export function createCosts(): Costs {
       estimates.set(key, { ms: Math.min(ms, SAMPLE_MS_MAX) })
     },
   }
+}
+
+/** What is plainly slow is the statement's own doing. */
+function shareOf(sample: number, known: number): number {
+  return sample > known && sample < PLAINLY_SLOW_MS ? RISES_BY : FALLS_BY
 }
