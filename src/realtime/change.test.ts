@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { type Change, type Operation, outcomeOf, transitionsOf } from './change.ts'
+import {
+  type Change,
+  mergeSteps,
+  type Operation,
+  type Sight,
+  stepsOf,
+  type Transition,
+  transitionsOf,
+} from './change.ts'
 
 let txids = 0
 
@@ -13,6 +21,19 @@ function transition(...changes: readonly Change[]) {
   const [found] = transitionsOf(changes)
   if (found === undefined) throw new Error('there is a change')
   return found
+}
+
+/** What a subscriber to these events is told; by default to all. */
+function outcomeOf(
+  of: Transition,
+  sight: Sight,
+  decisive: ReadonlySet<string> | null,
+  events: readonly Operation[] = ['INSERT', 'UPDATE', 'DELETE'],
+): Operation | 'nothing' | 'unknown' {
+  const steps = stepsOf(of, sight, decisive)
+  if (steps === null) return 'unknown'
+  const wanted = steps.filter(({ operation }) => events.includes(operation))
+  return mergeSteps(wanted, sight.now) ?? 'nothing'
 }
 
 test.each([
@@ -63,6 +84,32 @@ test('what a transaction made and changed again nobody has seen', () => {
   const gone = transition(change('INSERT', { txid: '7' }), change('DELETE', { txid: '7' }))
   expect(gone.found).toHaveLength(1)
   expect(outcomeOf(gone, { now: false, before: [null] }, null)).toBe('nothing')
+})
+
+test.each([
+  // What happened; whether the row was visible before each and is now; the events; what that comes to.
+  [['INSERT', 'UPDATE'], [false, true, true], ['UPDATE'], 'UPDATE'],
+  [['INSERT', 'UPDATE'], [false, true, true], ['INSERT'], 'INSERT'],
+  [['INSERT', 'UPDATE'], [false, true, true], ['INSERT', 'UPDATE'], 'INSERT'],
+  [['INSERT', 'UPDATE'], [false, true, true], ['DELETE'], 'nothing'],
+  // Whether the update found the row visible is unknown.
+  [['INSERT', 'UPDATE'], [false, null, true], ['UPDATE'], 'UPDATE'],
+  // The row enters the filter with the second change: that is an insert.
+  [['INSERT', 'UPDATE'], [false, false, true], ['UPDATE'], 'nothing'],
+  [['INSERT', 'UPDATE'], [false, false, true], ['INSERT'], 'INSERT'],
+  // There is no row left to show the update with.
+  [['UPDATE', 'DELETE'], [true, true, false], ['UPDATE'], 'nothing'],
+  [['UPDATE', 'DELETE'], [true, true, false], ['DELETE'], 'DELETE'],
+  [['INSERT', 'DELETE'], [false, true, false], ['INSERT'], 'nothing'],
+  [['INSERT', 'DELETE'], [false, true, false], ['DELETE'], 'DELETE'],
+  // Gone, and there again.
+  [['DELETE', 'INSERT'], [true, false, true], ['DELETE'], 'DELETE'],
+  [['DELETE', 'INSERT'], [true, false, true], ['INSERT'], 'INSERT'],
+  [['DELETE', 'INSERT'], [true, false, true], ['UPDATE'], 'nothing'],
+  [['DELETE', 'INSERT'], [true, false, true], ['INSERT', 'UPDATE', 'DELETE'], 'UPDATE'],
+] as const)('%s, visible %s, for a subscriber to %s: %s', (operations, visible, events, outcome) => {
+  const sight = { now: visible.at(-1) === true, before: visible.slice(0, -1) }
+  expect(outcomeOf(transition(...operations.map(operation => change(operation))), sight, null, events)).toBe(outcome)
 })
 
 test('rows are told of in the order of their last change', () => {

@@ -59,26 +59,50 @@ function goOn({ first, assigned, found }: Transition, change: Change): Transitio
 }
 
 export interface Sight {
-  /** The row is to be seen. */
+  /** The row is visible. */
   readonly now: boolean
-  /** Whether what each of the transition's `found` began with was to be seen; null: nobody can tell. */
+  /** Whether the row was visible before each of the transition's `found`; null: unknown. */
   readonly before: readonly (boolean | null)[]
 }
 
-/** `nothing`: they never saw it. `unknown`: they may have. */
-export type Outcome = Operation | 'nothing' | 'unknown'
+/** What one transaction did to a row, as a subscriber sees it. */
+export interface Step {
+  readonly operation: Operation
+  readonly txid: string
+}
 
-/** `decisive`: the columns that decide whether the row is seen; null: nobody knows which. */
-export function outcomeOf(
+/**
+ * The steps of a transition, one for each transaction that the subscriber can notice. Null: the row is not visible, and it is unknown whether it was.
+ * `decisive`: the columns that decide whether a row is visible; null: unknown.
+ */
+export function stepsOf(
   { found, assigned }: Transition,
   { now, before }: Sight,
   decisive: ReadonlySet<string> | null,
-): Outcome {
+): readonly Step[] | null {
   const were = found.map(({ operation }, index) => (operation === 'INSERT' ? false : (before[index] ?? null)))
-  if (now) return were[0] === false ? 'INSERT' : 'UPDATE'
-  if (were.includes(true)) return 'DELETE'
-  if (!were.includes(null)) return 'nothing'
-  // It is as much to be seen as before.
-  if (assigned !== null && decisive !== null && !assigned.some(name => decisive.has(name))) return 'nothing'
-  return 'unknown'
+  if (!now && !were.includes(true)) {
+    // Columns that decide nothing leave the row as hidden as it was.
+    const isHidden = assigned !== null && decisive !== null && !assigned.some(name => decisive.has(name))
+    return were.includes(null) && !isHidden ? null : []
+  }
+  // Whoever wants updates is told once too often rather than once too few: what is unknown counts as visible.
+  const visible = [...were.map(was => was !== false), now]
+  return found.flatMap(({ txid }, index): readonly Step[] => {
+    const operation = operationOf(visible[index] === true, visible[index + 1] === true)
+    return operation === null ? [] : [{ operation, txid }]
+  })
+}
+
+function operationOf(before: boolean, after: boolean): Operation | null {
+  if (before) return after ? 'UPDATE' : 'DELETE'
+  return after ? 'INSERT' : null
+}
+
+/** Several steps as one; the steps that a subscriber does not want are left out before. Null: there is nothing to tell, or no row to tell it with. */
+export function mergeSteps(steps: readonly Step[], now: boolean): Operation | null {
+  const last = steps.at(-1)?.operation ?? null
+  if (last === 'DELETE' || last === null) return last
+  if (!now) return null
+  return steps[0]?.operation === 'INSERT' ? 'INSERT' : 'UPDATE'
 }

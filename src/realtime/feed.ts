@@ -1,10 +1,12 @@
 /** The changes of one table, given to the groups of those who subscribe to it; and where somebody who was away goes on among them. */
+import { type Boundary, createBoundary } from './boundary.ts'
 import type { Change } from './change.ts'
 import type { ResyncReason } from './group.ts'
 import { createHistory } from './history.ts'
 import type { ChangeLog } from './log.ts'
 import { decodeNotice } from './notice.ts'
 import type { RowsBeforeStore } from './rows-before.ts'
+import type { Snapshot } from './snapshot.ts'
 import type { CaptureKind, SourceHearer } from './sources.ts'
 
 /** Notifications that wait for one before them. */
@@ -14,8 +16,16 @@ export interface Feed extends SourceHearer {
   readonly capture: CaptureKind
   /** The place of the last change that was heard of, to come back to. */
   token(): string
+  /** Where somebody begins who is given every change from now on, and has read a snapshot of the database a moment ago. */
+  boundary(snapshot: Snapshot): Boundary
   /** What happened since; null where that is not known. */
-  since(token: string): Promise<readonly Change[] | null>
+  since(token: string): Promise<Missed | null>
+}
+
+export interface Missed {
+  readonly changes: readonly Change[]
+  /** Where they end, as far as that is known. */
+  readonly boundary: Boundary | null
 }
 
 export interface FeedParts {
@@ -29,12 +39,13 @@ export interface FeedParts {
 /** Of a table that triggers capture: the log remembers. `table`: `schema.name`. */
 export function createLogFeed(
   table: string,
-  log: Pick<ChangeLog, 'token' | 'since'>,
+  log: Pick<ChangeLog, 'token' | 'boundary' | 'since'>,
   { add, resync, routeBy }: FeedParts,
 ): Feed {
   return {
     capture: 'trigger',
     token: log.token,
+    boundary: log.boundary,
     since: token => log.since(table, token),
     changed: add,
     doubt: resync,
@@ -91,7 +102,11 @@ export function createNoticeFeed({ table, origin, rowsBefore, add, resync, route
   return {
     capture: 'gateway',
     token: history.token,
-    since: token => Promise.resolve(history.since(token)),
+    boundary: snapshot => createBoundary(snapshot, history.token()),
+    since(token) {
+      const changes = history.since(token)
+      return Promise.resolve(changes === null ? null : { changes, boundary: null })
+    },
     notice(payload) {
       if (notices.length >= NOTICES_MAX) {
         notices = []

@@ -115,7 +115,7 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
         onStale()
         return
       }
-      if (seen.some(({ outcome }) => outcome === 'unknown')) resyncAll([...members], 'unknown before')
+      if (seen.some(({ steps }) => steps === null)) resyncAll([...members], 'unknown before')
       const told = toldOf(seen, changes)
       // Who has left meanwhile may have other rights by now.
       if (told.length > 0) for (const member of present) if (members.has(member)) member.see(told)

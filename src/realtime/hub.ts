@@ -7,11 +7,12 @@ import type { Identity } from '../identity/identity.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
 import { catalogueStatement } from '../run/statement.ts'
-import type { Change } from './change.ts'
+import type { Boundary } from './boundary.ts'
 import { contextOf } from './context.ts'
+import type { Missed } from './feed.ts'
 import { createGroup, type Group, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
-import { look, type Seen, type Told, toldOf } from './look.ts'
+import { look, type Seen, type Told, toldOf, tryLook } from './look.ts'
 import { isPassing } from './passing.ts'
 import { routeStatement } from './route.ts'
 import type { CaptureKind } from './sources.ts'
@@ -39,7 +40,7 @@ export interface Receiver {
 }
 
 export interface Subscription {
-  /** Where it begins: what came after is still to be told. */
+  /** The resume token of where it begins: exactly what was committed after that is delivered. */
   readonly place: string
   /** Where it is now, for whoever reads the rows from then on. */
   token(): string
@@ -51,7 +52,7 @@ export interface Subscription {
 }
 
 export interface Hub {
-  /** Resolves once every later change will be told of. `since`: from there, if that is still known; else a `resync` comes first. */
+  /** Resolves once it is known where it begins, which is after this call. `since`: there, if that is still known; else a `resync` comes first. */
   subscribe(
     request: WatchRequest & { readonly since: string | null },
     identity: Identity,
@@ -100,6 +101,8 @@ interface Subscriber extends Member {
   readonly request: WatchRequest
   readonly receiver: Receiver
   group: Group | null
+  /** Where it begins; null once it was told to read again, or where nobody knows. */
+  boundary: Boundary | null
   /** What it is told when it has started; null from then on. */
   held: (() => void)[] | null
 }
@@ -264,7 +267,8 @@ export function createHub(parts: HubParts): Hub {
       const watch = plan(request, identity)
       const rules = await watched.rules(watch.table)
       if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" is gone`)
-      if ((await limiter.run(() => look(runner, identity, watch, rules, []))) !== null) return { watch, rules }
+      const snapshot = await limiter.run(() => tryLook(runner, identity, watch, rules))
+      if (snapshot !== null) return { watch, rules, snapshot }
       watched.forgetRules()
     }
     throw new GatewayError('UNAVAILABLE', `the policies of "${request.table}" are changing; try again`)
@@ -279,16 +283,22 @@ export function createHub(parts: HubParts): Hub {
       const { watched } = entry
       entry.pending++
       const subscriber = createSubscriber(request, identity, receiver)
+      let place: string
       try {
         await watched.listening()
-        const { watch, rules } = await prepare(entry, request, identity)
+        const { watch, rules, snapshot } = await prepare(entry, request, identity)
         entry.subscribers.add(subscriber)
         join(entry, subscriber, watch, rules)
+        const begin = watched.feed.boundary(snapshot)
+        subscriber.boundary = begin
+        place = since ?? begin.token
         if (since !== null) {
           const missed = await missedSince(watched, since)
-          const seen = missed === null ? null : await limiter.run(() => look(runner, identity, watch, rules, missed))
+          const changes = missed?.changes ?? []
+          const seen = missed === null ? null : await limiter.run(() => look(runner, identity, watch, rules, changes))
+          subscriber.boundary = missed?.boundary ?? null
           // In front of whatever the group has seen meanwhile.
-          subscriber.held?.unshift(() => tell(receiver, seen, missed ?? []))
+          subscriber.held?.unshift(() => tell(receiver, seen, changes))
         }
       } catch (error) {
         remove(table, entry, subscriber)
@@ -298,7 +308,7 @@ export function createHub(parts: HubParts): Hub {
         releaseIfUnused(table, entry)
       }
       return {
-        place: since ?? watched.feed.token(),
+        place,
         token: () => watched.feed.token(),
         start() {
           const held = subscriber.held ?? []
@@ -342,7 +352,7 @@ export function createHub(parts: HubParts): Hub {
 }
 
 /** Null: nobody knows, or not in time. */
-async function missedSince({ feed }: Watched, since: string): Promise<readonly Change[] | null> {
+async function missedSince({ feed }: Watched, since: string): Promise<Missed | null> {
   try {
     return await feed.since(since)
   } catch (error) {
@@ -352,9 +362,14 @@ async function missedSince({ feed }: Watched, since: string): Promise<readonly C
 
 function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver): Subscriber {
   const subscriber: Subscriber = {
-    ...{ identity, request, receiver, group: null, held: [] },
-    see: told => inTurn(() => receiver.see(told)),
-    resync: reason => inTurn(() => receiver.resync(reason)),
+    ...{ identity, request, receiver, group: null, boundary: null, held: [] },
+    see: told => inTurn(() => receiver.see(subscriber.boundary === null ? told : after(subscriber.boundary, told))),
+    resync: reason =>
+      inTurn(() => {
+        // The server may have been started again, and give the same numbers to other transactions.
+        subscriber.boundary = null
+        receiver.resync(reason)
+      }),
     refused: error => inTurn(() => receiver.refused(error)),
   }
   const inTurn = (telling: () => void) => {
@@ -364,9 +379,18 @@ function createSubscriber(request: WatchRequest, identity: Identity, receiver: R
   return subscriber
 }
 
+/** What is left without the transactions that were committed before. */
+function after(boundary: Boundary, told: readonly Told[]): readonly Told[] {
+  return told.map(item => ({
+    ...item,
+    steps: item.steps.filter(({ txid }) => !boundary.includes(txid)),
+    token: boundary.laterOf(item.token),
+  }))
+}
+
 /** What came of the changes since a token; null: nobody knows them. */
-function tell(receiver: Receiver, seen: readonly Seen[] | null, changes: readonly Change[]): void {
-  if (seen === null || seen.some(({ outcome }) => outcome === 'unknown')) receiver.resync('token')
+function tell(receiver: Receiver, seen: readonly Seen[] | null, changes: Missed['changes']): void {
+  if (seen === null || seen.some(({ steps }) => steps === null)) receiver.resync('token')
   const told = toldOf(seen ?? [], changes)
   if (told.length > 0) receiver.see(told)
 }

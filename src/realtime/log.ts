@@ -5,11 +5,13 @@
 import { createHash } from 'node:crypto'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
+import { type Boundary, createBoundary, createLogBoundary } from './boundary.ts'
 import type { Change, Operation } from './change.ts'
+import type { Missed } from './feed.ts'
 import type { ResyncReason } from './group.ts'
 import { type LogAnswer, type LogEntry, readLog } from './log-statements.ts'
 import type { Routes } from './route.ts'
-import { printToken, readToken, type Snapshot } from './snapshot.ts'
+import { covers, printToken, readToken, type Snapshot } from './snapshot.ts'
 
 /** Between two reads: most of what a client waits for a change. */
 export const READ_INTERVAL_MS = 25
@@ -56,8 +58,10 @@ export interface ChangeLog {
   hear(table: string, hearer: LogHearer): { readonly ready: Promise<void>; close(): void }
   /** Where it is now; empty before the first read. */
   token(): string
+  /** The later of the snapshot and the last read. */
+  boundary(snapshot: Snapshot): Boundary
   /** What a table's changes since were; null where that is not known any more. Rejects when the log cannot be read. */
-  since(table: string, token: string): Promise<readonly Change[] | null>
+  since(table: string, token: string): Promise<Missed | null>
   stats(): LogStats
   close(): void
 }
@@ -218,16 +222,23 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
       }
     },
     token: () => position?.token ?? '',
+    boundary(snapshot) {
+      // A read that failed has the reader begin again: its hearers are told so.
+      if (position === null) return createBoundary(snapshot, '')
+      return createLogBoundary(covers(position.snapshot, snapshot) ? position.snapshot : snapshot, position.epoch)
+    },
     async since(table, token) {
       if (position === null) return null
-      if (token === position.token) return []
       const { epoch } = position
+      if (token === position.token) return { changes: [], boundary: createLogBoundary(position.snapshot, epoch) }
       const snapshot = readToken(token, epoch)
       if (snapshot === null) return null
       const answer = await readLog(database, snapshot, new Map([[table, null]]), SINCE_ROWS_MAX).catch(tooMuchIsNull)
       if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.forgotten) return null
       if (answer.entries.length > SINCE_ROWS_MAX || snapshot.xmax > answer.snapshot.xmax) return null
-      return changesOf(answer.entries, null, token, printToken(epoch, answer.snapshot))
+      const boundary = createLogBoundary(answer.snapshot, epoch)
+      const changes = changesOf(answer.entries, null, token, boundary.token)
+      return changes === null ? null : { changes, boundary }
     },
     stats: () => ({ reading: healthy, reads, rows }),
     close() {

@@ -6,12 +6,15 @@
 import type { Identity } from '../identity/identity.ts'
 import type { Runner } from '../run/run.ts'
 import { type BoundStatement, catalogueStatement } from '../run/statement.ts'
-import { type Change, type Outcome, outcomeOf, transitionsOf } from './change.ts'
+import { type Change, type Step, stepsOf, transitionsOf } from './change.ts'
+import { parseSnapshot, type Snapshot } from './snapshot.ts'
 import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.ts'
 import type { Watch } from './watch.ts'
 
 export interface Seen {
-  readonly outcome: Outcome
+  /** What each transaction did to it, in order; empty: nothing that this context notices. Null: the row is not visible, and it is unknown whether it was. */
+  readonly steps: readonly Step[] | null
+  /** The last one. */
   readonly change: Change
   /** As the context's own reads print it. */
   readonly key: string
@@ -55,10 +58,25 @@ export async function look(
     const now = isThere?.toString() === 't'
     const sight = { now, before: transition.found.map(seenBefore) }
     return {
-      ...{ outcome: outcomeOf(transition, sight, decisive), change: transition.last },
+      ...{ steps: stepsOf(transition, sight, decisive), change: transition.last },
       ...{ key: key?.toString() ?? '', row: now ? (row?.toString() ?? null) : null },
     }
   })
+}
+
+const SNAPSHOT = catalogueStatement('SELECT pg_catalog.pg_current_snapshot()', [])
+
+/** Tries the reads of a subscription; answers what it could see by then. Null: as for `look`. */
+export async function tryLook(
+  runner: Pick<Runner, 'read'>,
+  identity: Identity,
+  watch: Watch,
+  rules: TableRules,
+): Promise<Snapshot | null> {
+  const fingerprint = catalogueStatement(FINGERPRINT, [String(watch.table.oid)])
+  const [, snapshot, current] = await runner.read(identity, [watch.rowsOf([]), SNAPSHOT, fingerprint]).result
+  if (current?.[0]?.[0]?.toString() !== rules.fingerprint) return null
+  return parseSnapshot(snapshot?.[0]?.[0]?.toString() ?? '')
 }
 
 /**
@@ -84,6 +102,7 @@ function listOf(items: readonly string[]): string {
 }
 
 export interface Told extends Seen {
+  readonly steps: readonly Step[]
   /** Whoever has been told this, and nothing after it, goes on from here. */
   readonly token: string
 }
@@ -92,7 +111,7 @@ export interface Told extends Seen {
  * What of it a subscriber is told. Only the last of them leads to the end of these changes: before it, a row may still be untold that changed early among them.
  */
 export function toldOf(seen: readonly Seen[], changes: readonly Change[]): readonly Told[] {
-  const told = seen.filter(({ outcome }) => outcome !== 'nothing' && outcome !== 'unknown')
+  const told = seen.flatMap(({ steps, ...item }) => (steps === null || steps.length === 0 ? [] : [{ ...item, steps }]))
   const [from, to] = [changes[0]?.from ?? '', changes.at(-1)?.to ?? '']
   return told.map((item, index) => ({ ...item, token: index === told.length - 1 ? to : from }))
 }

@@ -52,10 +52,8 @@ describe('what the gateway says has the fields of the page', () => {
 
   test('notifications', () => {
     const change = { key: '{"id":1}', seq: 1, at: '2025-03-01T12:00:00Z', txid: '7' }
-    const seen = printSeen(
-      { outcome: 'UPDATE', change, key: '{"id":1}', row: '{"id":1}' } as Parameters<typeof printSeen>[0],
-      'orders',
-    )
+    const row = { steps: [], change, key: '{"id":1}', row: '{"id":1}' } as unknown as Parameters<typeof printSeen>[0]
+    const seen = printSeen(row, 'UPDATE', 'orders')
     const texts = [printNotification('a', 'svc_table_orders', seen, 't'), printRows('a', 'orders', '[]', 0, 1)]
     expect(texts.map(text => Object.keys(JSON.parse(text)))).toEqual(
       fieldsOf('notification').map(fields => ['type', ...fields]),

@@ -61,7 +61,11 @@ interface ServerMessage {
 }
 
 export const SERVER_MESSAGES: readonly ServerMessage[] = [
-  { type: 'subscribed', fields: ['id', 'channel', 'token'], about: 'every later change will be told of' },
+  {
+    type: 'subscribed',
+    fields: ['id', 'channel', 'token'],
+    about: 'the subscription has begun: every later change will be delivered',
+  },
   { type: 'subscribed', fields: ['id', 'table'], about: 'a live query has begun' },
   {
     type: 'notification',

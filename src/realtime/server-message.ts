@@ -1,11 +1,13 @@
 /** What the gateway says on `/ws` (decisions 9). Rows and keys are JSON text already, as PostgreSQL wrote it, and are put in as they are. */
 import { GatewayError } from '../errors.ts'
+import type { Operation } from './change.ts'
 import type { Seen } from './look.ts'
 
-/** The part of a notification that is the same for everybody who sees it; what is before it names the subscription. */
-export function printSeen({ outcome, change, key, row }: Seen, table: string): string {
-  const old = outcome === 'INSERT' ? 'null' : key
-  return `"operation":"${outcome}","table":${JSON.stringify(table)},"key":${key},"new":${row ?? 'null'},"old":${old},"timestamp":${JSON.stringify(utc(change.at))},"txid":${JSON.stringify(change.txid)}`
+/** The part of a notification that is the same for everybody who is told of this operation; what is before it names the subscription. */
+export function printSeen({ change, key, row }: Seen, operation: Operation, table: string): string {
+  const old = operation === 'INSERT' ? 'null' : key
+  const now = operation === 'DELETE' ? null : row
+  return `"operation":"${operation}","table":${JSON.stringify(table)},"key":${key},"new":${now ?? 'null'},"old":${old},"timestamp":${JSON.stringify(utc(change.at))},"txid":${JSON.stringify(change.txid)}`
 }
 
 export function printNotification(id: string, channel: string, seen: string, token: string): string {

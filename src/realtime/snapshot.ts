@@ -40,6 +40,11 @@ export function readToken(token: string, epoch: string): Snapshot | null {
   return { xmin, xmax: xmin + width, open: open.map(offset => xmin + offset) }
 }
 
+/** Whether all that `earlier` saw is seen by `later` as well. */
+export function covers(later: Snapshot, earlier: Snapshot): boolean {
+  return later.xmax >= earlier.xmax && later.open.every(xid => xid >= earlier.xmax || earlier.open.includes(xid))
+}
+
 /** Far above what any cluster reaches, and within `xid8`. */
 const XID_MAX = 2n ** 62n
 

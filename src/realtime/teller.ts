@@ -1,6 +1,6 @@
 /** Tells one subscription of one client what its hub sees for it, in the client's words: its own id, its events, a place to come back to. */
 
-import type { Operation } from './change.ts'
+import { mergeSteps, type Operation } from './change.ts'
 import type { ResyncReason } from './group.ts'
 import type { Subscription } from './hub.ts'
 import type { Told } from './look.ts'
@@ -46,9 +46,14 @@ export class Teller implements Recipient {
     for (const item of told) {
       // Who goes away before it is told to read again has to come back to where it missed something.
       if (this.#timer === null) this.#place = item.token
-      if (!events.some(event => event === item.outcome)) continue
+      // Merged first, an update right after the insert would be part of that.
+      const operation = mergeSteps(
+        item.steps.filter(step => events.includes(step.operation)),
+        item.row !== null,
+      )
+      if (operation === null) continue
       count.notification(item.change.at)
-      outbox.notify(this, item.key, printNotification(id, channel, printSeen(item, table), this.#place))
+      outbox.notify(this, item.key, printNotification(id, channel, printSeen(item, operation, table), this.#place))
     }
   }
 

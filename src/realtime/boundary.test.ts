@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { createBoundary, createLogBoundary } from './boundary.ts'
+import { covers, parseSnapshot, printToken } from './snapshot.ts'
+
+test.each([
+  ['8', true],
+  ['9', false],
+  ['10', true],
+  ['11', false],
+  ['12', false],
+  ['100', false],
+  ['099', false],
+  ['', true],
+])('transaction "%s" is before 9:12:9,11: %s', (txid, before) => {
+  expect(createBoundary(parseSnapshot('9:12:9,11'), '').includes(txid)).toBe(before)
+})
+
+test.each([
+  // Later, earlier.
+  ['10:10:', '10:10:', true],
+  ['10:12:', '10:10:', true],
+  ['10:10:', '10:12:', false],
+  ['10:12:10', '10:12:10,11', true],
+  ['10:12:10,11', '10:12:10', false],
+  ['10:15:10,13', '10:12:10', true],
+])('%s covers %s: %s', (later, earlier, expected) => {
+  expect(covers(parseSnapshot(later), parseSnapshot(earlier))).toBe(expected)
+})
+
+test('a token from before the boundary is replaced by that of the boundary', () => {
+  const boundary = createLogBoundary(parseSnapshot('10:12:10'), 'epoch')
+  const [early, late] = ['9:11:9', '12:14:13'].map(text => printToken('epoch', parseSnapshot(text)))
+  expect(boundary.token).toBe(printToken('epoch', parseSnapshot('10:12:10')))
+  expect(boundary.laterOf(early ?? '')).toBe(boundary.token)
+  expect(boundary.laterOf(late ?? '')).toBe(late)
+})
