@@ -68,6 +68,9 @@ export interface GatewayConfig {
   readonly rateLimitRate: number
   readonly rateLimitBurst: number
   readonly tenantMaxConcurrent: number
+  readonly maxUnsentBytes: number
+  readonly tenantMaxUnsentBytes: number
+  readonly connectionMaxUnsentBytes: number
   readonly explainMaxCost: number
   readonly explainMaxRows: number
   readonly roleOverrides: ReadonlyMap<string, RoleOverride>

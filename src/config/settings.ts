@@ -411,6 +411,33 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       'Requests of one tenant that may be at the database at a time, or of one user who has no tenant; one more is answered 429 `CONCURRENCY_LIMIT`. `0` switches the gate off.',
   },
+  maxUnsentBytes: {
+    key: 'gateway.max_unsent_bytes',
+    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    default: 268_435_456,
+    unit: 'bytes',
+    feature: 'limits',
+    description:
+      'Bytes of answers that clients have not read yet, in the whole process. Beyond it, changes and large answers are refused with 503 `UNAVAILABLE`. `0` switches it off.',
+  },
+  tenantMaxUnsentBytes: {
+    key: 'gateway.tenant_max_unsent_bytes',
+    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    default: 134_217_728,
+    unit: 'bytes',
+    feature: 'limits',
+    description:
+      'Bytes of answers that one tenant, or one user without a tenant, has not read yet. Beyond it, its requests are refused with 503 `UNAVAILABLE`. `0` switches it off.',
+  },
+  connectionMaxUnsentBytes: {
+    key: 'gateway.connection_max_unsent_bytes',
+    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    default: 1_048_576,
+    unit: 'bytes',
+    feature: 'limits',
+    description:
+      'Bytes of answers that one connection has not read yet. Beyond it, the next of its pipelined requests waits. `0` switches it off.',
+  },
 
   explainMaxCost: {
     key: 'gateway.explain_max_cost',

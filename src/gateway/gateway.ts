@@ -12,6 +12,7 @@ import { follow } from '../install/follow.ts'
 import { openInstalled } from '../install/installed.ts'
 import { createLoad } from '../limits/load.ts'
 import { createBootWarnings } from '../ops/boot-warnings.ts'
+import type { HttpStats } from '../ops/http-metrics.ts'
 import { createInternal, type WebhookOperations } from '../ops/internal.ts'
 import { createLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
@@ -122,10 +123,10 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         metrics.delayed(delayMs)
       }),
     )
-    const internal = (stats: Realtime['stats']) =>
+    const internal = (stats: Realtime['stats'], http: () => HttpStats) =>
       createInternal({
         ...{ version: VERSION, metrics, warnings, now },
-        realtime: stats,
+        ...{ realtime: stats, http },
         installation: () => installed.current(),
         schema: schema.status,
         pool: () => pool.stats(),

@@ -14,15 +14,18 @@ import { documentFor } from '../http/document.ts'
 import type { Page, Pages } from '../http/pages.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createServer, type Server } from '../http/server.ts'
+import { createUnsent } from '../http/unsent.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createAuthenticator } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Installed } from '../install/installed.ts'
+import { createBudget } from '../limits/budget.ts'
 import { createClientAddress } from '../limits/client-address.ts'
 import { createGate } from '../limits/gate.ts'
 import type { Load } from '../limits/load.ts'
 import { createRateLimit } from '../limits/rate.ts'
 import { createHealth } from '../ops/health.ts'
+import type { HttpStats } from '../ops/http-metrics.ts'
 import type { Internal, InternalAnswer } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { Pool } from '../postgres/pool.ts'
@@ -64,7 +67,7 @@ interface ServerParts {
   readonly installed: Installed
   /** What `svc install` made is not as it was found. */
   readonly onBroken: () => void
-  readonly internal: (realtime: Realtime['stats']) => Internal
+  readonly internal: (realtime: Realtime['stats'], http: () => HttpStats) => Internal
   readonly pages: Pages
   readonly emit: Emit
 }
@@ -101,6 +104,8 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const watched = cache?.watching(plain) ?? plain
   const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
   const gate = createGate(gateway.tenantMaxConcurrent)
+  const unsentBytes = createBudget<string>({ max: gateway.maxUnsentBytes, shareMax: gateway.tenantMaxUnsentBytes })
+  const unsent = createUnsent({ ...gateway, budget: unsentBytes, gate })
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
   const guarded = guardCost(ungated, { limits: gateway, now })
@@ -173,6 +178,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     schemaDocument: identity => schemaDocument(view(identity)),
     contractsDocument: identity => contractsDocument(view(identity)),
     openApiDocument: async identity => (await apiDocument())(view(identity)),
+    assertRoom: unsent.assertRoom,
     explainEndpoint: gateway.explainEndpoint,
     isAdmin: createAdminCheck(config.adminToken),
     health: createHealth({
@@ -181,7 +187,10 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       now,
       isDraining: () => server?.isDraining() ?? false,
     }),
-    internal: new Map([...[...pages, ...createDocs()].map(reading), ...internal(realtime.stats)]),
+    internal: new Map([
+      ...[...pages, ...createDocs()].map(reading),
+      ...internal(realtime.stats, () => ({ unsentBytes })),
+    ]),
   })
   const pipeline = timing?.pipeline(answer) ?? answer
   const admit = createAdmission({
@@ -199,6 +208,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...gateway,
     admit,
     pipeline,
+    unsent,
     sockets: {
       ...{ messageBytesMax: MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
       open: realtime.open,

@@ -1,6 +1,6 @@
 /**
- * What Node does not tell of connections: which have something to finish, so that a server that closes cuts none of them short
- * (specification 1.10), that a client has gone whose answer had not come to its turn, and which requests must not overtake each other.
+ * What Node does not know of connections: which have something to finish, so that a server that closes cuts none of them short
+ * (specification 1.10), that a client has gone whose answer had not come to its turn, and when a pipelined request may start.
  *
  * Node's `closeIdleConnections` takes a connection for idle as soon as its answer was handed over, although a slow reader has only a part of it yet
  * (https://nodejs.org/docs/latest-v20.x/api/http.html#serverclosecallback), and one whose answer ends later stays open until its keep-alive
@@ -13,78 +13,191 @@ export interface Connections {
   /** No other request of the same connection has come after it, so the connection may end with its answer. */
   isLast(response: ServerResponse): boolean
   /**
-   * Several requests that were sent without waiting may be worked on at once only if all of them just read (RFC 9112, 9.3.2). Resolves when those have
-   * been answered that the request of `response` has to wait for, or their connection has closed; null if there are none.
+   * Resolves when the request of `response` may be started; null when it may be at once. A request that was sent without waiting for the answers before
+   * it starts while those are outstanding only if all of them just read (RFC 9112, 9.3.2), if few of them run, and if their client reads its answers.
+   * Resolves as well when the connection has closed.
    */
   turnOf(response: ServerResponse): Promise<void> | null
+  /** `bytes` of the answer still wait to be sent. Calls back once, when they have been handed to the kernel or their connection has closed. */
+  whenSent(response: ServerResponse, bytes: number, done: () => void): void
   /** Calls back, once for a connection, when every request that came whole on it has its answer; at once if all have. */
   whenAnswered(socket: Socket, callback: () => void): void
 }
 
+/** Pipelined requests of one connection that may run at once: the size of an answer is known only when it is there. */
+const RUNNING_MAX = 4
+
+/** Requests of one connection without a complete answer. Beyond that nothing more is read from it until half of them are answered. */
+const OUTSTANDING_MAX = 64
+
+export interface ConnectionLimits {
+  /** Bytes waiting to be sent on one connection, beyond which its next pipelined request is not started. */
+  readonly unsentBytesMax: number
+}
+
+/** What is known of a connection. */
+interface Line {
+  last: ServerResponse | null
+  /** Those not answered completely, in their order; empty as long as requests come one at a time. */
+  readonly outstanding: Outstanding[]
+  running: number
+  unsentBytes: number
+  readonly sending: Set<() => void>
+  isPaused: boolean
+}
+
+interface Outstanding {
+  readonly response: ServerResponse
+  readonly isSafe: boolean
+  /** `new`: nobody has asked for its turn, because it was refused or its body is still coming. */
+  state: 'new' | 'waiting' | 'running' | 'sending'
+  start: (() => void) | null
+}
+
+const NO_LIMITS: ConnectionLimits = { unsentBytesMax: Number.POSITIVE_INFINITY }
+
 /** Watches every connection of `server`, which must not have any yet. */
-export function watchConnections(server: Server): Connections {
-  // Answers leave a connection in the order of its requests: when the last is finished, all are.
-  const lastOf = new Map<Socket, ServerResponse | null>()
-  /** Answers, and what they wait for. */
-  const behind = new WeakMap<ServerResponse, ServerResponse>()
+export function watchConnections(server: Server, { unsentBytesMax }: ConnectionLimits = NO_LIMITS): Connections {
+  const lines = new Map<Socket, Line>()
+  const pipelined = new WeakMap<ServerResponse, Outstanding>()
 
   server.on('connection', (socket: Socket) => {
-    lastOf.set(socket, null)
+    lines.set(socket, {
+      ...{ last: null, outstanding: [], running: 0, unsentBytes: 0 },
+      ...{ sending: new Set(), isPaused: false },
+    })
     // Requests sent without waiting each listen for its end.
     socket.setMaxListeners(0)
-    socket.once('close', () => lastOf.delete(socket))
+    socket.once('close', () => {
+      const line = lines.get(socket)
+      lines.delete(socket)
+      if (line !== undefined) abandon(line)
+    })
   })
-  // Before the one who answers, and may ask.
+  // Runs before the listener that answers, which may ask for the turn.
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    const before = lastOf.get(request.socket) ?? null
-    if (
-      before !== null &&
-      !before.writableFinished &&
-      (!isSafe(request) || !isSafe(before.req) || behind.has(before))
-    ) {
-      behind.set(response, before)
-    }
-    lastOf.set(request.socket, response)
+    const line = lines.get(request.socket)
+    if (line === undefined) return
+    const before = line.last
+    line.last = response
+    if (before === null || before.writableFinished) return
+    // Answers leave a connection in the order of its requests, so what was asked before `before` has been listed, or is finished.
+    if (!pipelined.has(before)) follow(line, before, before.writableEnded ? 'sending' : 'running')
+    follow(line, response, 'new')
+    if (line.outstanding.length <= OUTSTANDING_MAX) return
+    line.isPaused = true
+    // Node resumes the connection when it has read the request to its end.
+    process.nextTick(() => {
+      if (line.isPaused) request.socket.pause()
+    })
   })
 
+  function follow(line: Line, response: ServerResponse, state: Outstanding['state']): void {
+    const one: Outstanding = { response, isSafe: isSafe(response.req), state, start: null }
+    line.outstanding.push(one)
+    pipelined.set(response, one)
+    if (state === 'running') line.running += 1
+    response.once('close', () => {
+      answered(line, one)
+      line.outstanding.splice(line.outstanding.indexOf(one), 1)
+      advance(line)
+      if (line.isPaused && line.outstanding.length <= OUTSTANDING_MAX / 2) {
+        line.isPaused = false
+        response.req.socket.resume()
+      }
+    })
+  }
+
+  function answered(line: Line, one: Outstanding): void {
+    if (one.state === 'running') line.running -= 1
+    one.state = 'sending'
+  }
+
+  /** Starts every request whose turn has come. */
+  function advance(line: Line): void {
+    let isFirst = true
+    for (const one of line.outstanding) {
+      if (one.response.writableFinished) continue
+      if (one.state === 'waiting') {
+        const mayOvertake = one.isSafe && line.running < RUNNING_MAX && line.unsentBytes < unsentBytesMax
+        if (!isFirst && !mayOvertake) return
+        one.state = 'running'
+        line.running += 1
+        one.start?.()
+      }
+      // Whatever comes behind a change waits for it.
+      if (!one.isSafe) return
+      isFirst = false
+    }
+  }
+
+  /** Node tells only the response being sent that its connection has closed. */
+  function abandon(line: Line): void {
+    for (const done of line.sending) done()
+    for (const { start } of line.outstanding) start?.()
+  }
+
   function endWhenFinished(socket: Socket): void {
-    const last = lastOf.get(socket)
-    if (last === undefined) return
+    const line = lines.get(socket)
+    if (line === undefined) return
+    const { last } = line
     if (last === null || last.writableFinished) socket.destroySoon()
     // A request may have come behind it meanwhile.
     else last.once('close', () => endWhenFinished(socket))
   }
 
   server.closeIdleConnections = () => {
-    for (const socket of lastOf.keys()) endWhenFinished(socket)
+    for (const socket of lines.keys()) endWhenFinished(socket)
   }
   const asked = new WeakSet<Socket>()
   return {
-    isLast: response => lastOf.get(response.req.socket) === response,
+    isLast: response => lines.get(response.req.socket)?.last === response,
     turnOf(response) {
-      const before = behind.get(response)
+      const one = pipelined.get(response)
+      if (one === undefined) return null
       const { socket } = response.req
-      if (before === undefined || before.writableFinished || socket.destroyed) return null
+      const line = lines.get(socket)
+      if (line === undefined || socket.destroyed) return null
+      one.state = 'waiting'
+      advance(line)
+      if (isRunning(one)) return null
       return new Promise(resolve => {
-        const done = () => {
-          before.off('close', done)
-          socket.off('close', done)
-          resolve()
-        }
-        // Node tells only the one being answered that its connection has closed.
-        before.once('close', done)
-        socket.once('close', done)
+        one.start = resolve
       })
+    },
+    whenSent(response, bytes, done) {
+      const line = lines.get(response.req.socket)
+      if (line === undefined) {
+        done()
+        return
+      }
+      line.unsentBytes += bytes
+      const settle = () => {
+        if (!line.sending.delete(settle)) return
+        line.unsentBytes -= bytes
+        done()
+      }
+      line.sending.add(settle)
+      // Before the listener that starts what comes behind it, which looks at what is left.
+      response.prependOnceListener('close', settle)
+      const one = pipelined.get(response)
+      if (one === undefined) return
+      answered(line, one)
+      advance(line)
     },
     whenAnswered(socket, callback) {
       // Every chunk that comes behind bytes which are no request is an error of its own.
       if (asked.has(socket)) return
       asked.add(socket)
-      const last = lastOf.get(socket) ?? null
+      const last = lines.get(socket)?.last ?? null
       if (last === null || last.writableFinished || !last.req.complete) callback()
       else last.once('close', callback)
     },
   }
+}
+
+function isRunning({ state }: Outstanding): boolean {
+  return state === 'running'
 }
 
 function isSafe({ method }: IncomingMessage): boolean {

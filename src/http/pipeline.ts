@@ -32,6 +32,8 @@ export interface PipelineParts {
   readonly schemaDocument: (identity: Identity) => Buffer
   readonly contractsDocument: (identity: Identity) => Buffer
   readonly openApiDocument: (identity: Identity) => Promise<Buffer>
+  /** Throws for a caller who reads so little of what was answered that nothing more may be started. */
+  readonly assertRoom: (caller: Identity, method: string) => void
   readonly explainEndpoint: 'on' | 'admin' | 'off'
   /** Whether the request carries the admin token. */
   readonly isAdmin: (headers: Incoming['headers']) => boolean
@@ -43,6 +45,8 @@ export interface PipelineParts {
 export interface Progress extends Timed {
   route: string
   tenantId: string
+  /** Null until it is known. */
+  caller: Identity | null
   /** Of the error it ended with. */
   code: ErrorCode | null
 }
@@ -97,6 +101,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     asAdmin: boolean,
   ): Answer | Promise<Answer> {
     progress.tenantId = identity.tenantId
+    progress.caller = identity
+    parts.assertRoom(identity, incoming.method)
     const route = parsePath(incoming.path)
     if (route === null || (asAdmin && route.kind !== 'explain')) throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]

@@ -15,7 +15,6 @@ export function endWith(response: ServerResponse, body: Buffer): void {
     endWithText(response, body.toString('latin1'))
     return
   }
-  response.socket?.setTimeout(READER_IDLE_MS_MAX)
   response.end(body)
 }
 
@@ -30,12 +29,22 @@ export function endWithText(response: ServerResponse, body: string): void {
   response.end()
 }
 
+/** Counts bytes that wait to be sent. Returns what takes them back. */
+export type CountUnsent = (bytes: number) => () => void
+
 /** Writes as fast as the client reads, and stops when it has gone. */
-export async function sendStream(response: ServerResponse, body: AsyncIterable<Buffer>): Promise<void> {
+export async function sendStream(
+  response: ServerResponse,
+  body: AsyncIterable<Buffer>,
+  count: CountUnsent,
+): Promise<void> {
   const { socket } = response.req
   for await (const chunk of body) {
     if (socket.destroyed) return
-    if (!response.write(chunk)) await drained(response)
+    if (response.write(chunk)) continue
+    const uncount = count(response.writableLength)
+    await drained(response)
+    uncount()
   }
   response.end()
 }
@@ -43,21 +52,28 @@ export async function sendStream(response: ServerResponse, body: AsyncIterable<B
 /** A client that takes not one byte of what is being sent to it for so long loses its connection. */
 const READER_IDLE_MS_MAX = 60_000
 
+/** Node ends a connection whose time is over; any byte that goes out begins the time again. Lasts until the answer has been sent. */
+export function limitReaderIdle(response: ServerResponse): void {
+  // An answer that waits behind others has no socket yet, and nobody who could read it.
+  if (response.socket === null) response.once('socket', limitIdle)
+  else limitIdle(response.socket)
+}
+
+function limitIdle(socket: Socket): void {
+  socket.setTimeout(READER_IDLE_MS_MAX)
+}
+
 /** Resolves as well when the client has gone. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise(resolve => {
-    // Node ends a connection whose time is over, and looks at what went out, however little.
-    const watch = (socket: Socket) => void socket.setTimeout(READER_IDLE_MS_MAX)
     const settle = () => {
-      response.off('socket', watch)
+      response.off('socket', limitIdle)
       response.off('drain', settle)
       response.socket?.setTimeout(0)
       forget()
       resolve()
     }
-    // An answer that waits behind others has no socket yet, and nobody who could read it.
-    if (response.socket === null) response.once('socket', watch)
-    else watch(response.socket)
+    limitReaderIdle(response)
     response.once('drain', settle)
     const forget = onceGone(response, settle)
   })

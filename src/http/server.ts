@@ -1,6 +1,6 @@
 /** The HTTP server: limits on bytes, headers of every answer, and the way from the pipeline's answer to the socket. */
 import { lookup } from 'node:dns/promises'
-import type { OutgoingHttpHeader } from 'node:http'
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import cors from '@fastify/cors'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -14,8 +14,9 @@ import type { Pipeline, Progress } from './pipeline.ts'
 import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 import { BODY_BYTES_MAX, bodyTooLarge, HandedRequest, readBody } from './request-body.ts'
 import { createRequestIds } from './request-id.ts'
-import { breakOff, endWith, endWithText, sendStream } from './response-body.ts'
-import type { Answer, Incoming, Latin1 } from './types.ts'
+import { breakOff, endWith, endWithText, limitReaderIdle, sendStream } from './response-body.ts'
+import type { Answer, Incoming } from './types.ts'
+import { SMALL_ANSWER_BYTES, type Unsent } from './unsent.ts'
 import { type Sockets, takeUpgrades } from './upgrade.ts'
 
 /** Request line and headers together: room for `max_in_values` of uuids. */
@@ -35,6 +36,9 @@ export interface ServerOptions {
   readonly admit: Admit
   readonly pipeline: Pipeline
   readonly sockets: Sockets
+  readonly unsent: Unsent
+  /** Bytes waiting to be sent on a connection, beyond which its next pipelined request is not started. 0: no limit. */
+  readonly connectionMaxUnsentBytes: number
   readonly emit: Emit
   /** Every answer says where its time went. */
   readonly serverTiming: boolean
@@ -62,7 +66,7 @@ const EXPOSED_HEADERS = [
 ]
 
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { admit, pipeline, emit, now } = options
+  const { admit, pipeline, unsent, emit, now } = options
   const nextRequestId = createRequestIds()
   let draining = false
 
@@ -90,7 +94,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     clientErrorHandler: (error, socket) =>
       connections.whenAnswered(socket as Socket, () => refuseUnparsable(error, socket as Socket)),
   })
-  const connections = watchConnections(app.server)
+  const connections = watchConnections(app.server, {
+    unsentBytesMax: options.connectionMaxUnsentBytes || Number.POSITIVE_INFINITY,
+  })
   const upgrades = takeUpgrades(app.server, { ...options, nextRequestId, isDraining: () => draining })
   // What else a client may expect is not refused with an answer that is none of ours (RFC 9110, 10.1.1: "MAY").
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -222,6 +228,14 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
 
   function send(reply: FastifyReply, incoming: Incoming, answer: Answer, started: number, progress: Progress): void {
+    const { body } = answer
+    if (lengthOf(body) > SMALL_ANSWER_BYTES && isRead(incoming, answer)) {
+      const refusal = unsent.refusal(progress.caller)
+      if (refusal !== null) {
+        send(reply, incoming, errorAnswer(refusal, incoming.requestId, progress), started, progress)
+        return
+      }
+    }
     const response = reply.raw
     const durationMs = now() - started
     reply.hijack()
@@ -242,10 +256,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     }
     if (draining && connections.isLast(response)) headers.push('Connection', 'close')
     const done = () => tell(incoming.method, incoming.requestId, answer.status, now() - started, progress)
-    const { body } = answer
     if (body !== null && !('latin1' in body) && !Buffer.isBuffer(body)) {
       response.writeHead(answer.status, headers)
-      void sendStream(response, body)
+      void sendStream(response, body, bytes => unsent.count(progress.caller, bytes))
+        .then(() => holdUnsent(response, progress))
         .catch(error => {
           progress.code = codeOf(error)
           emit({ kind: 'request failed', requestId: incoming.requestId, error })
@@ -261,7 +275,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     if (body === null || incoming.method === 'HEAD') response.end()
     else if ('latin1' in body) endWithText(response, body.latin1)
     else endWith(response, body)
+    holdUnsent(response, progress)
     done()
+  }
+
+  /** What the kernel did not take at once waits for its reader. */
+  function holdUnsent(response: ServerResponse, { caller }: Progress): void {
+    const bytes = response.writableLength
+    if (bytes === 0) return
+    connections.whenSent(response, bytes, unsent.hold(caller, bytes))
+    limitReaderIdle(response)
   }
 
   return {
@@ -276,7 +299,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 function noProgress(): Progress {
-  return { route: 'none', tenantId: '', code: null, timing: null }
+  return { route: 'none', tenantId: '', caller: null, code: null, timing: null }
 }
 
 function codeOf(error: unknown): ErrorCode {
@@ -322,9 +345,16 @@ function printMs(durationMs: number): string {
   return `${Math.round(durationMs)}ms`
 }
 
-function lengthOf(body: Buffer | Latin1 | null): number {
+/** 0 for a stream. */
+function lengthOf(body: Answer['body']): number {
   if (body === null) return 0
-  return 'latin1' in body ? body.latin1.length : body.length
+  if (Buffer.isBuffer(body)) return body.length
+  return 'latin1' in body ? body.latin1.length : 0
+}
+
+/** Nothing was changed: the client may ask again. Whatever the method, a read says how it used the cache (specification 4.8). */
+function isRead({ method }: Incoming, { headers }: Answer): boolean {
+  return method === 'GET' || method === 'HEAD' || 'X-Cache' in headers
 }
 
 async function closeWithin(app: FastifyInstance, deadlineMs: number): Promise<void> {

@@ -3,7 +3,9 @@
 export interface Gate {
   /** Takes a permit; false when there is none left. */
   enter(caller: GateCaller): boolean
-  /** Gives it back: once for each time that `enter` was true. */
+  /** Takes a permit even when there is none left: for an answer that is still being sent. */
+  hold(caller: GateCaller): void
+  /** Gives a permit back: once for each time that `enter` was true, and for each `hold`. */
   leave(caller: GateCaller): void
 }
 
@@ -27,6 +29,11 @@ export function createGate(permits: number): Gate | null {
       if (count >= permits) return false
       taken.set(name, count + 1)
       return true
+    },
+    hold({ tenantId, userId }) {
+      const taken = tenantId === '' ? byUser : byTenant
+      const name = tenantId === '' ? userId : tenantId
+      taken.set(name, (taken.get(name) ?? 0) + 1)
     },
     leave({ tenantId, userId }) {
       const taken = tenantId === '' ? byUser : byTenant

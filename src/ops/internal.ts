@@ -14,6 +14,7 @@ import type { WebhookAnswer } from '../webhooks/answers.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import type { BootWarnings } from './boot-warnings.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
+import type { HttpStats } from './http-metrics.ts'
 import type { Metrics } from './metrics.ts'
 import type { SchemaStatus } from './schema-status.ts'
 
@@ -40,6 +41,7 @@ export interface InternalOptions {
   /** Null: the result cache is off. */
   readonly cache: (() => CacheStats) | null
   readonly realtime: () => RealtimeStats
+  readonly http: () => HttpStats
   /** Null: `svc install` was not run, or what it made cannot be used. */
   readonly installation: () => Installation | null
   readonly warnings: BootWarnings
@@ -55,7 +57,7 @@ export interface InternalOptions {
 }
 
 export function createInternal(options: InternalOptions): Internal {
-  const { metrics, schema, pool, cache, realtime, warnings, webhooks, maxConnections, isAdmin, now } = options
+  const { metrics, schema, pool, cache, realtime, http, warnings, webhooks, maxConnections, isAdmin, now } = options
   const startedAt = now()
 
   function guarded(path: string, answer: () => Promise<Answer>): readonly [string, InternalAnswer] {
@@ -97,6 +99,7 @@ export function createInternal(options: InternalOptions): Internal {
         maxConnections,
         schema: schema(),
         realtime: realtime(),
+        http: http(),
         warnings: warnings.all().length,
         webhooks: (await webhooks?.stats()) ?? null,
       })

@@ -34,6 +34,20 @@ export const METRICS = {
     labels: ['method', 'route'],
     help: 'The same as quantiles of the last five minutes, estimated within the buckets of the histogram; NaN without requests.',
   },
+  unsentBytes: {
+    section: 'Requests',
+    name: 'svc_http_unsent_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'Bytes of answers that clients have not read yet (max_unsent_bytes).',
+  },
+  httpRefusals: {
+    section: 'Requests',
+    name: 'svc_http_limit_refusals_total',
+    type: 'counter',
+    labels: ['limit'],
+    help: 'Requests refused by a limit of the HTTP server, by the key of the limit.',
+  },
 
   poolMax: {
     section: 'Database',

@@ -28,6 +28,7 @@ const PARTS: Parts = {
       ...{ lag: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2], lagSum: 30 },
     },
   },
+  http: { unsentBytes: { taken: 12, refusals: { total: 3, share: 4 } } },
   warnings: 9,
   webhooks: null,
 }
@@ -126,6 +127,8 @@ describe('requests', () => {
 })
 
 test.each([
+  ['svc_http_unsent_bytes', ['12']],
+  ['svc_http_limit_refusals_total', ['max_unsent_bytes 3', 'tenant_max_unsent_bytes 4']],
   ['svc_pool_max_connections', ['10']],
   ['svc_pool_connections', ['idle 2', 'busy 1', 'opening 1']],
   ['svc_pool_streams', ['1']],

@@ -11,6 +11,7 @@ import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { printMetric, type Sample } from './exposition.ts'
+import { collectHttp, type HttpStats } from './http-metrics.ts'
 import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { createRequestMetrics } from './request-metrics.ts'
@@ -34,6 +35,7 @@ export interface Parts {
   readonly maxConnections: number
   readonly schema: SchemaStatus
   readonly realtime: RealtimeStats
+  readonly http: HttpStats
   readonly warnings: number
   /** Null: there are no triggers. */
   readonly webhooks: WebhookStats | null
@@ -83,7 +85,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print({ pool, cache, maxConnections, schema, realtime, warnings, webhooks }) {
+    async print({ pool, cache, maxConnections, schema, realtime, http, warnings, webhooks }) {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
@@ -92,6 +94,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         ...collectCache(cache),
         ...collectSchema(schema, now()),
         ...collectRealtime(realtime),
+        ...collectHttp(http),
         ...webhookAttempts.collect(webhooks),
         ...(await processes.collect()),
         poolMax: one(maxConnections),

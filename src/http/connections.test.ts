@@ -1,0 +1,125 @@
+/** When pipelined requests may start, over real sockets. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Connections, watchConnections } from './connections.ts'
+
+const LARGE = 8_000_000
+
+let server: Server
+let connections: Connections
+let client: Socket
+/** Paths in the order in which their requests were started. */
+let started: string[]
+let came: number
+const answers = new Map<string, (size: number) => void>()
+
+beforeEach(async () => {
+  started = []
+  came = 0
+  answers.clear()
+  server = createServer((request, response) => void handle(request, response))
+  connections = watchConnections(server, { unsentBytesMax: 1_000_000 })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  client.on('error', () => {})
+})
+afterEach(() => {
+  client.destroy()
+  server.close()
+})
+
+/** Answers when the test says so, with as many bytes. */
+async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  came += 1
+  const path = request.url ?? ''
+  await connections.turnOf(response)
+  started.push(path)
+  answers.set(path, size => {
+    response.end(Buffer.alloc(size))
+    const { writableLength } = response
+    if (writableLength > 0) connections.whenSent(response, writableLength, () => {})
+  })
+}
+
+function send(...requests: readonly string[]): void {
+  client.write(requests.map(line => `${line} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`).join(''))
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise(setImmediate)
+}
+
+/** Whatever could be started by now has been. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+}
+
+const answer = (path: string, size = 1) => answers.get(path)?.(size)
+
+describe('pipelined requests', () => {
+  test('that read run together, four of them', async () => {
+    send('GET /1', 'GET /2', 'GET /3', 'GET /4', 'GET /5', 'GET /6')
+    await until(() => came === 6)
+    await settled()
+    expect(started).toEqual(['/1', '/2', '/3', '/4'])
+    answer('/3')
+    await until(() => started.length === 5)
+    answer('/1')
+    await until(() => started.length === 6)
+    expect(started).toEqual(['/1', '/2', '/3', '/4', '/5', '/6'])
+  })
+
+  test('wait for a change before them, and a change waits for all before it', async () => {
+    send('GET /1', 'POST /2', 'GET /3', 'GET /4')
+    await until(() => came === 4)
+    await settled()
+    expect(started).toEqual(['/1'])
+    client.resume()
+    answer('/1')
+    await until(() => started.length === 2)
+    await settled()
+    expect(started).toEqual(['/1', '/2'])
+    answer('/2')
+    await until(() => started.length === 4)
+    expect(started).toEqual(['/1', '/2', '/3', '/4'])
+  })
+
+  test('wait while answers before them are not read', async () => {
+    send('GET /1', ...Array.from({ length: 9 }, (_, n) => `GET /${n + 2}`))
+    await until(() => came === 10)
+    answer('/1', LARGE)
+    await settled()
+    expect(started).toEqual(['/1', '/2', '/3', '/4'])
+    answer('/2')
+    answer('/3')
+    answer('/4')
+    await settled()
+    expect(started.length).toBe(4)
+    client.resume()
+    await until(() => started.length === 8)
+  })
+
+  test('are let go when their connection closes', async () => {
+    send('POST /1', 'POST /2', 'POST /3')
+    await until(() => came === 3)
+    client.destroy()
+    await until(() => started.length === 3)
+  })
+
+  test('are not read without end while none is answered, and all are answered in the end', async () => {
+    const count = 10_000
+    send(...Array.from({ length: count }, (_, n) => `GET /${n}`))
+    await until(() => came > 64)
+    await settled()
+    expect(came).toBeLessThan(count / 2)
+    client.resume()
+    for (let n = 0; n < count; n++) {
+      await until(() => answers.has(`/${n}`))
+      answer(`/${n}`)
+    }
+    expect(came).toBe(count)
+  })
+})

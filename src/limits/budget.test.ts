@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { callerKey, createBudget } from './budget.ts'
+
+test('a holder may take more until its share is used up, and others may go on', () => {
+  const budget = createBudget<string>({ max: 100, shareMax: 50 })
+  budget.take('a', 49)
+  expect(budget.exceeded('a')).toBe(null)
+  budget.take('a', 1)
+  expect(budget.exceeded('a')).toBe('share')
+  expect(budget.exceeded('b')).toBe(null)
+  budget.give('a', 1)
+  expect(budget.exceeded('a')).toBe(null)
+})
+
+test('the total is the limit of all holders together, named or not', () => {
+  const budget = createBudget<number>({ max: 100, shareMax: 50 })
+  budget.take(1, 40)
+  budget.take(2, 40)
+  budget.take(null, 20)
+  expect([budget.exceeded(3), budget.exceeded(null), budget.taken]).toEqual(['total', 'total', 100])
+  budget.give(null, 20)
+  expect([budget.exceeded(3), budget.exceeded(null), budget.taken]).toEqual([null, null, 80])
+})
+
+test('0 switches a limit off', () => {
+  const unlimited = createBudget<string>({ max: 0, shareMax: 0 })
+  unlimited.take('a', 1e12)
+  expect(unlimited.exceeded('a')).toBe(null)
+  const shared = createBudget<string>({ max: 0, shareMax: 1 })
+  shared.take('a', 1e12)
+  expect([shared.exceeded('a'), shared.exceeded('b')]).toEqual(['share', null])
+})
+
+test('refusals are counted by limit', () => {
+  const budget = createBudget<string>({ max: 1, shareMax: 1 })
+  budget.refuse('share')
+  budget.refuse('share')
+  budget.refuse('total')
+  expect(budget.refusals).toEqual({ share: 2, total: 1 })
+})
+
+test('a user is not the tenant of that name', () => {
+  const keys = [
+    { tenantId: 'ann', userId: 'bob' },
+    { tenantId: 'ann', userId: 'eve' },
+    { tenantId: '', userId: 'ann' },
+    { tenantId: '', userId: '' },
+  ].map(callerKey)
+  expect(keys[0]).toBe(keys[1])
+  expect(new Set(keys).size).toBe(3)
+})

@@ -1,0 +1,166 @@
+/** Clients that ask and do not read: what was answered to them stays within the budgets of a connection, a tenant and the process. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Event } from '../../src/events.ts'
+import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const MB = 1_000_000
+
+/** More than the buffers of both kernels take. */
+const LARGE = 8 * MB
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text not null);
+     insert into notes values (8, repeat('x', ${LARGE})), (1, 'small');
+     grant select, insert on notes to app`,
+  )
+})
+afterAll(() => database.drop())
+
+const sockets: Socket[] = []
+let gateway: TestGateway
+const events: Event[] = []
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  events.length = 0
+  await gateway.close()
+})
+
+async function start(toml: string): Promise<void> {
+  gateway = await testGateway(database.url, { toml, emit: event => void events.push(event) })
+}
+
+/** A connection that sends `paths` at once, and reads nothing until somebody iterates over it. */
+async function ask(tenantId: string, ...paths: readonly string[]): Promise<Socket> {
+  const { hostname, port, host } = new URL(gateway.url)
+  const socket = connect(Number(port), hostname)
+  sockets.push(socket)
+  const headers = `Host: ${host}\r\nAuthorization: Bearer ${await gateway.token({ tenantId })}\r\n`
+  socket.write(paths.map(path => `GET ${path} HTTP/1.1\r\n${headers}\r\n`).join(''))
+  return socket
+}
+
+/** Has its first bytes, and the rest waits to be sent. */
+async function unread(tenantId: string): Promise<Socket> {
+  const socket = await ask(tenantId, '/api/notes?id=8')
+  await once(socket, 'readable')
+  return socket
+}
+
+const answeredLists = () => events.filter(event => event.kind === 'request' && event.route === '/api/{table}').length
+
+const small = (tenantId: string, options: AskOptions = {}): Promise<Reply> =>
+  gateway.get('/api/notes/1', { as: { tenantId }, ...options })
+
+async function metric(line: RegExp): Promise<number> {
+  const { text } = await gateway.get('/metrics')
+  return Number(line.exec(text)?.[1] ?? Number.NaN)
+}
+
+describe('pipelined requests of one connection', () => {
+  test('wait while the answers before them are not read, and are all answered when they are', async () => {
+    await start('')
+    const before = process.memoryUsage().arrayBuffers
+    const socket = await ask('a', ...Array.from({ length: 20 }, () => '/api/notes?id=8'))
+    while (answeredLists() === 0) await once(socket, 'readable')
+    // Whatever else would be started has been by then.
+    for (let i = 0; i < 50; i++) expect((await small('b')).status).toBe(200)
+    expect(answeredLists()).toBeLessThanOrEqual(4)
+    // Twice: the rows as they came, which may not be collected yet, and the answers made of them.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * 5 * LARGE)
+    let bytes = 0
+    let heads = 0
+    for await (const chunk of socket) {
+      bytes += chunk.length
+      heads += chunk.toString('latin1').split('HTTP/1.1 200 OK').length - 1
+      if (bytes > 20 * LARGE && chunk.at(-1) === '}'.charCodeAt(0) && answeredLists() === 20) break
+    }
+    expect(heads).toBe(20)
+  })
+})
+
+describe('the permits of a tenant', () => {
+  test('are held until the answer has been handed to the kernel', async () => {
+    await start('tenant_max_concurrent = 2')
+    const [first] = [await unread('a'), await unread('a')]
+    const refused = await small('a')
+    expect([refused.status, refused.json.error.code]).toEqual([429, 'CONCURRENCY_LIMIT'])
+    expect((await small('b')).status).toBe(200)
+    // Read to its end, it gives its permit back.
+    let bytes = 0
+    for await (const chunk of first ?? []) {
+      bytes += chunk.length
+      if (bytes > LARGE) break
+    }
+    while ((await small('a')).status !== 200);
+    // So does a connection that is closed.
+    for (const socket of sockets) socket.destroy()
+    const both = () => Promise.all([small('a'), small('a')])
+    while ((await both()).some(({ status }) => status !== 200));
+  })
+})
+
+describe('the budget of a tenant', () => {
+  test('refuses its next requests, and those of nobody else', async () => {
+    await start(`tenant_max_unsent_bytes = ${1.5 * LARGE}`)
+    await unread('a')
+    expect((await small('a')).status).toBe(200)
+    await unread('a')
+    const refused = await small('a')
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(refused.json.error).toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('tenant_max_unsent_bytes'),
+      request_id: refused.headers.get('x-request-id'),
+    })
+    expect((await small('b')).status).toBe(200)
+    expect(await metric(/^svc_http_unsent_bytes (\d+)$/m)).toBeGreaterThan(LARGE)
+    expect(await metric(/^svc_http_limit_refusals_total\{limit="tenant_max_unsent_bytes"\} (\d+)$/m)).toBe(1)
+    for (const socket of sockets) socket.destroy()
+    while ((await small('a')).status !== 200);
+    expect(await metric(/^svc_http_unsent_bytes (\d+)$/m)).toBe(0)
+  })
+
+  test('is that of a user where there is no tenant', async () => {
+    await start(`tenant_max_unsent_bytes = ${LARGE}\nrequire_auth = false`)
+    const socket = await ask('', '/api/notes?id=8')
+    await once(socket, 'readable')
+    expect((await small('', { as: {} })).status).toBe(503)
+    expect((await small('', { as: { userId: 'ann' } })).status).toBe(200)
+  })
+})
+
+describe('the budget of the process', () => {
+  test('refuses changes and large answers, and answers what is small', async () => {
+    await start(`max_unsent_bytes = ${2 * LARGE}`)
+    await unread('a')
+    expect((await gateway.get('/api/notes?id=8', { as: { tenantId: 'c' } })).status).toBe(200)
+    await unread('b')
+    const large = await gateway.get('/api/notes?id=8', { as: { tenantId: 'c' } })
+    const change = await gateway.get('/api/notes', {
+      as: { tenantId: 'c' },
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"id": 2, "body": "two"}',
+    })
+    for (const refused of [large, change]) {
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+      expect(refused.json.error).toMatchObject({
+        code: 'UNAVAILABLE',
+        message: expect.stringContaining('max_unsent_bytes'),
+      })
+    }
+    expect((await small('c')).status).toBe(200)
+    expect((await gateway.get('/api/notes/2')).status).toBe(404)
+    expect(await metric(/^svc_http_limit_refusals_total\{limit="max_unsent_bytes"\} (\d+)$/m)).toBe(2)
+    for (const socket of sockets) socket.destroy()
+    while ((await gateway.get('/api/notes?id=8', { as: { tenantId: 'c' } })).status !== 200);
+  })
+})
