@@ -3,6 +3,7 @@
 import { nearest } from '../nearest.ts'
 import type { EffectItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
 import { buildDependences } from './dependences.ts'
+import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
 import { groupByRelation } from './group.ts'
 import type { Catalog, Table } from './model.ts'
@@ -55,6 +56,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     }),
     dependences: buildDependences({ ties: sections.tie, unsteady: sections.unsteady, effects: sections.effect }),
     knowsDependences: options.dependences ?? false,
+    functionReach: buildFunctionReach(sections.reach, sections['reach type']),
   })
 }
 
@@ -74,6 +76,8 @@ interface Items {
   readonly tie: TieItem[]
   readonly unsteady: UnsteadyItem[]
   readonly effect: EffectItem[]
+  readonly reach: ReachItem[]
+  readonly 'reach type': ReachTypeItem[]
 }
 
 interface Sections extends Items {
@@ -84,7 +88,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   const items: Items = {
     ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [] },
     ...{ key: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
-    ...{ tie: [], unsteady: [], effect: [] },
+    ...{ tie: [], unsteady: [], effect: [], reach: [], 'reach type': [] },
   }
   let fingerprint = ''
   for (const [section, item] of rows) {

@@ -18,6 +18,17 @@ export interface Catalog {
   readonly dependences: ReadonlyMap<number, Dependence>
   /** False: nobody asked for them, and there are none. */
   readonly knowsDependences: boolean
+  /** Which statements can run a function of the database, which may leave something in the session. */
+  readonly functionReach: FunctionReach
+}
+
+export interface FunctionReach {
+  /** By OID: resources whose reading (and writing), or whose writing alone, can run one. */
+  readonly relations: ReadonlyMap<number, 'read' | 'write'>
+  /** Names, without schema, of types whose casts, operators, ordering or checks run one. */
+  readonly types: ReadonlySet<string>
+  /** A type of PostgreSQL's own is among them, so any statement can. */
+  readonly everywhere: boolean
 }
 
 export type TableKind = 'table' | 'partitioned' | 'foreign' | 'view' | 'materialized view'

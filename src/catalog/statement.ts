@@ -14,6 +14,7 @@
  */
 
 import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependence-sections.ts'
+import { REACH_SECTIONS, REACH_SHARED } from './function-reach.ts'
 
 export interface CatalogOptions {
   /** In order; tables of the first are addressed by their bare name. */
@@ -388,11 +389,11 @@ const SHARED = `
  * anything is another answer than one of which nobody asked.
  */
 const SCOPES = {
-  resources: { mark: '', shared: SHARED, sections: SECTIONS },
+  resources: { mark: '', shared: `${SHARED},${REACH_SHARED}`, sections: { ...SECTIONS, ...REACH_SECTIONS } },
   'resources and dependences': {
     mark: 'd',
-    shared: `${SHARED},${DEPENDENCE_SHARED}`,
-    sections: { ...SECTIONS, ...DEPENDENCE_SECTIONS },
+    shared: `${SHARED},${REACH_SHARED},${DEPENDENCE_SHARED}`,
+    sections: { ...SECTIONS, ...REACH_SECTIONS, ...DEPENDENCE_SECTIONS },
   },
 } as const
 

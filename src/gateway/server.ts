@@ -45,6 +45,7 @@ import { captureChanges } from '../run/capture.ts'
 import { guardCost } from '../run/cost-guard.ts'
 import { createGatedRunner } from '../run/gated.ts'
 import { createRunner } from '../run/run.ts'
+import { createSessionReset } from '../run/session-reset.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { VERSION } from '../version.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
@@ -98,6 +99,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   })
   const plain = createRunner({
     ...{ database, settings },
+    reset: createSessionReset(current),
     onStaleSchema: lookAtSchema,
     announcements: listeningUrl(config) === null ? null : capture.announcements,
   })

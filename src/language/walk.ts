@@ -26,6 +26,7 @@ import type {
   Star,
   Statement,
   TableName,
+  TypeName,
   With,
 } from './ast.ts'
 import { changed, mapChildren, mapList, mapOrder, mapWindow } from './children.ts'
@@ -83,6 +84,8 @@ export interface Visitor {
   parameter?(parameter: Parameter, scope: Scope): void
   /** Every function that is called, in an expression or as a source. */
   call?(call: FunctionCall | FunctionSource): void
+  /** Every type that something is cast to. */
+  type?(type: TypeName): void
 }
 
 /**
@@ -399,6 +402,7 @@ class Walk {
       query: query => this.get(query, scope),
     })
     if (expression.kind === 'function') this.#hooks.call?.(expression)
+    if (expression.kind === 'cast') this.#hooks.type?.(expression.type)
     return this.#hooks.expression?.(replaced, clause, scope) ?? replaced
   }
 

@@ -78,9 +78,9 @@ export function createServerTiming(now: () => number): ServerTiming {
         awaited(timing, running.result)
         return running
       },
-      stream(before, command, batchRows) {
+      stream(before, command, batchRows, after) {
         const timing = planned()
-        const rows = database.stream(before, command, batchRows)
+        const rows = database.stream(before, command, batchRows, after)
         return {
           next() {
             const batch = rows.next()

@@ -17,6 +17,8 @@ import type { Writer } from './protocol/writer.ts'
 import type { Connected } from './startup.ts'
 import { Statements } from './statements.ts'
 import type { ConnectionTarget } from './target.ts'
+import type { Command } from './types.ts'
+import { Unit } from './unit.ts'
 import { lost, type Wire, type WireSink } from './wire.ts'
 
 /** A statement that has run longer than this is slow: nothing is put behind it any more. */
@@ -58,6 +60,8 @@ export class Connection implements WireSink, Channel {
   /** The bytes in which the last answer ended. */
   #chunk: Buffer | null = null
   #exclusive = false
+  /** Units that the connection sent by itself, to run the commands that failed exchanges owed. */
+  readonly #own = new WeakSet<Exchange>()
   #cancelled = 0
   readonly #canceller: Canceller
   #retired = false
@@ -250,7 +254,8 @@ export class Connection implements WireSink, Channel {
     const error = lost(true, reason)
     for (const exchange of sent) exchange.reject(error)
     for (const exchange of unsent) exchange.unsent()
-    this.#listener.closed(this, reason, sent.length, unsent)
+    const others = unsent.filter(exchange => !this.#own.has(exchange))
+    this.#listener.closed(this, reason, sent.length, others)
   }
 
   #head(type: number): Exchange {
@@ -278,8 +283,18 @@ export class Connection implements WireSink, Channel {
     if (exchange.cancelled) this.#cancelled--
     if (this.#cancelled > 0) this.#canceller.consider()
     if (this.#drifted.size > 0) this.#retired = true
+    if (exchange.owed.length > 0) this.#settle(exchange.owed)
     this.#listener.finished(exchange, took, again)
     if (this.#retired) this.#endIfDone()
+  }
+
+  /** Runs the commands that a failed exchange owes before it takes anything new. If they fail, the connection is closed. */
+  #settle(owed: readonly Command[]): void {
+    if (this.#retired) return
+    const unit = new Unit(owed, () => {})
+    unit.result.catch(error => this.destroy(error))
+    this.#own.add(unit)
+    this.send(unit)
   }
 
   #error(error: DatabaseError): void {

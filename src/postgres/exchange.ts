@@ -6,6 +6,16 @@ import type { DatabaseError } from './errors.ts'
 import type { FieldDescription } from './fields.ts'
 import type { Writer } from './protocol/writer.ts'
 import type { Statements } from './statements.ts'
+import type { Command } from './types.ts'
+
+export const NOTHING_OWED: readonly Command[] = []
+
+/** What is owed of `commands` by who failed. */
+export function owedOf(commands: readonly Command[]): readonly Command[] {
+  return commands.some(({ always }) => always === true)
+    ? commands.filter(({ always }) => always === true)
+    : NOTHING_OWED
+}
 
 /** The connection as an exchange sees it. */
 export interface Channel {
@@ -30,6 +40,8 @@ export interface Exchange {
   readonly exclusive: boolean
   /** The caller is gone; the answer interests nobody. */
   readonly cancelled: boolean
+  /** Once it is finished: the commands that it had to run in any case, and did not because it failed. */
+  readonly owed: readonly Command[]
 
   /** How long the server has owed it an answer, if it has been at the head of its line since `headSince`; 0 when it owes none. */
   unansweredMs(now: number, headSince: number): number

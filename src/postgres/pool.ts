@@ -176,8 +176,13 @@ class PostgresPool implements Pool, ConnectionListener {
     return probe
   }
 
-  stream(before: readonly Command[], command: Command, batchRows: number): AsyncIterableIterator<readonly Row[]> {
-    return new Stream(this.#streamHost, before, command, batchRows)
+  stream(
+    before: readonly Command[],
+    command: Command,
+    batchRows: number,
+    after: readonly Command[] = [],
+  ): AsyncIterableIterator<readonly Row[]> {
+    return new Stream(this.#streamHost, before, command, batchRows, after)
   }
 
   ready(): Promise<void> {

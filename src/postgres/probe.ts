@@ -3,7 +3,7 @@
  * 54.2.3). What `describe` hands out.
  */
 import { CancelledError, type DatabaseError, ProtocolError } from './errors.ts'
-import type { Channel, Exchange } from './exchange.ts'
+import { type Channel, type Exchange, NOTHING_OWED } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
 import { Plan } from './plan.ts'
 import { decodeParameterDescription } from './protocol/backend.ts'
@@ -53,6 +53,11 @@ export class Probe implements Exchange, Running<StatementDescription> {
     this.result.catch(() => {})
     if (this.#channel === null) this.#drop(this)
     else this.#channel.cancel()
+  }
+
+  /** It runs nothing that would have to be undone. */
+  get owed(): readonly Command[] {
+    return NOTHING_OWED
   }
 
   unansweredMs(now: number, headSince: number): number {

@@ -230,6 +230,36 @@ test('locks and prepared statements outlive even a unit that failed, and its res
   expect(await one(pool, LEFT)).toBe('')
 })
 
+test('a command that always runs does so behind a unit that failed, before anything new', async () => {
+  const { pool, events } = open()
+  const unlock: Command = { ...command('select pg_advisory_unlock_all()'), always: true }
+  const failing = perform('select pg_advisory_lock(7); select 1/0')
+  await expect(pool.run([settings, failing, ...RESETS, unlock]).result).rejects.toMatchObject({ sqlstate: '22012' })
+  expect(await one(pool, LEFT)).toBe('')
+  const rows = pool.stream([settings], failing, 10, [unlock])
+  await expect(rows.next()).rejects.toMatchObject({ sqlstate: '22012' })
+  expect(await one(pool, LEFT)).toBe('')
+  expect(events.map(event => event.kind)).toEqual(['connected'])
+})
+
+test('the commands after a stream run in its transaction, read to its end or not', async () => {
+  const { pool } = open()
+  const after = [...RESETS, command('select pg_advisory_unlock_all()'), command('unlisten *')]
+  const leaving = command(
+    "select public.perform('select pg_advisory_lock(7); set app.new = left; listen somewhere'), n from generate_series(1, 5000) n",
+  )
+  const left = async () => [await one(pool, LEFT), await one(pool, "select current_setting('app.new', true)")]
+  let count = 0
+  for await (const rows of pool.stream([settings], leaving, 100, after)) count += rows.length
+  expect(count).toBe(5_000)
+  expect(await left()).toEqual(['', ''])
+  for await (const rows of pool.stream([settings], leaving, 100, after)) {
+    expect(rows.length).toBeGreaterThan(0)
+    break
+  }
+  expect(await left()).toEqual(['', ''])
+})
+
 test('what ends a channel, a table or a setting is undone with its unit: it may be sent again', async () => {
   const { pool } = open()
   const leave = "listen somewhere; create temporary table temporary (id int); set app.new = 'kept'"

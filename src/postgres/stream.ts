@@ -5,7 +5,7 @@
  * batches, and never much more than `READY_BYTES_MAX` waiting.
  */
 import { type DatabaseError, ProtocolError, refusal, UnavailableError } from './errors.ts'
-import type { Channel, Exchange } from './exchange.ts'
+import { type Channel, type Exchange, NOTHING_OWED, owedOf } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
 import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
@@ -47,6 +47,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   readonly #before: readonly Command[]
   readonly #command: Command
   readonly #batchRows: number
+  readonly #after: readonly Command[]
   #state: State = 'new'
   #channel: Channel | null = null
   #plan: Plan | null = null
@@ -71,6 +72,8 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   #delivered = false
   #cancelled = false
   #failure: Error | null = null
+  /** The server has refused one of its commands, and skipped the others. */
+  #refused = false
   /** Rows interest nobody any more, nor does an error; the reader is told this one, if anything. */
   #abandoned: { readonly error: Error | null } | null = null
   #retried = false
@@ -78,18 +81,29 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   #onEnd: (() => void)[] = []
   #idleTimer: NodeJS.Timeout | null = null
 
-  constructor(host: StreamHost, before: readonly Command[], command: Command, batchRows: number) {
+  constructor(
+    host: StreamHost,
+    before: readonly Command[],
+    command: Command,
+    batchRows: number,
+    after: readonly Command[],
+  ) {
     if (!Number.isInteger(batchRows) || batchRows < 1)
       throw new RangeError(`batchRows is ${batchRows}; it is at least 1`)
     this.#host = host
     this.#before = before
     this.#command = command
     this.#batchRows = batchRows
+    this.#after = after
     this.costKey = command.text
   }
 
   get cancelled(): boolean {
     return this.#cancelled
+  }
+
+  get owed(): readonly Command[] {
+    return this.#refused ? owedOf(this.#after) : NOTHING_OWED
   }
 
   // --- AsyncIterableIterator ---
@@ -138,6 +152,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     this.#passed = 0
     this.#tags = []
     this.#failure = null
+    this.#refused = false
     this.#synced = false
     this.#fetching = true
     try {
@@ -164,7 +179,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   }
 
   dataRow(bytes: Buffer, start: number, end: number): void {
-    if (this.#passed < this.#before.length || this.#abandoned !== null) return
+    if (this.#passed < this.#before.length || !this.#fetching || this.#abandoned !== null) return
     this.#ready.push(decodeDataRow(bytes, start, end))
     this.#readyBytes += end - start
     if (this.#readyBytes < READY_BYTES_MAX) return
@@ -189,6 +204,8 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
       this.#passed++
       return
     }
+    // The rows are complete already, and this is what comes after them.
+    if (!this.#fetching) return
     this.#fetching = false
     this.#boundary = true
     this.#sync()
@@ -207,6 +224,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
 
   failed(error: DatabaseError): void {
     this.#failure ??= error
+    this.#refused = true
     this.#fetching = false
     this.#sync()
   }
@@ -295,6 +313,8 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     const channel = this.#channel as Channel
     this.#synced = true
     this.#serverSince = this.#host.clock()
+    if (!this.#refused)
+      for (const command of this.#after) this.#plan?.write(command, 0, channel.writer, channel.statements)
     writeSync(channel.writer)
     channel.flushSoon()
   }

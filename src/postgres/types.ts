@@ -14,6 +14,11 @@ export interface Command {
   readonly parameters: readonly ParameterValue[] | EncodedParameters
   /** How all columns of its rows arrive; text unless given. It belongs to the use, not to the statement. */
   readonly resultFormat?: ResultFormat
+  /**
+   * Runs even if the unit fails: then in a separate transaction, before the connection is given anything new. For what a rollback does not undo,
+   * which are session-level locks.
+   */
+  readonly always?: true
 }
 
 export type ResultFormat = 'text' | 'binary'
@@ -63,6 +68,12 @@ export interface Database {
   /**
    * Runs `before`, then streams the rows of `command` through a portal, up to `batchRows` at a time; the connection is
    * exclusive until the iterator is finished, thrown or returned. Back-pressure: the next batch is asked for by `next()`.
+   * `after` runs at the end of the same transaction, however many of the rows were taken.
    */
-  stream(before: readonly Command[], command: Command, batchRows: number): AsyncIterableIterator<readonly Row[]>
+  stream(
+    before: readonly Command[],
+    command: Command,
+    batchRows: number,
+    after?: readonly Command[],
+  ): AsyncIterableIterator<readonly Row[]>
 }

@@ -1,6 +1,6 @@
 /** One transaction in one packet: Bind and Execute of each command, one Sync. What `run` hands out. */
 import { CancelledError, type DatabaseError, ProtocolError, refusal } from './errors.ts'
-import type { Channel, Exchange } from './exchange.ts'
+import { type Channel, type Exchange, NOTHING_OWED, owedOf } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
 import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
@@ -52,6 +52,10 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     this.result.catch(() => {})
     if (this.#channel === null) this.#drop(this)
     else this.#channel.cancel()
+  }
+
+  get owed(): readonly Command[] {
+    return this.#failure === null ? NOTHING_OWED : owedOf(this.#commands)
   }
 
   unansweredMs(now: number, headSince: number): number {

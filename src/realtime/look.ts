@@ -4,6 +4,7 @@
  * hand one tenant's rows to another.
  */
 import type { Identity } from '../identity/identity.ts'
+import { tableName } from '../language/build.ts'
 import type { Runner } from '../run/run.ts'
 import { type BoundStatement, catalogueStatement } from '../run/statement.ts'
 import { type Change, type Step, stepsOf, transitionsOf } from './change.ts'
@@ -38,7 +39,11 @@ export async function look(
   const statements: BoundStatement[] = [watch.rowsOf(transitions.map(({ last }) => last.key))]
   if (rowsBefore.length > 0) {
     statements.push(
-      catalogueStatement(conditionStatement(watch.table, rules.condition ?? 'false'), [listOf(rowsBefore)]),
+      catalogueStatement(
+        conditionStatement(watch.table, rules.condition ?? 'false'),
+        [listOf(rowsBefore)],
+        [tableName(watch.table)],
+      ),
     )
   }
   // Last, so that a policy that changed before any of the others is noticed.

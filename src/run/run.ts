@@ -3,6 +3,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Command, Database, Result, ResultFormat, Row, Running } from '../postgres/types.ts'
 import type { Announcements } from './announcements.ts'
 import { isStaleSchema, toGatewayError } from './errors.ts'
+import { CONSTRAINTS_NOW, RESET, RESET_AFTER_CHANGE, RESET_AFTER_READ, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
 import type { BoundStatement, Statement } from './statement.ts'
 
@@ -47,13 +48,14 @@ const STREAM_BATCH_ROWS = 1_000
 export interface RunnerParts {
   readonly database: Database
   readonly settings: SettingsSource
+  readonly reset: SessionReset
   /** A statement named something that is not there any more: the schema has changed under it. */
   readonly onStaleSchema: () => void
   /** Null: nobody can listen, and no write tells of itself. */
   readonly announcements: Announcements | null
 }
 
-export function createRunner({ database, settings, onStaleSchema, announcements }: RunnerParts): Runner {
+export function createRunner({ database, settings, reset, onStaleSchema, announcements }: RunnerParts): Runner {
   const fail = (error: unknown, statements: readonly BoundStatement[], access: Access): Promise<never> => {
     if (isStaleSchema(error)) onStaleSchema()
     return Promise.reject(toGatewayError(error, { statements, access }))
@@ -74,24 +76,28 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
   }
 
   /**
-   * A function may set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
-   * transaction. What is deferred to its end runs before that, under the caller's own settings and not what the function made of them.
+   * A function can set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
+   * transaction. Deferred triggers run before that, under the caller's own settings and not what the function made of them.
    */
-  function tidied(call: Command, identity: Identity, access: Access): readonly Command[] {
+  function withReset(call: Command, identity: Identity, access: Access): readonly Command[] {
     const first = settings.for(identity, access)
-    if (access === 'read only') return [first, call, ...TIDYING_CALL[access]]
-    return [first, call, ...RESET, first, ...CONSTRAINTS_NOW, ...TIDYING_CALL[access]]
+    if (access === 'read only') return [first, call, ...RESET_AFTER_READ]
+    return [first, call, ...RESET, first, ...CONSTRAINTS_NOW, ...RESET_AFTER_CHANGE]
   }
 
   return {
     read(identity, statements) {
-      const commands = [settings.for(identity, 'read only'), ...statements.map(toCommand)]
-      return run('read only', statements, commands, ([, ...results]) => results.map(({ rows }) => rows))
+      const after = reset.afterRead(statements)
+      const commands = [settings.for(identity, 'read only'), ...statements.map(toCommand), ...after]
+      return run('read only', statements, commands, results =>
+        results.slice(1, 1 + statements.length).map(({ rows }) => rows),
+      )
     },
     write(identity, statements) {
       const first = settings.numbered(identity)
+      const after = reset.afterWrite(statements)
       const attempt = (asked: readonly BoundStatement[], more: readonly Command[]): Running<readonly Result[]> => {
-        const running = database.run([first, ...asked.map(toCommand), ...more, ...TIDYING_WRITE])
+        const running = database.run([first, ...asked.map(toCommand), ...more, ...after])
         return {
           result: running.result.catch(error => fail(error, asked, 'read write')),
           cancel: () => running.cancel(),
@@ -108,7 +114,7 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
     },
     call(identity, statement, { access, format }) {
       const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
-      return run(access, [statement], tidied(command, identity, access), ([, called]) => {
+      return run(access, [statement], withReset(command, identity, access), ([, called]) => {
         if (called === undefined) throw new Error('a call has a result')
         return called
       })
@@ -124,28 +130,11 @@ export function createRunner({ database, settings, onStaleSchema, announcements 
       }
     },
     stream(identity, statement) {
-      const rows = database.stream([settings.for(identity, 'read only')], toCommand(statement), STREAM_BATCH_ROWS)
+      const before = [settings.for(identity, 'read only')]
+      const rows = database.stream(before, toCommand(statement), STREAM_BATCH_ROWS, reset.afterRead([statement]))
       return translating(rows, error => fail(error, [statement], 'read only'))
     },
   }
-}
-
-/** Back to what the session began with (manual, RESET; it leaves the role alone). */
-const RESET = commands('RESET ALL', 'RESET ROLE')
-
-/** And what settings do not reach. Only what may write can have made a temporary table; and a standby, where only reading is possible, refuses UNLISTEN. */
-const TIDYING_CALL: Readonly<Record<Access, readonly Command[]>> = {
-  'read only': [...RESET, ...commands('SELECT pg_advisory_unlock_all()')],
-  'read write': [...RESET, ...commands('SELECT pg_advisory_unlock_all()', 'UNLISTEN *', 'DISCARD TEMP')],
-}
-
-const CONSTRAINTS_NOW = commands('SET CONSTRAINTS ALL IMMEDIATE')
-
-/** Triggers and defaults are functions too. What a write defers runs before, under the settings that it was made with. */
-const TIDYING_WRITE = [...CONSTRAINTS_NOW, ...RESET]
-
-function commands(...texts: readonly string[]): readonly Command[] {
-  return texts.map(text => ({ text, parameters: [] }))
 }
 
 /** `INSERT 0 3`, `UPDATE 3`, `SELECT 3`: the last word. */

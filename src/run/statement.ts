@@ -13,7 +13,7 @@ import { type Announcement, printWriteRows, type WriteRowsOptions } from '../lan
 import type { Sql } from '../language/printer.ts'
 import { targetName } from '../language/scope.ts'
 import type { Storing } from '../language/storing.ts'
-import { type Touches, touchesOf } from './cache/touches.ts'
+import { TOUCHES_NOTHING, type Touches, touchesOf } from './cache/touches.ts'
 import { assignedBy, type Happened, mayDo, showsOld, withBefore, withImages } from './images.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
 
@@ -107,7 +107,8 @@ export function printWriteText(checked: CheckedWrite, rowsMax: Parameter | null)
 
 /** As `printRead`, for a read of one field: column 1 is the JSON of its value alone. */
 export function printValues(checked: CheckedQuery): Statement {
-  return statement(checked, () => printRows(checked.query, { keys: [], form: 'value' }))
+  const printed = statement(checked, () => printRows(checked.query, { keys: [], form: 'value' }))
+  return { ...printed, touches: touchesOf(checked.query) }
 }
 
 /**
@@ -344,8 +345,13 @@ function refusing(print: () => Sql): Sql {
 
 /**
  * A statement that no request has a part in but by its values: its text is made of what the catalogue of PostgreSQL says – names, the conditions of
- * policies – and of nothing else.
+ * policies – and of nothing else. `reads`: the tables whose policies or rows are in it.
  */
-export function catalogueStatement(text: string, values: readonly StatementValue[]): BoundStatement {
-  return { statement: { text, parameters: [] } as unknown as Statement, values }
+export function catalogueStatement(
+  text: string,
+  values: readonly StatementValue[],
+  reads: readonly TableName[] = [],
+): BoundStatement {
+  const touches: Touches = { ...TOUCHES_NOTHING, reads }
+  return { statement: { text, parameters: [], touches } as unknown as Statement, values }
 }

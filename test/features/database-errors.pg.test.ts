@@ -2,6 +2,7 @@
  * Specification 7, decisions 8: what the database refuses is told in its own words, with `details` {sqlstate, table, column, constraint}, and nothing of
  * rows that the caller cannot see; what is not the request's doing is `UNAVAILABLE` with `Retry-After`, and never tried again by the gateway.
  */
+
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,10 +10,12 @@ import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
 import { createRunner } from '../../src/run/run.ts'
+import { createSessionReset } from '../../src/run/session-reset.ts'
 import { createSettings } from '../../src/run/settings.ts'
 import { type Activity, watchActivity } from '../support/activity.ts'
 import { error, fakePostgres, READY } from '../support/fake-postgres.ts'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { catalogOf } from '../support/model.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 /** The key of the advisory lock that holds triggers back. */
@@ -439,6 +442,7 @@ describe('limits of the server', () => {
       const runner = createRunner({
         database: pool,
         settings: createSettings({ statementTimeoutMs: 1_000 }),
+        reset: createSessionReset(() => catalogOf()),
         onStaleSchema: () => {},
         announcements: null,
       })

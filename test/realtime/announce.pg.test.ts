@@ -11,6 +11,7 @@ import { createWriter } from '../../src/rest/write/write.ts'
 import { LISTEN_LOCKS } from '../../src/run/announce.ts'
 import { createAnnouncements, type RowsBefore } from '../../src/run/announcements.ts'
 import { createRunner } from '../../src/run/run.ts'
+import { createSessionReset } from '../../src/run/session-reset.ts'
 import { createSettings } from '../../src/run/settings.ts'
 import { shopDatabase } from '../features/shop.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
@@ -111,6 +112,7 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
     }
     const runner = createRunner({
       ...{ database: pool, settings: createSettings({ statementTimeoutMs: 30_000 }), onStaleSchema() {} },
+      reset: createSessionReset(() => catalog),
       announcements: createAnnouncements({ origin: 'me', rowsBefore: wanted, isLogged: () => false }),
     })
     const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8 }

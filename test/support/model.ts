@@ -80,5 +80,6 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     functions: new Map(),
     dependences: new Map(),
     knowsDependences: false,
+    functionReach: { relations: new Map(), types: new Set(), everywhere: false },
   }
 }

@@ -9,6 +9,7 @@ import { parse } from '../../language/parse.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../../postgres/errors.ts'
 import type { Command, Database, Result } from '../../postgres/types.ts'
 import { createRunner, type Runner } from '../run.ts'
+import { createSessionReset } from '../session-reset.ts'
 import { createSettings } from '../settings.ts'
 import { type BoundStatement, explained, printText, printWriteText } from '../statement.ts'
 import { createResultCache, type ResultCache, VALUE_CHARACTERS_MAX } from './cache.ts'
@@ -51,7 +52,8 @@ beforeEach(() => {
     now: () => now,
     after: (delayMs, call) => timers.push({ at: now + delayMs, call }),
   })
-  const plain = createRunner({ database: scripted(), settings, onStaleSchema() {}, announcements: null })
+  const reset = createSessionReset(() => catalog)
+  const plain = createRunner({ database: scripted(), settings, reset, onStaleSchema() {}, announcements: null })
   runner = cache.serving(cache.watching(plain))
 })
 

@@ -1,6 +1,6 @@
 /** What the cache has to know of a statement, worked out once: what it is called in keys, and which changes concern it. */
 import type { Catalog } from '../../catalog/model.ts'
-import type { TableName } from '../../language/ast.ts'
+import { relationOid } from '../relation-oid.ts'
 import type { Statement } from '../statement.ts'
 import type { Change, Changes } from './changes.ts'
 import { type ReadFootprint, readFootprint, writeFootprint } from './footprint.ts'
@@ -47,7 +47,7 @@ export function createStatementPlans(catalog: Catalog, changes: Changes): Statem
       for (const { touches } of statements) {
         if (touches === undefined) return null
         for (const { table, operation } of touches.writes) {
-          const relation = oidOf(table, catalog)
+          const relation = relationOid(table, catalog)
           if (relation === null) return null
           steps.push({ relation, operation })
         }
@@ -65,14 +65,8 @@ export function steadyReads(
   // A plan is of this moment: of how many rows there are, and how long it took.
   if (runs !== undefined || touches === undefined) return null
   if (!touches.steady || touches.writes.length > 0 || hasClockLiteral(text)) return null
-  const tables = touches.reads.map(name => oidOf(name, catalog))
+  const tables = touches.reads.map(name => relationOid(name, catalog))
   if (!tables.every(oid => oid !== null)) return null
   const { relations, opaque, steady } = readFootprint(catalog, tables)
   return steady ? { relations, opaque } : null
-}
-
-function oidOf({ schema, name }: TableName, catalog: Catalog): number | null {
-  const resource = schema === catalog.schemas[0] ? name : `${schema}.${name}`
-  const table = catalog.tables.get(resource)
-  return table !== undefined && table.schema === schema && table.name === name ? table.oid : null
 }

@@ -11,13 +11,19 @@ export interface Touches {
   readonly writes: readonly { readonly table: TableName; readonly operation: Operation }[]
   /** The same values give the same answer as long as the same is stored. */
   readonly steady: boolean
+  /** It calls a function of the database by name. */
+  readonly callsOwn: boolean
+  /** The types it casts to that may be the database's, by bare name. */
+  readonly casts: readonly string[]
 }
 
 /** Of a checked tree: every table has its schema, and PostgreSQL's functions have theirs. */
 export function touchesOf(tree: Get | Statement): Touches {
   const reads: TableName[] = []
   const writes: { table: TableName; operation: Operation }[] = []
+  const casts: string[] = []
   let steady = true
+  let callsOwn = false
   visit(tree, {
     table(table, use) {
       if (use === 'read') reads.push(table)
@@ -30,10 +36,18 @@ export function touchesOf(tree: Get | Statement): Touches {
     call(call) {
       // A function as a source is a call of its own, of which nobody knows what it reads.
       if (call.kind === 'function source' || isMovingCall(call.schema, call.name)) steady = false
+      // The check gives PostgreSQL's functions their schema, but for those that are syntax.
+      if (call.kind === 'function source' || (call.schema !== null && call.schema !== 'pg_catalog')) callsOwn = true
+    },
+    type({ schema, name }) {
+      if (schema !== 'pg_catalog') casts.push(name)
     },
   })
-  return { reads, writes, steady }
+  return { reads, writes, steady, callsOwn, casts }
 }
+
+/** Of a statement over PostgreSQL's own catalogue: the clock may be in it, and nothing of the database's. */
+export const TOUCHES_NOTHING: Touches = { reads: [], writes: [], steady: false, callsOwn: false, casts: [] }
 
 const OPERATIONS: Readonly<Record<TableUse, readonly Operation[]>> = {
   read: [],

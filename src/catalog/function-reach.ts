@@ -1,0 +1,200 @@
+/**
+ * The sections of the catalogue statement that say which statements can run functions of the database: a policy, a view, a trigger or a cast may call
+ * one, and a function can leave settings, a role or locks in the session (docs/decisions/0026-reads-that-run-functions-reset-the-session.md).
+ *
+ * The search starts at the functions and follows `pg_depend` upwards, so a database without any pays nothing, however many tables it has. A function
+ * counts whatever its volatility: PostgreSQL does not check IMMUTABLE. Functions in C, and those of extensions that are not VOLATILE, do not count.
+ */
+import type { FunctionReach } from './model.ts'
+
+/** A resource whose use can run a function of the database. */
+export interface ReachItem {
+  readonly relation: number
+  /** Reading is enough; else only a write does. */
+  readonly read: boolean
+}
+
+/** A type whose casts, operators, ordering or checks run one. */
+export interface ReachTypeItem {
+  readonly name: string
+  /** It is one of PostgreSQL's own. */
+  readonly own: boolean
+}
+
+const FIRST_OWN_OID = 16_384
+
+/** PostgreSQL's own functions that change the session or run whatever text they are given. */
+const LASTING = `^(set_config|pg_(try_)?advisory_lock(_shared)?|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite)$`
+
+const dependent = (on: string, classid: string): string =>
+  `join pg_catalog.pg_depend d on d.refclassid = ${classid} and d.refobjid = ${on}`
+
+const of = (catalogue: string): string => `'pg_catalog.${catalogue}'::regclass`
+
+/**
+ * - reach_function: the functions that count, aggregates included.
+ * - reach_type: types of a cast or operator that is such a function (of two types the one that is the database's own, since it takes both), domains whose
+ *   checks call one, types that are ordered or subtracted by one; and arrays, domains, ranges and composites of these.
+ * - reach_object: what an expression can depend on.
+ * - reach_lasting: PostgreSQL's own functions are pinned and not in `pg_depend`; those few are looked for in the expression trees.
+ * - reach_direct: relations that call one themselves. An index, a default or a check runs when a row is written; a materialised view when it is refreshed.
+ * - reach: and what reads or writes those in turn. A foreign key that cascades leads from the table that is referred to.
+ */
+export const REACH_SHARED: string = `
+  reach_function(oid) as materialized (
+    select p.oid
+    from pg_catalog.pg_proc p
+    join pg_catalog.pg_language l on l.oid = p.prolang
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    where p.oid >= ${FIRST_OWN_OID} and n.nspname <> 'svc'
+      and (l.lanname not in ('internal', 'c') or p.prokind = 'a')
+      and (p.provolatile = 'v' or not exists (
+        select from pg_catalog.pg_depend d
+        where d.classid = ${of('pg_proc')} and d.objid = p.oid and d.deptype = 'e'
+      ))
+  ),
+  reach_type(oid) as (
+    select t.oid
+    from (
+      select c.castsource, c.casttarget
+      from reach_function f
+      join pg_catalog.pg_cast c on c.castfunc = f.oid
+      union all
+      select o.oprleft, o.oprright
+      from reach_function f
+      join pg_catalog.pg_operator o on o.oprcode = f.oid
+      union all
+      select a.amproclefttype, a.amprocrighttype
+      from reach_function f
+      join pg_catalog.pg_amproc a on a.amproc = f.oid
+      union all
+      select c.contypid, c.contypid
+      from reach_function f
+      ${dependent('f.oid', of('pg_proc'))} and d.classid = ${of('pg_constraint')}
+      join pg_catalog.pg_constraint c on c.oid = d.objid and c.contypid <> 0
+      union all
+      select d.objid, d.objid
+      from reach_function f
+      ${dependent('f.oid', of('pg_proc'))} and d.classid = ${of('pg_type')}
+    ) pair (one, other)
+    join pg_catalog.pg_type t
+      on t.oid = case when pair.one >= ${FIRST_OWN_OID} or pair.other = 0 then pair.one else pair.other end
+    union
+    select n.oid
+    from reach_type r
+    cross join lateral (
+      select t.oid from pg_catalog.pg_type t where t.typbasetype = r.oid or t.typelem = r.oid
+      union all
+      select unnest(array[g.rngtypid, g.rngmultitypid]) from pg_catalog.pg_range g where g.rngsubtype = r.oid
+      union all
+      select c.reltype
+      from pg_catalog.pg_attribute a
+      join pg_catalog.pg_class c on c.oid = a.attrelid
+      where a.atttypid = r.oid and a.attnum > 0 and not a.attisdropped and c.reltype <> 0
+    ) n (oid)
+  ),
+  reach_object(classid, oid) as materialized (
+    select ${of('pg_proc')}, oid from reach_function
+    union all
+    select ${of('pg_operator')}, o.oid from reach_function f join pg_catalog.pg_operator o on o.oprcode = f.oid
+    union all
+    select ${of('pg_type')}, oid from reach_type
+  ),
+  reach_lasting(mark) as materialized (
+    select mark || p.oid || ' '
+    from pg_catalog.pg_proc p
+    cross join (values (':funcid '), (':opfuncid ')) m (mark)
+    where p.pronamespace = 'pg_catalog'::regnamespace and p.proname ~ '${LASTING}'
+  ),
+  reach_direct(relation, on_read) as materialized (
+    select v.ev_class, v.ev_type = '1'
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_rewrite')}
+    join pg_catalog.pg_rewrite v on v.oid = d.objid
+    join pg_catalog.pg_class c on c.oid = v.ev_class and c.relkind <> 'm'
+    union all
+    select p.polrelid, p.polcmd in ('*', 'r')
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_policy')}
+    join pg_catalog.pg_policy p on p.oid = d.objid
+    union all
+    select t.tgrelid, false
+    from reach_function f
+    ${dependent('f.oid', of('pg_proc'))} and d.classid = ${of('pg_trigger')}
+    join pg_catalog.pg_trigger t on t.oid = d.objid
+    union all
+    select a.adrelid, c.attgenerated = 'v'
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_attrdef')}
+    join pg_catalog.pg_attrdef a on a.oid = d.objid
+    join pg_catalog.pg_attribute c on c.attrelid = a.adrelid and c.attnum = a.adnum
+    union all
+    select c.conrelid, false
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_constraint')}
+    join pg_catalog.pg_constraint c on c.oid = d.objid and c.conrelid <> 0
+    union all
+    select i.indrelid, false
+    from reach_object o
+    ${dependent('o.oid', 'o.classid')} and d.classid = ${of('pg_class')}
+    join pg_catalog.pg_index i on i.indexrelid = d.objid
+    union all
+    select a.attrelid, true
+    from reach_type t
+    join pg_catalog.pg_attribute a on a.atttypid = t.oid and a.attnum > 0 and not a.attisdropped
+    union all
+    select e.relation, e.on_read
+    from (
+      select v.ev_class, v.ev_type = '1', v.ev_action::text from pg_catalog.pg_rewrite v where v.ev_class >= ${FIRST_OWN_OID}
+      union all
+      select p.polrelid, p.polcmd in ('*', 'r'), concat(p.polqual, p.polwithcheck) from pg_catalog.pg_policy p
+      union all
+      select a.adrelid, false, a.adbin::text from pg_catalog.pg_attrdef a
+    ) e (relation, on_read, tree)
+    where exists (select from reach_lasting l where strpos(e.tree, l.mark) > 0)
+  ),
+  reach(relation, on_read) as (
+    select relation, on_read from reach_direct
+    union
+    select n.relation, n.on_read
+    from reach r
+    cross join lateral (
+      select v.ev_class, v.ev_type = '1' and r.on_read
+      from pg_catalog.pg_depend d
+      join pg_catalog.pg_rewrite v on d.classid = ${of('pg_rewrite')} and v.oid = d.objid
+      join pg_catalog.pg_class c on c.oid = v.ev_class and c.relkind <> 'm'
+      where d.refclassid = ${of('pg_class')} and d.refobjid = r.relation
+      union all
+      select p.polrelid, p.polcmd in ('*', 'r')
+      from pg_catalog.pg_depend d
+      join pg_catalog.pg_policy p on d.classid = ${of('pg_policy')} and p.oid = d.objid
+      where r.on_read and d.refclassid = ${of('pg_class')} and d.refobjid = r.relation
+      union all
+      select i.inhparent, r.on_read from pg_catalog.pg_inherits i where i.inhrelid = r.relation
+      union all
+      select c.confrelid, false
+      from pg_catalog.pg_constraint c
+      where c.conrelid = r.relation and c.contype = 'f' and (c.confdeltype in ('c', 'n', 'd') or c.confupdtype in ('c', 'n', 'd'))
+    ) n (relation, on_read)
+  )`
+
+export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type']: string } = {
+  reach: `
+    select r.relation::int8 as relation, bool_or(r.on_read) as read
+    from reach r
+    join relation known on known.oid = r.relation
+    group by r.relation`,
+
+  'reach type': `
+    select distinct t.typname::text as name, t.oid < ${FIRST_OWN_OID} as own
+    from reach_type r
+    join pg_catalog.pg_type t on t.oid = r.oid`,
+}
+
+export function buildFunctionReach(relations: readonly ReachItem[], types: readonly ReachTypeItem[]): FunctionReach {
+  return {
+    relations: new Map(relations.map(({ relation, read }) => [relation, read ? 'read' : 'write'])),
+    types: new Set(types.map(({ name }) => name)),
+    everywhere: types.some(({ own }) => own),
+  }
+}
