@@ -5,6 +5,7 @@
 import { loadConfig } from '../config/load.ts'
 import { policyFindings } from '../config/policy-files.ts'
 import { printConfig } from '../config/print.ts'
+import { shareFindings } from '../config/share.ts'
 import { asErrors } from '../finding.ts'
 import { listFindings } from '../gateway/lists.ts'
 import { identityFindings } from '../identity/boot.ts'
@@ -30,6 +31,7 @@ export async function check(command: CheckCommand, world: World): Promise<number
   const findings = [
     ...asErrors(identityFindings(config)),
     ...policyFindings(config),
+    ...shareFindings(config),
     ...database.findings,
     ...(await listFindings(config)),
   ]

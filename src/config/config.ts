@@ -71,6 +71,8 @@ export interface GatewayConfig {
   readonly maxUnsentBytes: number
   readonly tenantMaxUnsentBytes: number
   readonly connectionMaxUnsentBytes: number
+  /** Null: half of `maxConnections`; see `share.ts`. */
+  readonly tenantMaxConnections: number | null
   readonly explainMaxCost: number
   readonly explainMaxRows: number
   readonly roleOverrides: ReadonlyMap<string, RoleOverride>

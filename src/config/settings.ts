@@ -438,6 +438,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       'Bytes of answers that one connection has not read yet. Beyond it, the next of its pipelined requests waits. `0` switches it off.',
   },
+  tenantMaxConnections: {
+    key: 'gateway.tenant_max_connections',
+    kind: integer(0, 1_000),
+    default: null,
+    unit: 'connections',
+    feature: 'limits',
+    description:
+      'Database connections that one tenant can use while no other tenant uses any, or one user without a tenant. With more tenants each gets [less](limits.md#shares-of-the-connection-pool). Default: half of `max_connections`, rounded up. `0` switches the limit off.',
+  },
 
   explainMaxCost: {
     key: 'gateway.explain_max_cost',

@@ -1,5 +1,7 @@
 /** Decisions 1: what is wrong with a configuration is told together. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../config/load.ts'
 import { configFindings } from './boot.ts'
@@ -44,4 +46,22 @@ test('a policy file that is named and not in force', async () => {
     { level: 'warning', message: 'the access policy policy.toml is not in force: access.enabled is false.' },
   ])
   expect(await of(true)).toEqual([])
+})
+
+test.each([
+  ['a pool of one connection', 'max_connections = 1', 'the pool has a single connection (max_connections = 1)'],
+  ['a share of the whole pool', 'tenant_max_connections = 10', 'one tenant can use the whole pool'],
+  ['no share at all', 'tenant_max_connections = 0', 'one tenant can use the whole pool'],
+])('%s cannot be shared fairly, which is a warning', async (_, line, message) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-boot-'))
+  try {
+    await writeFile(join(folder, 'svc.toml'), `[gateway]\n${line}`)
+    const environment = { JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' }
+    const { config } = loadConfig({ environment, workingDirectory: folder })
+    expect(await configFindings(config)).toEqual([
+      { level: 'warning', message: expect.stringContaining(message), fix: expect.stringContaining('max_connections') },
+    ])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })

@@ -2,6 +2,7 @@
 import type { Query } from '../catalog/introspect.ts'
 import type { Config } from '../config/config.ts'
 import { policyFindings } from '../config/policy-files.ts'
+import { shareFindings } from '../config/share.ts'
 import type { Emit } from '../events.ts'
 import { asErrors, asWarnings, type Finding, printFinding } from '../finding.ts'
 import { identityFindings } from '../identity/boot.ts'
@@ -25,7 +26,8 @@ export const NO_DATABASE: Finding = {
 /** All that can be known before anything is opened: whoever mends one thing need not start again to learn of the next. */
 export async function configFindings(config: Config): Promise<readonly Finding[]> {
   const missing = config.gateway.databaseUrl === null ? [NO_DATABASE] : []
-  return [...identityFindings(config), ...policyFindings(config), ...missing, ...(await connectionFindings(config))]
+  const settings = [...identityFindings(config), ...policyFindings(config), ...shareFindings(config)]
+  return [...settings, ...missing, ...(await connectionFindings(config))]
 }
 
 /** `strict` looks at everything that `svc check` looks at; who only wants to start does not wait for that. */

@@ -2,6 +2,7 @@
 import { introspect, type Query, readFingerprint } from '../catalog/introspect.ts'
 import { type CatalogSource, createCatalogSource } from '../catalog/reload.ts'
 import type { Config } from '../config/config.ts'
+import { tenantShare } from '../config/share.ts'
 import type { Emit } from '../events.ts'
 import type { Gss } from '../postgres/auth/gss-attempts.ts'
 import { UnavailableError } from '../postgres/errors.ts'
@@ -23,6 +24,7 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
     target,
     gss: await openTokens(target, config, emit),
     maxConnections,
+    flowConnectionsMax: tenantShare(config.gateway),
     acquireTimeoutMs,
     preparedStatements,
     answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,

@@ -84,6 +84,20 @@ export const METRICS = {
     labels: [],
     help: 'Transactions that wait for a connection.',
   },
+  poolWaitingTenants: {
+    section: 'Database',
+    name: 'svc_pool_waiting_tenants',
+    type: 'gauge',
+    labels: [],
+    help: 'Tenants, or users without a tenant, whose transactions wait for a connection.',
+  },
+  poolShareWaits: {
+    section: 'Database',
+    name: 'svc_pool_share_waits_total',
+    type: 'counter',
+    labels: [],
+    help: 'Transactions that had to wait because their tenant used its whole share of the pool while a connection was free (tenant_max_connections).',
+  },
   poolTransactions: {
     section: 'Database',
     name: 'svc_pool_transactions_total',

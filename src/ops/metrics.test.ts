@@ -9,7 +9,7 @@ import { createMetrics, type Metrics, type Parts } from './metrics.ts'
 const PARTS: Parts = {
   pool: {
     ...{ open: 3, opening: 1, idle: 2, busy: 1, streaming: 1, inFlight: 4, waiting: 5 },
-    ...{ finished: 100, timedOut: 6, lost: 7 },
+    ...{ finished: 100, timedOut: 6, lost: 7, waitingFlows: 2, held: 8 },
   },
   cache: { hits: 11, misses: 12, entries: 13, entriesMax: 1_000, weight: 14, weightMax: 15 },
   maxConnections: 10,

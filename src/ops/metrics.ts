@@ -113,6 +113,8 @@ type PoolKey =
   | 'poolStreams'
   | 'poolInFlight'
   | 'poolWaiting'
+  | 'poolWaitingTenants'
+  | 'poolShareWaits'
   | 'poolTransactions'
   | 'poolTimeouts'
   | 'poolLost'
@@ -124,6 +126,8 @@ function collectPool(stats: PoolStats): Collected<PoolKey> {
     poolStreams: one(stats.streaming),
     poolInFlight: one(stats.inFlight),
     poolWaiting: one(stats.waiting),
+    poolWaitingTenants: one(stats.waitingFlows),
+    poolShareWaits: one(stats.held),
     poolTransactions: one(stats.finished),
     poolTimeouts: one(stats.timedOut),
     poolLost: one(stats.lost),

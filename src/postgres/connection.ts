@@ -6,10 +6,12 @@ import type { CancelOutcome } from './cancel.ts'
 import { Canceller } from './canceller.ts'
 import type { Session } from './conversation.ts'
 import type { Took } from './costs.ts'
+import type { Carrier } from './dispatcher.ts'
 import { DatabaseError, ProtocolError, refusal } from './errors.ts'
 import type { Channel, Exchange } from './exchange.ts'
 import { NO_FIELDS, readFields } from './fields.ts'
 import { Fifo } from './fifo.ts'
+import { type Flow, NO_FLOW } from './flow.ts'
 import { BACKEND, decodeBackend, decodeCommandTag, decodeErrorFields, decodeStatus } from './protocol/backend.ts'
 import { writeClose, writeTerminate } from './protocol/frontend.ts'
 import { describeType } from './protocol/reader.ts'
@@ -33,7 +35,7 @@ export interface ConnectionOptions {
 
 export interface ConnectionListener {
   /** The exchange is over, or – `again` – wants to be sent once more. */
-  finished(exchange: Exchange, took: Took, again: boolean): void
+  finished(connection: Connection, exchange: Exchange, took: Took, again: boolean): void
   /** It may take work again after it could not for a while. */
   available(connection: Connection): void
   /**
@@ -45,8 +47,9 @@ export interface ConnectionListener {
   notification(channel: string, payload: string): void
 }
 
-export class Connection implements WireSink, Channel {
+export class Connection implements WireSink, Channel, Carrier {
   readonly session: Session
+  owner: Flow | null = null
   readonly statements: Statements
   readonly #options: ConnectionOptions
   readonly #listener: ConnectionListener
@@ -94,6 +97,11 @@ export class Connection implements WireSink, Channel {
 
   get isClosed(): boolean {
     return this.#wire.closed
+  }
+
+  /** A cancel request that is under way could still hit whatever comes next. */
+  get isFree(): boolean {
+    return this.#pending.length === 0 && !this.#canceller.inFlight
   }
 
   /** When it last had something to do; meaningful while `depth` is 0. */
@@ -284,14 +292,14 @@ export class Connection implements WireSink, Channel {
     if (this.#cancelled > 0) this.#canceller.consider()
     if (this.#drifted.size > 0) this.#retired = true
     if (exchange.owed.length > 0) this.#settle(exchange.owed)
-    this.#listener.finished(exchange, took, again)
+    this.#listener.finished(this, exchange, took, again)
     if (this.#retired) this.#endIfDone()
   }
 
   /** Runs the commands that a failed exchange owes before it takes anything new. If they fail, the connection is closed. */
   #settle(owed: readonly Command[]): void {
     if (this.#retired) return
-    const unit = new Unit(owed, () => {})
+    const unit = new Unit(this.owner ?? NO_FLOW, owed, () => {})
     unit.result.catch(error => this.destroy(error))
     this.#own.add(unit)
     this.send(unit)

@@ -4,6 +4,7 @@
  */
 import type { DatabaseError } from './errors.ts'
 import type { FieldDescription } from './fields.ts'
+import type { Flow } from './flow.ts'
 import type { Writer } from './protocol/writer.ts'
 import type { Statements } from './statements.ts'
 import type { Command } from './types.ts'
@@ -30,6 +31,8 @@ export interface Channel {
 }
 
 export interface Exchange {
+  /** On whose behalf it runs. */
+  readonly flow: Flow
   /** The statement by whose text the cost is remembered. */
   readonly costKey: string
   /** How long it will probably keep its connection busy; set when it is given to one. */

@@ -49,6 +49,10 @@ export class Fifo<T> {
     return true
   }
 
+  *[Symbol.iterator](): Generator<T> {
+    for (let index = this.#head; index < this.#items.length; index++) yield this.#items[index] as T
+  }
+
   /** Empties the queue. */
   drain(): T[] {
     const items = this.#items.slice(this.#head)

@@ -6,6 +6,7 @@ import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import { BlockedError, ConnectError, UnavailableError } from './errors.ts'
+import { NO_FLOW } from './flow.ts'
 import { connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Command, Row } from './types.ts'
@@ -232,7 +233,7 @@ class PostgresListener implements Listener, ConnectionListener {
   }
 
   #send(connection: Connection, commands: readonly Command[]): Unit {
-    const unit = new Unit(commands, () => {})
+    const unit = new Unit(NO_FLOW, commands, () => {})
     // Whoever needs the outcome looks at it; losing the connection is dealt with in `closed`.
     unit.result.catch(() => {})
     connection.send(unit)

@@ -1,24 +1,21 @@
 /**
- * The pool: what arrives is given to a connection at once where that makes nobody wait long (`scheduling.ts`), and
- * otherwise waits in a bounded queue until its deadline. Connections are made when they are needed, and made again,
- * ever more patiently, when they are lost.
+ * The pool: opens connections when they are needed, opens them again with growing pauses when they are lost, and closes them. The dispatcher decides
+ * which exchange gets which connection.
  */
 import type { Gss } from './auth/gss-attempts.ts'
 import type { CancelOutcome } from './cancel.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
-import { type Costs, createCosts, type Took } from './costs.ts'
+import type { Took } from './costs.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { CancelledError, type ConnectError, UnavailableError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import type { Fifo } from './fifo.ts'
 import { Opener } from './opener.ts'
 import { Probe } from './probe.ts'
-import { choose } from './scheduling.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Command, Database, Result, Row, Running, StatementDescription } from './types.ts'
 import { Unit } from './unit.ts'
-import { Waiting } from './waiting.ts'
 
 /** The last one stays; the others go when they had nothing to do for so long. */
 const IDLE_MS_MAX = 300_000
@@ -33,6 +30,8 @@ const THROUGH_POOLER = { statementCacheSize: 0, pipelineDepth: 1 } as const
 export interface PoolOptions {
   readonly target: ConnectionTarget
   readonly maxConnections?: number
+  /** Connections that a flow may use while no other flow has any; half of them unless given. */
+  readonly flowConnectionsMax?: number
   /** How long a unit may wait for a connection. */
   readonly acquireTimeoutMs?: number
   /** How many exchanges one connection carries at most. */
@@ -86,6 +85,10 @@ export interface PoolStats {
   readonly inFlight: number
   /** Exchanges that wait for a connection. */
   readonly waiting: number
+  /** Flows whose exchanges wait. */
+  readonly waitingFlows: number
+  /** Since the start: had to wait because their flow had used up its share, while a connection was free. */
+  readonly held: number
   /** Since the start: answered, whether well or not. */
   readonly finished: number
   /** Since the start: gave up waiting for a connection. */
@@ -112,14 +115,11 @@ export function createPool(options: PoolOptions): Pool {
 
 class PostgresPool implements Pool, ConnectionListener {
   readonly #options: Required<PoolOptions>
-  readonly #costs: Costs = createCosts()
   readonly #connections: Connection[] = []
-  readonly #waiting: Waiting
+  readonly #dispatcher: Dispatcher
   readonly #opener: Opener
   readonly #sweep: NodeJS.Timeout
-  readonly #streamsMax: number
   readonly #streamHost: StreamHost
-  #streams = 0
   #readyWaiters: { resolve(): void; reject(error: Error): void }[] = []
   #closing = false
   #onDrained: (() => void) | null = null
@@ -130,6 +130,7 @@ class PostgresPool implements Pool, ConnectionListener {
   constructor(given: PoolOptions) {
     const options: Required<PoolOptions> = {
       maxConnections: 10,
+      flowConnectionsMax: Math.ceil((given.maxConnections ?? 10) / 2),
       acquireTimeoutMs: 5_000,
       pipelineDepth: 128,
       waitingMax: 10_000,
@@ -143,7 +144,7 @@ class PostgresPool implements Pool, ConnectionListener {
       random: Math.random,
       ...given,
     }
-    const { target, preparedStatements, gss, clock, random } = options
+    const { target, preparedStatements, gss, clock, random, waitingMax, acquireTimeoutMs } = options
     this.#options = options
     this.#streamHost = {
       readerIdleMs: options.readerIdleMs,
@@ -151,27 +152,29 @@ class PostgresPool implements Pool, ConnectionListener {
       drop: this.#drop,
       clock,
     }
-    // One connection stays for everything else, unless there is only one.
-    this.#streamsMax = Math.max(1, options.maxConnections - 1)
-    this.#waiting = new Waiting({ clock, expired: exchange => this.#expired(exchange) })
+    this.#dispatcher = new Dispatcher({
+      ...{ size: options.maxConnections, flowMax: options.flowConnectionsMax, waitingMax, acquireTimeoutMs, clock },
+      grow: () => this.#grow(),
+      expired: exchange => this.#expired(exchange),
+    })
     this.#opener = new Opener({
       ...{ target, throughPooler: !preparedStatements, gss, clock, random },
       opened: (connected, tookMs) => this.#adopt(connected, tookMs),
       failed: (error, failures, retryInMs) => this.#openFailed(error, failures, retryInMs),
-      isWanted: () => this.#waiting.length > 0 || this.#readyWaiters.length > 0,
+      isWanted: () => this.#dispatcher.waiting > 0 || this.#readyWaiters.length > 0,
     })
     this.#sweep = setInterval(() => this.#inspect(), SWEEP_MS)
     this.#sweep.unref()
   }
 
   run(commands: readonly Command[]): Running<readonly Result[]> {
-    const unit = new Unit(commands, this.#drop)
+    const unit = new Unit(this.#dispatcher.flowOf(commands[0]), commands, this.#drop)
     this.#submit(unit)
     return unit
   }
 
   describe(before: readonly Command[], text: string): Running<StatementDescription> {
-    const probe = new Probe(before, text, this.#drop)
+    const probe = new Probe(this.#dispatcher.flowOf(before[0]), before, text, this.#drop)
     this.#submit(probe)
     return probe
   }
@@ -182,7 +185,14 @@ class PostgresPool implements Pool, ConnectionListener {
     batchRows: number,
     after: readonly Command[] = [],
   ): AsyncIterableIterator<readonly Row[]> {
-    return new Stream(this.#streamHost, before, command, batchRows, after)
+    return new Stream(
+      this.#streamHost,
+      this.#dispatcher.flowOf(before[0] ?? command),
+      before,
+      command,
+      batchRows,
+      after,
+    )
   }
 
   ready(): Promise<void> {
@@ -202,9 +212,11 @@ class PostgresPool implements Pool, ConnectionListener {
       opening: this.#opener.opening,
       idle,
       busy: this.#connections.length - idle,
-      streaming: this.#streams,
+      streaming: this.#dispatcher.streams,
       inFlight,
-      waiting: this.#waiting.length,
+      waiting: this.#dispatcher.waiting,
+      waitingFlows: this.#dispatcher.waitingFlows,
+      held: this.#dispatcher.held,
       finished: this.#finished,
       timedOut: this.#timedOut,
       lost: this.#lost,
@@ -222,38 +234,38 @@ class PostgresPool implements Pool, ConnectionListener {
       else connection.destroy(closedError())
     }
     // Last: what a connection had not sent yet has come back to the queue.
-    for (const exchange of this.#waiting.drain()) exchange.reject(closedError())
+    for (const exchange of this.#dispatcher.drain()) exchange.reject(closedError())
   }
 
   // --- ConnectionListener ---
 
-  finished(exchange: Exchange, took: Took, again: boolean): void {
-    if (exchange.exclusive) this.#streams--
-    else this.#costs.learn(exchange.costKey, took)
+  finished(connection: Connection, exchange: Exchange, took: Took, again: boolean): void {
+    this.#dispatcher.answered(connection, exchange, took)
     if (again) {
       this.#options.onEvent({ kind: 'retried' })
-      this.#waiting.putBack(exchange)
+      this.#dispatcher.putBack(exchange)
     } else {
       this.#finished++
     }
-    this.#dispatch()
+    this.#dispatcher.dispatch()
     this.#checkDrained()
   }
 
-  available(): void {
-    this.#dispatch()
+  available(connection: Connection): void {
+    this.#dispatcher.available(connection)
+    this.#dispatcher.dispatch()
   }
 
   closed(connection: Connection, reason: Error | null, failed: number, unsent: readonly Exchange[]): void {
     const index = this.#connections.indexOf(connection)
     if (index !== -1) this.#connections.splice(index, 1)
-    if (connection.streaming) this.#streams--
+    this.#dispatcher.remove(connection)
     if (reason !== null && !this.#opener.closed) {
       this.#lost++
       this.#options.onEvent({ kind: 'lost', error: reason, failed, requeued: unsent.length })
     }
-    for (const exchange of unsent.toReversed()) this.#waiting.putBack(exchange)
-    this.#dispatch()
+    for (const exchange of unsent.toReversed()) this.#dispatcher.putBack(exchange)
+    this.#dispatcher.dispatch()
     this.#checkDrained()
   }
 
@@ -268,58 +280,13 @@ class PostgresPool implements Pool, ConnectionListener {
   // --- Giving work to connections ---
 
   #submit(exchange: Exchange): void {
-    if (this.#closing) {
-      exchange.reject(closedError())
-      return
-    }
-    exchange.deadline = this.#options.clock() + this.#options.acquireTimeoutMs
-    if (this.#waiting.lineOf(exchange).length === 0 && this.#place(exchange)) return
-    const { waitingMax } = this.#options
-    if (this.#waiting.length >= waitingMax) {
-      const message = `${waitingMax} requests are waiting for a database connection already`
-      exchange.reject(new UnavailableError(message, false))
-      return
-    }
-    this.#waiting.add(exchange)
-    this.#grow()
+    if (this.#closing) exchange.reject(closedError())
+    else this.#dispatcher.submit(exchange)
   }
 
-  /** Gives it to a connection, if one should have it now. */
-  #place(exchange: Exchange): boolean {
-    if (exchange.exclusive && this.#streams >= this.#streamsMax) return false
-    exchange.expectedMs = this.#costs.expect(exchange.costKey)
-    const weight = exchange.exclusive ? Infinity : exchange.expectedMs
-    const { candidate, grow } = choose(this.#connections, weight, this.#options.clock())
-    if (grow) this.#grow()
-    if (candidate === null) return false
-    try {
-      candidate.send(exchange)
-    } catch (error) {
-      exchange.reject(error as Error)
-      return true
-    }
-    if (exchange.exclusive) this.#streams++
-    return true
-  }
-
-  #dispatch(): void {
-    if (this.#waiting.length === 0) return
-    this.#dispatchFrom(this.#waiting.streams)
-    this.#dispatchFrom(this.#waiting.units)
-  }
-
-  #dispatchFrom(line: Fifo<Exchange>): void {
-    for (let next = line.peek(); next !== undefined; next = line.peek()) {
-      // What was cancelled while it lay in a connection that broke.
-      if (next.cancelled) next.reject(new CancelledError())
-      else if (!this.#place(next)) return
-      line.remove(next)
-    }
-  }
-
-  /** Somebody who waits has gone. */
+  /** The caller of an exchange that waits has gone. */
   readonly #drop = (exchange: Exchange): void => {
-    this.#waiting.remove(exchange)
+    this.#dispatcher.withdraw(exchange)
     exchange.reject(new CancelledError())
     this.#checkDrained()
   }
@@ -337,7 +304,7 @@ class PostgresPool implements Pool, ConnectionListener {
 
   #grow(): void {
     if (this.#connections.length + this.#opener.opening >= this.#options.maxConnections) return
-    this.#opener.open(Math.max(1, this.#waiting.length))
+    this.#opener.open(Math.max(1, this.#dispatcher.waiting))
   }
 
   #adopt(connected: Connected, tookMs: number): void {
@@ -352,8 +319,7 @@ class PostgresPool implements Pool, ConnectionListener {
     }
     onEvent({ kind: 'connected', processId: connection.session.processId, tookMs })
     for (const waiter of this.#readyWaiters.splice(0)) waiter.resolve()
-    this.#dispatch()
-    if (this.#waiting.length > 0) this.#grow()
+    this.#dispatcher.add(connection)
   }
 
   #openFailed(error: ConnectError, failures: number, retryInMs: number): void {
@@ -387,7 +353,7 @@ class PostgresPool implements Pool, ConnectionListener {
   }
 
   #isDrained(): boolean {
-    return this.#waiting.length === 0 && this.#connections.every(connection => connection.depth === 0)
+    return this.#dispatcher.waiting === 0 && this.#connections.every(connection => connection.depth === 0)
   }
 
   #checkDrained(): void {

@@ -5,6 +5,7 @@
 import { CancelledError, type DatabaseError, ProtocolError } from './errors.ts'
 import { type Channel, type Exchange, NOTHING_OWED } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
+import type { Flow } from './flow.ts'
 import { Plan } from './plan.ts'
 import { decodeParameterDescription } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
@@ -16,6 +17,7 @@ const COST_KEY = 'Parse, Describe'
 export class Probe implements Exchange, Running<StatementDescription> {
   readonly result: Promise<StatementDescription>
   readonly exclusive = false
+  readonly flow: Flow
   readonly costKey: string = COST_KEY
   expectedMs = 0
   deadline = 0
@@ -36,7 +38,8 @@ export class Probe implements Exchange, Running<StatementDescription> {
   #settled = false
 
   /** `drop` takes it out of the queue in which it waits for a connection, and rejects it. */
-  constructor(before: readonly Command[], text: string, drop: (probe: Exchange) => void) {
+  constructor(flow: Flow, before: readonly Command[], text: string, drop: (probe: Exchange) => void) {
+    this.flow = flow
     this.#before = before
     this.#text = text
     this.#drop = drop

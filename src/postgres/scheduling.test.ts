@@ -1,10 +1,20 @@
 /** Which connection takes the next exchange: fast work is packed, slow work stands alone. */
 import { expect, test } from 'vitest'
 import { createCosts, UNKNOWN_MS } from './costs.ts'
+import { Flow } from './flow.ts'
 import { choose } from './scheduling.ts'
 
-function connection(name: string, waitMs: number, depth = waitMs > 0 ? 1 : 0, accepting = true) {
-  return { name, depth, accepting, waitMs: () => waitMs }
+const flow = new Flow('a tenant')
+const other = new Flow('another tenant')
+
+function connection(
+  name: string,
+  waitMs: number,
+  depth = waitMs > 0 ? 1 : 0,
+  accepting = true,
+  owner: Flow | null = flow,
+) {
+  return { name, depth, accepting, owner, waitMs: () => waitMs }
 }
 
 test('fast work goes where it is busiest, as long as nobody notices the wait', () => {
@@ -14,33 +24,40 @@ test('fast work goes where it is busiest, as long as nobody notices the wait', (
     connection('busier', 1.9),
     connection('too busy', 2.1),
   ]
-  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[2], grow: false })
+  expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: candidates[2], grow: false })
 })
 
 test('what is not fast itself is packed nowhere', () => {
   const candidates = [connection('busy', 0.3), connection('idle', 0)]
-  expect(choose(candidates, 1.1, 0)).toEqual({ candidate: candidates[1], grow: false })
+  expect(choose(candidates, flow, true, 1.1, 0)).toEqual({ candidate: candidates[1], grow: false })
 })
 
 test('with no connection below that wait it takes the shortest, and wants one more', () => {
   const candidates = [connection('a', 4), connection('b', 3)]
-  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[1], grow: true })
+  expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: candidates[1], grow: true })
 })
 
 test('slow or unknown work takes an idle connection', () => {
   const candidates = [connection('busy', 0.3), connection('idle', 0)]
-  expect(choose(candidates, UNKNOWN_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
+  expect(choose(candidates, flow, true, UNKNOWN_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
 })
 
 test('nothing is put behind something slow: better to wait for whichever is free first', () => {
   const candidates = [connection('long queue', 5.1), connection('slow statement', Infinity)]
-  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: null, grow: true })
+  expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: null, grow: true })
 })
 
 test('a connection that does not accept is not asked', () => {
   const candidates = [connection('streaming', 0, 1, false), connection('ordinary', 0.5)]
-  expect(choose(candidates, 0.05, 0)).toEqual({ candidate: candidates[1], grow: false })
-  expect(choose([candidates[0] as (typeof candidates)[0]], 0.05, 0).candidate).toBeNull()
+  expect(choose(candidates, flow, true, 0.05, 0)).toEqual({ candidate: candidates[1], grow: false })
+  expect(choose([candidates[0] as (typeof candidates)[0]], flow, true, 0.05, 0).candidate).toBeNull()
+})
+
+test('another flow’s connection is never chosen, and a free one only where another may be taken', () => {
+  const taken = connection('of another', 0.1, 1, true, other)
+  const free = connection('free', 0, 0, true, null)
+  expect(choose([taken, free], flow, true, 0.05, 0)).toEqual({ candidate: free, grow: false })
+  expect(choose([taken, free], flow, false, 0.05, 0)).toEqual({ candidate: null, grow: true })
 })
 
 test('a text that never ran is unknown; then it is what it took, slowly following changes, more slowly upwards', () => {

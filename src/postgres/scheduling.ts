@@ -1,9 +1,10 @@
 /**
- * Which connection takes the next exchange. Few connections with many exchanges in flight beat many connections with
- * few: answers and questions share packets, and the server's processes do not fight for cores. So fast work is packed
- * – onto the connection that is busiest while the wait there stays below what anybody notices – and slow work goes
- * where it delays nobody.
+ * Which of its flow's connections takes the next exchange, or whether it takes another one. Few connections with many exchanges in flight beat many
+ * connections with few: answers and questions share packets, and the server's processes do not compete for cores. So fast work is packed onto the connection
+ * that is busiest, while the wait there is too short to notice. Slow work gets a connection to itself.
  */
+
+import type { Flow } from './flow.ts'
 
 /** What takes longer goes where the wait is shortest. */
 const FAST_MS = 1
@@ -14,6 +15,8 @@ const QUEUE_MS_MAX = 5
 
 /** What the choice needs to know of a connection. */
 export interface Candidate {
+  /** The flow whose exchanges it carries; null while it is free. */
+  readonly owner: Flow | null
   readonly accepting: boolean
   readonly depth: number
   /** Infinity behind something slow. */
@@ -27,13 +30,21 @@ export interface Choice<C> {
   readonly grow: boolean
 }
 
-export function choose<C extends Candidate>(candidates: readonly C[], expectedMs: number, now: number): Choice<C> {
+/** Among the connections of `flow`, and with `mayTake` the free ones. */
+export function choose<C extends Candidate>(
+  candidates: readonly C[],
+  flow: Flow,
+  mayTake: boolean,
+  expectedMs: number,
+  now: number,
+): Choice<C> {
   const fast = expectedMs <= FAST_MS
   let packed: C | null = null
   let packedMs = -1
   let shortest: C | null = null
   let shortestMs = Infinity
   for (const candidate of candidates) {
+    if (candidate.owner === null ? !mayTake : candidate.owner !== flow) continue
     if (!candidate.accepting) continue
     const waitMs = candidate.waitMs(now)
     if (fast && waitMs <= PACK_MS && waitMs > packedMs) {

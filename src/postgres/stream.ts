@@ -7,6 +7,7 @@
 import { type DatabaseError, ProtocolError, refusal, UnavailableError } from './errors.ts'
 import { type Channel, type Exchange, NOTHING_OWED, owedOf } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
+import type { Flow } from './flow.ts'
 import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeExecute, writeFlush, writeSync } from './protocol/frontend.ts'
@@ -40,6 +41,7 @@ type State = 'new' | 'waiting' | 'running' | 'ended'
 
 export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   readonly exclusive = true
+  readonly flow: Flow
   readonly costKey: string
   expectedMs = 0
   deadline = 0
@@ -83,6 +85,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
 
   constructor(
     host: StreamHost,
+    flow: Flow,
     before: readonly Command[],
     command: Command,
     batchRows: number,
@@ -91,6 +94,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     if (!Number.isInteger(batchRows) || batchRows < 1)
       throw new RangeError(`batchRows is ${batchRows}; it is at least 1`)
     this.#host = host
+    this.flow = flow
     this.#before = before
     this.#command = command
     this.#batchRows = batchRows

@@ -19,6 +19,11 @@ export interface Command {
    * which are session-level locks.
    */
   readonly always?: true
+  /**
+   * Of the first command of a transaction: on whose behalf it runs, such as a tenant. Flows share the connections fairly, and none waits behind another's
+   * statement. The gateway's own transactions have none.
+   */
+  readonly flow?: string
 }
 
 export type ResultFormat = 'text' | 'binary'

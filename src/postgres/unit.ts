@@ -2,6 +2,7 @@
 import { CancelledError, type DatabaseError, ProtocolError, refusal } from './errors.ts'
 import { type Channel, type Exchange, NOTHING_OWED, owedOf } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
+import type { Flow } from './flow.ts'
 import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
@@ -17,6 +18,7 @@ const RESULT_BYTES_MAX = 64 * 1024 * 1024
 export class Unit implements Exchange, Running<readonly Result[]> {
   readonly result: Promise<readonly Result[]>
   readonly exclusive = false
+  readonly flow: Flow
   readonly costKey: string
   expectedMs = 0
   deadline = 0
@@ -35,7 +37,8 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   #settled = false
 
   /** `drop` takes it out of the queue in which it waits for a connection, and rejects it. */
-  constructor(commands: readonly Command[], drop: (unit: Exchange) => void) {
+  constructor(flow: Flow, commands: readonly Command[], drop: (unit: Exchange) => void) {
+    this.flow = flow
     this.#commands = commands
     this.#drop = drop
     this.costKey = costKeyOf(commands)

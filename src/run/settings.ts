@@ -61,10 +61,16 @@ function encodedOnce(
       answer,
       settings.map(([name]) => name),
     )
-    const command = { text, parameters: encodeParameters(settings.map(([, value]) => value)) }
+    const parameters = encodeParameters(settings.map(([, value]) => value))
+    const command = { text, parameters, flow: flowOf(identity) }
     known.set(identity, command)
     return command
   }
+}
+
+/** Connections are shared fairly between tenants, and between users who have no tenant: as the tenant gate counts them. */
+function flowOf({ tenantId, userId }: Identity): string {
+  return tenantId === '' ? `user ${userId}` : `tenant ${tenantId}`
 }
 
 /**

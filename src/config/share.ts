@@ -1,0 +1,33 @@
+/** A tenant's share of the connection pool, and whether there is anything to share. */
+import type { Finding } from '../finding.ts'
+import type { Config, GatewayConfig } from './config.ts'
+
+type Shared = Pick<GatewayConfig, 'maxConnections' | 'tenantMaxConnections'>
+
+/** Connections that a tenant can use while no other tenant uses any. */
+export function tenantShare({ maxConnections, tenantMaxConnections }: Shared): number {
+  if (tenantMaxConnections === null) return Math.ceil(maxConnections / 2)
+  return tenantMaxConnections === 0 ? maxConnections : Math.min(tenantMaxConnections, maxConnections)
+}
+
+export function shareFindings({ gateway }: Pick<Config, 'gateway'>): readonly Finding[] {
+  const { maxConnections, tenantMaxConnections } = gateway
+  if (tenantShare(gateway) < maxConnections) return []
+  if (maxConnections === 1) {
+    return [
+      {
+        level: 'warning',
+        message:
+          'the pool has a single connection (max_connections = 1): a slow statement of one tenant delays all others.',
+        fix: 'Set max_connections to 2 or more.',
+      },
+    ]
+  }
+  return [
+    {
+      level: 'warning',
+      message: `one tenant can use the whole pool (tenant_max_connections = ${tenantMaxConnections}, max_connections = ${maxConnections}): its slow statements delay all other tenants.`,
+      fix: `Set tenant_max_connections to less than ${maxConnections}, or leave it out for half of the pool.`,
+    },
+  ]
+}

@@ -1,0 +1,126 @@
+/**
+ * One tenant cannot starve the others (issue 18, item 1): while its slow calls occupy all the connections that it can get, other tenants are answered without
+ * waiting for any of them.
+ */
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type Activity, watchActivity } from '../support/activity.ts'
+import { parseExposition } from '../support/exposition.ts'
+import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+const LOCK = 18
+
+let database: TestDatabase
+let activity: Activity
+let gateway: TestGateway
+let floods: Promise<Reply>[] = []
+let holder: pg.Client
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text not null);
+     insert into notes select n, 'note ' || n from generate_series(1, 100) n;
+     -- Fast, or as slow as the test wants: until the lock is released.
+     create function work(slow boolean) returns int volatile language plpgsql as
+       $$ begin if slow then perform pg_advisory_xact_lock_shared(${LOCK}); end if; return 1; end $$;
+     grant select, insert on notes to app`,
+  )
+  activity = watchActivity(database.adminUrl)
+  // The limits are the defaults.
+  gateway = await testGateway(database.url, { toml: 'tenant_max_concurrent = 32\nacquire_timeout_ms = 60000' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await activity.close()
+  await database.drop()
+})
+
+afterEach(async () => {
+  await holder.end()
+  await Promise.all(floods)
+  floods = []
+})
+
+async function hold(): Promise<void> {
+  holder = new pg.Client({ connectionString: database.adminUrl })
+  holder.on('error', () => {})
+  await holder.connect()
+  await holder.query(`select pg_advisory_lock(${LOCK})`)
+}
+
+function work(tenantId: string, slow: boolean): Promise<Reply> {
+  return gateway.get('/api/rpc/work', {
+    ...{ as: { tenantId }, method: 'POST', body: JSON.stringify({ slow }) },
+    headers: { 'Content-Type': 'application/json' },
+  })
+}
+
+/** Calls that do not end before the test does, until `connections` of all floods run. */
+async function flood(tenantId: string, connections: number): Promise<void> {
+  for (let n = 0; n < 40; n++) floods.push(work(tenantId, true))
+  await stuck(connections)
+}
+
+function stuck(connections: number): Promise<void> {
+  return activity.until(
+    `select count(*)::int from pg_locks where locktype = 'advisory' and objid = ${LOCK} and not granted`,
+    count => count === connections,
+  )
+}
+
+async function expectServed(tenantId: string): Promise<void> {
+  const read = (n: number) => gateway.get(`/api/notes/${n}`, { as: { tenantId } })
+  expect((await read(1)).json).toEqual({ data: { id: 1, body: 'note 1' } })
+  const replies = await Promise.all(Array.from({ length: 30 }, (_, n) => read(n + 1)))
+  expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200))
+  expect((await work(tenantId, false)).status).toBe(200)
+  expect((await gateway.get('/api/notes?stream=true&limit=5', { as: { tenantId } })).status).toBe(200)
+}
+
+test('40 slow calls of one tenant take half of the pool, and no other tenant waits for them', async () => {
+  await hold()
+  await flood('noisy', 5)
+  await expectServed('quiet')
+  expect((await gateway.get('/health')).status).toBe(200)
+  // Still all of them.
+  await stuck(5)
+  const metrics = parseExposition((await gateway.get('/metrics', { as: null })).text)
+  const value = (name: string) => metrics.get(name)?.samples[0]?.value
+  expect(value('svc_pool_waiting_tenants')).toBe(1)
+  expect(value('svc_pool_share_waits_total')).toBeGreaterThan(0)
+})
+
+test('a call that was fast a hundred times and is then slow does not delay other tenants', async () => {
+  for (let n = 0; n < 100; n++) expect((await work('noisy', false)).status).toBe(200)
+  await hold()
+  // A pool that trusts its estimates sends many of them on one connection, with other tenants' reads behind them.
+  const reads: Promise<Reply>[] = []
+  for (let n = 0; n < 32; n++) {
+    floods.push(work('noisy', true))
+    reads.push(gateway.get(`/api/notes/${n + 1}`, { as: { tenantId: 'quiet' } }))
+  }
+  expect((await Promise.all(reads)).map(({ status }) => status)).toEqual(reads.map(() => 200))
+  await expectServed('quiet')
+})
+
+test('while four tenants do the same, a fifth is served', async () => {
+  await hold()
+  const taken = [5, 7, 8, 9]
+  for (const [index, connections] of taken.entries()) await flood(`noisy ${index}`, connections)
+  await expectServed('quiet')
+  await stuck(9)
+})
+
+test('users without a tenant are kept apart from each other in the same way', async () => {
+  await hold()
+  const as = { userId: 'ann' }
+  const headers = { 'Content-Type': 'application/json' }
+  for (let n = 0; n < 40; n++) {
+    floods.push(gateway.get('/api/rpc/work', { as, method: 'POST', body: '{"slow":true}', headers }))
+  }
+  await stuck(5)
+  expect((await gateway.get('/api/notes/1', { as: { userId: 'bob' } })).status).toBe(200)
+})
