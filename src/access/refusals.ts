@@ -2,7 +2,9 @@
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Conflict, Name, Span } from '../language/ast.ts'
-import { allows, type Columns, isKnownColumn, type Operation, type Rights } from './rights.ts'
+import { nearest } from '../nearest.ts'
+import { shorten } from '../shorten.ts'
+import { allows, type Columns, isKnownColumn, type Operation, type Rights, readableColumns } from './rights.ts'
 
 /** Throws `FORBIDDEN` where the operation is refused. */
 export function assertAllowed(operation: Operation, table: Table, rights: Rights, span?: Span): void {
@@ -32,6 +34,18 @@ export function assertWritten(names: readonly Name[], columns: Columns, table: T
 export function assertConflictAllowed({ target }: Conflict, table: Table, rights: Rights): void {
   const refused = target.find(({ text }) => !isKnownColumn(text, rights.of(table)))
   if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'compare', refused.span)
+}
+
+/** `further`: other names that a suggestion may offer. */
+export function unknownColumn(
+  name: string,
+  table: Table,
+  rights: Rights,
+  further: readonly string[] = [],
+): GatewayError {
+  const near = nearest(name, [...readableColumns(table, rights).map(column => column.name), ...further])
+  const hint = near === null ? '' : `; did you mean "${near}"?`
+  return new GatewayError('PARSE_ERROR', `table "${table.resource}" has no column "${shorten(name)}"${hint}`)
 }
 
 export function forbiddenColumn(name: string, table: Table, verb: string, span?: Span): GatewayError {

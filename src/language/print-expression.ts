@@ -29,16 +29,30 @@ export function structureOf(expression: Expression): string {
   return expression.kind === 'column' ? `column ${expression.path.join('\0')}` : structure(expression)
 }
 
+/** Of lists and what has any: an expression is asked for again wherever it is repeated, and for each expression around it. */
+const structures: WeakMap<object, string> = new WeakMap()
+
 function structure(value: unknown): string {
   // With its length no text can be taken for what surrounds it.
   if (typeof value === 'string') return `${value.length}:${value}`
   if (typeof value !== 'object' || value === null) return String(value)
-  if (Array.isArray(value)) return `[${value.map(structure).join()}]`
+  const known = structures.get(value)
+  if (known !== undefined) return known
+  if (Array.isArray(value)) return keepStructure(value, `[${value.map(structure).join()}]`)
   let text = '{'
+  let hasParts = false
   for (const name in value) {
-    if (name !== 'span') text += `${name} ${structure((value as Readonly<Record<string, unknown>>)[name])},`
+    if (name === 'span') continue
+    const part = (value as Readonly<Record<string, unknown>>)[name]
+    hasParts ||= typeof part === 'object' && part !== null
+    text += `${name} ${structure(part)},`
   }
-  return `${text}}`
+  return hasParts ? keepStructure(value, `${text}}`) : `${text}}`
+}
+
+function keepStructure(value: object, text: string): string {
+  structures.set(value, text)
+  return text
 }
 
 function printShared(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
@@ -48,12 +62,16 @@ function printShared(expression: Expression, scope: Scope, printer: Printer, inf
   const before = alike.get(key)
   if (before === undefined) return print(expression, scope, printer, inference)
   if (before !== null) {
-    countRepetitions(printer, before.repetitions, expression)
+    countRepetitions(printer, before.repeated, expression)
     return before.printed
   }
-  const { repetitions } = printer
+  const { times, characters } = printer.repeated
   const printed = print(expression, scope, printer, inference)
-  alike.set(key, { printed, repetitions: printer.repetitions - repetitions })
+  const { repeated } = printer
+  alike.set(key, {
+    printed,
+    repeated: { times: repeated.times - times, characters: repeated.characters - characters },
+  })
   return printed
 }
 

@@ -10,7 +10,7 @@ import { printOrder, printWindow } from './print-function.ts'
 import { constant, printCount } from './print-literal.ts'
 import { printNest } from './print-nest.ts'
 import { printConditions, printJoin, printSource, sourceConditions } from './print-source.ts'
-import { countRepetitions, type Printer, type Shared, type SharedText } from './printer.ts'
+import { countRepetitions, onceMore, type Printer, type Shared, type SharedText } from './printer.ts'
 import { inDoubleQuotes, quoteIdentifier } from './quote.ts'
 import { commonTableScopes, getScope, joinSources, type Scope, withCommonTables } from './scope.ts'
 
@@ -24,7 +24,7 @@ export function printQuery(get: Get, outer: Scope, printer: Printer): string {
   printer.shared = sharedOf(get, groupBy, printer)
   if (get.groupBy.length === 0) {
     // Printed among the fields, and once more behind GROUP BY.
-    for (const group of groupBy) if (containsQuery(group)) countRepetitions(printer, 1, group)
+    for (const group of groupBy) if (containsQuery(group)) countRepetitions(printer, onceMore(group), group)
   }
   const scope = getScope(get, around)
   let text = `${commonTables}SELECT ${printDistinct(get, scope, printer)}${printProjection(get, scope, printer)}`
@@ -179,7 +179,7 @@ export function withoutAliases(having: Expression, fields: readonly Field[], pri
   if (having.kind === 'column' && having.path.length === 1) {
     const field = fields.find(candidate => candidate.kind === 'field' && candidate.alias === having.path[0])
     if (field?.kind !== 'field') return having
-    countRepetitions(printer, 1, having)
+    countRepetitions(printer, onceMore(field.expression), having)
     return field.expression
   }
   if (having.kind === 'function' && isAggregate(having)) return having

@@ -374,6 +374,15 @@ describe('what is written out again', () => {
     expect(print(sum(40))).toThrow(refused)
   })
 
+  test.each(['keep', 'all'] as const)('is bounded in length, with parameters %s', parameters => {
+    const having = (mentions: number) =>
+      `get users fields concat(${times(4_000, 'id', ', ')}) as x having ${times(mentions, "x = 'a'", ' or ')}`
+    expect(() => printSql(parse(having(4)), { parameters })).not.toThrow()
+    expect(() => printSql(parse(having(5)), { parameters })).toThrow(
+      'would repeat parts of it more than 65536 characters',
+    )
+  })
+
   test('and whatever cannot grow in itself is not counted', () => {
     const columns = Array.from({ length: 100 }, (_, index) => `lower(c${index})`)
     expect(printSql(parse(`get users fields ${columns.join(', ')}, count(*)`)).text).toContain('GROUP BY LOWER(c0), ')

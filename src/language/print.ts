@@ -35,7 +35,7 @@ export function createPrinter(mode: ParameterMode): Printer {
     parameters: [],
     numbers: new Map(),
     shared: null,
-    repetitions: 0,
+    repeated: { times: 0, characters: 0 },
     definition: null,
     expression(expression, scope, floor, inference) {
       return printExpression(expression, scope, floor, this, inference)

@@ -41,8 +41,14 @@ export type Shared = ReadonlyMap<Expression['kind'], Map<string, SharedText | nu
 
 export interface SharedText {
   readonly printed: Printed
-  /** How many it has inside; printed again, it has them again. */
-  readonly repetitions: number
+  /** What it repeats inside; printed again, it repeats that again. */
+  readonly repeated: Repeated
+}
+
+/** How often something was written out again, and how much of the source that was. */
+export interface Repeated {
+  readonly times: number
+  readonly characters: number
 }
 
 /**
@@ -50,6 +56,9 @@ export interface SharedText {
  * inside, which may do the same, would make gigabytes of a page of text. So it holds for a whole statement, and counts each time they are written.
  */
 export const REPETITIONS_MAX = 64
+
+/** Of the source, over all repetitions: an alias may stand for thousands of arguments. */
+export const REPEATED_CHARACTERS_MAX = 65_536
 
 export interface Printer {
   readonly mode: ParameterMode
@@ -61,8 +70,8 @@ export interface Printer {
    * parameters. Null when there are none, and when literals are kept, which are equal by themselves.
    */
   shared: Shared | null
-  /** How many expressions were written out again so far; see `REPETITIONS_MAX`. */
-  repetitions: number
+  /** What was written out again so far; see `REPETITIONS_MAX`. */
+  repeated: Repeated
   /** Set inside definitions, which cannot have parameters: what to call them in the refusal. */
   readonly definition: string | null
   expression(expression: Expression, scope: Scope, floor: number, inference?: Inference): string
@@ -89,12 +98,20 @@ export function lifted(value: string, type: Literal['type'], printer: Printer): 
   return `$${printer.parameters.push({ kind: 'literal', value, type })}`
 }
 
-/** Says that an expression is written out again, or something that has so many of those inside. */
-export function countRepetitions(printer: Printer, times: number, { span }: Expression): void {
-  printer.repetitions += times
-  if (printer.repetitions <= REPETITIONS_MAX) return
+/** An expression that is written out one more time. */
+export function onceMore({ span }: Expression): Repeated {
+  return { times: 1, characters: span.end - span.start }
+}
+
+/** Refuses, at the place of an expression, what would be repeated too often or at too great a length. */
+export function countRepetitions(printer: Printer, more: Repeated, { span }: Expression): void {
+  const times = printer.repeated.times + more.times
+  const characters = printer.repeated.characters + more.characters
+  printer.repeated = { times, characters }
+  if (times <= REPETITIONS_MAX && characters <= REPEATED_CHARACTERS_MAX) return
+  const limit = times > REPETITIONS_MAX ? `${REPETITIONS_MAX} times` : `${REPEATED_CHARACTERS_MAX} characters`
   throw new LanguageError(
-    `the SQL of this query would repeat parts of it more than ${REPETITIONS_MAX} times, for an alias in "having" stands for its expression, and aggregates are grouped by the other fields; read from (get …) as name instead`,
+    `the SQL of this query would repeat parts of it more than ${limit}, because an alias in "having" stands for its expression, and aggregates are grouped by the other fields; read from (get …) as name instead`,
     span,
   )
 }

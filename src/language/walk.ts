@@ -15,6 +15,7 @@ import type {
   FunctionCall,
   FunctionSource,
   Get,
+  InValues,
   Join,
   Merge,
   MergeAction,
@@ -82,6 +83,8 @@ export interface Visitor {
   name?(name: string, use: ColumnUse, table: TableName): void
   /** Every parameter, those of `limit` and `offset` included. */
   parameter?(parameter: Parameter, scope: Scope): void
+  /** Every list of values behind `in`. */
+  list?(list: InValues): void
   /** Every function that is called, in an expression or as a source. */
   call?(call: FunctionCall | FunctionSource): void
   /** Every type that something is cast to. */
@@ -397,6 +400,7 @@ class Walk {
   #expression(expression: Expression, clause: Clause, scope: Scope): Expression {
     if (expression.kind === 'column') this.#hooks.column?.(expression, clause, scope)
     if (expression.kind === 'position' || expression.kind === 'named') this.#hooks.parameter?.(expression, scope)
+    if (expression.kind === 'in' && expression.set.kind === 'in values') this.#hooks.list?.(expression.set)
     const replaced = mapChildren(expression, {
       expression: part => this.#expression(part, clause, scope),
       query: query => this.get(query, scope),

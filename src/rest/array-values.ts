@@ -5,9 +5,23 @@
  */
 import { baseOf, isJson } from '../access/types.ts'
 import type { DataType, Table } from '../catalog/model.ts'
-import { printElements, quoteElement } from './array-text.ts'
-import { bytesOf, type JsonObject, type JsonPart, type JsonValue, parseJsonBody, partOf } from './json-body.ts'
-import { unescapeString } from './json-scanner.ts'
+import type { JsonValue } from './json-body.ts'
+import {
+  BACKSLASH,
+  byteAt,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  END,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  scanKnown,
+  scanString,
+  skipPlain,
+  skipWhiteSpace,
+  unescapeString,
+} from './json-scanner.ts'
 
 export interface ArrayForm {
   readonly of: ElementForm
@@ -61,87 +75,252 @@ function formsOf(table: Table): ArrayForms {
   return forms
 }
 
-/** The same with arrays in place of these members; those that have no text form stay, and have PostgreSQL's error. */
+/** The same with texts in place of these members' arrays; those that have no text form stay, and have PostgreSQL's error. */
 export function withArrayTexts(bytes: Buffer, forms: ArrayForms): Buffer {
   if (forms.size === 0) return bytes
-  const body = parseJsonBody(bytes, Number.POSITIVE_INFINITY)
-  const parts: Buffer[] = []
-  let done = 0
-  const rewrite = (row: JsonObject, start: number) => {
-    for (const member of row.members) {
-      const text = textOfMember(row, member, forms.get(member.key))
-      if (text === null) continue
-      parts.push(bytes.subarray(done, start + member.start), text)
-      done = start + member.end
+  const body = new RewrittenBody(bytes, forms)
+  const start = skipWhiteSpace(bytes, 0)
+  if (byteAt(bytes, start) === OPEN_BRACE) body.row(start)
+  if (byteAt(bytes, start) === OPEN_BRACKET) {
+    let at = skipWhiteSpace(bytes, start + 1)
+    while (byteAt(bytes, at) !== CLOSE_BRACKET && byteAt(bytes, at) !== END) {
+      at = skipWhiteSpace(bytes, byteAt(bytes, at) === OPEN_BRACE ? body.row(at) : scanKnown(bytes, at))
+      if (byteAt(bytes, at) === COMMA) at = skipWhiteSpace(bytes, at + 1)
     }
   }
-  if (body.kind === 'object') rewrite(body, 0)
-  if (body.kind === 'array') {
-    for (const item of body.items) {
-      const row = parseJsonBody(bytesOf(body, item), 0)
-      if (row.kind === 'object') rewrite(row, item.start)
-    }
-  }
-  return done === 0 ? bytes : Buffer.concat([...parts, bytes.subarray(done)])
+  return body.bytes()
 }
 
-function textOfMember(row: JsonObject, member: JsonPart, form: ArrayForm | undefined): Buffer | null {
-  // A string is a text form already, and anything else no array.
-  if (form === undefined || member.type !== 'array') return null
-  return inString(printArray(bytesOf(row, member), form))
+/** One pass over a body that is known to be JSON. */
+class RewrittenBody {
+  readonly #body: Buffer
+  readonly #forms: ArrayForms
+  #text: ArrayText | null = null
+  /** What of the body is in the text already, as it came or rewritten. */
+  #done = 0
+
+  constructor(body: Buffer, forms: ArrayForms) {
+    this.#body = body
+    this.#forms = forms
+  }
+
+  /** The same buffer where nothing was rewritten. */
+  bytes(): Buffer {
+    if (this.#text === null) return this.#body
+    this.#text.copy(this.#body, this.#done, this.#body.length)
+    return this.#text.bytes()
+  }
+
+  /** Reads the object that begins at `start` and returns where it ends. */
+  row(start: number): number {
+    const body = this.#body
+    let at = skipWhiteSpace(body, start + 1)
+    while (byteAt(body, at) === QUOTE) {
+      const keyEnd = scanString(body, at)
+      const key = unescapeString(body.toString('utf8', at + 1, keyEnd - 1))
+      const valueStart = skipWhiteSpace(body, skipWhiteSpace(body, keyEnd) + 1)
+      const valueEnd = scanKnown(body, valueStart)
+      const form = this.#forms.get(key)
+      // A string is a text form already, and anything else no array.
+      if (form !== undefined && byteAt(body, valueStart) === OPEN_BRACKET) this.#rewrite(valueStart, valueEnd, form)
+      at = skipWhiteSpace(body, valueEnd)
+      if (byteAt(body, at) === COMMA) at = skipWhiteSpace(body, at + 1)
+    }
+    return at + 1
+  }
+
+  #rewrite(start: number, end: number, form: ArrayForm): void {
+    this.#text ??= new ArrayText('JSON string')
+    const text = this.#text
+    text.copy(this.#body, this.#done, start)
+    if (!text.wrapped(this.#body, start, form)) text.copy(this.#body, start, end)
+    this.#done = end
+  }
 }
 
 /** The JSON string for an array of these elements; null where it has no text form. */
 export function printListed(elements: readonly JsonValue[], form: ArrayForm): Buffer | null {
-  return inString(printValues(elements, form, DIMENSIONS_MAX))
-}
-
-function inString(text: string | null): Buffer | null {
-  return text === null ? null : Buffer.from(JSON.stringify(text))
+  const text = new ArrayText('JSON string')
+  return text.wrappedList(elements, form) ? text.bytes() : null
 }
 
 /** PostgreSQL's MAXDIM. What has more is refused by it, and is not worth walking through. */
 const DIMENSIONS_MAX = 6
 
-/** PostgreSQL's text form for a JSON array: `{"[1]","2",NULL}`. Null where it has none, as with more than `dimensions`. */
+/**
+ * PostgreSQL's text form for a JSON array, which is known to be JSON: `{"[1]","2",NULL}`. Null where it has none, as with more than `dimensions`.
+ */
 export function printArray(bytes: Buffer, form: ArrayForm, dimensions: number = DIMENSIONS_MAX): string | null {
-  const array = parseJsonBody(bytes, Number.POSITIVE_INFINITY)
-  if (array.kind !== 'array') return null
-  return printValues(
-    array.items.map(item => partOf(array, item)),
-    form,
-    dimensions,
-  )
+  const start = skipWhiteSpace(bytes, 0)
+  if (byteAt(bytes, start) !== OPEN_BRACKET) return null
+  const text = new ArrayText('plain')
+  return text.array(bytes, start, form, 0, dimensions) === NO_TEXT ? null : text.toString()
 }
 
-function printValues(elements: readonly JsonValue[], { of }: ArrayForm, dimensions: number): string | null {
-  const texts: string[] = []
-  for (const element of elements) {
-    const text = printElement(element, of, dimensions)
-    if (text === null) return null
-    texts.push(text)
+/** What `array` and `value` answer where an array has no text form. */
+const NO_TEXT = -1
+
+/**
+ * Writes the text form byte by byte: an array may have a million elements, and other requests wait in the meantime. What is written `inside` of n
+ * quotes has its quotes and backslashes escaped n times; a JSON string around the whole text escapes them in the same way. `array` and `value`
+ * answer the offset behind what they read.
+ */
+class ArrayText {
+  readonly #isJson: boolean
+  #text = Buffer.allocUnsafe(TEXT_BYTES_AT_FIRST)
+  #length = 0
+
+  constructor(form: 'plain' | 'JSON string') {
+    this.#isJson = form === 'JSON string'
   }
-  return printElements(texts)
-}
 
-function printElement({ type, bytes }: JsonValue, form: ElementForm, dimensions: number): string | null {
-  // Also for documents: JSON has one null, as for a column of them.
-  if (type === 'null') return 'NULL'
-  if (form === 'json') return quoteElement(bytes.toString())
-  switch (type) {
-    case 'string':
-      return quoteElement(unescapeString(bytes.toString('utf8', 1, bytes.length - 1)))
-    case 'array': {
-      if (typeof form === 'string') {
-        return dimensions > 1 ? printArray(bytes, { of: form }, dimensions - 1) : null
+  /** An array as a JSON string; false, and nothing written, where it has no text form. */
+  wrapped(bytes: Buffer, start: number, form: ArrayForm): boolean {
+    return this.#wrap(() => this.array(bytes, start, form, 1, DIMENSIONS_MAX) !== NO_TEXT)
+  }
+
+  /** The same of an array of these elements. */
+  wrappedList(elements: readonly JsonValue[], form: ArrayForm): boolean {
+    return this.#wrap(() => {
+      this.#byte(OPEN_BRACE, 1)
+      for (const [index, { bytes }] of elements.entries()) {
+        if (index > 0) this.#byte(COMMA, 1)
+        if (this.value(bytes, 0, form.of, 1, DIMENSIONS_MAX) === NO_TEXT) return false
       }
-      const text = printArray(bytes, form)
-      return text === null ? null : quoteElement(text)
+      this.#byte(CLOSE_BRACE, 1)
+      return true
+    })
+  }
+
+  #wrap(write: () => boolean): boolean {
+    const before = this.#length
+    this.#byte(QUOTE, 0)
+    const isWritten = write()
+    if (isWritten) this.#byte(QUOTE, 0)
+    else this.#length = before
+    return isWritten
+  }
+
+  array(bytes: Buffer, start: number, { of }: ArrayForm, inside: number, dimensions: number): number {
+    this.#byte(OPEN_BRACE, inside)
+    let at = skipWhiteSpace(bytes, start + 1)
+    while (byteAt(bytes, at) !== CLOSE_BRACKET) {
+      const end = this.value(bytes, at, of, inside, dimensions)
+      if (end === NO_TEXT) return NO_TEXT
+      at = skipWhiteSpace(bytes, end)
+      if (byteAt(bytes, at) !== COMMA) continue
+      this.#byte(COMMA, inside)
+      at = skipWhiteSpace(bytes, at + 1)
     }
-    case 'object':
-      // Which columns it has, and in which order, the catalogue does not say.
-      return form === 'composite' ? null : quoteElement(bytes.toString())
-    default:
-      return bytes.toString()
+    this.#byte(CLOSE_BRACE, inside)
+    return at + 1
+  }
+
+  value(bytes: Buffer, start: number, form: ElementForm, inside: number, dimensions: number): number {
+    const first = byteAt(bytes, start)
+    // Also for documents: JSON has one null, as for a column of them.
+    if (first === LETTER_N) {
+      this.#bytes(NULL, 0, NULL.length, inside)
+      return start + NULL.length
+    }
+    if (form === 'json') return this.#quoted(bytes, start, scanKnown(bytes, start), inside)
+    switch (first) {
+      case QUOTE:
+        return this.#string(bytes, start, inside)
+      case OPEN_BRACKET: {
+        if (typeof form === 'string') {
+          return dimensions > 1 ? this.array(bytes, start, { of: form }, inside, dimensions - 1) : NO_TEXT
+        }
+        this.#byte(QUOTE, inside)
+        const end = this.array(bytes, start, form, inside + 1, DIMENSIONS_MAX)
+        this.#byte(QUOTE, inside)
+        return end
+      }
+      case OPEN_BRACE:
+        // Which columns it has, and in which order, the catalogue does not say.
+        return form === 'composite' ? NO_TEXT : this.#quoted(bytes, start, scanKnown(bytes, start), inside)
+      default: {
+        const end = scanKnown(bytes, start)
+        this.#bytes(bytes, start, end, inside)
+        return end
+      }
+    }
+  }
+
+  #string(bytes: Buffer, start: number, inside: number): number {
+    const plainEnd = skipPlain(bytes, start + 1)
+    if (byteAt(bytes, plainEnd) === QUOTE) {
+      this.#quoted(bytes, start + 1, plainEnd, inside)
+      return plainEnd + 1
+    }
+    const end = scanString(bytes, start)
+    const content = Buffer.from(unescapeString(bytes.toString('utf8', start + 1, end - 1)))
+    this.#quoted(content, 0, content.length, inside)
+    return end
+  }
+
+  #quoted(bytes: Buffer, start: number, end: number, inside: number): number {
+    this.#byte(QUOTE, inside)
+    this.#bytes(bytes, start, end, inside + 1)
+    this.#byte(QUOTE, inside)
+    return end
+  }
+
+  #bytes(bytes: Buffer, start: number, end: number, inside: number): void {
+    this.#reserve(end - start)
+    let length = this.#length
+    for (let at = start; at < end; at += 1) {
+      const byte = bytes[at] as number
+      if (inside > 0 && (byte === QUOTE || byte === BACKSLASH || byte < 0x20)) {
+        this.#length = length
+        this.#character(byte, inside)
+        this.#reserve(end - at)
+        length = this.#length
+      } else {
+        this.#text[length] = byte
+        length += 1
+      }
+    }
+    this.#length = length
+  }
+
+  /** Also one that a JSON string can only have escaped. */
+  #character(byte: number, inside: number): void {
+    if (byte >= 0x20 || !this.#isJson) this.#byte(byte, inside)
+    else for (const letter of Buffer.from(`\\u${byte.toString(16).padStart(4, '0')}`)) this.#byte(letter, 0)
+  }
+
+  #byte(byte: number, inside: number): void {
+    if (inside > 0 && (byte === QUOTE || byte === BACKSLASH)) {
+      this.#byte(BACKSLASH, inside - 1)
+      this.#byte(byte, inside - 1)
+      return
+    }
+    this.#reserve(1)
+    this.#text[this.#length] = byte
+    this.#length += 1
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#length + bytes
+    if (needed > this.#text.length) this.#text = Buffer.concat([this.#text], Math.max(2 * this.#text.length, needed))
+  }
+
+  copy(bytes: Buffer, start: number, end: number): void {
+    this.#reserve(end - start)
+    this.#length += bytes.copy(this.#text, this.#length, start, end)
+  }
+
+  bytes(): Buffer {
+    return this.#text.subarray(0, this.#length)
+  }
+
+  toString(): string {
+    return this.#text.toString('utf8', 0, this.#length)
   }
 }
+
+const TEXT_BYTES_AT_FIRST = 1024
+
+const NULL = Buffer.from('NULL')
+const LETTER_N = 0x6e

@@ -3,15 +3,18 @@ import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'
 import { shorten } from '../shorten.ts'
-import { type JsonBody, parseJsonBody } from './json-body.ts'
+import { type JsonBody, type KnownKeys, parseJsonBody } from './json-body.ts'
 
-/** `itemsMax`: of an array. An empty body needs no type: nothing was sent that could be of one. */
-export function readJsonBody({ body, headers }: Incoming, itemsMax: number): JsonBody {
+/** Items that are read of an array where none is accepted: what is refused is its kind, and not its length. */
+export const REFUSED_ITEMS_MAX = 1_000
+
+/** `itemsMax`: of an array; `keys`: of an object. An empty body needs no type: nothing was sent that could be of one. */
+export function readJsonBody({ body, headers }: Incoming, itemsMax: number, keys: KnownKeys): JsonBody {
   if (body.length > 0) {
     assertJson(headers)
     assertPlain(headers)
   }
-  return parseJsonBody(body, itemsMax)
+  return parseJsonBody(body, itemsMax, keys)
 }
 
 /** Of a body that is known to be `text/plain`. */

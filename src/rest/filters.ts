@@ -124,14 +124,8 @@ class ConditionBuilder {
 
   /** The elements as one array literal, so that their number is not part of the shape. */
   #list(test: Test): string {
-    const items = parseListItems(test.operand, message => refuseFilter(test.shown, message))
-    if (items.length > this.#limits.maxInValues) {
-      refuseFilter(
-        test.shown,
-        `has ${items.length} values; at most ${this.#limits.maxInValues} are allowed (max_in_values)`,
-      )
-    }
-    return toArrayLiteral(items)
+    const fail = (message: string) => refuseFilter(test.shown, message)
+    return toArrayLiteral(parseListItems(test.operand, fail, this.#limits.maxInValues))
   }
 }
 

@@ -2,7 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JSON_TEXTS } from '../../test/support/json-texts.ts'
 import { GatewayError } from '../errors.ts'
-import { bytesOf, JSON_DEPTH_MAX, type JsonArray, type JsonBody, type JsonObject, parseJsonBody } from './json-body.ts'
+import {
+  bytesOf,
+  JSON_DEPTH_MAX,
+  type JsonArray,
+  type JsonBody,
+  type JsonObject,
+  type KnownKeys,
+  parseJsonBody,
+} from './json-body.ts'
 
 const ITEMS_MAX = 10_000
 
@@ -128,6 +136,40 @@ describe('rows of a batch', () => {
   test('only items of the outermost array are counted', () => {
     expect(parseJsonBody(Buffer.from('{"a":[1,2,3,4],"b":1,"c":2,"d":3}'), 2)).toMatchObject({ kind: 'object' })
     expect(parseJsonBody(Buffer.from('[[1,2,3,4]]'), 2)).toMatchObject({ kind: 'array', items: { length: 1 } })
+  })
+})
+
+describe('keys that are known', () => {
+  const known = (inItems: boolean) => {
+    const asked: string[] = []
+    const keys: KnownKeys = {
+      inItems,
+      has(key) {
+        asked.push(key)
+        return key === 'a' || key === 'é'
+      },
+      refuse(key) {
+        throw new Error(`refused ${key}`)
+      },
+    }
+    return { keys, asked }
+  }
+
+  test.each([
+    ['{"a":{"x":1},"\\u00e9":[{"y":1}]}', true],
+    ['{"a":1}', false],
+    ['[{"a":1},{"a":2,"é":{"z":1}},[{"x":1}]]', true],
+    ['[{"x":1}]', false],
+    ['"x"', true],
+  ])('%s may hold whatever it likes further inside', (text, inItems) => {
+    expect(() => parseJsonBody(Buffer.from(text), ITEMS_MAX, known(inItems).keys)).not.toThrow()
+  })
+
+  test('reading ends at the first other key', () => {
+    const { keys, asked } = known(true)
+    const many = Array.from({ length: 1_000 }, (_, n) => `"k${n}":1`).join(',')
+    expect(() => parseJsonBody(Buffer.from(`[{"a":1},{"a":2},{"a":3,${many}}]`), ITEMS_MAX, keys)).toThrow('refused k0')
+    expect(asked).toEqual(['a', 'k0'])
   })
 })
 

@@ -79,18 +79,26 @@ export type JsonBody = JsonObject | JsonArray | JsonScalar | JsonEmpty
 /** How many objects and arrays may stand in one another. */
 export const JSON_DEPTH_MAX = 64
 
+/** Which keys the outermost object takes. Reading ends at the first one that it does not: a body can hold 200 000 keys. */
+export interface KnownKeys {
+  /** The items of an array are such objects as well. */
+  readonly inItems: boolean
+  has(key: string): boolean
+  refuse(key: string): never
+}
+
 /**
- * Throws PARSE_ERROR with line and column, and PAYLOAD_TOO_LARGE for an array of more than `itemsMax` items. The time is linear in the body's
- * length, whatever it holds, and only members, items and keys are allocated.
+ * Throws PARSE_ERROR with line and column, PAYLOAD_TOO_LARGE for an array of more than `itemsMax` items, and what `keys` has for a key that it
+ * does not know. The time is linear in the body's length, whatever it holds, and only members, items and keys are allocated.
  */
-export function parseJsonBody(body: Buffer, itemsMax: number): JsonBody {
+export function parseJsonBody(body: Buffer, itemsMax: number, keys: KnownKeys | null = null): JsonBody {
   if (!isUtf8(body)) refuseUtf8(body)
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) {
     refuse(body, 0, 'found a byte order mark, expected JSON; send the body without it')
   }
   const start = skipWhiteSpace(body, 0)
   if (start === body.length) return EMPTY
-  const outline = outlineValue(body, start, itemsMax)
+  const outline = outlineValue(body, start, itemsMax, keys)
   const rest = skipWhiteSpace(body, start + outline.bytes.length)
   if (rest < body.length) {
     refuse(
@@ -118,10 +126,16 @@ export function bytesOf(whole: JsonObject | JsonArray, part: JsonPart): Buffer {
   return whole.bytes.subarray(part.start, part.end)
 }
 
-function outlineValue(body: Buffer, start: number, itemsMax: number): JsonObject | JsonArray | JsonScalar {
+function outlineValue(
+  body: Buffer,
+  start: number,
+  itemsMax: number,
+  keys: KnownKeys | null,
+): JsonObject | JsonArray | JsonScalar {
   const walk = new Walk(body)
   switch (body[start]) {
     case OPEN_BRACE: {
+      walk.expect(keys, 1)
       const members: JsonMember[] = []
       const end = walk.value(start, (type, from, to) => {
         members.push({ key: walk.lastKey(1), type, start: from - start, end: to - start })
@@ -129,6 +143,7 @@ function outlineValue(body: Buffer, start: number, itemsMax: number): JsonObject
       return { kind: 'object', bytes: body.subarray(start, end), members }
     }
     case OPEN_BRACKET: {
+      if (keys?.inItems === true) walk.expect(keys, 2)
       const items: JsonItem[] = []
       const end = walk.value(start, (type, from, to) => {
         if (items.length === itemsMax) throw tooManyItems(itemsMax)
@@ -179,10 +194,18 @@ class Walk {
   readonly #text: string
   readonly #isObject: boolean[] = []
   readonly #keys: DistinctKeys[] = []
+  #known: KnownKeys | null = null
+  #knownDepth = 0
 
   constructor(body: Buffer) {
     this.#body = body
     this.#text = body.toString('latin1')
+  }
+
+  /** Has objects at this depth take these keys only. */
+  expect(keys: KnownKeys | null, depth: number): void {
+    this.#known = keys
+    this.#knownDepth = depth
   }
 
   keys(depth: number): readonly string[] {
@@ -256,6 +279,10 @@ class Walk {
       const isPlain = byteAt(body, plainEnd) === QUOTE
       end = isPlain ? plainEnd + 1 : scanString(body, start)
       keys.add(start + 1, end - 1, isPlain)
+      if (this.#known !== null && depth === this.#knownDepth) {
+        const name = keys.lastName()
+        if (!this.#known.has(name)) this.#known.refuse(name)
+      }
     }
     const colon = skipWhiteSpace(body, end)
     if (byteAt(body, colon) !== COLON) refuseFound(body, colon, '":" after a key')

@@ -1,10 +1,11 @@
 /** Which keys an object has, and that none is there twice. */
 import { shorten } from '../shorten.ts'
-import { byteAt, END, refuse, unescapeString } from './json-scanner.ts'
+import { BACKSLASH, byteAt, END, refuse, unescapeString } from './json-scanner.ts'
+import { addToHash, HASH_START, KeyIndex, NEW } from './key-index.ts'
 
 /**
  * The keys of the object that is open at one depth. Objects that follow one another mostly have the same keys: as long as each key is, byte for
- * byte, that of the object before, it cannot repeat one. Else a few are compared with each other, and many go through a set.
+ * byte, that of the object before, it cannot repeat one. Else a few are compared with each other, and many go through a hash table.
  */
 export class DistinctKeys {
   readonly #body: Buffer
@@ -17,7 +18,12 @@ export class DistinctKeys {
   #isRepeating = false
   /** No key with an escape was seen at this depth: keys are equal when their bytes are. */
   #isPlain = true
-  #seen: Set<string> | null = null
+  /** Null until an object has many keys. */
+  #index: KeyIndex | null = null
+  #isIndexed = false
+  /** The decoded key at `#lastIndex`, which is asked for before its value is read and after; −1: none is. */
+  #last = ''
+  #lastIndex = -1
   /** Those of the last object that was asked for; all objects since began with the same keys. */
   #names: readonly string[] | null = null
 
@@ -31,7 +37,7 @@ export class DistinctKeys {
     this.#countBefore = this.#count
     this.#count = 0
     this.#isRepeating = true
-    this.#seen = null
+    this.#isIndexed = false
   }
 
   /** Takes the key whose quote stands at `start` if it is that of the object before, and returns where it ends; else END. */
@@ -59,6 +65,7 @@ export class DistinctKeys {
     else this.#lookUp(index, start, end)
     this.#starts[index] = start
     this.#ends[index] = end
+    this.#lastIndex = -1
     this.#count += 1
   }
 
@@ -71,7 +78,12 @@ export class DistinctKeys {
   }
 
   lastName(): string {
-    return this.#name(this.#count - 1)
+    const index = this.#count - 1
+    if (this.#lastIndex !== index) {
+      this.#lastIndex = index
+      this.#last = this.#name(index)
+    }
+    return this.#last
   }
 
   #name(index: number): string {
@@ -96,26 +108,47 @@ export class DistinctKeys {
   }
 
   #lookUp(count: number, start: number, end: number): void {
-    if (this.#seen === null) {
-      this.#seen = new Set()
+    this.#index ??= new KeyIndex()
+    if (!this.#isIndexed) {
+      this.#isIndexed = true
+      this.#index.clear()
       for (let index = 0; index < count; index += 1) {
-        this.#seen.add(this.#identity(this.#starts[index] as number, this.#ends[index] as number))
+        this.#enter(this.#index, this.#starts[index] as number, this.#ends[index] as number)
       }
     }
-    // One look into the set instead of two: it stays as large as it was when the key is there already.
-    this.#seen.add(this.#identity(start, end))
-    if (this.#seen.size === count) this.#refuse(start, end)
+    this.#enter(this.#index, start, end)
   }
 
-  /**
-   * The UTF-8 bytes of a key after its opening quote: equal for equal keys, whatever is escaped in them. The quote is there because V8 has
-   * hashed texts of digits as the number they are, which lets a sender choose keys that collide; others are hashed with the process's secret seed.
-   */
-  #identity(start: number, end: number): string {
-    const bytes = this.#text.slice(start - 1, end)
-    if (this.#isPlain || !bytes.includes('\\')) return bytes
-    const name = this.#decode(start - 1, end)
-    return NOT_ASCII.test(name) ? Buffer.from(name).toString('latin1') : name
+  #enter(index: KeyIndex, start: number, end: number): void {
+    const isEqual = (other: number) => this.#isSame(other, start, end) || this.#isSameText(other, start, end)
+    if (index.add(this.#hash(start, end), isEqual) !== NEW) this.#refuse(start, end)
+  }
+
+  #isSameText(index: number, start: number, end: number): boolean {
+    return !this.#isPlain && this.#name(index) === this.#decode(start, end)
+  }
+
+  /** Of the UTF-8 that the key stands for, whatever is escaped in it. */
+  #hash(start: number, end: number): number {
+    const body = this.#body
+    let hash = HASH_START
+    for (let at = start; at < end; at += 1) {
+      const byte = body[at] as number
+      if (byte === BACKSLASH) return this.#hashEscaped(start, end)
+      hash = addToHash(hash, byte)
+    }
+    return hash
+  }
+
+  #hashEscaped(start: number, end: number): number {
+    const text = this.#decode(start, end)
+    let hash = HASH_START
+    for (let at = 0; at < text.length; at += 1) {
+      const code = text.charCodeAt(at)
+      if (code > 0x7f) return hashBytes(Buffer.from(text))
+      hash = addToHash(hash, code)
+    }
+    return hash
   }
 
   #decode(start: number, end: number): string {
@@ -134,10 +167,14 @@ export class DistinctKeys {
   }
 }
 
-/** Up to so many keys comparing each with each costs less than a set. */
+/** Up to so many keys comparing each with each costs less than a hash table. */
 const COMPARED_MAX = 8
 
 /** V8 copies slices this short and lets longer ones keep the whole text alive, so only these come from the text. */
 const COPIED_BELOW = 13
 
-const NOT_ASCII = /[^\0-\x7f]/
+function hashBytes(bytes: Buffer): number {
+  let hash = HASH_START
+  for (const byte of bytes) hash = addToHash(hash, byte)
+  return hash
+}

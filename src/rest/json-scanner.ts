@@ -15,7 +15,7 @@ export const OPEN_BRACKET = 0x5b
 export const CLOSE_BRACKET = 0x5d
 export const OPEN_BRACE = 0x7b
 export const CLOSE_BRACE = 0x7d
-const BACKSLASH = 0x5c
+export const BACKSLASH = 0x5c
 const MINUS = 0x2d
 const DOT = 0x2e
 const ZERO = 0x30
@@ -202,6 +202,52 @@ function startsWith(body: Buffer, start: number, word: Buffer): boolean {
     if (byteAt(body, start + index) !== word[index]) return false
   }
   return true
+}
+
+/** The end of the value that begins there, in bytes that are known to be JSON. */
+export function scanKnown(bytes: Buffer, start: number): number {
+  let depth = 0
+  let at = start
+  for (;;) {
+    switch (byteAt(bytes, at)) {
+      case END:
+        return at
+      case QUOTE:
+        at = scanString(bytes, at)
+        break
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth += 1
+        at += 1
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        depth -= 1
+        at += 1
+        break
+      case COMMA:
+      case COLON:
+        at += 1
+        break
+      default:
+        at = scanWord(bytes, at, 'a JSON value')
+    }
+    if (depth === 0) return at
+    at = skipWhiteSpace(bytes, at)
+  }
+}
+
+/** Whether an array, in bytes that are known to be JSON, has more than `max` items; looks no further than that many. */
+export function hasMoreItems(array: Buffer, max: number): boolean {
+  let at = skipWhiteSpace(array, 1)
+  let count = 0
+  while (byteAt(array, at) !== CLOSE_BRACKET && byteAt(array, at) !== END) {
+    count += 1
+    if (count > max) return true
+    at = skipWhiteSpace(array, scanKnown(array, at))
+    if (byteAt(array, at) === COMMA) at = skipWhiteSpace(array, at + 1)
+  }
+  return false
 }
 
 /** The error for what does not fit at an offset; `expected` says what would. */

@@ -3,14 +3,19 @@ import { printElements, quoteElement } from './array-text.ts'
 
 /**
  * Elements of `(a,"b,c",d)`, the parentheses optional (decisions 3). An element in double quotes may contain anything, with `\"` and
- * `\\` for the quote and the back-slash. Nothing between the parentheses is the empty list.
+ * `\\` for the quote and the back-slash. Nothing between the parentheses is the empty list. Elements past `itemsMax` are not read.
  */
-export function parseListItems(text: string, fail: (message: string) => never): readonly string[] {
+export function parseListItems(
+  text: string,
+  fail: (message: string) => never,
+  itemsMax: number = Number.POSITIVE_INFINITY,
+): readonly string[] {
   const inner = text.startsWith('(') && text.endsWith(')') && text.length >= 2 ? text.slice(1, -1) : text
   if (inner === '') return []
   const items: string[] = []
   let at = 0
   for (;;) {
+    if (items.length === itemsMax) fail(tooManyValues(itemsMax))
     if (inner[at] === '"') {
       let item = ''
       at += 1
@@ -33,6 +38,11 @@ export function parseListItems(text: string, fail: (message: string) => never): 
     if (at >= inner.length) return items
     at += 1
   }
+}
+
+/** The limit holds for every notation of a list. */
+export function tooManyValues(max: number): string {
+  return `has more than ${max} values, the limit for one list (max_in_values); send several requests, or filter by a range or a join`
 }
 
 /** PostgreSQL's text form of a one-dimensional array. */

@@ -457,6 +457,21 @@ describe('parameters', () => {
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
   })
+  test('and lists in the text have max_in_values values at most', async () => {
+    const many = Array.from({ length: 1_001 }, (_, index) => index)
+    expect(await rows('get users fields id where id in :x order by id', { x: many.slice(1) })).toHaveLength(3)
+    expect(await rows(`get users fields id where id in (${many.slice(1).join(', ')})`)).toHaveLength(3)
+    for (const [query, parameters, what] of [
+      ['get users where id in $1', [many], 'the list in parameter $1 has more than 1000 values'],
+      ['get users where not id in :x', { x: many }, 'the list in parameter :x has more than 1000 values'],
+      [`get users where id in (${many.join(', ')})`, undefined, 'the list has more than 1000 values'],
+    ] as const) {
+      const reply = await ask(query, parameters)
+      expect([reply.status, reply.json.error.code]).toEqual([400, 'PARSE_ERROR'])
+      expect(reply.json.error.message).toContain(what)
+      expect(reply.json.error.message).toContain('max_in_values')
+    }
+  })
   test('are at most a thousand', async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => index)
     const list = many.map(index => `$${index + 1}`).join(', ')

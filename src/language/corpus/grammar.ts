@@ -502,7 +502,7 @@ export const NOTES: readonly Note[] = [
     constructs: ['source', 'join'],
   },
   {
-    text: 'An alias in `having` stands for the expression of the projection, but not inside an aggregate, where a name is a column. Such repetitions, and those of queries that a projection with aggregates is grouped by, are at most 64 in a query.',
+    text: 'An alias in `having` stands for the expression of the projection, but not inside an aggregate, where a name is a column. Such repetitions, and those of queries that a projection with aggregates is grouped by, are at most 64 in a query, and at most 65 536 characters of its text.',
     constructs: ['having'],
   },
   {

@@ -8,7 +8,7 @@ import type { Catalog, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { Get, Parameter, Statement as Tree } from '../../language/ast.ts'
+import type { Get, InValues, Parameter, Statement as Tree } from '../../language/ast.ts'
 import { NOWHERE } from '../../language/ast.ts'
 import { LanguageError } from '../../language/error.ts'
 import { withHabit } from '../../language/foreign.ts'
@@ -19,19 +19,21 @@ import { visit } from '../../language/walk.ts'
 import type { Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
 import type { JsonValue } from '../json-body.ts'
+import { tooManyValues } from '../list-values.ts'
 import { methodNotAllowed, methodsOf } from '../method.ts'
 import { tableNamed } from '../resource.ts'
 import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../respond.ts'
+import { isLarge, nextTurn } from '../turn.ts'
 import { untilGone, whenRead } from '../until-gone.ts'
 import { parseRowsMax } from '../write/request.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createShapes } from './shapes.ts'
-import { encodeValue, nameOf, typeOfValue } from './values.ts'
+import { encodeValue, type ListLimit, nameOf, typeOfValue } from './values.ts'
 
 export interface QuerierParts {
   readonly view: (identity: Identity) => View
   readonly runner: Pick<Runner, 'read' | 'write' | 'stream'>
-  readonly limits: { readonly maxResultRows: number }
+  readonly limits: { readonly maxResultRows: number } & ListLimit
   readonly searchLanguage: string
   /** Null: every query may be asked. */
   readonly approvals: Approvals | null
@@ -99,10 +101,11 @@ export function createQuerier(parts: QuerierParts): Querier {
 
   return async (incoming, identity) => {
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
-    const request = readQueryRequest(incoming)
+    const request = await readQueryRequest(incoming)
     const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
     const { statement, answer, writes } = planned(request, identity, { ...parts, approve }, plan)
-    const bound = bind(statement, request, parseRowsMax(incoming.headers))
+    if (isLarge(incoming)) await nextTurn()
+    const bound = bind(statement, request, parseRowsMax(incoming.headers), limits)
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
     if (!writes) {
       const reading = runner.read(identity, [bound])
@@ -119,19 +122,27 @@ export function createQuerier(parts: QuerierParts): Querier {
 function planned<T>(
   request: QueryRequest,
   identity: Identity,
-  { view, searchLanguage, isCallable, approve }: Omit<TextParts, 'limits' | 'approvals'> & Approving,
+  { view, searchLanguage, isCallable, limits, approve }: Omit<TextParts, 'approvals'> & Approving,
   plan: (tree: Tree, context: CheckContext) => T,
 ): T {
   return withPlaces(request.text, () => {
     const tree = parse(request.text)
     approve(request.text, tree)
-    visit(tree, { parameter: parameter => void givenFor(parameter, request) })
+    visit(tree, {
+      parameter: parameter => void givenFor(parameter, request),
+      list: list => assertListed(list, limits),
+    })
     return plan(tree, {
       ...view(identity),
       ...{ rowsFirst: true, searchLanguage, isCallable },
       parameterType: parameter => typeOfValue(givenFor(parameter, request)),
     })
   })
+}
+
+function assertListed({ values, span }: InValues, { maxInValues }: ListLimit): void {
+  if (values.length <= maxInValues) return
+  throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, { span })
 }
 
 interface Approving {
@@ -164,7 +175,7 @@ export function createTextReader(parts: TextParts): TextReader {
       }
       return printText(checkRead(tree, context), limits.maxResultRows)
     })
-    const bound = bind(statement, request, 0)
+    const bound = bind(statement, request, 0, limits)
     approvals?.answered(request)
     return bound
   }
@@ -191,7 +202,7 @@ function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
   })
 }
 
-function bind(statement: Statement, { values }: QueryRequest, rowsMax: number): BoundStatement {
+function bind(statement: Statement, { values }: QueryRequest, rowsMax: number, limits: ListLimit): BoundStatement {
   const used = new Set<ParameterKey>()
   const bound = statement.parameters.map(parameter => {
     if ('literal' in parameter) return parameter.literal
@@ -200,7 +211,7 @@ function bind(statement: Statement, { values }: QueryRequest, rowsMax: number): 
     used.add(key)
     const value = values.get(key)
     if (value === undefined) throw new Error(`parameter ${nameOf(key)} was given before`)
-    return encodeValue(key, value, use)
+    return encodeValue(key, value, use, limits)
   })
   const unused = [...values.keys()].filter(key => !used.has(key))
   if (unused.length > 0) {

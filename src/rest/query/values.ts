@@ -8,6 +8,8 @@ import { shorten } from '../../shorten.ts'
 import { type ArrayForm, JSON_ARRAY, PLAIN_ARRAY, printArray } from '../array-values.ts'
 import { integerType } from '../integer-type.ts'
 import type { JsonValue } from '../json-body.ts'
+import { hasMoreItems } from '../json-scanner.ts'
+import { tooManyValues } from '../list-values.ts'
 
 /** Of a parameter that meets no column: that of a literal which looks the same. */
 export function typeOfValue({ type, bytes }: JsonValue): string {
@@ -27,10 +29,23 @@ export function typeOfValue({ type, bytes }: JsonValue): string {
   }
 }
 
+export interface ListLimit {
+  /** Values in one list. */
+  readonly maxInValues: number
+}
+
 /** The value in the form that PostgreSQL reads as `use`; JSON columns get the bytes as they are. */
-export function encodeValue(key: ParameterKey, value: JsonValue, use: ParameterUse): StatementValue {
+export function encodeValue(
+  key: ParameterKey,
+  value: JsonValue,
+  use: ParameterUse,
+  { maxInValues }: ListLimit,
+): StatementValue {
   if (value.type === 'null') return null
   if (use.list) {
+    if (value.type === 'array' && hasMoreItems(value.bytes, maxInValues)) {
+      throw new GatewayError('PARSE_ERROR', `the list in parameter ${nameOf(key)} ${tooManyValues(maxInValues)}`)
+    }
     if (value.type === 'array') return arrayText(key, value, isJsonValue(use) ? JSON_ARRAY : PLAIN_ARRAY, 1)
     throw refused(key, value, 'a list of values, as "in" takes', use)
   }

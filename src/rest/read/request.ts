@@ -2,10 +2,12 @@
  * A read request, parsed: what was asked for, with the shape's key and the values apart from it. No names are looked up here, so it is done for
  * every request; what follows (`tree.ts`, the check, the printer) only for a shape not seen before.
  */
-import { readableColumns, type View } from '../../access/rights.ts'
+import { unknownColumn } from '../../access/refusals.ts'
+import type { View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Expression, Field, Order, Parameter } from '../../language/ast.ts'
+
 import { nearest } from '../../nearest.ts'
 import { shorten } from '../../shorten.ts'
 import { type ColumnPath, parseColumnPath } from '../column-path.ts'
@@ -134,10 +136,7 @@ export function refuseMisspelt(
   ours: readonly string[],
 ): void {
   const name = misspelt(parameters, known => ours.includes(known) || table.columnByName.has(known))
-  if (name === undefined) return
-  const near = nearest(name, [...readableColumns(table, rights).map(column => column.name), ...ours])
-  const hint = near === null ? '' : `; did you mean "${near}"?`
-  throw new GatewayError('PARSE_ERROR', `table "${table.resource}" has no column "${shorten(name)}"${hint}`)
+  if (name !== undefined) throw unknownColumn(name, table, rights, ours)
 }
 
 export function parseSearch(

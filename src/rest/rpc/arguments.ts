@@ -1,8 +1,9 @@
 /** From a request to what a call was given. */
 import type { DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { bytesOf, type JsonBody } from '../json-body.ts'
+import { bytesOf, type JsonBody, type KnownKeys } from '../json-body.ts'
 import type { QueryParameter } from '../query-string.ts'
+import { explainMisfit } from './explain.ts'
 import type { BodyValue, Given, NamedArguments } from './given.ts'
 
 /** PostgreSQL's FUNC_MAX_ARGS. */
@@ -32,6 +33,21 @@ export function givenByBody(body: JsonBody): Given {
     case 'scalar':
       return { kind: 'positional', values: [{ kind: 'json', type: body.type, bytes: body.bytes }] }
   }
+}
+
+/** Throws as `resolve` would: an argument that none of the functions has fits none of them. */
+export function argumentKeys(overloads: readonly DatabaseFunction[], name: string): KnownKeys {
+  return {
+    inItems: false,
+    has: key => overloads.some(of => of.inputs.some(input => input.name === key)),
+    refuse(key) {
+      throw new GatewayError('PARSE_ERROR', explainMisfit(overloads, givenAlone(key), name))
+    },
+  }
+}
+
+function givenAlone(key: string): NamedArguments {
+  return { kind: 'named', values: new Map([[key, { kind: 'query', texts: [] }]]), whole: null }
 }
 
 /** Names that any of the functions has as an input are arguments; the others are about the result. */

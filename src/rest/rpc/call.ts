@@ -17,9 +17,10 @@ import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import { parseQueryString, type QueryParameter } from '../query-string.ts'
 import { Shape } from '../shape.ts'
+import { isLarge, nextTurn } from '../turn.ts'
 import { untilGone } from '../until-gone.ts'
 import { nameRefusedArgument } from './argument-error.ts'
-import { givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
+import { argumentKeys, givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
 import type { FunctionList } from './function-list.ts'
 import type { Given } from './given.ts'
@@ -63,6 +64,18 @@ interface CallPlan extends Plan {
 
 type Format = 'text' | 'binary'
 
+/** A call that was read and is not resolved yet. */
+interface Called {
+  readonly incoming: Incoming
+  readonly identity: Identity
+  readonly view: View
+  readonly overloads: readonly DatabaseFunction[]
+  readonly name: string
+  readonly format: Format
+  readonly given: Given
+  readonly others: readonly QueryParameter[]
+}
+
 export function createCaller(parts: CallerParts): Caller {
   const { runner, limits, searchLanguage, signatureCheck } = parts
   const plans = createPlans<CallPlan>()
@@ -80,14 +93,7 @@ export function createCaller(parts: CallerParts): Caller {
     )
   }
 
-  return (incoming, route, identity) => {
-    const view = parts.view(identity)
-    const rules: NameRules = { qualified: parts.qualified, allowed: parts.allowed() }
-    const overloads = functionsNamed(view.catalog, route.function, rules)
-    const name = nameOf(overloads, rules)
-    assertMethod(incoming, overloads)
-    const format = formatOf(incoming)
-    const { given, others } = readRequest(incoming, overloads)
+  function answer({ incoming, identity, view, overloads, name, format, given, others }: Called): Promise<Answer> {
     const resolved = resolve(overloads, given, name)
     const { function: of } = resolved
     const read = of.volatility !== 'volatile'
@@ -132,6 +138,18 @@ export function createCaller(parts: CallerParts): Caller {
       throw new GatewayError('PARSE_ERROR', `${message}; call ${printSignatures(overloads, name)}`)
     }).then(call)
   }
+
+  return (incoming, route, identity) => {
+    const view = parts.view(identity)
+    const rules: NameRules = { qualified: parts.qualified, allowed: parts.allowed() }
+    const overloads = functionsNamed(view.catalog, route.function, rules)
+    const name = nameOf(overloads, rules)
+    assertMethod(incoming, overloads)
+    const format = formatOf(incoming)
+    const { given, others } = readRequest(incoming, overloads, name)
+    const called: Called = { incoming, identity, view, overloads, name, format, given, others }
+    return isLarge(incoming) ? nextTurn().then(() => answer(called)) : answer(called)
+  }
 }
 
 function nameOf([first]: readonly DatabaseFunction[], rules: NameRules): string {
@@ -162,10 +180,14 @@ function formatOf({ headers }: Incoming): Format {
 function readRequest(
   incoming: Incoming,
   overloads: readonly DatabaseFunction[],
+  name: string,
 ): { readonly given: Given; readonly others: readonly QueryParameter[] } {
   const parameters = parseQueryString(incoming.query)
   if (isGet(incoming)) return givenByQuery(parameters, overloads)
-  return { given: givenByBody(readJsonBody(incoming, POSITIONAL_MAX)), others: parameters }
+  return {
+    given: givenByBody(readJsonBody(incoming, POSITIONAL_MAX, argumentKeys(overloads, name))),
+    others: parameters,
+  }
 }
 
 /** The type of a polymorphic result is known to PostgreSQL alone, so there is nothing to type a filter's value by. */

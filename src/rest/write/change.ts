@@ -1,20 +1,29 @@
 /** PATCH and DELETE, of the row that the path names or of those that the filters match (specification 4.1, 4.5; decisions 4). */
 import { checkWrite } from '../../access/check.ts'
-import type { Answer, Incoming } from '../../http/types.ts'
+import type { Answer } from '../../http/types.ts'
 import type { Expression, Field } from '../../language/ast.ts'
 import type { Written } from '../../run/run.ts'
 import { printWrite, type WriteAnswer } from '../../run/statement.ts'
 import { withArrayColumns } from '../array-values.ts'
-import { readJsonBody } from '../body.ts'
+import { REFUSED_ITEMS_MAX, readJsonBody } from '../body.ts'
 import type { FilterLimits } from '../filters.ts'
 import type { JsonObject } from '../json-body.ts'
 import { parseQueryString } from '../query-string.ts'
 import { idParameters, keyIs, notFound, SELF } from '../resource.ts'
 import { respondNothing, respondWrittenRow, respondWrittenRows } from '../respond.ts'
 import { Shape } from '../shape.ts'
+import { isLarge, nextTurn } from '../turn.ts'
 import { parseBulk, parseReturning } from './request.ts'
 import { buildDel, buildSet } from './tree.ts'
-import { answerable, describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
+import {
+  answerable,
+  columnKeys,
+  describeBody,
+  naming,
+  refusedBody,
+  type WriteRequest,
+  type Writing,
+} from './writing.ts'
 
 type ChangeMethod = 'PATCH' | 'DELETE'
 
@@ -72,7 +81,8 @@ async function change(
     )
     return { written: await writing.writeOne(request, statement), fields }
   }
-  const body = changesIn(request.incoming)
+  const body = changesIn(request)
+  if (isLarge(request.incoming)) await nextTurn()
   const columns = body.members.map(({ key }) => key).sort()
   shape.add(`set ${columns.length}`)
   for (const name of columns) shape.add(name)
@@ -85,8 +95,8 @@ async function change(
 }
 
 /** A PATCH body: an object with at least one column (decisions 4). */
-function changesIn(incoming: Incoming): JsonObject {
-  const body = readJsonBody(incoming, Number.POSITIVE_INFINITY)
+function changesIn(request: WriteRequest): JsonObject {
+  const body = readJsonBody(request.incoming, REFUSED_ITEMS_MAX, columnKeys(request))
   if (body.kind === 'object' && body.members.length > 0) return body
   const what = body.kind === 'object' ? 'an object without columns' : describeBody(body)
   throw refusedBody(what, 'an object with the columns to change')

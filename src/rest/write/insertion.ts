@@ -3,6 +3,7 @@ import { checkWrite } from '../../access/check.ts'
 import { type BoundStatement, printWrite, type WriteAnswer } from '../../run/statement.ts'
 import { withArrayColumns } from '../array-values.ts'
 import { Shape } from '../shape.ts'
+import { nextTurn } from '../turn.ts'
 import type { Batch } from './batch.ts'
 import { parseReturning, type Upsert } from './request.ts'
 import { buildAdd } from './tree.ts'
@@ -42,8 +43,8 @@ export function insertion(
 /** Plans of one body that are kept for later ones. */
 const KEPT_AT_ONCE = 100
 
-/** Statements planned before other requests get a turn. */
-const PLANNED_AT_ONCE = 50
+/** Statements planned before other requests get a turn; planning one takes some milliseconds at worst. */
+const PLANNED_AT_ONCE = 5
 
 /** No row says nothing is wrong with what was asked besides: the columns to return, and those of the key, are looked up as for any other. */
 function refuseMistaken(writing: Writing, request: WriteRequest, upsert: Upsert | null): void {
@@ -81,10 +82,6 @@ export async function insertions(
     if (known.size % PLANNED_AT_ONCE === 0) await nextTurn()
   }
   return statements
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
 }
 
 /** The same statement for other rows: the body is `$1` of the tree. */

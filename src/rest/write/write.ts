@@ -14,10 +14,11 @@ import { withPreference } from '../prefer.ts'
 import { parseQueryString } from '../query-string.ts'
 import { tableNamed } from '../resource.ts'
 import { withTxid } from '../respond.ts'
+import { isLarge, nextTurn } from '../turn.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
 import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
-import { createWriting, type WriteRequest } from './writing.ts'
+import { columnKeys, createWriting, type WriteRequest } from './writing.ts'
 
 export interface WriterParts {
   readonly view: (identity: Identity) => View
@@ -52,7 +53,9 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
     refuseOthers(parameters, 'POST')
     const upsert = parseUpsert(incoming.headers, table)
     if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert', route)
-    return create(writing, request, readJsonBody(incoming, itemsMax), upsert)
+    const body = readJsonBody(incoming, itemsMax, columnKeys(request))
+    if (isLarge(incoming)) await nextTurn()
+    return create(writing, request, body, upsert)
   }
 
   return async (incoming, method, route, identity) => {

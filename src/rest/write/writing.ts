@@ -1,5 +1,6 @@
 /** What every step of a write works with: the request, and how its statements are planned and run. */
 import type { CheckContext } from '../../access/check.ts'
+import { unknownColumn } from '../../access/refusals.ts'
 import { type Columns, returnable, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
@@ -9,7 +10,7 @@ import type { Row, Runner, Written } from '../../run/run.ts'
 import type { BoundStatement, Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
 import { nameRefusedColumn } from '../body-error.ts'
-import type { JsonArray, JsonBody, JsonObject, JsonType } from '../json-body.ts'
+import type { JsonArray, JsonBody, JsonObject, JsonType, KnownKeys } from '../json-body.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import type { Shape } from '../shape.ts'
 import { untilGone } from '../until-gone.ts'
@@ -79,6 +80,17 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
 /** What a write of these columns may answer. */
 export function answerable({ view, table }: WriteRequest, written: readonly string[]): Columns {
   return returnable(view.rights.of(table), written)
+}
+
+/** The keys of a row. Which of its columns the caller may write, the check says. */
+export function columnKeys({ table, view }: WriteRequest): KnownKeys {
+  return {
+    inItems: true,
+    has: key => table.columnByName.has(key),
+    refuse(key) {
+      throw unknownColumn(key, table, view.rights)
+    },
+  }
 }
 
 /** For `catch`: says which column a value of the body did not fit. */

@@ -1,0 +1,187 @@
+/**
+ * Limits (docs/reference/limits.md): no request below the body limit keeps the event loop busy for long. The built program runs with a meter of the CPU time that
+ * its main thread uses before it yields; an ordinary large request of the same run is the measure.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mintToken } from '../../src/identity/mint.ts'
+import { SECRET } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { killSvc, type Svc, startBuiltSvc } from '../support/process.ts'
+
+const METER = fileURLToPath(new URL('../support/turn-meter.js', import.meta.url))
+
+/** What a hostile request may use in one turn, in terms of an ordinary one of the same size. The repaired faults used 15 to 200 times as much. */
+const TIMES_ORDINARY = 8
+
+/** What a legitimate one may use that is as large as bodies can be, and has to be rewritten on its way. */
+const TIMES_ORDINARY_REWRITTEN = 16
+
+/** The first requests of a kind run code that is not compiled yet. */
+const TRIES = 3
+
+interface Request {
+  readonly path: string
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+interface Measured {
+  readonly status: number
+  readonly text: string
+  /** CPU of the longest turn of the event loop. */
+  readonly longestMs: number
+}
+
+let database: TestDatabase
+let svc: Svc
+let folder: string
+let url: string
+let meter: string
+let token: string
+let ordinaryMs: number
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int generated always as identity primary key, body text, data jsonb, tags int[], docs jsonb[]);
+     grant all on notes to app;
+     create function first(numbers int[]) returns int immutable language sql as 'select numbers[1]';
+     grant execute on function first to app`,
+  )
+  folder = await mkdtemp(join(tmpdir(), 'svc-turns-'))
+  const portFile = join(folder, 'port')
+  svc = startBuiltSvc(['serve'], {
+    DATABASE_URL: database.url,
+    JWT_SECRET: SECRET,
+    SVC_BIND: '127.0.0.1:0',
+    NODE_OPTIONS: `--import=${METER}`,
+    TURN_METER_FILE: portFile,
+  })
+  url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
+  meter = `http://127.0.0.1:${await readFile(portFile, 'utf8')}`
+  token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
+  const rows = Array.from({ length: 9_000 }, (_, n) => ({ body: `${n}`.padEnd(180, 'x') }))
+  const { status, longestMs } = await measure({ path: '/api/notes', body: JSON.stringify(rows) })
+  expect(status).toBe(201)
+  ordinaryMs = longestMs
+})
+
+afterAll(async () => {
+  killSvc()
+  await svc?.exited
+  await rm(folder, { recursive: true, force: true })
+  await database?.drop()
+})
+
+async function measureOnce({ path, body, headers }: Request): Promise<Measured> {
+  await fetch(`${meter}/start`)
+  const response = await fetch(url + path, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', ...headers },
+    body,
+  })
+  const text = await response.text()
+  const { longestMs } = (await (await fetch(`${meter}/stop`)).json()) as { readonly longestMs: number }
+  return { status: response.status, text, longestMs }
+}
+
+/** The least of several tries: what else the process has to do, such as collecting garbage, falls on some of them. */
+async function measure(request: Request): Promise<Measured> {
+  let least = await measureOnce(request)
+  for (let n = 1; n < TRIES; n++) {
+    const again = await measureOnce(request)
+    if (again.longestMs < least.longestMs) least = again
+  }
+  return least
+}
+
+const numbers = (count: number) => `[${'1,'.repeat(count - 1)}1]`
+const keys = (count: number) => `{${Array.from({ length: count }, (_, n) => `"k${n.toString(36)}":1`).join(',')}}`
+const asked = (query: string): Request => ({ path: '/api/_query', body: JSON.stringify({ query }) })
+const withParameter = (query: string, value: string): Request => ({
+  path: '/api/_query',
+  body: `{"query":"${query}","parameters":{"x":${value}}}`,
+})
+/** A condition on an alias, so many times. */
+const repeated = (expression: string, times: number): Request =>
+  asked(`get notes fields ${expression} as x group by id having ${Array(times).fill("x = '1'").join(' or ')}`)
+const terms = Array.from({ length: 100 }, () => 'id').join(' + ')
+
+const MINIMAL = { Prefer: 'return=minimal' }
+
+const REFUSED: Readonly<Record<string, readonly [request: Request, says: string]>> = {
+  'a list parameter of 900 000 values': [
+    withParameter('get notes where id in :x', numbers(900_000)),
+    'the list in parameter :x has more than 1000 values, the limit for one list (max_in_values)',
+  ],
+  'a row of 180 000 unknown keys': [{ path: '/api/notes', body: keys(180_000) }, 'has no column \\"k0\\"'],
+  'rows of unknown keys': [{ path: '/api/notes', body: `[{"body":"a"},${keys(180_000)}]` }, 'has no column \\"k0\\"'],
+  'a call with 180 000 unknown arguments': [
+    { path: '/api/rpc/first', body: keys(180_000) },
+    'there is no argument \\"k0\\"',
+  ],
+  'a query with 180 000 unknown members': [{ path: '/api/_query', body: keys(180_000) }, 'the body has \\"k0\\"'],
+  'a query with 180 000 parameters': [
+    { path: '/api/_query', body: `{"query":"get notes","parameters":${keys(180_000)}}` },
+    'the query has more than 1000 parameters',
+  ],
+  'an alias of 7 000 arguments that is named 63 times': [
+    repeated(`concat(${Array(7_000).fill('id').join(',')})`, 63),
+    'would repeat parts of it more than 65536 characters',
+  ],
+  'an alias that is named 65 times': [
+    repeated(`concat(${Array(400).fill('1').join(',')})`, 65),
+    'would repeat parts of it more than 64 times',
+  ],
+  'an expression in 90 calls that is compared with a group': [
+    asked(
+      `get notes fields ${'concat('.repeat(90)}${Array(7_000).fill('id').join(',')}${')'.repeat(90)} as x group by concat(id)`,
+    ),
+    'QUERY_ERROR',
+  ],
+}
+
+const ANSWERED: Readonly<Record<string, readonly [request: Request, status: number]>> = {
+  '60 fields of 100 terms': [
+    asked(`get notes fields ${Array.from({ length: 60 }, (_, n) => `${terms} as f${n}`).join(', ')} limit 1`),
+    200,
+  ],
+  'a document of 180 000 keys': [{ path: '/api/notes', body: `{"data":${keys(180_000)}}`, headers: MINIMAL }, 201],
+  'an array of 900 000 documents': [
+    { path: '/api/notes', body: `{"docs":${numbers(900_000)}}`, headers: MINIMAL },
+    201,
+  ],
+  'rows with arrays of documents': [
+    {
+      path: '/api/notes',
+      body: `[${Array(9_000)
+        .fill(`{"docs":${numbers(90)}}`)
+        .join(',')}]`,
+      headers: MINIMAL,
+    },
+    201,
+  ],
+  'an array parameter of 900 000 values': [withParameter('get notes where tags = :x', numbers(900_000)), 200],
+}
+
+describe('keeps nobody waiting and is refused:', () => {
+  test.each(Object.entries(REFUSED))('%s', { timeout: 60_000 }, async (_, [request, says]) => {
+    const { status, text, longestMs } = await measure(request)
+    expect(text).toContain(says)
+    expect(status).toBe(400)
+    expect(longestMs).toBeLessThan(TIMES_ORDINARY * ordinaryMs)
+  })
+})
+
+describe('keeps nobody waiting and is answered:', () => {
+  test.each(Object.entries(ANSWERED))('%s', { timeout: 60_000 }, async (_, [request, expected]) => {
+    const { status, longestMs } = await measure(request)
+    expect(status).toBe(expected)
+    expect(longestMs).toBeLessThan(TIMES_ORDINARY_REWRITTEN * ordinaryMs)
+  })
+})
