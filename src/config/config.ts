@@ -68,6 +68,9 @@ export interface GatewayConfig {
   readonly rateLimitRate: number
   readonly rateLimitBurst: number
   readonly tenantMaxConcurrent: number
+  readonly tenantMaxStreams: number
+  readonly streamMinBytesPerSec: number
+  readonly streamMinRateWindowSecs: number
   readonly maxUnsentBytes: number
   readonly tenantMaxUnsentBytes: number
   readonly connectionMaxUnsentBytes: number

@@ -411,6 +411,33 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       'Requests of one tenant that may be at the database at a time, or of one user who has no tenant; one more is answered 429 `CONCURRENCY_LIMIT`. `0` switches the gate off.',
   },
+  tenantMaxStreams: {
+    key: 'gateway.tenant_max_streams',
+    kind: integer(0, 1_000),
+    default: 4,
+    unit: 'streams',
+    feature: 'limits',
+    description:
+      'Streams (`stream=true`) that one tenant can have open, or one user without a tenant, and always fewer than its share of the connections if that is two or more. One more waits up to `acquire_timeout_ms`. `0` switches the limit off; the share remains.',
+  },
+  streamMinBytesPerSec: {
+    key: 'gateway.stream_min_bytes_per_sec',
+    kind: integer(0, COUNT_MAX),
+    default: 2_048,
+    unit: 'bytes/s',
+    feature: 'limits',
+    description:
+      'Slowest average at which a client may read a stream. Below it, the stream ends with an error line. `0` switches it off.',
+  },
+  streamMinRateWindowSecs: {
+    key: 'gateway.stream_min_rate_window_secs',
+    kind: integer(1, 86_400),
+    default: 60,
+    unit: 's',
+    feature: 'limits',
+    description:
+      'Time over which `stream_min_bytes_per_sec` is averaged. Only time in which the client keeps the gateway waiting counts.',
+  },
   maxUnsentBytes: {
     key: 'gateway.max_unsent_bytes',
     kind: integer(0, Number.MAX_SAFE_INTEGER),

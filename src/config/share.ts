@@ -10,6 +10,12 @@ export function tenantShare({ maxConnections, tenantMaxConnections }: Shared): n
   return tenantMaxConnections === 0 ? maxConnections : Math.min(tenantMaxConnections, maxConnections)
 }
 
+/** Streams that a tenant can have open: one of its connections stays for its other requests, if it has two. */
+export function tenantStreams(gateway: Shared & Pick<GatewayConfig, 'tenantMaxStreams'>): number {
+  if (gateway.tenantMaxStreams === 0) return tenantShare(gateway)
+  return Math.max(1, Math.min(gateway.tenantMaxStreams, tenantShare(gateway) - 1))
+}
+
 export function shareFindings({ gateway }: Pick<Config, 'gateway'>): readonly Finding[] {
   const { maxConnections, tenantMaxConnections } = gateway
   if (tenantShare(gateway) < maxConnections) return []

@@ -2,7 +2,7 @@
 import { introspect, type Query, readFingerprint } from '../catalog/introspect.ts'
 import { type CatalogSource, createCatalogSource } from '../catalog/reload.ts'
 import type { Config } from '../config/config.ts'
-import { tenantShare } from '../config/share.ts'
+import { tenantShare, tenantStreams } from '../config/share.ts'
 import type { Emit } from '../events.ts'
 import type { Gss } from '../postgres/auth/gss-attempts.ts'
 import { UnavailableError } from '../postgres/errors.ts'
@@ -25,6 +25,7 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
     gss: await openTokens(target, config, emit),
     maxConnections,
     flowConnectionsMax: tenantShare(config.gateway),
+    flowStreamsMax: tenantStreams(config.gateway),
     acquireTimeoutMs,
     preparedStatements,
     answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,

@@ -14,6 +14,7 @@ import { documentFor } from '../http/document.ts'
 import type { Page, Pages } from '../http/pages.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createServer, type Server } from '../http/server.ts'
+import { createStreamPaces } from '../http/stream-pace.ts'
 import { createUnsent } from '../http/unsent.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createAuthenticator } from '../identity/authenticate.ts'
@@ -107,6 +108,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
   const gate = createGate(gateway.tenantMaxConcurrent)
   const unsentBytes = createBudget<string>({ max: gateway.maxUnsentBytes, shareMax: gateway.tenantMaxUnsentBytes })
+  const paces = createStreamPaces(gateway)
   const unsent = createUnsent({ ...gateway, budget: unsentBytes, gate })
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
@@ -191,7 +193,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     internal: new Map([
       ...[...pages, ...createDocs()].map(reading),
-      ...internal(realtime.stats, () => ({ unsentBytes })),
+      ...internal(realtime.stats, () => ({ unsentBytes, slowStreams: paces.ended })),
     ]),
   })
   const pipeline = timing?.pipeline(answer) ?? answer
@@ -211,6 +213,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     admit,
     pipeline,
     unsent,
+    paces,
     sockets: {
       ...{ messageBytesMax: MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
       open: realtime.open,

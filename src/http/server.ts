@@ -15,6 +15,7 @@ import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 import { BODY_BYTES_MAX, bodyTooLarge, HandedRequest, readBody } from './request-body.ts'
 import { createRequestIds } from './request-id.ts'
 import { breakOff, endWith, endWithText, limitReaderIdle, sendStream } from './response-body.ts'
+import type { StreamPaces } from './stream-pace.ts'
 import type { Answer, Incoming } from './types.ts'
 import { SMALL_ANSWER_BYTES, type Unsent } from './unsent.ts'
 import { type Sockets, takeUpgrades } from './upgrade.ts'
@@ -37,6 +38,7 @@ export interface ServerOptions {
   readonly pipeline: Pipeline
   readonly sockets: Sockets
   readonly unsent: Unsent
+  readonly paces: StreamPaces
   /** Bytes waiting to be sent on a connection, beyond which its next pipelined request is not started. 0: no limit. */
   readonly connectionMaxUnsentBytes: number
   readonly emit: Emit
@@ -258,7 +260,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const done = () => tell(incoming.method, incoming.requestId, answer.status, now() - started, progress)
     if (body !== null && !('latin1' in body) && !Buffer.isBuffer(body)) {
       response.writeHead(answer.status, headers)
-      void sendStream(response, body, bytes => unsent.count(progress.caller, bytes))
+      void sendStream(response, body, bytes => unsent.count(progress.caller, bytes), options.paces.start())
         .then(() => holdUnsent(response, progress))
         .catch(error => {
           progress.code = codeOf(error)

@@ -20,8 +20,8 @@ export interface Incoming {
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Bytes are sent with a Content-Length, an iterable chunked as it comes, null without a body. */
-  readonly body: Buffer | Latin1 | AsyncIterable<Buffer> | null
+  /** Bytes are sent with a Content-Length, a generator chunked as it comes; an error thrown into it becomes its last line. It is null without a body. */
+  readonly body: Buffer | Latin1 | AsyncGenerator<Buffer> | null
 }
 
 /** Bytes as text, one character for each: what Node joins with the headers into one write. For small bodies. */

@@ -10,10 +10,16 @@ export interface LimitStats {
 
 export interface HttpStats {
   readonly unsentBytes: LimitStats
+  /** Streams that were ended because their client read too slowly. */
+  readonly slowStreams: number
 }
 
-export function collectHttp({ unsentBytes }: HttpStats): Collected<'unsentBytes' | 'httpRefusals'> {
+export function collectHttp({
+  unsentBytes,
+  slowStreams,
+}: HttpStats): Collected<'unsentBytes' | 'httpRefusals' | 'slowStreams'> {
   return {
+    slowStreams: [{ labels: [], value: slowStreams }],
     unsentBytes: [{ labels: [], value: unsentBytes.taken }],
     httpRefusals: refusalsOf('max_unsent_bytes', 'tenant_max_unsent_bytes', unsentBytes),
   }

@@ -49,6 +49,14 @@ export const METRICS = {
     help: 'Requests refused by a limit of the HTTP server, by the key of the limit.',
   },
 
+  slowStreams: {
+    section: 'Requests',
+    name: 'svc_http_slow_streams_total',
+    type: 'counter',
+    labels: [],
+    help: 'Streams that were ended because their client read too slowly (stream_min_bytes_per_sec).',
+  },
+
   poolMax: {
     section: 'Database',
     name: 'svc_pool_max_connections',
@@ -97,6 +105,13 @@ export const METRICS = {
     type: 'counter',
     labels: [],
     help: 'Transactions that had to wait because their tenant used its whole share of the pool while a connection was free (tenant_max_connections).',
+  },
+  poolStreamWaits: {
+    section: 'Database',
+    name: 'svc_pool_stream_waits_total',
+    type: 'counter',
+    labels: [],
+    help: 'Streams that had to wait because their tenant had as many open as it can have (tenant_max_streams).',
   },
   poolTransactions: {
     section: 'Database',

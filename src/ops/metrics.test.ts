@@ -9,7 +9,7 @@ import { createMetrics, type Metrics, type Parts } from './metrics.ts'
 const PARTS: Parts = {
   pool: {
     ...{ open: 3, opening: 1, idle: 2, busy: 1, streaming: 1, inFlight: 4, waiting: 5 },
-    ...{ finished: 100, timedOut: 6, lost: 7, waitingFlows: 2, held: 8 },
+    ...{ finished: 100, timedOut: 6, lost: 7, waitingFlows: 2, held: 8, streamsHeld: 9 },
   },
   cache: { hits: 11, misses: 12, entries: 13, entriesMax: 1_000, weight: 14, weightMax: 15 },
   maxConnections: 10,
@@ -28,7 +28,7 @@ const PARTS: Parts = {
       ...{ lag: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2], lagSum: 30 },
     },
   },
-  http: { unsentBytes: { taken: 12, refusals: { total: 3, share: 4 } } },
+  http: { slowStreams: 3, unsentBytes: { taken: 12, refusals: { total: 3, share: 4 } } },
   warnings: 9,
   webhooks: null,
 }

@@ -115,6 +115,7 @@ type PoolKey =
   | 'poolWaiting'
   | 'poolWaitingTenants'
   | 'poolShareWaits'
+  | 'poolStreamWaits'
   | 'poolTransactions'
   | 'poolTimeouts'
   | 'poolLost'
@@ -128,6 +129,7 @@ function collectPool(stats: PoolStats): Collected<PoolKey> {
     poolWaiting: one(stats.waiting),
     poolWaitingTenants: one(stats.waitingFlows),
     poolShareWaits: one(stats.held),
+    poolStreamWaits: one(stats.streamsHeld),
     poolTransactions: one(stats.finished),
     poolTimeouts: one(stats.timedOut),
     poolLost: one(stats.lost),

@@ -50,7 +50,7 @@ function bench(size: number, flowMax: number): Bench {
   const lines: Line[] = []
   let wanted = false
   const dispatcher = new Dispatcher({
-    ...{ size, flowMax, waitingMax: 10_000, acquireTimeoutMs: 1_000_000 },
+    ...{ size, flowMax, flowStreamsMax: 4, waitingMax: 10_000, acquireTimeoutMs: 1_000_000 },
     clock: () => 0,
     grow() {
       wanted = true

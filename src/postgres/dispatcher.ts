@@ -26,6 +26,8 @@ export interface DispatcherOptions {
   readonly size: number
   /** Connections of a flow that is alone. */
   readonly flowMax: number
+  /** Streams of one flow at the same time. */
+  readonly flowStreamsMax: number
   readonly waitingMax: number
   readonly acquireTimeoutMs: number
   readonly clock: () => number
@@ -45,6 +47,7 @@ export class Dispatcher {
   readonly #streamsMax: number
   #streams = 0
   #held = 0
+  #streamsHeld = 0
 
   constructor(options: DispatcherOptions) {
     const { size, flowMax, clock, expired } = options
@@ -73,6 +76,11 @@ export class Dispatcher {
     return this.#held
   }
 
+  /** Since the start: streams that had to wait because their flow had as many as it can have. */
+  get streamsHeld(): number {
+    return this.#streamsHeld
+  }
+
   /** Of a transaction that begins with this command. */
   flowOf(first: Command | undefined): Flow {
     return this.#flows.find(first?.flow ?? OWN_FLOW)
@@ -88,7 +96,8 @@ export class Dispatcher {
       exchange.reject(new UnavailableError(message, false))
       return
     }
-    if (this.#shares.free > 0 && !this.#shares.allows(flow)) this.#held++
+    if (exchange.exclusive && !this.#mayStream(flow)) this.#streamsHeld++
+    else if (this.#shares.free > 0 && !this.#shares.allows(flow)) this.#held++
     this.#waiting.add(exchange)
     this.#growIfAllowed(flow)
   }
@@ -117,13 +126,13 @@ export class Dispatcher {
   remove(carrier: Carrier): void {
     const index = this.#carriers.indexOf(carrier)
     if (index !== -1) this.#carriers.splice(index, 1)
-    if (carrier.streaming) this.#streams--
+    if (carrier.streaming) this.#streamEnded(carrier)
     this.#release(carrier)
   }
 
   /** The carrier has been answered an exchange. */
   answered(carrier: Carrier, exchange: Exchange, took: Took): void {
-    if (exchange.exclusive) this.#streams--
+    if (exchange.exclusive) this.#streamEnded(carrier)
     else this.#costs.learn(exchange.costKey, took)
     if (carrier.isFree) this.#release(carrier)
   }
@@ -163,8 +172,8 @@ export class Dispatcher {
       exchange.reject(new CancelledError())
       return true
     }
-    if (exchange.exclusive && this.#streams >= this.#streamsMax) return false
     const { flow } = exchange
+    if (exchange.exclusive && (this.#streams >= this.#streamsMax || !this.#mayStream(flow))) return false
     const mayTake = this.#mayTake(flow)
     exchange.expectedMs = this.#costs.expect(exchange.costKey)
     const weight = exchange.exclusive ? Infinity : exchange.expectedMs
@@ -179,8 +188,20 @@ export class Dispatcher {
       exchange.reject(error as Error)
       return true
     }
-    if (exchange.exclusive) this.#streams++
+    if (exchange.exclusive) {
+      this.#streams++
+      flow.streaming++
+    }
     return true
+  }
+
+  #mayStream(flow: Flow): boolean {
+    return flow.isOwn || flow.streaming < this.#options.flowStreamsMax
+  }
+
+  #streamEnded({ owner }: Carrier): void {
+    this.#streams--
+    if (owner !== null) owner.streaming--
   }
 
   /** No flow takes a second connection while another waits for its first. */

@@ -15,6 +15,8 @@ export class Flow {
   readonly key: string
   /** Connections that carry its exchanges, or are not free again yet. */
   connections = 0
+  /** Connections among them that carry a stream. */
+  streaming = 0
   /** What waits for a connection, each in order of arrival. */
   readonly units: Fifo<Exchange> = new Fifo()
   readonly streams: Fifo<Exchange> = new Fifo()

@@ -32,6 +32,8 @@ export interface PoolOptions {
   readonly maxConnections?: number
   /** Connections that a flow may use while no other flow has any; half of them unless given. */
   readonly flowConnectionsMax?: number
+  /** Streams that a flow can have at the same time; one less than its connections unless given. */
+  readonly flowStreamsMax?: number
   /** How long a unit may wait for a connection. */
   readonly acquireTimeoutMs?: number
   /** How many exchanges one connection carries at most. */
@@ -89,6 +91,8 @@ export interface PoolStats {
   readonly waitingFlows: number
   /** Since the start: had to wait because their flow had used up its share, while a connection was free. */
   readonly held: number
+  /** Since the start: streams that had to wait because their flow had as many as it can have. */
+  readonly streamsHeld: number
   /** Since the start: answered, whether well or not. */
   readonly finished: number
   /** Since the start: gave up waiting for a connection. */
@@ -131,6 +135,7 @@ class PostgresPool implements Pool, ConnectionListener {
     const options: Required<PoolOptions> = {
       maxConnections: 10,
       flowConnectionsMax: Math.ceil((given.maxConnections ?? 10) / 2),
+      flowStreamsMax: Math.max(1, Math.ceil((given.maxConnections ?? 10) / 2) - 1),
       acquireTimeoutMs: 5_000,
       pipelineDepth: 128,
       waitingMax: 10_000,
@@ -154,6 +159,7 @@ class PostgresPool implements Pool, ConnectionListener {
     }
     this.#dispatcher = new Dispatcher({
       ...{ size: options.maxConnections, flowMax: options.flowConnectionsMax, waitingMax, acquireTimeoutMs, clock },
+      flowStreamsMax: options.flowStreamsMax,
       grow: () => this.#grow(),
       expired: exchange => this.#expired(exchange),
     })
@@ -217,6 +223,7 @@ class PostgresPool implements Pool, ConnectionListener {
       waiting: this.#dispatcher.waiting,
       waitingFlows: this.#dispatcher.waitingFlows,
       held: this.#dispatcher.held,
+      streamsHeld: this.#dispatcher.streamsHeld,
       finished: this.#finished,
       timedOut: this.#timedOut,
       lost: this.#lost,

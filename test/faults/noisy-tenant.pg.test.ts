@@ -8,6 +8,7 @@ import { type Activity, watchActivity } from '../support/activity.ts'
 import { parseExposition } from '../support/exposition.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { openRaw } from '../support/raw-http.ts'
 
 const LOCK = 18
 
@@ -15,7 +16,7 @@ let database: TestDatabase
 let activity: Activity
 let gateway: TestGateway
 let floods: Promise<Reply>[] = []
-let holder: pg.Client
+let holder: pg.Client | null = null
 
 beforeAll(async () => {
   database = await testDatabase()
@@ -26,11 +27,15 @@ beforeAll(async () => {
      -- Fast, or as slow as the test wants: until the lock is released.
      create function work(slow boolean) returns int volatile language plpgsql as
        $$ begin if slow then perform pg_advisory_xact_lock_shared(${LOCK}); end if; return 1; end $$;
-     grant select, insert on notes to app`,
+     create view endless with (security_invoker) as
+       select n as id, repeat('x', 2000) as filler from (select generate_series(1, 1000000) as n) s;
+     grant select, insert on notes, endless to app`,
   )
   activity = watchActivity(database.adminUrl)
   // The limits are the defaults.
-  gateway = await testGateway(database.url, { toml: 'tenant_max_concurrent = 32\nacquire_timeout_ms = 60000' })
+  gateway = await testGateway(database.url, {
+    toml: 'tenant_max_concurrent = 32\nacquire_timeout_ms = 60000\nmax_result_rows = 0\nexplain_max_rows = 0',
+  })
 })
 afterAll(async () => {
   await gateway.close()
@@ -39,16 +44,18 @@ afterAll(async () => {
 })
 
 afterEach(async () => {
-  await holder.end()
+  await holder?.end()
   await Promise.all(floods)
   floods = []
+  holder = null
 })
 
 async function hold(): Promise<void> {
-  holder = new pg.Client({ connectionString: database.adminUrl })
-  holder.on('error', () => {})
-  await holder.connect()
-  await holder.query(`select pg_advisory_lock(${LOCK})`)
+  const client = new pg.Client({ connectionString: database.adminUrl })
+  client.on('error', () => {})
+  await client.connect()
+  await client.query(`select pg_advisory_lock(${LOCK})`)
+  holder = client
 }
 
 function work(tenantId: string, slow: boolean): Promise<Reply> {
@@ -71,6 +78,10 @@ function stuck(connections: number): Promise<void> {
   )
 }
 
+async function metric(name: string): Promise<number | undefined> {
+  return parseExposition((await gateway.get('/metrics', { as: null })).text).get(name)?.samples[0]?.value
+}
+
 async function expectServed(tenantId: string): Promise<void> {
   const read = (n: number) => gateway.get(`/api/notes/${n}`, { as: { tenantId } })
   expect((await read(1)).json).toEqual({ data: { id: 1, body: 'note 1' } })
@@ -87,10 +98,8 @@ test('40 slow calls of one tenant take half of the pool, and no other tenant wai
   expect((await gateway.get('/health')).status).toBe(200)
   // Still all of them.
   await stuck(5)
-  const metrics = parseExposition((await gateway.get('/metrics', { as: null })).text)
-  const value = (name: string) => metrics.get(name)?.samples[0]?.value
-  expect(value('svc_pool_waiting_tenants')).toBe(1)
-  expect(value('svc_pool_share_waits_total')).toBeGreaterThan(0)
+  expect(await metric('svc_pool_waiting_tenants')).toBe(1)
+  expect(await metric('svc_pool_share_waits_total')).toBeGreaterThan(0)
 })
 
 test('a call that was fast a hundred times and is then slow does not delay other tenants', async () => {
@@ -123,4 +132,30 @@ test('users without a tenant are kept apart from each other in the same way', as
   }
   await stuck(5)
   expect((await gateway.get('/api/notes/1', { as: { userId: 'bob' } })).status).toBe(200)
+})
+
+test('slow streams of one tenant leave connections for streams of others, and for its own reads', async () => {
+  const token = await gateway.token({ tenantId: 'noisy' })
+  const connections = await Promise.all(Array.from({ length: 9 }, () => openRaw(gateway.url)))
+  try {
+    let begun = 0
+    for (const connection of connections) {
+      connection.send('/api/endless?stream=true', token)
+      connection.until(/"id":1,/).then(
+        () => {
+          begun++
+          connection.socket.pause()
+        },
+        () => {},
+      )
+    }
+    await expect.poll(() => begun).toBe(4)
+    expect(await metric('svc_pool_streams')).toBe(4)
+    await expectServed('quiet')
+    expect((await gateway.get('/api/notes/1', { as: { tenantId: 'noisy' } })).status).toBe(200)
+    await expect.poll(() => metric('svc_pool_stream_waits_total')).toBe(5)
+    expect(begun).toBe(4)
+  } finally {
+    for (const { socket } of connections) socket.destroy()
+  }
 })

@@ -221,6 +221,44 @@ describe('one connection', () => {
   })
 })
 
+describe('the speed of the reader', () => {
+  const impatient = (bytesPerSec: number) =>
+    testGateway(database.url, {
+      toml: `max_result_rows = 0\nstream_min_bytes_per_sec = ${bytesPerSec}\nstream_min_rate_window_secs = 1`,
+    })
+
+  test('has a minimum: below it the stream ends with an error line, and its connection is free', async () => {
+    const limited = await impatient(10_000)
+    try {
+      const raw = await openRaw(limited.url)
+      raw.send('/api/endless?stream=true', await limited.token({ tenantId: 't1' }))
+      await raw.until(/"id":1,/)
+      // The buffers of both sockets fill, and then nothing moves.
+      raw.socket.pause()
+      await activity.gone(/\bendless\b/)
+      raw.socket.resume()
+      await once(raw.socket, 'close')
+      const error = JSON.parse(/\{"error":.*\}/.exec(raw.received())?.[0] ?? '').error
+      expect(error).toMatchObject({ code: 'TIMEOUT', status: 408 })
+      expect(error.message).toContain('stream_min_bytes_per_sec')
+      expect(raw.received()).not.toMatch(/\r\n0\r\n\r\n$/)
+      expect((await limited.get('/metrics', { as: null })).text).toContain('svc_http_slow_streams_total 1\n')
+    } finally {
+      await limited.close()
+    }
+  })
+
+  test('is not that of the database: a slow statement is waited for', async () => {
+    const limited = await impatient(1_000_000)
+    try {
+      const { text } = await limited.get('/api/slow?stream=true&limit=250')
+      expect(text.trimEnd().split('\n').length).toBe(250)
+    } finally {
+      await limited.close()
+    }
+  })
+})
+
 describe('an error', () => {
   test.each([
     ['of the request', 'numbers?stream=true&select=nothing', 'PARSE_ERROR'],
