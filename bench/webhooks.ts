@@ -115,7 +115,7 @@ function open(all: readonly Trigger[]): ReturnType<typeof createWebhooks> {
         refresh: async () => {},
       },
     },
-    ...{ outbox: null, tenantColumn: 'tenant_id' },
+    ...{ outbox: null, tenantColumn: 'tenant_id', ticket: '' },
     catalog: () => {
       throw new Error('nobody asks')
     },

@@ -1,13 +1,14 @@
 /** The part of `svc check` that asks the database: whether it can be published, whether policies and triggers fit it, and the lints. */
 import { createPolicies, PolicyError } from '../access/policy/policies.ts'
-import { introspect } from '../catalog/introspect.ts'
+import { introspect, type Query } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { policyFiles } from '../config/policy-files.ts'
 import { ConfigError, printProblem } from '../config/problem.ts'
 import type { Finding } from '../finding.ts'
-import { inspectInstallation } from '../install/installation.ts'
+import { feedError, feedTarget } from '../gateway/feed.ts'
+import { inspectInstallation, unusableFeed } from '../install/installation.ts'
 import { problemOf } from '../install/installed.ts'
 import { findingAbout } from '../lint/finding-about.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
@@ -34,7 +35,7 @@ export async function checkDatabase(config: Config, environment: Environment): P
       // Rejects when the schema cannot be published: one that is missing is found here.
       const catalog = await introspect(database.query, config.gateway)
       const policies = await policyFindings(config, catalog)
-      const found = await inspectInstallation(database.query)
+      const found = await installationOf(config, database.query)
       const triggers = await triggerFindings(config, catalog, capturedBy(found), environment)
       const { findings, accepted } = await lintDatabase(database.query, config.gateway)
       const examples = exampleFindings(catalog)
@@ -48,6 +49,22 @@ export async function checkDatabase(config: Config, environment: Environment): P
   } catch (failure) {
     const message = `The database cannot be checked: ${printFailure(failure)}`
     return { findings: [error(message, 'See database_url (DATABASE_URL) and schemas.')], accepted: 0 }
+  }
+}
+
+/** As a gateway finds it: an installation is of no use while its feed role cannot log in. */
+async function installationOf(config: Config, ask: Query): Promise<Found> {
+  const found = await inspectInstallation(ask)
+  if (found === null || 'reason' in found) return found
+  const target = feedTarget(config, found.feed)
+  const feed = await openDatabase(target, config.gateway)
+  try {
+    await feed.query('SELECT 1', [])
+    return found
+  } catch (error) {
+    return unusableFeed(feedError(target, error))
+  } finally {
+    await feed.close()
   }
 }
 
@@ -81,7 +98,10 @@ type Found = Awaited<ReturnType<typeof inspectInstallation>>
 /** Nothing where nothing is installed: that is a choice. */
 function installationFindings(found: Found): readonly Finding[] {
   const problem = problemOf(found)
-  return problem === null ? [] : [{ level: 'warning', ...problem }]
+  if (problem === null) return []
+  // The gateway goes on as if nothing were installed.
+  const level = found !== null && 'reason' in found ? 'error' : 'warning'
+  return [{ level, ...problem }]
 }
 
 /** Null: there is no outbox. */

@@ -3,6 +3,7 @@ import type { Query } from '../catalog/introspect.ts'
 import { queryThrough } from '../catalog/query.ts'
 import { openGss } from '../kerberos/open.ts'
 import { createPool } from '../postgres/pool.ts'
+import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 
 export interface DatabaseSession {
@@ -32,9 +33,9 @@ const ANSWER_GRACE_MS = 5_000
  * Rejects with `UrlError` or `KerberosSetupError`. A query rejects with the first failure to connect: where a gateway tries again for ever, whoever
  * called a command wants to know.
  */
-export async function openDatabase(url: string, options: DatabaseOptions): Promise<DatabaseSession> {
+export async function openDatabase(url: string | ConnectionTarget, options: DatabaseOptions): Promise<DatabaseSession> {
   const { preparedStatements, gssModule, timeoutMs = TIMEOUT_MS } = options
-  const target = parseUrl(url)
+  const target = typeof url === 'string' ? parseUrl(url) : url
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_, reject) => {
     fail = reject

@@ -24,7 +24,11 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
       'Create schema svc in the database: a change log for realtime, an outbox for webhooks, and the triggers that fill both. Can be run again at any time.',
     )
     .option(...ADMIN_URL)
-    .option('--role <name>', "the gateway's role (else that of DATABASE_URL or [gateway] database_url)")
+    .option('--role <name>', "the gateway's role (else that of database_url in svc.toml, else of DATABASE_URL)")
+    .option(
+      '--feed-role <name>',
+      "the role that reads the change log and delivers webhooks (else that of feed_url, else the name of the gateway's role with _feed)",
+    )
     .option(
       '-t, --table <name>',
       'capture this table alone; repeat it for more (else all tables of schemas)',
@@ -43,12 +47,18 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
         table,
         tables,
         role,
+        feedRole,
         ...options
-      }: Options & { readonly role?: string; readonly table?: readonly string[]; readonly tables: boolean }) => {
+      }: Options & {
+        readonly role?: string
+        readonly feedRole?: string
+        readonly table?: readonly string[]
+        readonly tables: boolean
+      }) => {
         if (!tables && table !== undefined)
           throw new UsageError('--table and --no-tables contradict each other; give one')
         const { install } = await import('./install.ts')
-        finish(await install({ ...asked(options), role, tables: tables ? (table ?? 'all') : [] }, world))
+        finish(await install({ ...asked(options), role, feedRole, tables: tables ? (table ?? 'all') : [] }, world))
       },
     )
 

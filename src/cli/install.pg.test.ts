@@ -1,10 +1,13 @@
 /** `svc install` and `svc uninstall` (decisions 9), as somebody who types them sees them. */
 import { EventEmitter } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { feedUrl } from '../../test/support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
-import { PASSWORD, uniqueName } from '../../test/support/server.ts'
+import { PASSWORD, uniqueName, urlOf } from '../../test/support/server.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
@@ -14,7 +17,7 @@ beforeEach(async () => {
   database = await testDatabase()
   await execute(
     database.adminUrl,
-    'create table orders (id int primary key); create table "odd.name" (id int); create schema shop; create table shop.items (id int); create view v as select 1 as one',
+    'create table orders (id int primary key); create table "odd.name" (id int); create schema shop; create table shop.items (id int); create view v as select 1 as one; grant select on orders, "odd.name" to app',
   )
 })
 afterEach(() => database.drop())
@@ -52,20 +55,19 @@ test('captures every table of the published schemas, and says so', async () => {
   const { code, out, error } = await svc(['install'])
   expect([code, error]).toEqual([0, ''])
   expect(out).toMatch(
-    /^Schema svc is installed \(version 2\) for role app: the changes of 2 tables and partitions are captured\.$/m,
+    /^Schema svc is installed \(version 3\) for role app: the changes of 2 tables and partitions are captured\.$/m,
   )
   expect(out).toContain('heard at once')
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
-  expect((await execute(database.url, "select count(*)::int from svc.change where operation <> 'B'"))[0]).toEqual({
-    count: 0,
-  })
+  expect(out).toContain('as role app_feed, which has rights to nothing else.')
+  expect(await execute(feedUrl(database), "select from svc.change where operation <> 'B'")).toEqual([])
 })
 
 test('captures the tables that are named, and forgets what was chosen before', async () => {
   await svc(['install'])
   expect((await svc(['install', '--table', 'odd.name'])).code).toBe(0)
   expect(await captured()).toEqual(['"odd.name"'])
-  await execute(database.adminUrl, 'create table later (id int primary key)')
+  await execute(database.adminUrl, 'create table later (id int primary key); grant select on later to app')
   expect(await captured()).toEqual(['"odd.name"'])
 })
 
@@ -92,6 +94,7 @@ test('the SQL of a dry run does the same through somebody else’s client, twice
 test('whoever may not is told why, and given the SQL for somebody who may', async () => {
   const { code, out, error } = await svc(['install'], { SVC_ADMIN_DATABASE_URL: '' })
   expect(code).toBe(1)
+  expect(error).toContain('Role "app" of the gateway would own schema svc')
   expect(error).toContain('Role "app" may not create a schema here (GRANT CREATE ON DATABASE).')
   expect(error).toContain('Triggers on "public.orders" need its owner, or GRANT TRIGGER ON it.')
   expect(error).toContain('Nothing was changed.')
@@ -111,27 +114,117 @@ test('what cannot be captured is said before anything is done', async () => {
   expect((await execute(database.adminUrl, `select to_regnamespace('svc') as svc`))[0]).toEqual({ svc: null })
 })
 
+test('the gateway’s role is never a superuser, nor one that row-level security does not apply to', async () => {
+  const superuser = await svc(['install'], { DATABASE_URL: database.adminUrl, SVC_ADMIN_DATABASE_URL: '' })
+  expect([superuser.code, superuser.out]).toEqual([1, ''])
+  expect(superuser.error).toContain(
+    'Role "postgres" of the gateway is a superuser; row-level security does not apply to it.',
+  )
+  const bypasses = uniqueName('bypasses')
+  await execute(database.adminUrl, `create role ${bypasses} bypassrls`)
+  expect(await svc(['install', '--role', bypasses])).toMatchObject({
+    code: 1,
+    error: expect.stringContaining(`Role "${bypasses}" of the gateway has BYPASSRLS`),
+  })
+  expect((await svc(['install', '--role', bypasses, '--dry-run'])).code).toBe(1)
+  await execute(database.adminUrl, `drop role ${bypasses}`)
+  expect((await execute(database.adminUrl, `select to_regnamespace('svc') as svc`))[0]).toEqual({ svc: null })
+})
+
+test('DATABASE_URL is the role that creates where the file names the gateway’s, and --role and --admin-url come first', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-install-'))
+  const file = join(folder, 'svc.toml')
+  await writeFile(file, `[gateway]\ndatabase_url = "${database.url}"\n`)
+  const asAdmin = { DATABASE_URL: database.adminUrl, SVC_ADMIN_DATABASE_URL: '' }
+  expect(await svc(['install', '--config', file], asAdmin)).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('for role app:'),
+  })
+  const other = uniqueName('other')
+  await execute(database.adminUrl, `create role ${other} login; grant select on orders to ${other}`)
+  const nowhere = {
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    SVC_ADMIN_DATABASE_URL: 'postgres://no@127.0.0.1:1/no',
+  }
+  const named = ['install', '--config', file, '--role', other, '--admin-url', database.adminUrl]
+  expect(await svc(named, nowhere)).toMatchObject({ code: 0, out: expect.stringContaining(`for role ${other}:`) })
+  const roles = await execute(database.adminUrl, 'select role, feed from svc.served order by role = $$app$$ desc')
+  expect(roles).toEqual([
+    { role: 'app', feed: 'app_feed' },
+    { role: other, feed: `${other}_feed` },
+  ])
+  await execute(database.adminUrl, `drop owned by ${other}, ${other}_feed; drop role ${other}, ${other}_feed`)
+  await rm(folder, { recursive: true })
+})
+
+test('a feed role that the gateway’s role could become is refused', async () => {
+  const feed = uniqueName('feed')
+  await execute(database.adminUrl, `create role ${feed} login; grant ${feed} to app`)
+  for (const name of ['app', feed]) {
+    const { code, error } = await svc(['install', '--feed-role', name])
+    expect([code, error]).toEqual([1, expect.stringContaining('SQL of requests could read the change log')])
+  }
+  await execute(database.adminUrl, `revoke ${feed} from app`)
+  expect(await svc(['install', '--feed-role', feed])).toMatchObject({ code: 0, error: '' })
+  await execute(database.adminUrl, `drop owned by ${feed}; drop role ${feed}`)
+})
+
+test('svc check reports a feed role that cannot log in as an error', async () => {
+  const gateway = uniqueName('gateway')
+  await execute(database.adminUrl, `create role ${gateway} login password '${PASSWORD}'`)
+  const environment = {
+    JWT_SECRET: 'a secret of 32 bytes, or of more',
+    DATABASE_URL: urlOf(database.port, gateway, database.database),
+  }
+  expect((await svc(['install'], environment)).code).toBe(0)
+  expect((await svc(['check'], environment)).out).not.toContain('What svc install made')
+  await execute(database.adminUrl, `alter role ${gateway}_feed password 'another'`)
+  const { code, out } = await svc(['check'], environment)
+  expect(code).toBe(1)
+  expect(out).toContain(
+    `error: What svc install made cannot be used: role "${gateway}_feed", which reads it, cannot connect`,
+  )
+  expect((await svc(['install'], environment)).code).toBe(0)
+  expect((await svc(['check'], environment)).out).not.toContain('What svc install made')
+  await execute(database.adminUrl, `drop owned by ${gateway}, ${gateway}_feed; drop role ${gateway}, ${gateway}_feed`)
+})
+
+test('a table that the gateway’s role cannot SELECT is not captured, and named if it is asked for', async () => {
+  await execute(database.adminUrl, 'create table secrets (id int primary key)')
+  expect((await svc(['install'])).code).toBe(0)
+  expect(await captured()).toEqual(['"odd.name"', 'orders'])
+  expect((await svc(['install', '--table', 'secrets'])).error).toBe(
+    'Role "app" of the gateway cannot SELECT from "public.secrets"; changes are captured for it alone, so GRANT it first.',
+  )
+})
+
 test('an owner who is no superuser installs without event triggers', async () => {
-  const owner = uniqueName('owner')
+  const [owner, gateway] = [uniqueName('owner'), uniqueName('gateway')]
   await execute(
     database.adminUrl,
-    `create role ${owner} login password '${PASSWORD}'; grant create on database ${database.database} to ${owner};
+    `create role ${gateway} login password '${PASSWORD}'; grant select on orders, "odd.name" to ${gateway};
+     create role ${owner} login createrole password '${PASSWORD}'; grant create on database ${database.database} to ${owner};
      alter table orders owner to ${owner}; alter table "odd.name" owner to ${owner}`,
   )
   const url = new URL(database.adminUrl)
   url.username = owner
   url.password = PASSWORD
-  const admin = { SVC_ADMIN_DATABASE_URL: url.href }
+  const admin = {
+    SVC_ADMIN_DATABASE_URL: url.href,
+    DATABASE_URL: urlOf(database.port, gateway, database.database),
+  }
   const { code, out, error } = await svc(['install'], admin)
   expect([code, error]).toEqual([0, ''])
   expect(out).toContain('Event triggers need a superuser and were left out')
   await execute(url.href, 'insert into orders values (1)')
-  expect((await execute(database.url, "select key from svc.change where operation = 'I'"))[0]).toEqual({
-    key: { id: 1 },
-  })
+  const feed = urlOf(database.port, `${gateway}_feed`, database.database)
+  expect(await execute(feed, "select key from svc.change where operation = 'I'")).toEqual([{ key: { id: 1 } }])
   expect((await svc(['uninstall'], admin)).code).toBe(0)
   expect(await captured()).toEqual([])
-  await execute(database.adminUrl, `drop owned by ${owner} cascade; drop role ${owner}`)
+  await execute(
+    database.adminUrl,
+    `drop owned by ${owner}, ${gateway}, ${gateway}_feed cascade; drop role ${owner}, ${gateway}, ${gateway}_feed`,
+  )
 })
 
 test('a table that is being written to for long keeps nobody waiting for ever', { timeout: 30_000 }, async () => {
@@ -179,6 +272,6 @@ test('svc check tells what is missing, and leaves the mending to others', async 
   expect(again.out).toContain('public.orders')
   await execute(database.adminUrl, 'update svc.installation set version = 9')
   expect((await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })).out).toContain(
-    'warning: What svc install made cannot be used: it has version 9, and this gateway knows version 2.\n  Run the gateway that came with it.',
+    'error: What svc install made cannot be used: it has version 9, and this gateway knows version 3.\n  Run the gateway that came with it.',
   )
 })

@@ -1,9 +1,13 @@
 /** `svc install` and `svc uninstall` (decisions 9): schema `svc` in the configured database, made or removed in one transaction. */
+import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
+import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import { type FeedRole, feedRoleOf } from '../install/feed-role.ts'
 import { type InstallPlan, planInstall } from '../install/plan.ts'
 import { installScript, OWNER, printScript, uninstallScript } from '../install/script.ts'
+import { scramVerifier } from '../postgres/auth/scram.ts'
 import { DatabaseError } from '../postgres/errors.ts'
+import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { type DatabaseSession, openDatabase } from './database.ts'
 import { UsageError } from './failure.ts'
@@ -17,6 +21,7 @@ export interface InstallCommand {
 
 export interface InstallChoice extends InstallCommand {
   readonly role: string | undefined
+  readonly feedRole: string | undefined
   /** As resources are named; `all`: all tables of the published schemas. */
   readonly tables: readonly string[] | 'all'
 }
@@ -27,18 +32,20 @@ const TIMEOUT_MS = 600_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
 export async function install(command: InstallChoice, world: World): Promise<number> {
-  const { config } = loadConfig({ ...world, file: command.config })
+  const loaded = loadConfig({ ...world, file: command.config })
+  const { config } = loaded
   return withDatabase(command, config, async database => {
-    const role = command.role ?? roleOf(config)
-    const plan = await planInstall(database.query, { role, tables: command.tables, schemas: config.gateway.schemas })
-    const script = installScript(plan)
-    if (command.dryRun) {
-      world.out(printScript(script).trimEnd())
-      return EXIT.ok
-    }
+    const { role, feed } = await rolesOf(command, loaded)
+    const { tables } = command
+    const plan = await planInstall(database.query, { role, feed, tables, schemas: config.gateway.schemas })
     if (plan.errors.length > 0) {
       for (const error of plan.errors) world.error(error)
       return EXIT.failed
+    }
+    const script = installScript(await withPassword(plan, loaded))
+    if (command.dryRun) {
+      world.out(printScript(script).trimEnd())
+      return EXIT.ok
     }
     if (plan.obstacles.length > 0) return refuse(plan.obstacles, script, world)
     try {
@@ -110,11 +117,39 @@ async function withDatabase(
   }
 }
 
-function roleOf({ gateway }: Config): string {
-  if (gateway.databaseUrl === null) {
-    throw new UsageError("the gateway's role is not known: give --role, or set DATABASE_URL or [gateway] database_url")
+interface Roles {
+  readonly role: string
+  readonly feed: FeedRole
+}
+
+/** The gateway's role is the one that the file says, if it does: `DATABASE_URL` may be the role that creates. */
+async function rolesOf({ role: named, feedRole }: InstallChoice, loaded: LoadedConfig): Promise<Roles> {
+  const role = named ?? gatewayTarget(loaded)?.user
+  if (role === undefined) {
+    throw new UsageError("the gateway's role is not known: give --role, or set [gateway] database_url or DATABASE_URL")
   }
-  return parseUrl(gateway.databaseUrl).user
+  const { feedUrl } = loaded.config.gateway
+  const own = feedUrl === null ? null : parseUrl(feedUrl)
+  if (feedRole !== undefined && feedRole !== own?.user) return { role, feed: { role: feedRole, password: 'kept' } }
+  if (own === null) return { role, feed: feedRoleOf(role) }
+  return { role, feed: { role: own.user, password: await verified(own.password) } }
+}
+
+function gatewayTarget({ config, fileDatabaseUrl }: LoadedConfig): ConnectionTarget | null {
+  const url = fileDatabaseUrl ?? config.gateway.databaseUrl
+  return url === null ? null : parseUrl(url)
+}
+
+/** Only superusers can copy the password of the gateway's role; others know it from the URL, if that is of the same role. */
+async function withPassword(plan: InstallPlan, loaded: LoadedConfig): Promise<InstallPlan> {
+  const { role, feed, superuser } = plan
+  const target = gatewayTarget(loaded)
+  if (superuser || feed.password !== 'copied' || target?.user !== role) return plan
+  return { ...plan, feed: { ...feed, password: await verified(target.password) } }
+}
+
+async function verified(password: string | null): Promise<FeedRole['password']> {
+  return password === null ? 'kept' : { verifier: await scramVerifier(password, randomBytes(16)) }
 }
 
 function refuse(obstacles: readonly string[], script: readonly string[], world: World): number {
@@ -124,13 +159,14 @@ function refuse(obstacles: readonly string[], script: readonly string[], world: 
   return EXIT.failed
 }
 
-async function report({ query }: DatabaseSession, { role, superuser }: InstallPlan): Promise<readonly string[]> {
+async function report({ query }: DatabaseSession, { role, feed, superuser }: InstallPlan): Promise<readonly string[]> {
   const [[version, tables] = []] = await query(
     `SELECT version, (SELECT count(DISTINCT tgrelid) FROM pg_catalog.pg_trigger WHERE tgname = 'svc_capture_insert') FROM svc.installation`,
     [],
   )
   return [
     `Schema svc is installed (version ${version}) for role ${role}: the changes of ${tables} tables and partitions are captured.`,
+    `Gateways read them and deliver webhooks as role ${feed.role}, which has rights to nothing else.`,
     superuser
       ? 'Changes of the schema are heard at once, and new tables and partitions follow by themselves.'
       : 'Event triggers need a superuser and were left out: the schema is looked at every schema_poll_secs, and tables that come later when a gateway starts or sees them.',

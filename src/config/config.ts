@@ -36,6 +36,9 @@ export interface GatewayConfig {
   /** Null when neither `DATABASE_URL` nor the file names one; `svc serve` refuses to start then. */
   readonly databaseUrl: string | null
   readonly realtimeDatabaseUrl: string | null
+  /** Null: as the gateway connects, with the name of the feed role. */
+  readonly feedUrl: string | null
+  readonly feedMaxConnections: number
   /** At least one, without repetition; tables of the first are addressed by their bare name. */
   readonly schemas: readonly string[]
   readonly exposedViews: readonly string[]

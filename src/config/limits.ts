@@ -8,6 +8,7 @@ type NumberKey = keyof {
 
 const LIMITS: readonly NumberKey[] = [
   'maxConnections',
+  'feedMaxConnections',
   'acquireTimeoutMs',
   'statementTimeoutMs',
   'drainTimeoutMs',

@@ -54,6 +54,8 @@ describe('defaults (decisions 1 and 13)', () => {
         bind: { host: '127.0.0.1', port: 8080 },
         databaseUrl: null,
         realtimeDatabaseUrl: null,
+        feedUrl: null,
+        feedMaxConnections: 2,
         schemas: ['public'],
         exposedViews: [],
         tenantColumn: 'tenant_id',

@@ -35,6 +35,8 @@ export interface LoadedConfig {
   readonly config: Config
   /** The settings that somebody gave, as opposed to defaults, in the order of the table. */
   readonly given: readonly Given[]
+  /** The `database_url` of the file, also where the environment has another; null: it has none. */
+  readonly fileDatabaseUrl: string | null
 }
 
 export interface Given {
@@ -52,6 +54,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   const name = fileName(options)
   const file = name === null ? null : readTomlFile(name, options.workingDirectory, report)
 
+  let fileDatabaseUrl: string | null = null
   const read: Read = (setting, role) => {
     const inFile = file === null ? null : readFromFile(setting, role, file, options.environment, report)
     const inEnvironment = writtenInEnvironment(setting, options.environment, options.workingDirectory)
@@ -59,6 +62,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     if (written !== null) given.push({ setting, written })
     // What the environment overrides is checked all the same: it would be wrong on the day the variable is not set.
     const fromFile = inFile === null ? null : parseWritten(inFile, setting, report)
+    if ((setting as Setting<unknown>) === GATEWAY.databaseUrl) fileDatabaseUrl = fromFile as string | null
     const fromEnvironment = inEnvironment === null ? null : parseWritten(inEnvironment, setting, report)
     return Object.freeze(fromEnvironment ?? fromFile ?? setting.default)
   }
@@ -69,7 +73,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   if (problems.length === 0) for (const problem of contradictions(config, given)) report(problem)
   for (const problem of unreadableFiles(config, given, options)) report(problem)
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
-  return { config, given }
+  return { config, given, fileDatabaseUrl }
 }
 
 type Read = <T>(setting: Setting<T>, role: string) => T

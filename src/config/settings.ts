@@ -203,6 +203,22 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       'A direct connection for `LISTEN` when `database_url` goes through a transaction pooler: changes of rows and of the schema are heard through it. Without it nobody can subscribe there, and polling alone finds changes of the schema (`schema_poll_secs`).',
   },
+  feedUrl: {
+    key: 'gateway.feed_url',
+    kind: databaseUrl,
+    default: null,
+    secret: true,
+    feature: 'database',
+    description:
+      'The connection of the feed role, which reads the change log and delivers webhooks ([`svc install`](../guides/installation.md)). Without it the gateway connects like `realtime_database_url`, else `database_url`, with the name of the feed role and the same password.',
+  },
+  feedMaxConnections: {
+    key: 'gateway.feed_max_connections',
+    kind: integer(1, 100),
+    default: 2,
+    feature: 'database',
+    description: 'Connections of the feed role, opened where `svc install` was run and not part of `max_connections`.',
+  },
   maxConnections: {
     key: 'gateway.max_connections',
     kind: integer(1, 1_000),

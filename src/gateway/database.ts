@@ -41,7 +41,7 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
 }
 
 /** For the pool and for the listener apart: they may go to different servers, and one circuit must not block the other. */
-async function openTokens(target: ConnectionTarget, { gateway }: Config, emit: Emit): Promise<Gss | null> {
+export async function openTokens(target: ConnectionTarget, { gateway }: Config, emit: Emit): Promise<Gss | null> {
   if (target.gss === null) return null
   const { openGss } = await import('../kerberos/open.ts')
   const { gssModule } = gateway

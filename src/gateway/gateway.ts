@@ -24,6 +24,7 @@ import { webhookAnswers, webhookStatus } from '../webhooks/answers.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
+import { createFeed } from './feed.ts'
 import { openLists } from './lists.ts'
 import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
 import { openServer } from './server.ts'
@@ -87,8 +88,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
     report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
+    const feed = createFeed(config, emit)
+    opened.push(() => feed.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const installed = await onceAvailable(pool, () =>
-      openInstalled({ ask: query, warn: (message, fix) => emit({ kind: 'warning', message, fix }) }),
+      openInstalled({
+        ...{ ask: query, openFeed: feed.open },
+        warn: (message, fix) => emit({ kind: 'warning', message, fix }),
+      }),
     )
     opened.push(() => installed.close())
     // Whoever keeps answers, or waits for them to change, has to know what they depend on.
@@ -113,7 +119,14 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const settings = createSettings(config.gateway)
     const cache = await openCache(config, catalog, settings, now)
     const hooks = await onceAvailable(pool, () =>
-      openWebhooks({ config, pool, catalog, installed, environment: options.environment ?? ENVIRONMENT, emit }),
+      openWebhooks({
+        config,
+        database: feed.database,
+        catalog,
+        installed,
+        environment: options.environment ?? ENVIRONMENT,
+        emit,
+      }),
     )
     opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const load = createLoad()
@@ -132,12 +145,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         pool: () => pool.stats(),
         cache: cache === null ? null : () => cache.stats(),
         maxConnections: config.gateway.maxConnections,
+        feedConnections: feed.connections,
         limits: limitsOf(config.gateway),
         webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
         isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
       })
     const { server, realtime } = await openServer({
-      ...{ config, pool, catalog, settings, cache, lists, policies },
+      ...{ config, pool, feed: feed.database, catalog, settings, cache, lists, policies },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
       ...{ installed, onBroken: () => void following.look() },
     })

@@ -7,7 +7,7 @@ import type { Environment } from '../config/expand.ts'
 import { policyFiles } from '../config/policy-files.ts'
 import { type Emit, unusableFile } from '../events.ts'
 import type { Installed } from '../install/installed.ts'
-import type { Pool } from '../postgres/pool.ts'
+import type { Database } from '../postgres/types.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { VERSION } from '../version.ts'
@@ -51,7 +51,8 @@ export async function openPolicies(config: Config, catalog: CatalogSource, emit:
 
 interface HooksParts {
   readonly config: Config
-  readonly pool: Pool
+  /** Of the feed role. */
+  readonly database: Pick<Database, 'run'>
   readonly catalog: CatalogSource
   readonly installed: Installed
   readonly environment: Environment
@@ -61,7 +62,7 @@ interface HooksParts {
 /** Null: no file names any. */
 export async function openWebhooks({
   config,
-  pool,
+  database,
   catalog,
   installed,
   environment,
@@ -74,7 +75,7 @@ export async function openWebhooks({
   return openHooks({
     ...{ file: gateway.eventsPath, tenantColumn: gateway.tenantColumn, environment, emit },
     guard: createAddressGuard({ allow: gateway.webhookAllow, loopback: devMode ? 'allowed' : 'refused' }),
-    database: pool,
+    database,
     catalog: () => catalog.current(),
     captured: () => installed.current()?.captured ?? null,
     userAgent: `svc/${VERSION}`,

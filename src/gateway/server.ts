@@ -30,6 +30,7 @@ import type { HttpStats } from '../ops/http-metrics.ts'
 import type { Internal, InternalAnswer } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { Pool } from '../postgres/pool.ts'
+import type { Database } from '../postgres/types.ts'
 import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
 import { createCapture, createRealtime, type Realtime } from '../realtime/realtime.ts'
 import { planWatch } from '../realtime/watch.ts'
@@ -58,6 +59,8 @@ const STALE_LOOK_INTERVAL_MS = 5_000
 interface ServerParts {
   readonly config: Config
   readonly pool: Pool
+  /** Of the feed role. */
+  readonly feed: Pick<Database, 'run'>
   readonly catalog: CatalogSource
   readonly settings: SettingsSource
   readonly cache: ResultCache | null
@@ -143,7 +146,16 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const isCallable: IsCallable = (of, call) =>
     isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
   const realtime = createRealtime({
-    ...{ database: pool, looks: ungated, capture, onBroken: parts.onBroken, now, clock, random: Math.random },
+    ...{
+      database: pool,
+      feed: parts.feed,
+      looks: ungated,
+      capture,
+      onBroken: parts.onBroken,
+      now,
+      clock,
+      random: Math.random,
+    },
     // What is kept may be older than the change that somebody waits for.
     reads: createGatedRunner(guarded, gate),
     texts: createTextReader({ ...door, isCallable, approvals: lists.approvals }),

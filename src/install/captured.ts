@@ -11,6 +11,7 @@ export const CHOSEN: readonly string[] = [
 /**
  * Every table that should be captured. `arguments` are those of its triggers; `whole`: it has them all, with these arguments. Foreign tables have no
  * transition tables (manual, CREATE TRIGGER): a write that reaches one through its parent would fail. What an extension made is not ours to touch.
+ * Tables that no gateway's role can SELECT are left out: nobody could be shown their changes, and their rows have no business in a log.
  */
 export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table", rn.nspname AS root_schema, r.relname AS root_table, v.arguments,
     (SELECT count(*) FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
@@ -38,7 +39,9 @@ export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.r
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid WHERE i.inhparent = c.oid AND f.relkind = 'f')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
       WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-    AND EXISTS (SELECT FROM svc.chosen AS s WHERE s."schema" = rn.nspname AND s."table" IN ('', r.relname))`
+    AND EXISTS (SELECT FROM svc.chosen AS s WHERE s."schema" = rn.nspname AND s."table" IN ('', r.relname))
+    AND EXISTS (SELECT FROM svc.served AS s JOIN pg_catalog.pg_roles AS g ON g.rolname = s.role
+      WHERE has_schema_privilege(g.oid, rn.oid, 'USAGE') AND has_any_column_privilege(g.oid, r.oid, 'SELECT'))`
 
 const create = CAPTURE_TRIGGERS.map(
   ({ name, event, referencing, function: of }) =>
@@ -56,7 +59,7 @@ const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "tab
     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
     JOIN pg_catalog.pg_namespace AS pn ON pn.oid = p.pronamespace
-    WHERE pn.nspname = 'svc' AND NOT t.tgisinternal
+    WHERE pn.nspname = 'svc' AND n.nspname <> 'svc' AND NOT t.tgisinternal
       AND NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f WHERE f.oid = c.oid AND f.whole)`
 
 /**

@@ -1,7 +1,7 @@
 /** What the SQL of `svc install` does in a real database: what it writes down, for whom, and what it survives. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { installed } from '../../test/support/install.ts'
+import { feedUrl, installed } from '../../test/support/install.ts'
 import { createDatabase, execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { uniqueName } from '../../test/support/server.ts'
 import type { Query } from '../catalog/introspect.ts'
@@ -13,25 +13,29 @@ import { INSTALLED_VERSION } from './script.ts'
 let database: TestDatabase
 let admin: pg.Client
 let app: pg.Client
+/** As the feed role. */
+let feed: pg.Client
 
 beforeAll(async () => {
   database = await testDatabase()
   admin = await connected(database.adminUrl)
   await admin.query(`
+    alter default privileges in schema public grant all on tables to app;
     create table items (id int primary key, name text, amount numeric(10, 2));
     create table pairs (a int, "B b" text, v int, primary key ("B b", a));
     create table keyless (x int);
     create table parts (id int, d int, v text, primary key (d, id)) partition by range (d);
     create table parts_1 partition of parts for values from (0) to (10);
-    create table parts_2 partition of parts for values from (10) to (20);
-    grant all on items, pairs, keyless, parts to app`)
+    create table parts_2 partition of parts for values from (10) to (20)`)
   await installed(database)
   await installed(database)
   app = await connected(database.url)
+  feed = await connected(feedUrl(database))
 })
 afterAll(async () => {
   await admin.end()
   await app.end()
+  await feed.end()
   await database.drop()
 })
 
@@ -49,6 +53,9 @@ const asker =
     const { rows } = await client.query({ text, values: [...values], rowMode: 'array', types } as never)
     return rows as unknown as (string | null)[][]
   }
+
+/** By a gateway of role `app`. */
+const found = () => readInstallation(asker(app), async () => asker(feed))
 
 /** What the log says of the transactions of `work`: `I items {"id": 1}`, with the key before and the row before where there are any. */
 async function logged(work: () => Promise<unknown>, client = admin): Promise<readonly string[]> {
@@ -220,7 +227,7 @@ test('a table with a foreign table below it is left alone, also when that comes 
   await admin.query(`create foreign table wide_2 (id int not null) server nowhere; alter table wide attach partition wide_2 for values from (10) to (20);
     create foreign table below () inherits (above) server nowhere`)
   expect(await logged(() => admin.query('insert into wide values (2); insert into above values (1)'))).toEqual([])
-  expect(await readInstallation(asker(app))).toMatchObject({ broken: [] })
+  expect(await found()).toMatchObject({ broken: [] })
   await admin.query('drop table wide, above cascade; drop foreign data wrapper nowhere cascade')
 })
 
@@ -312,9 +319,9 @@ describe('an installation of version 1', () => {
   test('is brought up to date, with what waits in it', async () => {
     await admin.query(`truncate items, svc.webhook; alter table svc.webhook alter column id set not null; update svc.installation set version = 1;
       insert into svc.webhook (id, trigger, "schema", "table", operation, created_at) values ('msg_1', 'all', 'public', 'items', 'INSERT', now())`)
-    expect(await readInstallation(asker(app))).toMatchObject({ fix: 'Run svc install again.' })
+    expect(await found()).toMatchObject({ fix: 'Run svc install again.' })
     await installed(database)
-    expect(await readInstallation(asker(app))).toMatchObject({ broken: [] })
+    expect(await found()).toMatchObject({ broken: [] })
     await admin.query(`delete from svc.webhook_trigger; insert into svc.webhook_trigger values ('all', 'public', 'items', '{INSERT}', 'database', false, null);
       insert into items values (600)`)
     const { rows } = await admin.query(`select ${idOf('w')} as id from svc.webhook as w order by w.seq`)
@@ -326,19 +333,104 @@ describe('an installation of version 1', () => {
 describe('who may what', () => {
   beforeEach(() => admin.query('truncate items'))
 
-  test('the gateway’s role reads the log and does not write it', async () => {
-    expect((await app.query('select count(*) from svc.change')).rows).toHaveLength(1)
+  test('the gateway’s role can neither read the log nor touch the outbox, whatever it sets', async () => {
+    const { rows: relations } = await admin.query(
+      `select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p', 'v') order by 1`,
+    )
+    const open = new Set(['installation', 'served', 'chosen'])
+    for (const setting of ['app.current_tenant_id', 'svc.origin', 'svc.mending', 'app.is_super_admin'])
+      await app.query('select set_config($1, $2, false)', [setting, 'on'])
+    for (const { name } of relations) {
+      const read = app.query(`select * from svc."${name}"`)
+      if (open.has(name)) await read
+      else await expect(read, name).rejects.toThrow('permission denied')
+      for (const sql of [`insert into svc."${name}" default values`, `delete from svc."${name}"`])
+        await expect(app.query(sql), sql).rejects.toThrow(
+          /permission denied|takes webhooks from gateways only|cannot delete from view/,
+        )
+      await expect(app.query(`truncate svc."${name}"`)).rejects.toThrow(/permission denied|is not a table/)
+    }
     for (const sql of [
+      `update svc.installation set epoch = gen_random_uuid()`,
+      `select nextval('svc.webhook_seq')`,
+      'create table svc.mine ()',
+      'set role app_feed',
+      'set role svc_capture',
+      'create temp table mine (id int); create trigger mine after insert on mine referencing new table as svc_new execute function svc.capture_insert()',
+    ]) {
+      await expect(app.query(sql), sql).rejects.toThrow('permission denied')
+      await app.query('rollback')
+    }
+    await app.query('reset all')
+  })
+
+  test('the gateway’s role cannot call a function of the schema, whatever its arguments', async () => {
+    const { rows: functions } = await admin.query(
+      `select proname as name from pg_proc where pronamespace = 'svc'::regnamespace order by 1`,
+    )
+    expect(functions.map(({ name }) => name)).toEqual([
+      ...['capture_delete', 'capture_insert', 'capture_truncate', 'capture_update'],
+      ...['forget_attempts', 'forget_changes', 'mend', 'schema_changed', 'store'],
+    ])
+    for (const { name } of functions)
+      await expect(app.query(`select svc.${name}()`), name).rejects.toThrow(`permission denied for function ${name}`)
+  })
+
+  test('a webhook is taken with the ticket of a gateway alone, while it is valid', async () => {
+    const told = (ticket: string | null) =>
+      app.query(
+        `insert into svc.told (trigger, "schema", "table", operation, new, created_at, ticket) values ('hook', 'public', 'items', 'INSERT', '{}', now(), $1)`,
+        [ticket],
+      )
+    await feed.query(
+      `insert into svc.ticket values (sha256('valid'), now() + interval '1 minute'), (sha256('expired'), now() - interval '1 minute')`,
+    )
+    for (const ticket of [null, '', 'expired', 'guessed', "' or true --"])
+      await expect(told(ticket), String(ticket)).rejects.toMatchObject({ code: '42501' })
+    await told('valid')
+    expect((await feed.query('select trigger, "table", operation from svc.webhook')).rows).toEqual([
+      { trigger: 'hook', table: 'items', operation: 'INSERT' },
+    ])
+    await expect(app.query('select ticket from svc.told')).rejects.toThrow('permission denied')
+    await feed.query('delete from svc.webhook; delete from svc.ticket')
+  })
+
+  test('the feed role has rights to schema svc and to no table of the application', async () => {
+    expect((await feed.query('select count(*) from svc.change')).rows).toHaveLength(1)
+    for (const sql of [
+      'select * from items',
       `insert into svc.change ("schema", "table", operation) values ('public', 'items', 'B')`,
       'delete from svc.change',
-      'truncate svc.change',
-      'update svc.installation set epoch = gen_random_uuid()',
       `insert into svc.chosen values ('pg_catalog', '')`,
-      'select svc.capture_insert()',
       'create table svc.mine ()',
-    ]) {
-      await expect(app.query(sql), sql).rejects.toThrow(/permission denied|can only be called as triggers/)
-    }
+    ])
+      await expect(feed.query(sql), sql).rejects.toThrow('permission denied')
+  })
+
+  test('a table that no gateway’s role can SELECT is not captured, and one that it can again is', async () => {
+    await admin.query(`create table secrets (id int primary key, word text); revoke all on secrets from app`)
+    expect(await logged(() => admin.query(`insert into secrets values (1, 'hush')`))).toEqual([])
+    await admin.query('grant select (id) on secrets to app')
+    expect(await logged(() => admin.query('delete from secrets'))).toHaveLength(1)
+    await admin.query('drop table secrets')
+  })
+
+  test('an installation of version 2 loses the rights that it gave, and keeps what waits', async () => {
+    await admin.query(`grant select on svc.change to app; grant select, insert, update, delete on svc.webhook, svc.webhook_dead to app;
+      grant select, insert on svc.webhook_attempt to app; grant usage on sequence svc.webhook_seq to app; grant execute on function svc.mend() to app;
+      drop view svc.told; drop table svc.served, svc.ticket; update svc.installation set version = 2;
+      insert into svc.webhook (trigger, "schema", "table", operation, created_at) values ('waits', 'public', 'items', 'INSERT', now())`)
+    expect(await found()).toMatchObject({ reason: expect.stringContaining('it has version 2') })
+    await installed(database)
+    expect(await found()).toMatchObject({ broken: [], feed: 'app_feed' })
+    for (const sql of [
+      'select * from svc.change',
+      'select svc.mend()',
+      'delete from svc.webhook',
+      `select nextval('svc.webhook_seq')`,
+    ])
+      await expect(app.query(sql), sql).rejects.toThrow('permission denied')
+    expect((await feed.query('delete from svc.webhook returning trigger')).rows).toEqual([{ trigger: 'waits' }])
   })
 
   test('any other role writes its rows without a right to schema svc, and cannot look into it', async () => {
@@ -387,12 +479,13 @@ describe('what a gateway finds', () => {
   test('nothing where nothing is installed; all that is captured where it is', async () => {
     const other = await testDatabase()
     const client = await connected(other.url)
-    expect(await readInstallation(asker(client))).toBeNull()
+    expect(await readInstallation(asker(client), async () => asker(feed))).toBeNull()
     await client.end()
     await other.drop()
-    expect(await readInstallation(asker(app))).toEqual({
+    expect(await found()).toEqual({
       epoch: expect.stringMatching(/^[0-9a-f-]{36}\.1$/),
       isHere: true,
+      feed: 'app_feed',
       captured: expect.objectContaining({ size: 5 }),
       broken: [],
     })
@@ -402,49 +495,52 @@ describe('what a gateway finds', () => {
     await admin.query(
       'drop trigger svc_capture_update on parts_2; alter table items disable trigger svc_capture_delete',
     )
-    const found = await readInstallation(asker(app))
-    expect(found).toMatchObject({ broken: [] })
+    expect(await found()).toMatchObject({ broken: [] })
     expect(
       await logged(() => admin.query(`insert into items values (500); delete from items where id = 500`)),
     ).toHaveLength(2)
   })
 
   test('what cannot be mended is named, and its table is not taken for captured', async () => {
-    await admin.query('revoke execute on function svc.mend() from app; drop trigger svc_capture_update on parts_2')
-    expect(await readInstallation(asker(app))).toMatchObject({ broken: ['public.parts_2'] })
-    const { captured } = (await readInstallation(asker(app))) as { captured: ReadonlySet<string> }
+    await admin.query('revoke execute on function svc.mend() from app_feed; drop trigger svc_capture_update on parts_2')
+    expect(await found()).toMatchObject({ broken: ['public.parts_2'] })
+    const { captured } = (await found()) as { captured: ReadonlySet<string> }
     expect([...captured]).not.toContain('public.parts')
-    await admin.query('grant execute on function svc.mend() to app')
+    await admin.query('grant execute on function svc.mend() to app_feed')
   })
 
   test('another version, and another role’s installation, are refused with what to do', async () => {
     await admin.query('update svc.installation set version = 7')
-    expect(await readInstallation(asker(app))).toEqual({
-      reason: 'it has version 7, and this gateway knows version 2.',
+    expect(await found()).toEqual({
+      reason: 'it has version 7, and this gateway knows version 3.',
       fix: 'Run the gateway that came with it.',
     })
     await admin.query('update svc.installation set version = 0')
-    expect(await readInstallation(asker(app))).toMatchObject({ fix: 'Run svc install again.' })
+    expect(await found()).toMatchObject({ fix: 'Run svc install again.' })
     await admin.query(`update svc.installation set version = ${INSTALLED_VERSION}; revoke usage on schema svc from app`)
-    expect(await readInstallation(asker(app))).toMatchObject({ fix: expect.stringContaining('--role') })
+    expect(await found()).toMatchObject({ fix: expect.stringContaining('--role') })
     await admin.query('grant usage on schema svc to app')
   })
 
   test('a database copied from another begins its log anew', async () => {
     await app.end()
+    await feed.end()
     await admin.end()
     const copy = await createDatabase(database.port, database.database)
     admin = await connected(database.adminUrl)
     app = await connected(database.url)
-    const here = await readInstallation(asker(app))
+    feed = await connected(feedUrl(database))
+    const here = await found()
     const client = await connected(copy.url)
-    const there = await readInstallation(asker(client))
-    expect((await client.query("select count(*)::int from svc.change where operation <> 'B'")).rows).toEqual([
+    const copied = await connected(feedUrl(copy))
+    const there = await readInstallation(asker(client), async () => asker(copied))
+    expect((await copied.query("select count(*)::int from svc.change where operation <> 'B'")).rows).toEqual([
       { count: 0 },
     ])
     expect(there).toMatchObject({ captured: (here as { captured: unknown }).captured })
     expect((there as { epoch: string }).epoch).not.toBe((here as { epoch: string }).epoch)
     await client.end()
+    await copied.end()
     await copy.drop()
   })
 })
@@ -459,10 +555,10 @@ describe('what is too old', () => {
       (${next}, '11', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'),
       (${slot}, '5', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'),
       (${slot}, '12', now(), 'public', 'items', 'B')`)
-    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
+    expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
     expect((await admin.query('select xid from svc.change')).rows).toEqual([{ xid: '12' }])
     expect((await admin.query('select forgotten from svc.installation')).rows).toEqual([{ forgotten: '11' }])
-    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
+    expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
   })
 
   test('waits for nobody who reads it, and keeps nobody waiting', async () => {
@@ -470,16 +566,16 @@ describe('what is too old', () => {
     await admin.query(`insert into svc.change (slot, xid, at, "schema", "table", operation)
       select (extract(epoch from now())::bigint / 3600 + 1) % ${SLOTS}, '13', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'`)
     await admin.query('begin; select count(*) from svc.change')
-    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
+    expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
     await admin.query('commit')
-    expect((await app.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
+    expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
   })
 
   test('attempts of webhooks stay for a week', async () => {
     await admin.query(`insert into svc.webhook_attempt (day, at, webhook, trigger, try, outcome, duration_ms) values
       ((extract(epoch from now())::bigint / 86400 + 1) % 8, now() - interval '7 days 1 hour', 'msg_old', 't', 1, 'delivered', 1),
       (extract(epoch from now())::bigint / 86400 % 8, now(), 'msg_new', 't', 1, 'delivered', 1)`)
-    expect((await app.query('select svc.forget_attempts() as did')).rows).toEqual([{ did: true }])
+    expect((await feed.query('select svc.forget_attempts() as did')).rows).toEqual([{ did: true }])
     expect((await admin.query('select webhook from svc.webhook_attempt')).rows).toEqual([{ webhook: 'msg_new' }])
   })
 })

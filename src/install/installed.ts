@@ -1,6 +1,6 @@
 /** Schema `svc` as a gateway uses it: looked at when it starts and whenever the schema has changed, and kept small. */
 import type { Query } from '../catalog/introspect.ts'
-import { type Installation, readInstallation, type Unusable } from './installation.ts'
+import { type Installation, type OpenFeed, readInstallation, type Unusable } from './installation.ts'
 
 /** Between two times that what is too old is thrown away. One gateway of several does it. */
 const FORGET_INTERVAL_MS = 600_000
@@ -15,18 +15,19 @@ export interface Installed {
 
 export interface InstalledParts {
   readonly ask: Query
+  readonly openFeed: OpenFeed
   readonly warn: (message: string, fix: string) => void
 }
 
 /** Rejects when the database cannot be asked. */
-export async function openInstalled({ ask, warn }: InstalledParts): Promise<Installed> {
+export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Promise<Installed> {
   let told = ''
   let current = await read()
   const forgetting = setInterval(() => void forget().catch(() => {}), FORGET_INTERVAL_MS)
   forgetting.unref()
 
   async function read(): Promise<Installation | null> {
-    const found = await readInstallation(ask)
+    const found = await readInstallation(ask, openFeed)
     const problem = problemOf(found)
     // Once, not every time that the schema changes.
     if (problem !== null && problem.message !== told) warn(problem.message, problem.fix)
@@ -36,8 +37,9 @@ export async function openInstalled({ ask, warn }: InstalledParts): Promise<Inst
 
   async function forget(): Promise<void> {
     if (current === null) return
-    await ask('SELECT svc.forget_changes()', [])
-    await ask('SELECT svc.forget_attempts()', [])
+    const feed = await openFeed(current.feed)
+    await feed('SELECT svc.forget_changes()', [])
+    await feed('SELECT svc.forget_attempts()', [])
   }
 
   return {

@@ -15,6 +15,9 @@ export const TURN = `(coalesce(tenant, '') COLLATE "C")`
 /** What whoever fills the outbox gives of a webhook, in this order. */
 export const TOLD = 'trigger, "schema", "table", operation, new, old, created_at, key, tenant'
 
+/** And what a statement adds that hands it to `svc.told`. */
+export const TICKET = 'ticket'
+
 /**
  * The id of a webhook, of whose row `row` is the name: the same as long as it waits. A write pays for every value that is made and stored, so it is made of what the row has
  * anyway, and stored only with dead letters and what is sent again. Its number alone would come twice when the database is restored to an earlier time.
@@ -114,4 +117,21 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
   RETURN false;
 END $$`,
+  // Tickets of gateways that run; only what they hash to is kept.
+  'CREATE TABLE IF NOT EXISTS svc.ticket (hash bytea PRIMARY KEY, valid_until timestamptz NOT NULL)',
+  `CREATE OR REPLACE VIEW svc.told AS SELECT NULL::text AS trigger, NULL::text AS "schema", NULL::text AS "table", NULL::text AS operation, NULL::json AS new, NULL::json AS old,
+  NULL::timestamptz AS created_at, NULL::text AS key, NULL::text AS tenant, NULL::text AS ticket WHERE false`,
+  `COMMENT ON VIEW svc.told IS 'Takes webhooks of tables without capture triggers from the statements that gateways make. The ticket is known to gateways alone, and always a bound parameter.'`,
+  `CREATE OR REPLACE FUNCTION svc.store() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM svc.ticket AS t WHERE t.hash = sha256(convert_to(NEW.ticket, 'UTF8')) AND t.valid_until > clock_timestamp()) THEN
+    RAISE insufficient_privilege USING MESSAGE = 'svc.told takes webhooks from gateways only';
+  END IF;
+  INSERT INTO svc.webhook (${TOLD})
+    VALUES (NEW.trigger, NEW."schema", NEW."table", NEW.operation, NEW.new, NEW.old, NEW.created_at, NEW.key, NEW.tenant);
+  RETURN NEW;
+END $$`,
+  'DROP TRIGGER IF EXISTS svc_store ON svc.told',
+  'CREATE TRIGGER svc_store INSTEAD OF INSERT ON svc.told FOR EACH ROW EXECUTE FUNCTION svc.store()',
 ]

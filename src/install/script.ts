@@ -2,15 +2,16 @@
  * The SQL that `svc install` runs and prints (decisions 9): schema `svc` with the change log, the outbox, and the triggers that fill both. Each statement can be
  * run again on what it made before; all of them are one transaction.
  */
-import { quoteIdentifier, quoteLiteral } from '../language/quote.ts'
+import { quoteLiteral } from '../language/quote.ts'
 import { CAPTURE, CAPTURE_TRIGGERS } from './capture.ts'
 import { CHOSEN, MEND } from './captured.ts'
 import { CHANGE_LOG, CLUSTER } from './change-log.ts'
+import { type FeedRole, feedRoleOf, makeFeedRole, RIGHTS, SERVED } from './feed-role.ts'
 import { OUTBOX } from './outbox.ts'
 import { SCHEMA_WATCH } from './schema-watch.ts'
 
 /** Counts the shapes of schema `svc`. */
-export const INSTALLED_VERSION = 2
+export const INSTALLED_VERSION = 3
 
 /** Owns what runs when anybody writes, and has no right to anything else. Of the whole server: other databases may have it too, so it stays. */
 export const OWNER = 'svc_capture'
@@ -25,16 +26,17 @@ export interface Choice {
 }
 
 export interface InstallOptions {
-  /** Whose gateways read the log and deliver. */
+  /** The role under which gateways run requests. */
   readonly role: string
+  /** The role under which they read the log and deliver webhooks; `<role>_feed`, with the password of `role`, if left out. */
+  readonly feed?: FeedRole | undefined
   /** Of whose tables changes are captured, if any; what was chosen before is forgotten. */
   readonly chosen: readonly Choice[]
   /** Whoever installs may make event triggers and roles. */
   readonly superuser: boolean
 }
 
-export function installScript({ role, chosen, superuser }: InstallOptions): readonly string[] {
-  const gateway = quoteIdentifier(role)
+export function installScript({ role, feed = feedRoleOf(role), chosen, superuser }: InstallOptions): readonly string[] {
   return [
     LOCK_TIMEOUT,
     // The event triggers of an installation that is there already have nothing to do.
@@ -44,6 +46,7 @@ export function installScript({ role, chosen, superuser }: InstallOptions): read
     ...INSTALLATION,
     ...CHANGE_LOG,
     ...OUTBOX,
+    ...SERVED,
     ...CHOSEN,
     ...CAPTURE,
     MEND,
@@ -55,13 +58,9 @@ export function installScript({ role, chosen, superuser }: InstallOptions): read
         `INSERT INTO svc.chosen ("schema", "table") VALUES (${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`,
     ),
     ...(superuser ? [...ownedApart(), ...SCHEMA_WATCH, 'REVOKE ALL ON FUNCTION svc.schema_changed() FROM PUBLIC'] : []),
-    `GRANT USAGE ON SCHEMA svc TO ${gateway}`,
-    `GRANT SELECT ON svc.installation, svc.chosen, svc.change TO ${gateway}`,
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead TO ${gateway}`,
-    `GRANT SELECT, INSERT ON svc.webhook_attempt TO ${gateway}`,
-    // What is sent again comes behind what waits.
-    `GRANT USAGE ON SEQUENCE svc.webhook_seq TO ${gateway}`,
-    `GRANT EXECUTE ON FUNCTION svc.mend(), svc.forget_changes(), svc.forget_attempts() TO ${gateway}`,
+    makeFeedRole(role, feed, superuser),
+    `INSERT INTO svc.served (role, feed) VALUES (${quoteLiteral(role)}, ${quoteLiteral(feed.role)}) ON CONFLICT (role) DO UPDATE SET feed = excluded.feed`,
+    RIGHTS,
     `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER}) ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
     'SELECT svc.mend()',
     // Gateways that run look again.
@@ -102,7 +101,7 @@ const INSTALLATION: readonly string[] = [
  * logs in as; what makes triggers and hears of changes of the schema has to belong to who may do that.
  */
 function ownedApart(): readonly string[] {
-  const functions = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts']
+  const functions = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts', 'store']
   return [
     `DO $$ BEGIN
   IF to_regrole('${OWNER}') IS NULL THEN CREATE ROLE ${OWNER} NOLOGIN; END IF;

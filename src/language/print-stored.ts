@@ -3,7 +3,7 @@
 import type { Add, Del, Set as SetStatement } from './ast.ts'
 import { type Images, NO_IMAGE, printImages } from './print-images.ts'
 import { unusedName } from './print-rows.ts'
-import type { Printer } from './printer.ts'
+import { lifted, type Printer } from './printer.ts'
 import { quoteIdentifier } from './quote.ts'
 import { type Scope, targetName } from './scope.ts'
 import type { RowsWritten, Storing } from './storing.ts'
@@ -30,6 +30,7 @@ interface ToStore {
 /** Each column costs its part of every write: none is made twice, nor for what is the same of all rows. */
 export function printStored({ write, name, images, storing, whole, scope, printer }: ToStore): Stored {
   const columns: string[] = []
+  let ticket: string | null = null
   const has = (sql: string, as: string): string => {
     columns.push(`${sql} AS ${as}`)
     return as
@@ -51,6 +52,10 @@ export function printStored({ write, name, images, storing, whole, scope, printe
     from: name,
     happened: typeof happened === 'string' ? { always: happened } : { column: has(printed.happened, 'happened') },
     ...{ after: image('after'), before: image('before') },
+    ticket() {
+      ticket ??= lifted(storing.ticket, 'text', printer)
+      return ticket
+    },
     column(of) {
       const found = asked.get(of)
       if (found === undefined) throw new Error(`nobody asked for the column "${of}" of what is stored`)

@@ -169,7 +169,7 @@ test.each([
 })
 
 const STORING = {
-  columns: ['id'],
+  ...{ columns: ['id'], ticket: '' },
   statement({ from, happened, after, before, column }: RowsWritten) {
     const word = 'always' in happened ? `'${happened.always}'` : happened.column
     return `INSERT INTO kept SELECT ${word}, ${after}, ${before}, ${column('id')} FROM ${from}`

@@ -4,6 +4,8 @@
 export interface Storing {
   /** Columns of the table that the statement asks for, beside the rows as JSON. */
   readonly columns: readonly string[]
+  /** Shows that the statement is a gateway's. A parameter, so that no other SQL of the session can read it. */
+  readonly ticket: string
   readonly statement: (rows: RowsWritten) => string
 }
 
@@ -15,6 +17,8 @@ export interface RowsWritten {
   /** Expressions of type json, over `from`; NULL where there is no such row. */
   readonly after: string
   readonly before: string
+  /** The parameter with the ticket: one, however often it is asked for. */
+  ticket(): string
   /** Of the row as the write leaves it, or of one that is deleted. Throws for what was not asked for. */
   column(name: string): string
 }

@@ -166,6 +166,16 @@ const CASES: Readonly<Record<string, Case>> = {
     objects: ['public', 'sales'],
     good: 'grant create on schema sales to pg_monitor; grant usage on schema sales to public',
   },
+  'change-log-open': {
+    bad: `create schema svc; grant usage on schema svc to app;
+      create table svc.change (id int); grant select on svc.change to app;
+      create table svc.webhook (id int); grant insert on svc.webhook to public`,
+    objects: ['svc.change', 'svc.webhook'],
+    good: `create schema svc; grant usage on schema svc to app;
+      create table svc.change (id int); create table svc.webhook (id int); revoke all on svc.change, svc.webhook from app;
+      create table svc.installation (id int); grant select on svc.installation to app`,
+    after: 'drop schema if exists svc cascade',
+  },
   'definer-search-path': {
     bad: `create function sales."f "" (x"(a text, b sales.kind) returns int security definer language sql return 1;
       create procedure p() security definer language sql as 'select 1';

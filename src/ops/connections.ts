@@ -18,6 +18,11 @@ const URLS = {
     written: 'realtime_database_url',
     consequence: 'Changes of the schema cannot be listened for',
   },
+  feedUrl: {
+    key: 'feed_url',
+    written: 'feed_url',
+    consequence: 'The change log and the outbox cannot be read',
+  },
 } as const
 
 type UrlName = keyof typeof URLS

@@ -48,6 +48,8 @@ export interface InternalOptions {
   /** Null: there are no triggers. */
   readonly webhooks: WebhookOperations | null
   readonly maxConnections: number
+  /** Open ones of the feed role. */
+  readonly feedConnections: () => number
   /** The limits in force, by their names in the file. */
   readonly limits: Readonly<Record<string, number>>
   /** Null: whoever reaches the gateway may see them. */
@@ -97,6 +99,7 @@ export function createInternal(options: InternalOptions): Internal {
         pool: pool(),
         cache: cache?.() ?? null,
         maxConnections,
+        feedConnections: options.feedConnections(),
         schema: schema(),
         realtime: realtime(),
         http: http(),

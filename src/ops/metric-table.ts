@@ -71,6 +71,13 @@ export const METRICS = {
     labels: ['state'],
     help: 'Connections of the pool: idle, busy, or opening.',
   },
+  feedConnections: {
+    section: 'Database',
+    name: 'svc_feed_connections',
+    type: 'gauge',
+    labels: [],
+    help: 'Open connections of the feed role, of at most feed_max_connections; 0 without svc install.',
+  },
   poolStreams: {
     section: 'Database',
     name: 'svc_pool_streams',

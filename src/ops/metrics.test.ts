@@ -13,6 +13,7 @@ const PARTS: Parts = {
   },
   cache: { hits: 11, misses: 12, entries: 13, entriesMax: 1_000, weight: 14, weightMax: 15 },
   maxConnections: 10,
+  feedConnections: 2,
   schema: {
     ...{ fingerprint: 'f', tables: 8, serverVersion: 180_004, version: 2 },
     ...{ readAt: new Date(0), readAtMs: 1_000 },

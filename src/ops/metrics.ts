@@ -33,6 +33,7 @@ export interface Parts {
   /** Null: the result cache is off. */
   readonly cache: CacheStats | null
   readonly maxConnections: number
+  readonly feedConnections: number
   readonly schema: SchemaStatus
   readonly realtime: RealtimeStats
   readonly http: HttpStats
@@ -85,7 +86,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print({ pool, cache, maxConnections, schema, realtime, http, warnings, webhooks }) {
+    async print({ pool, cache, maxConnections, feedConnections, schema, realtime, http, warnings, webhooks }) {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
@@ -98,6 +99,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         ...webhookAttempts.collect(webhooks),
         ...(await processes.collect()),
         poolMax: one(maxConnections),
+        feedConnections: one(feedConnections),
         build: [{ labels: [version, process.version], value: 1 }],
         warnings: one(warnings),
       }

@@ -66,7 +66,7 @@ const STATE: Command = {
 
 /** `tables`: with the column that tells whom a change concerns. `since` null: nothing but where the log is now. More than `rowsMax` entries are answered as one more than that. */
 export async function readLog(
-  database: Database,
+  database: Pick<Database, 'run'>,
   since: Snapshot | null,
   tables: ReadonlyMap<string, string | null>,
   rowsMax: number,

@@ -67,7 +67,7 @@ export interface ChangeLog {
 }
 
 export interface ChangeLogParts {
-  readonly database: Database
+  readonly database: Pick<Database, 'run'>
   /** Milliseconds, monotonic. */
   readonly now: () => number
   /** It is not as it was installed. */

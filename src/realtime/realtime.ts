@@ -39,6 +39,8 @@ export type OpenListener = (hearing: Hearing, prepare: Prepare) => Listener
 
 export interface RealtimeParts {
   readonly database: Database
+  /** Of the role that may read the change log. */
+  readonly feed: Pick<Database, 'run'>
   /** Without gate and guard: looks at what changed, which nobody asked for one by one. */
   readonly looks: Pick<Runner, 'read'>
   /** With the tenant's gate and the cost guard. */
@@ -120,7 +122,7 @@ export function createCapture({ isCaptured, catalog }: CaptureParts): Capture {
 
 export function createRealtime(parts: RealtimeParts): Realtime {
   const { now, clock, capture, texts, openListener, database } = parts
-  const log = createChangeLog({ database, now, onBroken: parts.onBroken })
+  const log = createChangeLog({ database: parts.feed, now, onBroken: parts.onBroken })
   const sources = createSources({
     ...{ log, isCaptured: capture.isCaptured },
     openListener: openListener === null ? null : hearing => openListener(hearing, takeLocks),

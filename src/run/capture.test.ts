@@ -12,7 +12,7 @@ import type { BoundStatement, Statement } from './statement.ts'
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
 const STORED = { ...TABLE, name: 'stored', resource: 'stored' } as Table
 const BY_STATEMENT = { ...TABLE, name: 'by statement', resource: 'by statement' } as Table
-const STORING: Storing = { columns: [], statement: ({ from }) => `store ${from}` }
+const STORING: Storing = { columns: [], ticket: '', statement: ({ from }) => `store ${from}` }
 const OTHER = { ...TABLE, name: 'others', resource: 'others' } as Table
 
 function statement(of: Omit<Partial<Statement>, 'text'> & { readonly text: string }): Statement {

@@ -10,7 +10,7 @@ import { systemClock } from './clock.ts'
 import { LANE_IN_FLIGHT_MAX } from './lanes.ts'
 import { askThrough } from './outbox/ask.ts'
 import { createOutbox } from './outbox/outbox.ts'
-import { register } from './outbox/register.ts'
+import { admit, register } from './outbox/register.ts'
 import { createPost } from './post.ts'
 import { createSender } from './sender.ts'
 import { createTriggers } from './triggers.ts'
@@ -22,6 +22,7 @@ export interface HooksParts {
   readonly tenantColumn: string
   readonly environment: Environment
   readonly guard: AddressGuard
+  /** Of the feed role. */
   readonly database: Pick<Database, 'run'>
   readonly catalog: () => Catalog
   /** Tables whose changes the database writes down, as `schema.table`; null: it has no outbox. */
@@ -46,12 +47,14 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
   const { guard, database, catalog, captured, userAgent, emit } = parts
   const ask = askThrough(database)
   const warn = (message: string, fix: string | null) => emit({ kind: 'warning', message, fix })
+  const ticket = randomBytes(24).toString('base64url')
   let isReadOnly = false
   const triggers = await createTriggers({
     ...parts,
     onProblem: message => emit(unusableFile(message, 'the triggers read before stay in force')),
     async register(registrations) {
       try {
+        await admit(ask, ticket)
         const gone = await register(ask, registrations)
         if (gone.length > 0) emit({ kind: 'webhooks', event: 'triggers unregistered', detail: { triggers: gone } })
         isReadOnly = false
@@ -69,11 +72,22 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
     ...{ ...chance, ask, triggers, catalog, sender, emit },
     isUsable: () => captured() !== null && !isReadOnly,
     gateway: randomBytes(9).toString('base64url'),
+    ticket,
     post: createPost({ sender, clock: systemClock, userAgent }),
     elapsedMs: () => performance.now(),
   })
   const { tenantColumn } = parts
-  const webhooks = createWebhooks({ ...chance, triggers, tenantColumn, outbox, catalog, guard, emit, userAgent })
+  const webhooks = createWebhooks({
+    ...chance,
+    triggers,
+    tenantColumn,
+    ticket,
+    outbox,
+    catalog,
+    guard,
+    emit,
+    userAgent,
+  })
   let told = ''
   tellUndeliverable()
   tellStorage()

@@ -37,7 +37,7 @@ beforeEach(() => {
   }
   webhooks = createWebhooks({
     ...{ triggers, guard: createAddressGuard({ allow: [], loopback: 'refused' }), clock: testClock() },
-    ...{ outbox: null, tenantColumn: 'tenant_id' },
+    ...{ outbox: null, tenantColumn: 'tenant_id', ticket: '' },
     catalog: () => {
       throw new Error('nobody asks')
     },

@@ -21,6 +21,8 @@ export interface WebhooksParts {
   readonly triggers: Triggers
   /** Whose turns deliveries take: the column of a table with the tenant of a row. */
   readonly tenantColumn: string
+  /** Shows the database that a statement is this gateway's. */
+  readonly ticket: string
   /** Has the deliveries of some of them; null: of none. */
   readonly outbox: Outbox | null
   readonly catalog: () => Catalog
@@ -154,7 +156,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
   /** For all triggers of the table, some of which leave out what was done: one text for whatever that is. */
   function storing(table: Table): Storing {
     const wanting = triggers.on(table, OPERATIONS).filter(trigger => triggers.writerOf(trigger) === 'statement')
-    return storingFor(table, wanting, parts.tenantColumn)
+    return storingFor(table, wanting, parts)
   }
 
   const knownOf = new WeakMap<Table, Known>()

@@ -13,8 +13,8 @@ import { read } from '../tidy/tree.ts'
 /** Commands with what the page shows of them: a block of them, or what stands behind `$` of a block that shows both. */
 const COMMANDS = blocksOf(read('docs/guides/installation.md')).flatMap(({ language, text, output }) => {
   if (language === 'sh') return [{ command: text.trim(), shown: output?.text ?? '' }]
-  const [, command = '', shown = ''] = /^\$ (.*)\n([\s\S]*)$/.exec(text) ?? []
-  return [{ command, shown }]
+  const [, command, shown = ''] = /^\$ (.*)\n([\s\S]*)$/.exec(text) ?? []
+  return command === undefined ? [] : [{ command, shown }]
 })
 
 const missing = ['bash', 'curl', 'jq'].filter(program => spawnSync(program, ['--version']).error)

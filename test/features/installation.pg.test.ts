@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { installed } from '../support/install.ts'
+import { feedUrl, installed } from '../support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase
@@ -59,7 +59,7 @@ test('a gateway that runs notices it, and what it wrote is in the log', async ()
     body: '{"id": 1, "body": "x"}',
   })
   const txid = answer.headers.get('x-svc-txid')
-  expect(await execute(database.url, "select xid::text, key from svc.change where operation <> 'B'")).toEqual([
+  expect(await execute(feedUrl(database), "select xid::text, key from svc.change where operation <> 'B'")).toEqual([
     { xid: txid, key: { id: 1 } },
   ])
 })
@@ -72,7 +72,7 @@ test('a change of the schema is heard, and what it makes is captured', async () 
 test('what cannot be captured is a warning, once', async () => {
   await execute(
     database.adminUrl,
-    'revoke execute on function svc.mend() from app; drop trigger svc_capture_delete on notes; drop trigger svc_capture_delete on logs',
+    'revoke execute on function svc.mend() from app_feed; drop trigger svc_capture_delete on notes; drop trigger svc_capture_delete on logs',
   )
   await gateway.gateway.reload()
   await gateway.gateway.reload()
@@ -95,7 +95,7 @@ test('the guide shows what is there', async () => {
     database.adminUrl,
     `select relname::text as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p') and not relispartition`,
   )
-  expect(tables).toHaveLength(7)
+  expect(tables).toHaveLength(9)
   for (const { name } of tables) expect(guide).toContain(`\`svc.${name}\``)
   const [, shown = ''] = /```json\n(\{"installed".*\})\n```/.exec(guide) ?? []
   expect(Object.keys(JSON.parse(shown))).toEqual(['installed', 'captured_tables', 'broken_tables'])

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../src/demo/free-port.ts'
 import { runAs, spawnAs } from '../../src/demo/run-as.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { installed } from '../support/install.ts'
+import { FEED_ROLE, installed } from '../support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { findProgram, missingPrograms, type Running, startProgram } from '../support/programs.ts'
 import { PASSWORD } from '../support/server.ts'
@@ -48,7 +48,7 @@ beforeAll(async () => {
   const program = findProgram('pgbouncer')
   if (program === null) return
   const port = await freePort()
-  await writeFile(join(folder, 'users.txt'), `"app" "${PASSWORD}"\n`)
+  await writeFile(join(folder, 'users.txt'), `"app" "${PASSWORD}"\n"${FEED_ROLE}" "${PASSWORD}"\n`)
   await writeFile(
     join(folder, 'pgbouncer.ini'),
     `[databases]

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { type GatewayOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { installed } from '../support/install.ts'
+import { FEED_ROLE, installed } from '../support/install.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 
@@ -242,10 +242,12 @@ describe('where deliveries wait', () => {
   })
 
   test('a database that only reads is no place for them, and no reason not to start', async () => {
-    await admin.query(`alter role app in database ${database.database} set default_transaction_read_only = on`)
+    for (const role of ['app', FEED_ROLE])
+      await admin.query(`alter role ${role} in database ${database.database} set default_transaction_read_only = on`)
     const gateway = await open([trigger()])
     expect((await ask(gateway, '/health/internal')).json.webhooks.storage).toBe('memory')
-    await admin.query(`alter role app in database ${database.database} reset default_transaction_read_only`)
+    for (const role of ['app', FEED_ROLE])
+      await admin.query(`alter role ${role} in database ${database.database} reset default_transaction_read_only`)
   })
 })
 

@@ -96,6 +96,14 @@ export async function scramProofs(
   return { clientProof, serverSignature: hmac(hmac(saltedPassword, 'Server Key'), authMessage) }
 }
 
+/** What PostgreSQL keeps of a password (manual, 54.53: `rolpassword`), so that the password itself is not sent. */
+export async function scramVerifier(password: string, salt: Buffer): Promise<string> {
+  const saltedPassword = await derive(saslprep(password), salt, ITERATIONS_MIN, 32, 'sha256')
+  const storedKey = createHash('sha256').update(hmac(saltedPassword, 'Client Key')).digest('base64')
+  const serverKey = hmac(saltedPassword, 'Server Key').toString('base64')
+  return `SCRAM-SHA-256$${ITERATIONS_MIN}:${salt.toString('base64')}$${storedKey}:${serverKey}`
+}
+
 function hmac(key: Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text, 'utf8').digest()
 }

@@ -1,7 +1,7 @@
 /** Decisions 10, design 7: what is claimed is bounded, fair, in order where that is asked for, and nobody else's for a while. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { installed } from '../../../test/support/install.ts'
+import { feedUrl, installed } from '../../../test/support/install.ts'
 import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
 import { createPool, type Pool } from '../../postgres/pool.ts'
 import { parseUrl } from '../../postgres/url.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   await installed(database)
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
-  pool = createPool({ target: parseUrl(database.url) })
+  pool = createPool({ target: parseUrl(feedUrl(database)) })
   ask = askThrough(pool)
 })
 afterAll(async () => {

@@ -19,7 +19,7 @@ import {
   type StoredLetter,
   type WholeLetter,
 } from './letters.ts'
-import { BURIED_AT_ONCE, buryOrphans } from './register.ts'
+import { admit, BURIED_AT_ONCE, buryOrphans } from './register.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 /** Between two looks for webhooks whose trigger is gone. */
@@ -33,6 +33,7 @@ export interface OutboxParts {
   /** There is one in the database. */
   readonly isUsable: () => boolean
   readonly gateway: string
+  readonly ticket: string
   readonly triggers: Triggers
   readonly catalog: () => Catalog
   readonly sender: Sender
@@ -61,14 +62,17 @@ export function createOutbox(parts: OutboxParts): Outbox {
   const { ask, isUsable, triggers, catalog, sender, elapsedMs, clock, emit } = parts
   const worker = createWorker({ ...parts, resourceOf: createNames(catalog) })
   const gauge = createGauge(() => (isUsable() ? readDepth(ask) : Promise.resolve(EMPTY)), elapsedMs)
-  const burying = setInterval(() => void bury().catch(() => {}), ORPHANS_INTERVAL_MS)
+  const burying = setInterval(() => {
+    if (!isUsable()) return
+    admit(ask, parts.ticket).catch(() => {})
+    bury().catch(() => {})
+  }, ORPHANS_INTERVAL_MS)
   burying.unref()
 
   const active = (): readonly string[] =>
     triggers.all().flatMap(trigger => (triggers.isActive(trigger) ? [trigger.name] : []))
 
   async function bury(): Promise<void> {
-    if (!isUsable()) return
     for (let count = BURIED_AT_ONCE; count === BURIED_AT_ONCE; ) {
       count = await buryOrphans(ask, active())
       if (count === 0) return

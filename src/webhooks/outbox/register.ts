@@ -29,6 +29,20 @@ ON CONFLICT (name) DO UPDATE SET "schema" = excluded."schema", "table" = exclude
 WHERE (t."schema", t."table", t.operations, t.source, t.by_key, t.tenant_column) IS DISTINCT FROM
   (excluded."schema", excluded."table", excluded.operations, excluded.source, excluded.by_key, excluded.tenant_column)`
 
+/** A ticket is good for so long after it was last registered; outboxes do it anew all the time. */
+const TICKET_VALID_SECONDS = 600
+
+const ADMIT = `INSERT INTO svc.ticket AS t (hash, valid_until)
+VALUES (pg_catalog.sha256(pg_catalog.convert_to($1, 'UTF8')), now() + interval '${TICKET_VALID_SECONDS} seconds')
+ON CONFLICT (hash) DO UPDATE SET valid_until = excluded.valid_until`
+
+const EXPIRE = 'DELETE FROM svc.ticket WHERE valid_until < now()'
+
+/** From now on, statements with this ticket may write down webhooks. */
+export async function admit(ask: Ask, ticket: string): Promise<void> {
+  await ask({ text: ADMIT, parameters: [ticket] }, { text: EXPIRE, parameters: [] })
+}
+
 /** In one transaction; answers the names that were registered and are not any more. */
 export async function register(ask: Ask, registrations: readonly Registration[]): Promise<readonly string[]> {
   const rows = JSON.stringify(

@@ -1,0 +1,78 @@
+/**
+ * The feed role: the login role under which gateways read the change log and deliver webhooks. SQL of a request runs as the gateway's own role, which has no
+ * right to either, cannot become the feed role, and cannot log in as it (decisions 0028).
+ */
+import { quoteLiteral } from '../language/quote.ts'
+
+export interface FeedRole {
+  readonly role: string
+  /**
+   * What the role logs in with. `copied`: what the gateway's role has, now and each time; `kept`: whatever it has, and nothing if it is made;
+   * otherwise a SCRAM verifier, set when the role is made.
+   */
+  readonly password: 'copied' | 'kept' | { readonly verifier: string }
+}
+
+/** PostgreSQL cuts longer names (manual, 4.1.1: NAMEDATALEN). */
+const NAME_BYTES_MAX = 63
+const SUFFIX = '_feed'
+
+/** By default. */
+export function feedRoleOf(role: string): FeedRole {
+  const bytes = Buffer.from(role).subarray(0, NAME_BYTES_MAX - SUFFIX.length)
+  return { role: `${new TextDecoder().decode(bytes).replace(/\ufffd+$/, '')}${SUFFIX}`, password: 'copied' }
+}
+
+export const SERVED: readonly string[] = [
+  'CREATE TABLE IF NOT EXISTS svc.served (role text PRIMARY KEY, feed text NOT NULL)',
+  `COMMENT ON TABLE svc.served IS 'Roles of gateways, each with the role that reads the change log and delivers webhooks for it.'`,
+]
+
+/** A verifier is copied without being shown; only superusers can read it. */
+export function makeFeedRole(role: string, { role: feed, password }: FeedRole, superuser: boolean): string {
+  const copies = password === 'copied' && superuser
+  const verifier = copies
+    ? `(SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = ${quoteLiteral(role)} AND rolpassword LIKE 'SCRAM-SHA-256$%')`
+    : typeof password === 'object'
+      ? quoteLiteral(password.verifier)
+      : 'NULL'
+  const follow = `
+  ELSIF verifier <> coalesce((SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = feed), '') THEN
+    EXECUTE format('ALTER ROLE %I LOGIN PASSWORD %L', feed, verifier);`
+  return `DO $$ DECLARE
+  feed constant text := ${quoteLiteral(feed)};
+  verifier constant text := ${verifier};
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = feed) THEN
+    EXECUTE format('CREATE ROLE %I LOGIN PASSWORD %L', feed, verifier);${copies ? follow : ''}
+  END IF;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`
+}
+
+/**
+ * Every right in schema \`svc\` of anybody but its owners is taken away, and given again as it should be: earlier versions gave gateways all of them. What a gateway's
+ * role may do is find out what is installed, and hand over webhooks with a ticket (outbox.ts).
+ */
+export const RIGHTS = `DO $$ DECLARE it record; BEGIN
+  FOR it IN SELECT DISTINCT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, c.relname AS name, a.grantee
+    FROM pg_catalog.pg_class AS c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
+    WHERE c.relnamespace = 'svc'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S') AND a.grantee NOT IN (0, c.relowner)
+  LOOP EXECUTE format('REVOKE ALL ON %s svc.%I FROM %s', it.kind, it.name, it.grantee::regrole); END LOOP;
+  FOR it IN SELECT DISTINCT p.oid::regprocedure AS name, a.grantee
+    FROM pg_catalog.pg_proc AS p CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) AS a
+    WHERE p.pronamespace = 'svc'::regnamespace AND a.grantee NOT IN (0, p.proowner)
+  LOOP EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %s', it.name, it.grantee::regrole); END LOOP;
+  FOR it IN SELECT s.role, s.feed FROM svc.served AS s
+    JOIN pg_catalog.pg_roles AS r ON r.rolname = s.role JOIN pg_catalog.pg_roles AS f ON f.rolname = s.feed
+  LOOP
+    EXECUTE format('GRANT USAGE ON SCHEMA svc TO %I, %I', it.role, it.feed);
+    EXECUTE format('GRANT SELECT ON svc.installation, svc.served, svc.chosen TO %I, %I', it.role, it.feed);
+    EXECUTE format('GRANT INSERT ON svc.told TO %I', it.role);
+    EXECUTE format('GRANT SELECT ON svc.change TO %I', it.feed);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON svc.webhook_trigger, svc.webhook, svc.webhook_dead, svc.ticket TO %I', it.feed);
+    EXECUTE format('GRANT SELECT, INSERT ON svc.webhook_attempt TO %I', it.feed);
+    -- What is sent again comes behind what waits.
+    EXECUTE format('GRANT USAGE ON SEQUENCE svc.webhook_seq TO %I', it.feed);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION svc.mend(), svc.forget_changes(), svc.forget_attempts() TO %I', it.feed);
+  END LOOP;
+END $$`

@@ -1,0 +1,134 @@
+/**
+ * An injectable function of the application runs any SQL as the gateway's role, inside a request. With `svc install` it can neither read the change log, which has the
+ * rows of every tenant, nor forge webhooks, whatever settings it sets; realtime and webhooks work all the same.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { feedUrl, installed } from '../support/install.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type Receiver, receiver } from '../support/receiver.ts'
+import { openSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let folder: string
+let hook: Receiver
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await testDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'change-log-rights-'))
+  hook = await receiver()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text, tenant_id text);
+     create table logs (id int primary key, body text, tenant_id text);
+     grant select, insert, update on notes, logs to app;
+     create function find(what text) returns setof text language plpgsql as $$ begin
+       return query execute 'select ' || what || '::text';
+     end $$;
+     create function change(what text) returns void language plpgsql as $$ begin execute what; end $$`,
+  )
+  await installed(database, [{ schema: 'public', table: 'notes' }])
+  const triggers = ['notes', 'logs'].map(table => ({
+    ...{ name: table, table, operations: ['create'], webhook_url: hook.url },
+  }))
+  await writeFile(join(folder, 'triggers.yaml'), JSON.stringify(triggers))
+  gateway = await testGateway(database.url, {
+    toml: `webhook_allow = ["127.0.0.0/8"]\nevents_path = ${JSON.stringify(join(folder, 'triggers.yaml'))}`,
+  })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await hook?.close()
+  await database?.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const post = (path: string, body: unknown) =>
+  gateway.get(path, {
+    ...{ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) },
+  })
+
+test('writes reach subscribers through the log, and receivers through the outbox', async () => {
+  const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })
+  socket.say({ type: 'subscribe', channel: 'svc_table_notes' })
+  await socket.nextOf('subscribed')
+  await execute(database.adminUrl, `insert into notes values (1, 'from psql', 't1')`)
+  expect(await socket.nextOf('notification')).toMatchObject({ operation: 'INSERT', new: { id: 1 } })
+  expect((await post('/api/notes', { id: 2, body: 'captured' })).status).toBe(201)
+  expect((await post('/api/logs', { id: 2, body: 'by the statement' })).status).toBe(201)
+  const bodies = (await hook.until(2)).map(({ json }) => json.data.new.body)
+  expect(bodies.sort()).toEqual(['by the statement', 'captured'])
+  const { json } = await gateway.get('/health/internal', { as: null })
+  expect(json.webhooks.storage).toBe('outbox')
+  expect(json.realtime.tables).toEqual({ notes: { capture: 'trigger', durable: true } })
+  await socket.close()
+})
+
+const READS = [
+  'new from svc.change',
+  'old from svc.change_0',
+  'new from svc.webhook',
+  'new from svc.webhook_dead',
+  'answer from svc.webhook_attempt',
+  'hash from svc.ticket',
+  'ticket from svc.told',
+  'svc.forget_changes()',
+  'svc.mend()',
+]
+
+test.each(READS)('an injected "select %s" is refused, whatever is set', async what => {
+  const settings = ['app.current_tenant_id', 'svc.origin', 'svc.ticket', 'svc.mending', 'app.is_super_admin']
+  const set = settings.map(name => `set_config('${name}', 'on', true)`).join(' || ')
+  for (const injected of [what, `${set}; select ${what}`, `(${set})::text union all select ${what}`]) {
+    const { status, text } = await post('/api/rpc/find', { what: injected })
+    expect([400, 403], text).toContain(status)
+    expect(text).not.toContain('from psql')
+  }
+})
+
+const TOLD = `insert into svc.told (trigger, "schema", "table", operation, new, created_at, ticket)
+  values ('logs', 'public', 'logs', 'INSERT', '{"body": "forged"}', now(), %)`
+const FORGERIES = [
+  TOLD.replace('%', 'null'),
+  TOLD.replace('%', '(select hash::text from svc.ticket)'),
+  TOLD.replace('%', "current_setting('svc.origin')"),
+  `insert into svc.webhook (trigger, "schema", "table", operation, new, created_at) values ('logs', 'public', 'logs', 'INSERT', '{"body": "forged"}', now())`,
+  `insert into svc.webhook_dead (id, trigger, "schema", "table", operation, created_at, tries, reason) values ('msg_1', 'logs', 'public', 'logs', 'INSERT', now(), 1, 'forged')`,
+  `insert into svc.webhook_attempt (webhook, trigger, try, outcome, duration_ms) values ('msg_1', 'logs', 1, 'delivered', 1)`,
+  `insert into svc.webhook_trigger values ('forged', 'public', 'notes', '{INSERT}', 'database', false, null)`,
+  `insert into svc.ticket values (sha256('mine'), now() + interval '1 hour')`,
+  `insert into svc.change ("schema", "table", operation) values ('public', 'notes', 'B')`,
+  `set role app_feed`,
+  `create temp table mine (id int); create trigger mine after insert on mine referencing new table as svc_new for each statement execute function svc.capture_insert('public', 'notes', 'id')`,
+]
+
+test.each(FORGERIES)('an injected %s is refused', async what => {
+  const { status, text } = await post('/api/rpc/change', { what })
+  expect([400, 403], text).toContain(status)
+  expect(text).toMatch(/permission denied|takes webhooks from gateways only/)
+  expect(await execute(feedUrl(database), `select from svc.webhook where new ->> 'body' = 'forged'`)).toEqual([])
+})
+
+test('the text of a write that hands over webhooks does not show its ticket', async () => {
+  await execute(
+    database.adminUrl,
+    `create function spy() returns trigger language plpgsql as $$ begin
+       new.body := coalesce(current_query(), '') || (select string_agg(query, ' ') from pg_stat_activity where usename = current_user)
+         || (select coalesce(string_agg(name || statement, ' '), '') from pg_prepared_statements)
+         || (select coalesce(string_agg(setting, ' '), '') from pg_settings);
+       return new; end $$;
+     create trigger spy before insert on logs for each row execute function spy()`,
+  )
+  const { json } = await post('/api/logs?returning=body', { id: 3, body: '' })
+  const seen: string = json.data.body
+  expect(seen).toContain('svc.told')
+  const hashes = await execute(feedUrl(database), `select encode(hash, 'hex') as hash from svc.ticket`)
+  const words = new Set(seen.match(/[A-Za-z0-9_-]{32}/g) ?? [])
+  const { createHash } = await import('node:crypto')
+  const digests = [...words].map(word => createHash('sha256').update(word).digest('hex'))
+  expect(hashes).toHaveLength(1)
+  expect(digests).not.toContain(hashes[0]?.hash)
+})
