@@ -1,5 +1,7 @@
 /** The codes an answer can carry, their HTTP statuses, and the one error class that knows them (specification 7, decisions 8). */
 
+import type { LimitName } from './statement-limits.ts'
+
 export const STATUS_OF = {
   PARSE_ERROR: 400,
   QUERY_ERROR: 400,
@@ -28,6 +30,8 @@ export interface ErrorExtras {
   readonly cause?: unknown
   /** Offsets in the text of the query that it is about; doors without a text leave it aside. */
   readonly span?: { readonly start: number; readonly end: number }
+  /** The limit on statements that the request is above, for metrics. */
+  readonly limit?: LimitName
 }
 
 /** An error whose message is for the caller: it says what failed, what was expected and what to do. */
@@ -37,6 +41,7 @@ export class GatewayError extends Error {
   readonly hint: string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly span: ErrorExtras['span']
+  readonly limit: LimitName | undefined
 
   constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause })
@@ -46,6 +51,7 @@ export class GatewayError extends Error {
     this.hint = extras.hint
     this.headers = extras.headers ?? {}
     this.span = extras.span
+    this.limit = extras.limit
   }
 
   get status(): number {

@@ -1,5 +1,6 @@
 /** Everything that happens and may interest somebody who watches: the log is one listener, metrics are another. */
 import type { ErrorCode } from './errors.ts'
+import type { LimitName } from './statement-limits.ts'
 
 export type Event =
   | { readonly kind: 'listening'; readonly url: string }
@@ -19,6 +20,8 @@ export type Event =
       /** Empty without one. A listener that writes it anywhere hashes it first. */
       readonly tenantId: string
     }
+  /** A request was refused for being above one of the limits on statements. */
+  | { readonly kind: 'statement refused'; readonly limit: LimitName }
   | { readonly kind: 'request failed'; readonly requestId: string; readonly error: unknown }
   | { readonly kind: 'warning'; readonly message: string; readonly fix: string | null }
   | { readonly kind: 'database'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }

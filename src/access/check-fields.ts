@@ -67,7 +67,9 @@ export function everyColumnIn(checking: Checking, scope: Scope, alias: string | 
   const count = countColumns(scope, alias)
   checking.countWritten(count)
   if (count === 0) refuseNothing(scope)
-  return everyColumn(scope, alias)
+  const fields = everyColumn(scope, alias)
+  for (const { growth } of fields) if (growth != null) checking.tally.add(growth)
+  return fields
 }
 
 /** No fields would stand for every column again. */
@@ -78,11 +80,12 @@ function refuseNothing({ sources }: Scope): void {
 }
 
 /** What is read out of JSON by a dotted path is called by its last step. */
-function fieldIn({ expressions }: Checking, item: ExpressionField, scope: Scope): TypedField {
+function fieldIn({ expressions, tally }: Checking, item: ExpressionField, scope: Scope): TypedField {
+  const before = tally.mark()
   const { expression, type, typeName } = expressions.typed(item.expression, scope)
   const isPath = expression.kind === 'column' && expression.path.length > 2
   const alias = isPath ? (item.alias ?? expression.path.at(-1) ?? null) : item.alias
-  return { field: { ...item, alias, expression }, type, typeText: typeName }
+  return { field: { ...item, alias, expression }, type, typeText: typeName, growth: tally.since(before) }
 }
 
 export function aliasesOf(fields: readonly ExpressionField[]): ReadonlySet<string> {
@@ -90,5 +93,10 @@ export function aliasesOf(fields: readonly ExpressionField[]): ReadonlySet<strin
 }
 
 export function outputsOf(fields: readonly TypedField[]): readonly RowsetColumn[] {
-  return fields.map(({ field, type, typeText }) => ({ name: outputName(field) ?? '', type, typeText }))
+  return fields.map(({ field, type, typeText, growth = null }) => ({
+    name: outputName(field) ?? '',
+    type,
+    typeText,
+    growth,
+  }))
 }

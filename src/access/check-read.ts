@@ -2,17 +2,21 @@
 import { GatewayError } from '../errors.ts'
 import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest } from '../language/ast.ts'
 import { allOf } from '../language/build.ts'
+import { childrenOf } from '../language/children.ts'
 import { outputName } from '../language/output-name.ts'
 import { commonTable, commonTablesIn } from './check-common.ts'
 import { aliasesOf, fieldsIn, outputsOf, refuseSameNames } from './check-fields.ts'
 import { conditionedIn, conditionedJoins, joinIn, sourceIn } from './check-source.ts'
 import type { Answering, Checking } from './checking.ts'
 import { isOutput } from './expressions.ts'
+import { boundedTurn } from './guard.ts'
 import { nestByKey } from './keys.ts'
 import { assertAllowed } from './refusals.ts'
+import { relationsBehind } from './relations-behind.ts'
 import { qualified, tableOf } from './resources.ts'
 import { conditionAfter, rowsFor } from './row-filter.ts'
 import { NOTHING, type RowsetColumn, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
+import { NO_GROWTH, sumOf } from './tally.ts'
 
 /** As `Checking.read`. */
 export function readIn(checking: Checking, query: Get, outside: Scope, itself: CommonTable | null): Answering<Get> {
@@ -21,6 +25,7 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
       span: query.lock.span,
     })
   }
+  checking.tally.assertJoins(query.joins)
   const { expressions } = checking
   const { clause, outer } = commonTablesIn(checking, query.with, outside)
   const sources: ScopeSource[] = []
@@ -32,6 +37,9 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
   const others = conditionedJoins(checking, query.joins, joins, sources.slice(1), scope)
   const named: Scope = { ...scope, outputs: aliasesOf(fields) }
   const beside = itself === null || query.compounds.length === 0 ? outer : withTable(outer, itself, outputs)
+  const arms = query.compounds
+    .map(compound => checking.read(compound.query, beside))
+    .map(arm => (itself === null ? arm : boundedArm(arm, checking)))
   const statement: Get = {
     ...query,
     with: clause,
@@ -52,14 +60,39 @@ export function readIn(checking: Checking, query: Get, outside: Scope, itself: C
     having: expressions.optional(query.having, named),
     windows: query.windows.map(window => ({ ...window, body: expressions.window(window.body, scope) })),
     compounds: query.compounds.map(
-      (compound): Compound => ({ ...compound, query: checking.read(compound.query, beside).statement }),
+      (compound, index): Compound => ({ ...compound, query: arms[index]?.statement ?? compound.query }),
     ),
     orderBy: expressions.orders(query.orderBy, query.compounds.length > 0 ? onlyOutputs(fields, outer) : named),
     limit: expressions.count(query.limit, 'limit'),
     offset: expressions.count(query.offset, 'offset'),
   }
   const counted = [{ name: 'count', type: null, typeText: 'int8' }]
-  return { statement, outputs: query.purpose === 'count' ? counted : outputs }
+  return { statement, outputs: query.purpose === 'count' ? counted : arms.reduce(withArm, outputs) }
+}
+
+/** Each turn of a recursive query works on what the one before answered, and so can double it. */
+function boundedArm(arm: Answering<Get>, { tally }: Checking): Answering<Get> {
+  const fields = arm.statement.fields.map(item =>
+    item.kind === 'field' && mayGrow(item.expression)
+      ? { ...item, alias: outputName(item), expression: boundedTurn(item.expression, tally) }
+      : item,
+  )
+  return { ...arm, statement: { ...arm.statement, fields } }
+}
+
+/** Whether it may be longer than what it is made of; numbers have an end of their own. */
+function mayGrow(expression: Expression): boolean {
+  if (expression.kind === 'function' || expression.kind === 'array' || expression.kind === 'row') return true
+  if (expression.kind === 'arithmetic' && expression.operator === '||') return true
+  return childrenOf(expression).some(mayGrow)
+}
+
+/** A column of a compound stands for the expressions of all of its parts. */
+function withArm(outputs: readonly RowsetColumn[], arm: Answering<Get>): readonly RowsetColumn[] {
+  return outputs.map((column, index) => {
+    const growth = arm.outputs[index]?.growth ?? null
+    return growth === null ? column : { ...column, growth: sumOf(column.growth ?? NO_GROWTH, growth) }
+  })
 }
 
 /** A bare name is a column of the sources first, then what a field is called (manual, 7.2.3). */
@@ -71,7 +104,9 @@ function groupIn({ expressions }: Checking, item: Expression, scope: Scope): Exp
 }
 
 function withTable(outer: Scope, table: CommonTable, known: readonly RowsetColumn[]): Scope {
-  return { ...outer, commonTables: new Map(outer.commonTables).set(table.name.text, commonTable(table, known)) }
+  // PostgreSQL never merges a recursive common table: inside, its columns are values.
+  const values = known.map(column => ({ ...column, growth: null }))
+  return { ...outer, commonTables: new Map(outer.commonTables).set(table.name.text, commonTable(table, values)) }
 }
 
 /** The order of a compound sees the columns of its answer and nothing else. */
@@ -101,9 +136,9 @@ function projectionIn(checking: Checking, part: Get | Nest, scope: Scope): Proje
 }
 
 function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
-  checking.countSource(nest)
   const { catalog, expressions, rights } = checking
   const table = tableOf(nest.table, catalog, rights)
+  checking.tally.addRelations(relationsBehind(table, catalog), nest.span)
   assertAllowed('read', table, rights, nest.table.span)
   const source = sourceOf(nest.alias ?? table.name, tableRowset(table, rights.of(table).read))
   const scope = within(outer, [source])

@@ -8,6 +8,7 @@ import { resultColumns, resultTable } from './columns.ts'
 import { joinByKey } from './keys.ts'
 import { isParameter } from './parameters.ts'
 import { assertAllowed } from './refusals.ts'
+import { relationsBehind } from './relations-behind.ts'
 import { functionOf, qualified, tableOf } from './resources.ts'
 import { readRows, rowsFor } from './row-filter.ts'
 import { type Rowset, rowset, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
@@ -16,7 +17,6 @@ import { typeNameOf } from './types.ts'
 
 /** The source with its names resolved; what it brings is added to `sources`, and must not be called like one that is there. */
 export function sourceIn(checking: Checking, source: Source, outer: Scope, sources: ScopeSource[]): Source {
-  checking.countSource(source)
   const { checkedSource, found } = foundIn(checking, source, outer, sources)
   if (sources.some(({ alias }) => alias === found.alias)) {
     throw new GatewayError(
@@ -100,19 +100,23 @@ function foundIn(
       const { alias, table } = source
       const common = table.schema === null ? outer.commonTables.get(table.name) : undefined
       if (common === undefined) return tableIn(checking, source)
+      checking.tally.addRelations(1, source.span)
       return {
         checkedSource: source,
         found: { alias: alias ?? table.name, name: alias === null ? table : null, rowset: common },
       }
     }
     case 'query source': {
+      checking.tally.addRelations(1, source.span)
       const { statement, outputs } = checking.read(source.query, outer)
       const found = sourceOf(source.alias, rowset(`"${source.alias}"`, outputs))
       return { checkedSource: { ...source, query: statement }, found }
     }
     case 'record source':
+      checking.tally.addRelations(1, source.span)
       return { checkedSource: { ...source, value: bodyIn(checking, source) }, found: recordColumns(source) }
     case 'function source': {
+      checking.tally.addRelations(1, source.span)
       const { called, found } = functionIn(checking, source, within(outer, left))
       return { checkedSource: { ...source, ...called }, found }
     }
@@ -130,6 +134,7 @@ function tableIn(
   const { rights } = checking
   const known = tableOf(source.table, checking.catalog, rights)
   assertAllowed('read', known, rights, source.table.span)
+  checking.tally.addRelations(relationsBehind(known, checking.catalog), source.span)
   const name = qualified(source.table, known)
   const alias = source.alias ?? known.name
   const found: ScopeSource = {

@@ -9,6 +9,7 @@ import { everyColumnIn, fieldsIn, outputsOf } from './check-fields.ts'
 import { conditionedJoins, joinIn } from './check-source.ts'
 import type { AnsweringWrite, Checking, Write } from './checking.ts'
 import { assertAllowed, assertConflictAllowed, assertWritten } from './refusals.ts'
+import { relationsBehind } from './relations-behind.ts'
 import { qualified, tableOf } from './resources.ts'
 import { type Operation, returnable } from './rights.ts'
 import { conditionAfter, rowsFor, rowsOrFail } from './row-filter.ts'
@@ -22,6 +23,7 @@ export function writeIn(checking: Checking, write: Write, outside: Scope): Answe
   const { rights } = checking
   const table = tableOf(write.table, checking.catalog, rights)
   checking.writes.push(table)
+  checking.tally.addRelations(relationsBehind(table, checking.catalog), write.table.span)
   for (const operation of operationsOf(write)) assertAllowed(operation, table, rights, write.table.span)
   const { checkedWrite, answered, check } = changedIn(checking, write, table, outer)
   const listed = returningIn(checking, write, answered)
@@ -201,6 +203,7 @@ function targetIn(
     ...sourceOf(write.alias ?? table.name, tableRowset(table, rights.read)),
     name: write.alias === null ? name : null,
   }
+  checking.tally.assertJoins(write.joins)
   const sources = [target]
   const unconditioned = write.joins.map(join => joinIn(checking, join, sources, outer))
   const scope = within(outer, sources)

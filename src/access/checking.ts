@@ -1,9 +1,10 @@
 /** What the parts of one check have of each other: reads contain sources, sources queries, common tables both kinds of statement. */
 import type { Catalog, Table } from '../catalog/model.ts'
-import type { Add, CommonTable, Del, Expression, Get, Nest, Set as SetStatement, Source } from '../language/ast.ts'
+import type { Add, CommonTable, Del, Expression, Get, Set as SetStatement } from '../language/ast.ts'
 import type { ExpressionChecker } from './expressions.ts'
 import type { Rights } from './rights.ts'
 import type { RowsetColumn, Scope, ScopeSource } from './scope.ts'
+import type { Tally } from './tally.ts'
 
 export type Write = Add | SetStatement | Del
 
@@ -32,8 +33,8 @@ export interface Checking {
   write(write: Write, outside: Scope): AnsweringWrite
   /** A policy's condition on the rows of `source`, which may mention what the caller may not. */
   rows(condition: Expression, source: ScopeSource): Expression
-  /** Refuses one more than the whole statement may read from. */
-  countSource(source: Source | Nest): void
+  /** What the whole statement adds up to; refuses what is above a limit. */
+  readonly tally: Tally
   /** Refuses more columns than the stars of the whole statement may stand for. */
   countWritten(columns: number): void
 }

@@ -19,6 +19,7 @@ import { cast, literal } from '../language/build.ts'
 import { isAggregate, UNTYPED_ARGUMENTS } from '../language/functions.ts'
 import { isAlike, listAsJson } from '../language/json-list.ts'
 import { unreachable } from '../unreachable.ts'
+import { boundedArguments, boundPadding } from './built-values.ts'
 import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'
 import {
   isParameter,
@@ -29,6 +30,7 @@ import {
   type TypeOfParameter,
 } from './parameters.ts'
 import { NOTHING, resolve, type Scope } from './scope.ts'
+import type { Tally } from './tally.ts'
 import {
   comparable,
   isJsonValue,
@@ -50,6 +52,8 @@ export interface ExpressionCheckerParts {
   /** Refuses functions that a statement may not call; names the others so that they can mean nothing else. */
   readonly function: (call: FunctionCall) => Pick<FunctionCall, 'schema' | 'name'>
   readonly parameterType: TypeOfParameter
+  readonly parameterBytes: (parameter: Parameter) => number
+  readonly tally: Tally
 }
 
 /** PostgreSQL makes one type of all arguments of these. */
@@ -83,9 +87,15 @@ export class ExpressionChecker implements OperandCheck {
 
   typed(expression: Expression, scope: Scope): Typed {
     const inner = (operand: Expression) => this.expression(operand, scope)
+    const { tally } = this.#parts
+    tally.addTerms(1, expression.span)
     switch (expression.kind) {
-      case 'column':
-        return isOutput(expression, scope) ? untyped(expression) : resolve(expression, scope)
+      case 'column': {
+        if (isOutput(expression, scope)) return untyped(expression)
+        const found = resolve(expression, scope)
+        if (found.growth != null) tally.add(found.growth, expression.span)
+        return found
+      }
       case 'and':
       case 'or':
         return untyped({ ...expression, operands: expression.operands.map(inner) })
@@ -127,9 +137,11 @@ export class ExpressionChecker implements OperandCheck {
       case 'cast':
         return this.#cast(expression, scope)
       case 'literal':
+        tally.addBytes(expression.value.length, expression.span)
         return untyped(expression)
       case 'position':
       case 'named':
+        tally.addBytes(this.#parts.parameterBytes(expression), expression.span)
         return this.#uses.alone(expression)
       case 'function':
         return untyped(this.#call(expression, scope))
@@ -172,16 +184,25 @@ export class ExpressionChecker implements OperandCheck {
     const scope = isAggregate(call) ? { ...around, outputs: NOTHING.outputs } : around
     const { over } = call
     const named = this.#parts.function(call)
-    const typed = call.arguments.map(argument => this.typed(argument, scope))
+    const { tally } = this.#parts
+    const typed = call.arguments.map(argument => {
+      const before = tally.mark()
+      return { ...this.typed(argument, scope), growth: tally.since(before) }
+    })
     const areJson = ALIKE_ARGUMENTS.has(named.name) && typed.some(isJsonValue)
+    const args = typed.map(argument => {
+      const { expression, typeName } = argument
+      if (areJson) return { ...argument, expression: listAsJson(expression) }
+      const isOpen = isParameter(expression) && typeName === 'text' && UNTYPED_ARGUMENTS.has(named.name)
+      return isOpen ? { ...argument, expression: cast(expression, 'text') } : argument
+    })
     return {
       ...call,
       ...named,
-      arguments: typed.map(({ expression, typeName }) => {
-        if (areJson) return listAsJson(expression)
-        const isOpen = isParameter(expression) && typeName === 'text' && UNTYPED_ARGUMENTS.has(named.name)
-        return isOpen ? cast(expression, 'text') : expression
-      }),
+      arguments:
+        named.schema === 'pg_catalog'
+          ? boundedArguments(named.name, call, args, tally)
+          : args.map(({ expression }) => expression),
       orderBy: this.orders(call.orderBy, scope),
       filter: this.optional(call.filter, scope),
       over: over === null || typeof over === 'string' ? over : this.window(over, scope),
@@ -275,7 +296,9 @@ export class ExpressionChecker implements OperandCheck {
         span,
       })
     }
+    boundPadding(type, this.#parts.tally)
     if (!isParameter(operand)) return { ...expression, operand: this.expression(operand, scope) }
+    this.#parts.tally.addBytes(this.#parts.parameterBytes(operand), span)
     this.use(operand, { typeName, type: null, subject: null, list: type.dimensions > 0 })
     return expression
   }

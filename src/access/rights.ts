@@ -5,6 +5,7 @@
  */
 import type { Catalog, Column, Table } from '../catalog/model.ts'
 import type { Expression } from '../language/ast.ts'
+import type { StatementLimits } from '../statement-limits.ts'
 
 export const OPERATIONS = ['read', 'create', 'update', 'delete'] as const
 
@@ -36,6 +37,8 @@ export interface Rights {
 export interface View {
   readonly catalog: Catalog
   readonly rights: Rights
+  /** On each statement of a caller; the defaults where they are left out. */
+  readonly limits?: StatementLimits
 }
 
 const ALL: TableRights = {

@@ -7,6 +7,7 @@ import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 import { forbiddenColumn } from './refusals.ts'
 import { allows, type Columns } from './rights.ts'
+import type { Growth } from './tally.ts'
 import type { Typed } from './typed.ts'
 import { isJson } from './types.ts'
 
@@ -29,6 +30,8 @@ export interface RowsetColumn {
   /** Null: not known, and then left to PostgreSQL. */
   readonly type: DataType | null
   readonly typeText: string | null
+  /** What it stands for, where a query computes it; null or left out for stored values. */
+  readonly growth?: Growth | null
 }
 
 export interface ScopeSource {
@@ -164,9 +167,9 @@ function refuseHidden(source: ScopeSource, name: string, scope: Scope, span: Spa
 function columnOf(source: ScopeSource, name: string, steps: readonly string[], span: Span): Typed {
   const column = source.rowset.column(name)
   if (column === undefined) throw unknownColumn(name, { ...NOTHING, sources: [source] }, span)
-  const { type, typeText } = column
+  const { type, typeText, growth = null } = column
   const expression: ColumnReference = { ...columnReference(source.alias, name, ...steps), span }
-  if (steps.length === 0) return { expression, type, typeName: typeText, column: name }
+  if (steps.length === 0) return { expression, type, typeName: typeText, column: name, growth }
   if (type !== null && !isJson(type)) {
     throw new GatewayError(
       'PARSE_ERROR',
@@ -174,11 +177,11 @@ function columnOf(source: ScopeSource, name: string, steps: readonly string[], s
       { span },
     )
   }
-  return { expression, type: null, typeName: 'text', column: name }
+  return { expression, type: null, typeName: 'text', column: name, growth }
 }
 
 /** A field with what it was found to be, for whoever reads it from outside. */
-export interface TypedField extends Pick<RowsetColumn, 'type' | 'typeText'> {
+export interface TypedField extends Pick<RowsetColumn, 'type' | 'typeText' | 'growth'> {
   readonly field: ExpressionField
 }
 
@@ -193,13 +196,14 @@ export function everyColumn(scope: Scope, alias: string | null): readonly TypedF
     )
   }
   const seen = new Set<string>()
-  return columns.map(({ source, column: { name, type, typeText } }) => {
+  return columns.map(({ source, column: { name, type, typeText, growth = null } }) => {
     const isTaken = seen.has(name)
     seen.add(name)
     return {
       field: field(columnReference(source.alias, name), isTaken ? `${source.alias}.${name}` : null),
       type,
       typeText,
+      growth,
     }
   })
 }

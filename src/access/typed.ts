@@ -3,6 +3,7 @@ import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression } from '../language/ast.ts'
 import { column } from '../language/build.ts'
+import type { Growth } from './tally.ts'
 import { baseOf, castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar, isText } from './types.ts'
 
 /** What an expression has been found to be. */
@@ -12,6 +13,8 @@ export interface Typed {
   readonly type: DataType | null
   readonly typeName: string | null
   readonly column: string | null
+  /** What a mention of the column adds to the statement; see `RowsetColumn`. */
+  readonly growth?: Growth | null
 }
 
 export const UNKNOWN: Typed = { expression: column('?'), type: null, typeName: null, column: null }

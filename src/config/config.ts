@@ -64,6 +64,10 @@ export interface GatewayConfig {
   readonly maxExpandDepth: number
   readonly maxFilters: number
   readonly maxInValues: number
+  readonly maxJoins: number
+  readonly maxRelations: number
+  readonly maxBuiltValueBytes: number
+  readonly maxSeriesRows: number
   readonly maxResultRows: number
   readonly searchLanguage: string
   readonly explainEndpoint: 'on' | 'admin' | 'off'

@@ -29,6 +29,10 @@ const LIMITS: readonly NumberKey[] = [
   'maxExpandDepth',
   'maxFilters',
   'maxInValues',
+  'maxJoins',
+  'maxRelations',
+  'maxBuiltValueBytes',
+  'maxSeriesRows',
 ]
 
 export function limitsOf(gateway: GatewayConfig): Readonly<Record<string, number>> {

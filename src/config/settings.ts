@@ -3,6 +3,8 @@
  * check`: a key exists when it has a row here, and the compiler sees to it that every field of `Config` has exactly
  * one.
  */
+
+import { STATEMENT_LIMITS } from '../statement-limits.ts'
 import type { AccessConfig, CacheConfig, Config, GatewayConfig, McpConfig, RoleOverride } from './config.ts'
 import {
   bind,
@@ -375,6 +377,39 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     default: 1_000,
     feature: 'reads',
     description: 'Elements of one `in` list.',
+  },
+  maxJoins: {
+    key: 'gateway.max_joins',
+    kind: integer(0, 1_000),
+    default: STATEMENT_LIMITS.maxJoins,
+    feature: 'reads',
+    description:
+      'Joins of one level of a query; a subquery has a level of its own. More is 400 `PARSE_ERROR`. `0` switches it off.',
+  },
+  maxRelations: {
+    key: 'gateway.max_relations',
+    kind: integer(0, 10_000),
+    default: STATEMENT_LIMITS.maxRelations,
+    feature: 'reads',
+    description:
+      'Relations that one statement reads from or writes to: tables, views, functions, common tables, subqueries, expansions, and the tables behind views and row-level security policies. More is 400 `PARSE_ERROR`. `0` switches it off.',
+  },
+  maxBuiltValueBytes: {
+    key: 'gateway.max_built_value_bytes',
+    kind: integer(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxBuiltValueBytes,
+    unit: 'bytes',
+    feature: 'reads',
+    description:
+      'Size of a value that a function of the query language builds from a number: `repeat`, `lpad`, `rpad`, `format`, `array_fill`, and casts that pad. All expressions of a query together may build 64 times as much for one row. More is 400 `PARSE_ERROR`. `0` switches it off.',
+  },
+  maxSeriesRows: {
+    key: 'gateway.max_series_rows',
+    kind: integer(0, COUNT_MAX),
+    default: STATEMENT_LIMITS.maxSeriesRows,
+    unit: 'rows',
+    feature: 'reads',
+    description: 'Rows of one `generate_series` in a query. More is 400 `PARSE_ERROR`. `0` switches it off.',
   },
   searchLanguage: {
     key: 'gateway.search_language',

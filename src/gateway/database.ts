@@ -60,17 +60,12 @@ export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Prom
   }
 }
 
-export async function openCatalog(
-  { gateway }: Config,
-  query: Query,
-  dependences: () => boolean,
-  emit: Emit,
-): Promise<CatalogSource> {
+export async function openCatalog({ gateway }: Config, query: Query, emit: Emit): Promise<CatalogSource> {
   const { schemas, exposedViews, schemaPollSecs } = gateway
-  const options = () => ({ schemas, exposedViews, dependences: dependences() })
+  const options = { schemas, exposedViews, dependences: true }
   return createCatalogSource({
-    load: () => introspect(query, options()),
-    fingerprint: () => readFingerprint(query, options()),
+    load: () => introspect(query, options),
+    fingerprint: () => readFingerprint(query, options),
     pollSeconds: schemaPollSecs,
     onEvent: ({ kind, ...detail }) => emit({ kind: 'catalogue', event: kind, detail }),
   })

@@ -97,9 +97,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       }),
     )
     opened.push(() => installed.close())
-    // Whoever keeps answers, or waits for them to change, has to know what they depend on.
-    const dependences = () => config.gateway.cache.enabled || installed.current() !== null
-    const catalog = await onceAvailable(pool, () => openCatalog(config, query, dependences, emit))
+    const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
@@ -108,8 +106,6 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       ...{ installed, everyMs: config.gateway.schemaPollSecs * 1_000 },
       onChange(left) {
         for (const hear of recaptured) hear(left)
-        // Whether it is to say what depends on what, may be another matter now.
-        catalog.notify('svc install or svc uninstall')
       },
     })
     opened.push(() => following.close())

@@ -115,9 +115,13 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const unsent = createUnsent({ ...gateway, budget: unsentBytes, gate })
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
-  const guarded = guardCost(ungated, { limits: gateway, now })
+  const guarded = guardCost(ungated, { limits: gateway, now, statementTimeoutMs: gateway.statementTimeoutMs })
   const reads = createGatedRunner(cache?.serving(guarded) ?? guarded, gate)
-  const view = (identity: Identity): View => ({ catalog: current(), rights: policies.rightsOf(identity) })
+  const view = (identity: Identity): View => ({
+    catalog: current(),
+    rights: policies.rightsOf(identity),
+    limits: gateway,
+  })
   const documents = { sources: () => [current(), lists.functions()], keyOf: ({ rights }: View) => rights.key }
   const schemaDocument = documentFor<View>({
     ...documents,

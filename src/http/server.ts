@@ -193,6 +193,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   function errorAnswer(error: unknown, requestId: string, progress: Progress): Answer {
     const known = error instanceof GatewayError
     progress.code = codeOf(error)
+    if (known && error.limit !== undefined) emit({ kind: 'statement refused', limit: error.limit })
     if (!known || error.status >= 500) emit({ kind: 'request failed', requestId, error })
     return {
       status: known ? error.status : 500,

@@ -100,8 +100,8 @@ export function allOf(conditions: readonly (Expression | null)[]): Expression | 
   return all.length === 0 ? null : and(...all)
 }
 
-/** `case when … then … else … end`: of the two results only the one that is chosen is computed for a row. */
-export function caseWhen(condition: Expression, then: Expression, otherwise: Expression): Case {
+/** `case when … then … else … end`: of the two results only the one that is chosen is computed for a row. Without `otherwise` that is NULL. */
+export function caseWhen(condition: Expression, then: Expression, otherwise: Expression | null): Case {
   return { kind: 'case', operand: null, whens: [{ when: condition, then }], else: otherwise, span }
 }
 

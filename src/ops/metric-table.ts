@@ -57,6 +57,14 @@ export const METRICS = {
     help: 'Streams that were ended because their client read too slowly (stream_min_bytes_per_sec).',
   },
 
+  statementsRefused: {
+    section: 'Requests',
+    name: 'svc_statements_refused_total',
+    type: 'counter',
+    labels: ['limit'],
+    help: 'Requests refused because their statement was above a limit, by the key of the limit (max_joins).',
+  },
+
   poolMax: {
     section: 'Database',
     name: 'svc_pool_max_connections',

@@ -9,6 +9,7 @@ import type { PoolStats } from '../postgres/pool.ts'
 import { LAG_BOUNDS } from '../realtime/counts.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
+import { LIMIT_NAMES, type LimitName } from '../statement-limits.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { printMetric, type Sample } from './exposition.ts'
 import { collectHttp, type HttpStats } from './http-metrics.ts'
@@ -69,6 +70,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
     ['half-open', 0],
     ['closed', 0],
   ])
+  const refused = new Map<LimitName, number>(Object.values(LIMIT_NAMES).map(name => [name, 0]))
   const counts = new Map<string, number>(Object.keys(COUNTED).map(event => [event, 0]))
 
   function counted(): Collected<CountedKey> {
@@ -79,6 +81,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
   return {
     hear(event) {
       if (event.kind === 'request') requests.record(event, now())
+      else if (event.kind === 'statement refused') refused.set(event.limit, (refused.get(event.limit) ?? 0) + 1)
       else if (event.kind === 'circuit') circuit.set(event.to, (circuit.get(event.to) ?? 0) + 1)
       else if (event.kind === 'webhook attempt') webhookAttempts.record(event, now())
       else if (event.kind === 'database') {
@@ -90,6 +93,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
+        statementsRefused: [...refused].map(([limit, value]) => ({ labels: [limit], value })),
         circuitTransitions: [...circuit].map(([to, value]) => ({ labels: [to], value })),
         ...collectPool(pool),
         ...collectCache(cache),

@@ -62,6 +62,10 @@ test('the start-up packet fixes how values look', async () => {
       ['IntervalStyle', 'postgres'],
       ['extra_float_digits', '1'],
       ['bytea_output', 'hex'],
+      ['join_collapse_limit', '8'],
+      ['from_collapse_limit', '8'],
+      ['geqo', 'on'],
+      ['geqo_threshold', '12'],
     ],
   })
   expect(session).toEqual({
@@ -102,6 +106,12 @@ test('an option is not set by being the value or a part of another', async () =>
   const names = await parameterNames('-c search_path=bytea_output -c my.standard_conforming_strings=off', false)
   expect(names).toContain('bytea_output')
   expect(names).toContain('standard_conforming_strings')
+})
+
+test('the planner searches join orders as far as PostgreSQL does by default, whatever the database says', async () => {
+  const planner = ['join_collapse_limit', 'from_collapse_limit', 'geqo', 'geqo_threshold']
+  expect(await parameterNames('', false)).toEqual(expect.arrayContaining(planner))
+  expect(await parameterNames('-c join_collapse_limit=12', false)).not.toContain('join_collapse_limit')
 })
 
 test('through a pooler only what PgBouncer tracks is sent', async () => {

@@ -128,9 +128,22 @@ function startupParameters(options: ConnectOptions): (readonly [string, string])
   // PgBouncer refuses parameters that it does not track.
   if (options.throughPooler) return parameters
   parameters.push(['IntervalStyle', 'postgres'], ['extra_float_digits', '1'])
-  if (!isSetBy(target.options, 'bytea_output')) parameters.push(['bytea_output', 'hex'])
+  for (const [name, value] of [['bytea_output', 'hex'], ...PLANNER] as const) {
+    if (!isSetBy(target.options, name)) parameters.push([name, value])
+  }
   return parameters
 }
+
+/**
+ * How many orders of joins the planner tries. These are PostgreSQL's own defaults, set here because a server, a database or a role may have others: with
+ * `join_collapse_limit = 100` a query that the limits allow is planned for minutes, and no timeout is looked at meanwhile.
+ */
+export const PLANNER: readonly (readonly [string, string])[] = [
+  ['join_collapse_limit', '8'],
+  ['from_collapse_limit', '8'],
+  ['geqo', 'on'],
+  ['geqo_threshold', '12'],
+]
 
 /** `-c name=value` or `--name=value`, where PostgreSQL reads hyphens in the name as underscores, and any case. */
 function isSetBy(options: string | null, name: string): boolean {

@@ -8,6 +8,7 @@
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
+import { timedOut } from './errors.ts'
 import { type Estimate, readEstimate } from './estimate.ts'
 import { createEstimates } from './estimates.ts'
 import type { Row, Runner, Running } from './run.ts'
@@ -18,10 +19,12 @@ export interface CostGuardParts {
   readonly limits: CostSettings
   /** Milliseconds, monotonic. */
   readonly now: () => number
+  /** How long a read may take together with the estimate of it. */
+  readonly statementTimeoutMs: number
 }
 
 /** `runner` whose reads and streams run within the limits or are refused with `QUERY_TOO_EXPENSIVE`; all else goes through as it is. */
-export function guardCost(runner: Runner, { limits: settings, now }: CostGuardParts): Runner {
+export function guardCost(runner: Runner, { limits: settings, now, statementTimeoutMs }: CostGuardParts): Runner {
   const limitsOf = costLimitsByRole(settings)
   const estimates = createEstimates(now)
   const firsts = new Map<string, Shared<readonly Estimate[]>>()
@@ -108,20 +111,20 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     read(identity, statements) {
       const limits = limitsOf(identity.role)
       if (limits === null || passes(identity, limits, statements)) return runner.read(identity, statements)
-      const steps = createSteps()
+      const steps = createSteps(statementTimeoutMs)
       return {
-        result: check(identity, limits, statements, steps).then(() =>
-          steps.run(() => runner.read(identity, statements)),
-        ),
+        result: check(identity, limits, statements, steps)
+          .then(() => steps.run(() => runner.read(identity, statements)))
+          .finally(steps.end),
         cancel: steps.cancel,
       }
     },
     stream(identity, statement) {
       const limits = limitsOf(identity.role)
       if (limits === null || passes(identity, limits, [statement])) return runner.stream(identity, statement)
-      const steps = createSteps()
+      const steps = createSteps(statementTimeoutMs)
       const open = async () => {
-        await check(identity, limits, [statement], steps)
+        await check(identity, limits, [statement], steps).finally(steps.end)
         return runner.stream(identity, statement)
       }
       return opening(open, steps.cancel)
@@ -140,30 +143,41 @@ function planOf(rows: readonly Row[] | undefined): string {
   return plan.toString()
 }
 
-/** One thing after another for one caller, who may go away at any time. */
+/** One thing after another for one caller, who may go away at any time. All of them share one time. */
 interface Steps {
   run<T>(start: () => Running<T>): Promise<T>
   cancel(): void
+  /** Nothing comes after. */
+  end(): void
 }
 
-function createSteps(): Steps {
-  let cancelled = false
+/** PostgreSQL's own timeout begins again with every statement. The time begins with the first step. */
+function createSteps(timeoutMs: number): Steps {
+  let refused: GatewayError | null = null
   let current: { cancel(): void } | null = null
+  let timer: ReturnType<typeof setTimeout> | null = null
+  const stop = (reason: GatewayError) => {
+    refused ??= reason
+    current?.cancel()
+  }
   const assertWanted = () => {
-    if (cancelled) throw new GatewayError('TIMEOUT', 'the request was cancelled')
+    if (refused !== null) throw refused
   }
   return {
     async run(start) {
       assertWanted()
+      timer ??= setTimeout(() => stop(timedOut()), timeoutMs)
       const running = start()
       current = running
-      const result = await running.result
-      assertWanted()
-      return result
+      try {
+        return await running.result
+      } finally {
+        assertWanted()
+      }
     },
-    cancel() {
-      cancelled = true
-      current?.cancel()
+    cancel: () => stop(new GatewayError('TIMEOUT', 'the request was cancelled')),
+    end() {
+      if (timer !== null) clearTimeout(timer)
     },
   }
 }

@@ -1,10 +1,13 @@
 /** Turns what PostgreSQL and the pool say into what a caller is told (specification 7, decisions 8). */
+
 import type { ParameterUse } from '../access/check.ts'
+import { TOO_LARGE } from '../access/guard.ts'
 import { REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
-import { GatewayError } from '../errors.ts'
+import { type ErrorExtras, GatewayError } from '../errors.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
 import { shorten } from '../shorten.ts'
+import { LIMIT_NAMES } from '../statement-limits.ts'
 import { meantOperator } from './meant-operator.ts'
 import type { Access } from './settings.ts'
 import { type BoundStatement, TOO_MANY_ROWS } from './statement.ts'
@@ -27,6 +30,10 @@ export function toGatewayError(error: unknown, attempt: Attempt): unknown {
   }
   if (error instanceof CancelledError) return new GatewayError('TIMEOUT', 'the request was cancelled', { cause: error })
   return error
+}
+
+export function timedOut(extras: ErrorExtras = {}): GatewayError {
+  return new GatewayError('TIMEOUT', 'the query took longer than statement_timeout_ms allows and was cancelled', extras)
 }
 
 const UNKNOWN_OUTCOME = 'the change may have been made or not; read the data before you send it again'
@@ -52,6 +59,8 @@ function fromDatabase(error: DatabaseError, { statements, access }: Attempt): Ga
   const written = TOO_MANY.exec(error.message)
   if (written !== null && error.sqlstate === '22P02') return tooManyRows(written[1] ?? '', error)
   if (error.message.includes(REFUSED_ROW)) return refusedRow(error)
+  const built = BUILT.exec(error.message)
+  if (built !== null) return tooLarge(built[1] ?? '', error)
   const { sqlstate } = error
   const meaning = MEANING[sqlstate] ?? MEANING[sqlstate.slice(0, 2)] ?? 'refusal'
   if (isOutage(error) || meaning === 'outage') {
@@ -69,11 +78,7 @@ function fromDatabase(error: DatabaseError, { statements, access }: Attempt): Ga
   const extras = { details: detailsOf(error), ...(hint === null ? {} : { hint: limited(hint) }), cause: error }
   switch (meaning) {
     case 'time':
-      return new GatewayError(
-        'TIMEOUT',
-        'the query took longer than statement_timeout_ms allows and was cancelled',
-        extras,
-      )
+      return timedOut(extras)
     case 'permission':
       return new GatewayError('FORBIDDEN', message, extras)
     case 'conflict':
@@ -187,6 +192,15 @@ function tooManyRows(count: string, cause: DatabaseError): GatewayError {
     `the filters match ${count} rows, more than X-Max-Affected allows; nothing was changed`,
     { cause, hint: 'narrow the filters, or send X-Max-Affected with a larger number' },
   )
+}
+
+/** See `access/guard`. */
+const BUILT = new RegExp(`${TOO_LARGE}(with recursive|\\w+) `)
+
+function tooLarge(name: string, cause: DatabaseError): GatewayError {
+  const limit = name === 'generate_series' ? LIMIT_NAMES.maxSeriesRows : LIMIT_NAMES.maxBuiltValueBytes
+  const what = name === 'generate_series' ? 'would make more rows' : 'would build a larger value'
+  return new GatewayError('PARSE_ERROR', `"${name}" ${what} than ${limit} allows; ask for less`, { cause, limit })
 }
 
 function refusedRow(cause: DatabaseError): GatewayError {

@@ -7,6 +7,7 @@
 import type { Identity } from '../identity/identity.ts'
 import { type SessionSetting, settingsOf } from '../identity/settings.ts'
 import { encodeParameters } from '../postgres/parameters.ts'
+import { PLANNER } from '../postgres/startup.ts'
 import type { Command } from '../postgres/types.ts'
 
 /** `install/capture.ts` looks for it. */
@@ -25,7 +26,12 @@ export interface SettingsSource {
   numbered(identity: Identity): Command
 }
 
-export function createSettings(options: { readonly statementTimeoutMs: number }): SettingsSource {
+/** With `preparedStatements` false a pooler is in between, so what a connection begins with elsewhere is set in each transaction. */
+export function createSettings(options: {
+  readonly statementTimeoutMs: number
+  readonly preparedStatements?: boolean
+}): SettingsSource {
+  const planner: readonly SessionSetting[] = options.preparedStatements === false ? PLANNER : []
   // A transaction that writes takes the mode that the role or database has by default.
   const mode: Readonly<Record<Access, readonly SessionSetting[]>> = {
     'read only': [['transaction_read_only', 'on']],
@@ -36,6 +42,7 @@ export function createSettings(options: { readonly statementTimeoutMs: number })
       ...settingsOf(identity),
       ...mode[access],
       ...more,
+      ...planner,
       ['statement_timeout', String(options.statementTimeoutMs)],
     ])
   const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }

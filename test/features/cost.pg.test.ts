@@ -40,8 +40,11 @@ create function waited() returns boolean language plpgsql immutable as $$
 begin perform told('planned'); perform pg_advisory_xact_lock_shared(7); return true; end $$;
 create view awaited with (security_invoker = true) as select id, k, note, shop_id, ran() as ran from sales where waited();
 
+create function dawdled() returns boolean language plpgsql immutable as $$ begin perform pg_sleep(1.2); return true; end $$;
+create view dawdling with (security_invoker = true) as select id from shops where dawdled();
+
 create function everything() returns bigint language sql stable as 'select count(*) from sales';
-grant select, insert, update, delete on shops, sales, watched, awaited to app;
+grant select, insert, update, delete on shops, sales, watched, awaited, dawdling to app;
 `
 
 const LIMITS = `
@@ -308,6 +311,18 @@ describe('an estimate', () => {
       message: expect.stringContaining('column "k" is integer and cannot hold "x"'),
     })
   })
+})
+
+test('an estimate and the read that follows share one statement timeout', async () => {
+  const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 2000' })
+  try {
+    // Planned in 1.2 s, once for the estimate and once to run.
+    const first = await hasty.get('/api/dawdling')
+    expect([first.status, first.json.error?.code]).toEqual([408, 'TIMEOUT'])
+    expect(first.json.error.message).toContain('statement_timeout_ms')
+  } finally {
+    await hasty.close()
+  }
 })
 
 describe('while it is estimated', () => {

@@ -750,7 +750,8 @@ describe('errors', () => {
       toml: 'statement_timeout_ms = 200\nexplain_max_rows = 0\nexplain_max_cost = 0',
     })
     try {
-      const slow = 'get (get users fields generate_series(1, 1000000000) as n) d fields count(*) as c'
+      const slow =
+        'get (get users fields generate_series(1, 1000000) as n) d cross join (get users fields generate_series(1, 1000000) as m) e fields count(*) as c'
       const reply = await hasty.get('/api/_query', {
         method: 'POST',
         headers: { 'Content-Type': 'text/plain' },

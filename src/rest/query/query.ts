@@ -136,6 +136,7 @@ function planned<T>(
       ...view(identity),
       ...{ rowsFirst: true, searchLanguage, isCallable },
       parameterType: parameter => typeOfValue(givenFor(parameter, request)),
+      parameterBytes: parameter => givenFor(parameter, request).bytes.length,
     })
   })
 }
@@ -257,5 +258,10 @@ function placed(
   cause: unknown,
 ): GatewayError {
   const { line, column } = placeOf(text, span.start)
-  return new GatewayError(code, `${message} (line ${line}, column ${column})`, { details: { line, column }, cause })
+  const limit = cause instanceof GatewayError && cause.limit !== undefined ? { limit: cause.limit } : {}
+  return new GatewayError(code, `${message} (line ${line}, column ${column})`, {
+    ...limit,
+    details: { line, column },
+    cause,
+  })
 }

@@ -1,0 +1,271 @@
+/**
+ * Bounds on the values that functions build out of proportion to what they are given: `repeat('x', 1000000000)`, `array_fill(1, [100000000])`.
+ *
+ * PostgreSQL builds such a value in one go and looks at no timeout and no cancel request meanwhile, so the size is bounded before. Of literals it is
+ * known when the statement is checked. Of anything else it is computed in the statement: the argument becomes a CASE that fails where the value would be
+ * too large.
+ */
+
+import { GatewayError } from '../errors.ts'
+import type { Expression, FunctionCall, TypeName } from '../language/ast.ts'
+import { arithmetic, call, cast, compare, integer, or, text } from '../language/build.ts'
+import { LIMIT_NAMES } from '../statement-limits.ts'
+import { asType, type BuiltArgument, bytesOf, guarded, integerOf, own, plain, textBytes, times8 } from './guard.ts'
+import { isParameter } from './parameters.ts'
+import { seriesIn } from './series.ts'
+import { NO_GROWTH, refused, sumOf, type Tally } from './tally.ts'
+
+type Bound = (call: FunctionCall, args: readonly BuiltArgument[], tally: Tally) => readonly Expression[]
+
+const BOUNDS: ReadonlyMap<string, Bound> = new Map<string, Bound>([
+  ['repeat', repeatIn],
+  ['lpad', padIn],
+  ['rpad', padIn],
+  ['format', formatIn],
+  ['array_fill', filledArrayIn],
+  ['generate_series', seriesIn],
+  ['replace', replaceIn],
+  ['regexp_replace', replaceIn],
+  ['array_to_string', joinedIn],
+  ['ts_headline', headlineIn],
+])
+
+/** The arguments of a call of PostgreSQL's own function `name`, bounded. */
+export function boundedArguments(
+  name: string,
+  call: FunctionCall,
+  args: readonly BuiltArgument[],
+  tally: Tally,
+): readonly Expression[] {
+  const bound = tally.limits.maxBuiltValueBytes === 0 && name !== 'generate_series' ? undefined : BOUNDS.get(name)
+  return bound === undefined ? args.map(({ expression }) => expression) : bound(call, args, tally)
+}
+
+// ---- texts -------------------------------------------------------------------------------------------------
+
+function repeatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [of, times, ...rest] = args
+  if (of === undefined || times === undefined) return plain(args)
+  const { maxBuiltValueBytes: max } = tally.limits
+  const length = textBytes(of.expression)
+  const count = integerOf(times.expression)
+  if (length !== null && count !== null) {
+    tally.addBytes(assertSize('repeat', length * Math.max(count, 0), span, tally), span)
+    return plain(args)
+  }
+  tally.addBytes(max, span)
+  const number = asType(times, 'int4')
+  const value = asType(of, 'text')
+  if (length === null) tally.add(of.growth, span)
+  const size = length === null ? bytesOf(value) : integer(String(length))
+  const tooLarge = compare('>', times8(number, size), integer(String(max)))
+  return [value, guarded('repeat', number, tooLarge, [value, number]), ...plain(rest)]
+}
+
+/** The length counts characters, of four bytes at most. */
+const CHARACTER_BYTES = 4
+
+function padIn({ span, name }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [of, length, ...rest] = args
+  if (of === undefined || length === undefined) return plain(args)
+  const { maxBuiltValueBytes: max } = tally.limits
+  const count = integerOf(length.expression)
+  if (count !== null) {
+    tally.addBytes(assertSize(name, count * CHARACTER_BYTES, span, tally), span)
+    return plain(args)
+  }
+  tally.addBytes(max, span)
+  const number = asType(length, 'int4')
+  const tooLarge = compare('>', number, integer(String(Math.floor(max / CHARACTER_BYTES))))
+  return [of.expression, guarded(name, number, tooLarge, [number]), ...plain(rest)]
+}
+
+/** `%[position$][flags][width]type`, where the width is digits or `*` (manual, 9.4.1). */
+const SPECIFIER = /%(?:(\d+)\$)?-?(\*(?:\d+\$)?|\d+)?([%sIL])/g
+
+/** Of a format that is no literal: a width of more than three digits, or a computed one. */
+const WIDE_SPECIFIER = '%([0-9]+\\$)?-?([0-9]{4}|\\*)'
+const NARROW_BYTES = 999 * CHARACTER_BYTES
+
+/** Widths are bounded, and so is how often the arguments are answered: each specifier may answer the same one again. */
+function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [form, ...values] = args
+  if (form === undefined) return []
+  const { expression } = form
+  const grown = values.reduce((sum, { growth }) => sumOf(sum, growth), NO_GROWTH)
+  if (expression.kind !== 'literal' || expression.type !== 'text') {
+    tally.add(sumOf(form.growth, grown), span)
+    tally.addBytes(tally.limits.maxBuiltValueBytes, span)
+    const value = asType(form, 'text')
+    const answered = own('concat', plain(values))
+    const each = values.length === 0 ? integer('0') : bytesOf(answered)
+    const size = times8(bytesOf(value), arithmetic('+', each, integer(String(NARROW_BYTES))))
+    const tooLarge = or(
+      compare('regex', value, text(WIDE_SPECIFIER)),
+      compare('>', size, integer(String(tally.bytesMax))),
+    )
+    return [guarded('format', value, tooLarge, [value, ...plain(values)]), ...plain(values)]
+  }
+  let width = 0
+  let specifiers = 0
+  for (const [, , digits = ''] of expression.value.matchAll(SPECIFIER)) {
+    if (digits.startsWith('*')) {
+      throw new GatewayError(
+        'PARSE_ERROR',
+        `"format" takes widths as digits and not as "*", so that they are bounded before it runs (${LIMIT_NAMES.maxBuiltValueBytes}); use lpad or rpad for a computed width`,
+        { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
+      )
+    }
+    width += Number(digits) * CHARACTER_BYTES
+    specifiers++
+  }
+  tally.addBytes(assertSize('format', width, span, tally), span)
+  if (specifiers > values.length) {
+    tally.addTerms(specifiers, span)
+    tally.addBytes(grown.bytes * specifiers, span)
+  }
+  return plain(args)
+}
+
+/** `replace` and `regexp_replace`: each byte may become the whole replacement. */
+function replaceIn({ name, span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [of, , replacement] = args
+  if (of === undefined || replacement === undefined) return plain(args)
+  const [from, to] = [args[1], replacement].map(argument => argument && textBytes(argument.expression))
+  const grows = to == null || to > 1
+  const isShorter = name.toLowerCase() === 'replace' && from != null && to != null && to <= from
+  if (!grows || isShorter) return plain(args)
+  tally.add(sumOf(of.growth, to === null ? replacement.growth : NO_GROWTH), span)
+  const value = asType(of, 'text')
+  const other = asType(replacement, 'text')
+  const size = to == null ? bytesOf(other) : integer(String(to))
+  const tooLarge = compare('>', times8(bytesOf(value), size), integer(String(tally.bytesMax)))
+  const bounded = guarded(name, value, tooLarge, [value, other])
+  return args.map((argument, index) => (index === 0 ? bounded : index === 2 ? other : argument.expression))
+}
+
+/** `array_to_string`: the separator, and what stands for NULL, once for each element. */
+function joinedIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [of, separator, instead] = args
+  if (of === undefined || separator === undefined) return plain(args)
+  const texts = [separator, ...(instead === undefined ? [] : [instead])]
+  const known = texts.reduce<number | null>((sum, { expression }) => {
+    const length = textBytes(expression)
+    return sum === null || length === null ? null : sum + length
+  }, 0)
+  if (known !== null && known <= SEPARATOR_BYTES) return plain(args)
+  tally.add(of.growth, span)
+  const values = texts.map(argument => {
+    tally.add(argument.growth, span)
+    return asType(argument, 'text')
+  })
+  const sizes = values.map(value => call('coalesce', [bytesOf(value), integer('0')]))
+  const size = sizes.reduce<Expression>((sum, one) => arithmetic('+', sum, one), integer('0'))
+  const count = cast(own('cardinality', [of.expression]), 'int8')
+  const tooLarge = compare('>', arithmetic('*', count, size), integer(String(tally.bytesMax)))
+  const [first = separator.expression, ...others] = values
+  return [of.expression, guarded('array_to_string', first, tooLarge, [of.expression, ...values]), ...others]
+}
+
+/** `ts_headline`: what its options put around each word. The last of three arguments is the query where the first is a configuration. */
+function headlineIn({ span }: FunctionCall, args: readonly BuiltArgument[]): readonly Expression[] {
+  const [first, , last] = args
+  const options = args.length === 4 ? args[3] : first?.expression.kind === 'cast' ? undefined : last
+  if (options === undefined || isQuery(options.expression)) return plain(args)
+  const length = textBytes(options.expression)
+  if (length !== null && length <= HEADLINE_OPTIONS_BYTES) return plain(args)
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `"ts_headline" takes its options as a literal text of at most ${HEADLINE_OPTIONS_BYTES} bytes, so that the size of the answer is bounded (${LIMIT_NAMES.maxBuiltValueBytes})`,
+    { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
+  )
+}
+
+const HEADLINE_OPTIONS_BYTES = 256
+
+function isQuery(expression: Expression): boolean {
+  if (expression.kind === 'function') return /tsquery|^querytree$/.test(expression.name)
+  return expression.kind === 'cast' && expression.type.name === 'tsquery'
+}
+
+/** Nobody multiplies anything by such a separator. */
+const SEPARATOR_BYTES = 64
+
+// ---- arrays ------------------------------------------------------------------------------------------------
+
+/** What an element takes at least (manual, 8.15; `Datum`). */
+const ELEMENT_BYTES = 8
+
+function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [of, dimensions, ...rest] = args
+  if (of === undefined || dimensions === undefined) return plain(args)
+  const list = dimensions.expression
+  if (list.kind !== 'array') {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `"array_fill" takes its dimensions as a list in brackets, as in [3, :n], so that the size of the array is bounded before it is built (${LIMIT_NAMES.maxBuiltValueBytes})`,
+      { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
+    )
+  }
+  const { maxBuiltValueBytes: max } = tally.limits
+  const counts = list.items.map(integerOf)
+  const length = of.expression.kind === 'literal' ? of.expression.value.length : null
+  if (length !== null && counts.every(count => count !== null)) {
+    const elements = counts.reduce((product, count) => product * Math.max(count, 0), 1)
+    tally.addBytes(assertSize('array_fill', elements * Math.max(length, ELEMENT_BYTES), span, tally), span)
+    return plain(args)
+  }
+  tally.addBytes(max, span)
+  tally.add(sumOf(of.growth, dimensions.growth), span)
+  const items = list.items.map(item => (isParameter(item) ? cast(item, 'int4') : item))
+  const elements = items.reduce<Expression>(
+    (product, item) => arithmetic('*', product, cast(item, 'int8')),
+    cast(integer('1'), 'int8'),
+  )
+  const size =
+    length === null
+      ? own('greatest', [bytesOf(cast(of.expression, 'text')), integer(String(ELEMENT_BYTES))])
+      : integer(String(Math.max(length, ELEMENT_BYTES)))
+  const value = length === null ? call('coalesce', [size, integer(String(ELEMENT_BYTES))]) : size
+  const tooLarge = compare('>', arithmetic('*', elements, value), integer(String(max)))
+  const [first, ...others] = items
+  if (first === undefined) return plain(args)
+  const bounded = { ...list, items: [guarded('array_fill', first, tooLarge, [of.expression, ...items]), ...others] }
+  return [of.expression, bounded, ...plain(rest)]
+}
+
+// ---- casts -------------------------------------------------------------------------------------------------
+
+/** Types whose values are padded to the length that is written behind them; the manual's other names for them included. */
+const PADDED: ReadonlyMap<string, number> = new Map([
+  ['char', CHARACTER_BYTES],
+  ['character', CHARACTER_BYTES],
+  ['bpchar', CHARACTER_BYTES],
+  ['bit', 1 / 8],
+])
+
+/** Of an array each element is padded. */
+const PADDED_ELEMENT_MAX = 1_000
+
+/** Refuses `'x'::char(10000000)`. */
+export function boundPadding({ name, modifiers, dimensions, span }: TypeName, tally: Tally): void {
+  const each = PADDED.get(name.toLowerCase())
+  const [length] = modifiers
+  if (each === undefined || length === undefined || tally.limits.maxBuiltValueBytes === 0) return
+  const bytes = Number(length) * each
+  tally.addBytes(
+    assertSize(`${name}(${length})`, dimensions > 0 ? bytes * PADDED_ELEMENT_MAX : bytes, span, tally),
+    span,
+  )
+}
+
+// ---- sizes -------------------------------------------------------------------------------------------------
+
+function assertSize(name: string, bytes: number, span: FunctionCall['span'], { limits }: Tally): number {
+  if (bytes <= limits.maxBuiltValueBytes) return bytes
+  throw refused(
+    `"${name}" would build a value of up to ${Math.round(bytes)} bytes, more than the ${limits.maxBuiltValueBytes} of ${LIMIT_NAMES.maxBuiltValueBytes}; ask for a shorter one`,
+    span,
+    'maxBuiltValueBytes',
+  )
+}

@@ -1,0 +1,33 @@
+/** Limits on what one statement may have PostgreSQL plan and build. Neither planning nor building a value looks at a timeout, so both are bounded before. */
+
+export interface StatementLimits {
+  /** Joins of one query level. 0: no limit. */
+  readonly maxJoins: number
+  /** Tables, views, functions, common tables and subqueries that a statement reads from, those of views and policies included. 0: no limit. */
+  readonly maxRelations: number
+  /** Bytes of a value that a function builds from a number: `repeat`, `lpad`, `format`, `array_fill`. 0: no limit. */
+  readonly maxBuiltValueBytes: number
+  /** Rows of one `generate_series`. 0: no limit. */
+  readonly maxSeriesRows: number
+}
+
+/** Measured in docs/decisions/0029-what-a-statement-may-plan-and-build.md. */
+export const STATEMENT_LIMITS: StatementLimits = {
+  maxJoins: 16,
+  maxRelations: 64,
+  maxBuiltValueBytes: 1_048_576,
+  maxSeriesRows: 1_000_000,
+}
+
+/** For conditions that operators write. */
+export const UNLIMITED: StatementLimits = { maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0 }
+
+/** The configuration's name of each limit: in messages, in the metric that counts refusals. */
+export const LIMIT_NAMES = {
+  maxJoins: 'max_joins',
+  maxRelations: 'max_relations',
+  maxBuiltValueBytes: 'max_built_value_bytes',
+  maxSeriesRows: 'max_series_rows',
+} as const
+
+export type LimitName = (typeof LIMIT_NAMES)[keyof typeof LIMIT_NAMES]

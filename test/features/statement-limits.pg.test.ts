@@ -1,0 +1,278 @@
+/**
+ * Limits on what one statement may have PostgreSQL plan and build (docs/reference/limits.md): joins, relations, merged expressions, built values and
+ * series. Neither planning nor building a value can be interrupted, so they are refused before.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase } from '../support/postgres.ts'
+import { shopDatabase } from './shop.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+beforeAll(async () => {
+  database = await shopDatabase()
+  await execute(
+    database.adminUrl,
+    `create table sizes (id int primary key, tenant_id text not null, times int, word text, at timestamptz not null default '2026-01-01');
+     insert into sizes values (1, 't1', 3, 'ab'), (2, 't1', 1000000000, 'ab'), (3, 't1', null, null);
+     alter table sizes enable row level security, force row level security;
+     create policy own on sizes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
+     create view staffed with (security_invoker = true) as
+       select o.id, u.name, c.name as customer from orders o join users u on u.id = o.created_by join customers c on c.id = o.customer_id;
+     grant select on sizes, staffed to app`,
+  )
+  gateway = await testGateway(database.url, { toml: 'explain_max_cost = 0\nexplain_max_rows = 0' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+function ask(query: string, parameters: unknown = []): Promise<Reply> {
+  return gateway.get('/api/_query', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query, parameters }),
+  })
+}
+
+async function expectRefused(query: string, limit: string, parameters: unknown = []): Promise<void> {
+  const reply = await ask(query, parameters)
+  expect([query, reply.status, reply.json.error?.code]).toEqual([query, 400, 'PARSE_ERROR'])
+  expect(reply.json.error.message).toContain(limit)
+}
+
+async function expectRows(query: string, rows: unknown, parameters: unknown = []): Promise<void> {
+  const reply = await ask(query, parameters)
+  expect([query, reply.text, reply.json.data]).toEqual([query, reply.text, rows])
+}
+
+const times = (count: number, one: (index: number) => string, separator = ' ') =>
+  Array.from({ length: count }, (_, index) => one(index)).join(separator)
+const joins = (count: number) => times(count, index => `inner join users a${index} on a${index}.id = users.id`)
+
+describe('joins of one level', () => {
+  test('16 are answered and 17 refused, with the place', async () => {
+    expect((await ask(`get users ${joins(16)} fields users.id`)).json.count).toBe(3)
+    const reply = await ask(`get users ${joins(17)} fields users.id`)
+    expect(reply.status).toBe(400)
+    expect(reply.json.error.message).toContain('joins 17 tables at one level, more than the 16 of max_joins')
+    expect(reply.json.error.details).toMatchObject({ line: 1 })
+  })
+  test('of changes and of subqueries count as well', async () => {
+    await expectRefused(`set users ${joins(17)} values name = 'x' where users.id = 1`, 'max_joins')
+    await expectRefused(`get orders where exists (get users ${joins(17)} fields users.id)`, 'max_joins')
+  })
+})
+
+describe('relations of one statement', () => {
+  const deriveds = (count: number, each: number) =>
+    times(count, index => `inner join (get users ${joins(each)} fields users.id) d${index} on d${index}.id = users.id`)
+  test('are counted through subqueries: 225 with fewer than 16 joins a level are refused', async () => {
+    await expectRefused(`get users ${deriveds(14, 15)} fields users.id`, 'max_relations')
+    expect((await ask(`get users ${deriveds(5, 10)} fields users.id`)).json.count).toBe(3)
+  })
+  test('common tables count, as often as they are read', async () => {
+    const chain = (count: number) =>
+      `with c0 as (get users fields id), ${times(count, index => `c${index + 1} as (get c${index})`, ', ')} get c${count}`
+    expect((await ask(chain(60))).json.count).toBe(3)
+    await expectRefused(chain(64), 'max_relations')
+  })
+  test('expansions count, with the tables that policies of theirs ask', async () => {
+    const tight = await testGateway(database.url, { toml: 'max_relations = 3' })
+    try {
+      const expanded = await tight.get('/api/products?expand=nested:labels')
+      expect([expanded.status, expanded.json.error?.code]).toEqual([400, 'PARSE_ERROR'])
+      expect(expanded.json.error.message).toContain('max_relations')
+      // products, labels, and product_labels, whose policy asks products.
+      expect((await tight.get('/api/order_items?expand=orders,products')).status).toBe(200)
+      expect((await tight.get('/api/product_labels?expand=products')).status).toBe(200)
+    } finally {
+      await tight.close()
+    }
+  })
+  test('those of a view count', async () => {
+    const tight = await testGateway(database.url, { toml: 'max_relations = 3' })
+    try {
+      const reply = await tight.get('/api/staffed')
+      expect([reply.status, reply.json.error?.code]).toEqual([400, 'PARSE_ERROR'])
+    } finally {
+      await tight.close()
+    }
+    expect((await gateway.get('/api/staffed')).json.count).toBe(5)
+  })
+  test('of subqueries in a computed column count at each mention', async () => {
+    const inner = 'get users fields id, (get orders fields count(*) as n) as n'
+    const sum = (count: number) => `get (${inner}) d fields ${times(count, () => 'n', ' + ')} as total`
+    expect((await ask(sum(50))).status).toBe(200)
+    await expectRefused(sum(70), 'max_relations')
+  })
+  test('refusals are counted by the key of the limit', async () => {
+    await expectRefused(`get users ${joins(17)} fields users.id`, 'max_joins')
+    const { text } = await gateway.get('/metrics', { as: null })
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_joins"\} [1-9]/m)
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_series_rows"\} \d+$/m)
+  })
+  test('0 switches a limit off', async () => {
+    const open = await testGateway(database.url, { toml: 'max_joins = 0\nmax_relations = 0' })
+    try {
+      const reply = await open.get('/api/_query', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ query: `get users ${joins(20)} fields users.id` }),
+      })
+      expect(reply.json.count).toBe(3)
+    } finally {
+      await open.close()
+    }
+  })
+})
+
+describe('expressions that subqueries stand for', () => {
+  const doubled = (levels: number, one: string, twice: (name: string) => string) => {
+    let query = `get users fields ${one} as a`
+    for (let level = 0; level < levels; level++) query = `get (${query}) d fields ${twice('a')} as a`
+    return query
+  }
+  test('may be merged up to a limit, and are refused beyond', async () => {
+    expect((await ask(doubled(8, 'id', name => `${name} + ${name}`))).json.data[0]).toEqual({ a: 256 })
+    await expectRefused(
+      doubled(20, 'id', name => `${name} + ${name}`),
+      'expressions',
+    )
+    await expectRefused(
+      doubled(20, '1', name => `${name} + ${name}`),
+      'expressions',
+    )
+    await expectRefused(
+      doubled(20, 'name', name => `concat(${name}, ${name})`),
+      'expressions',
+    )
+    await expectRefused(
+      `with ${times(20, level => `c${level} as (get ${level === 0 ? 'users' : `c${level - 1}`} fields ${level === 0 ? 'id' : 'a + a'} as a)`, ', ')} get c19`,
+      'expressions',
+    )
+  })
+  test('the other parts of a compound count too', async () => {
+    let query = 'get users fields id as a'
+    for (let level = 0; level < 20; level++) {
+      query = `get (get users fields 1 as a union all get (${query}) d fields a + a as a) e`
+    }
+    await expectRefused(query, 'expressions')
+  })
+})
+
+describe('a value that a function builds', () => {
+  test.each<[string, unknown[]?]>([
+    ["get sizes fields repeat('x', 1000000000) as v"],
+    ["get sizes fields length(repeat('x', 2000000)) as v"],
+    ['get sizes fields repeat(word, 1000000000) as v'],
+    ['get sizes fields repeat(word, $1) as v', [1_000_000_000]],
+    ["get sizes fields repeat('x', $1) as v", [1_000_000_000]],
+    ['get sizes fields repeat($1, $2) as v', ['x', 1_000_000_000]],
+    ["get sizes fields repeat('x', times) as v"],
+    ['get sizes fields repeat(word, times) as v'],
+    ["get sizes where length(repeat('x', times)) > 3"],
+    ["get sizes fields id order by repeat('x', times)"],
+    ["get sizes fields repeat(repeat('x', 1000000), 1000) as v"],
+    ['get sizes fields repeat(repeat(word, 1000), 1000) as v'],
+    ["get sizes fields lpad('x', 1000000000) as v"],
+    ["get sizes fields rpad(word, times, 'ab') as v"],
+    ["get sizes fields lpad('x', $1) as v", [1_000_000_000]],
+    ["get sizes fields format('%1000000000s', word) as v"],
+    ["get sizes fields format('%*s', times, word) as v"],
+    ['get sizes fields format($1, word) as v', ['%1000000000s']],
+    ['get sizes fields format($1, word) as v', ['%*s']],
+    ['get sizes fields format($1, repeat(word, 1000)) as v', ['%1$s'.repeat(100_000)]],
+    ["get sizes fields format(repeat('%1$s', 100000), repeat(word, 1000)) as v"],
+    ['get sizes fields array_fill(1, [100000000]) as v'],
+    ['get sizes fields array_fill(1, [10000, 10000]) as v'],
+    ['get sizes fields array_fill(1, [$1]) as v', [100_000_000]],
+    ['get sizes fields array_fill(1, [times]) as v'],
+    ['get sizes fields array_fill(word, [times]) as v'],
+    ['get sizes fields array_fill(1, $1) as v', [[100_000_000]]],
+    ["get sizes fields 'x'::char(10000000) as v"],
+    ["get sizes fields '1'::bit(80000000) as v"],
+    ["get sizes fields replace(repeat('x', 1000000), 'x', repeat('y', 1000000)) as v"],
+    ["get sizes fields regexp_replace(repeat('x', 1000000), 'x', repeat('y', 1000000), 'g') as v"],
+    ["get sizes fields array_to_string(array_fill(1, [100000]), repeat('y', 100000)) as v"],
+    [`get sizes fields concat(${Array(70).fill("repeat('x', 1000000)").join(', ')}) as v`],
+    [`get (get sizes fields repeat('x', 1000000) as a) d fields concat(${Array(70).fill('a').join(', ')}) as v`],
+    [`get sizes fields concat(${Array(200).fill('$1').join(', ')}) as v`, ['x'.repeat(500_000)]],
+    ["get customers fields ts_headline('english'::regconfig, name, to_tsquery('acme'), $1) as v", ['StartSel=x']],
+    [
+      "with recursive a as (get users fields 'x' as v where id = 1 union all get a fields v || v) get a fields length(v) as n",
+    ],
+  ])('%s is refused', async (query, parameters = []) => {
+    await expectRefused(query, 'max_built_value_bytes', parameters)
+  })
+  test.each<[string, unknown, unknown[]?]>([
+    ["get sizes fields repeat('x', 3) as v where id = 1", [{ v: 'xxx' }]],
+    ['get sizes fields repeat(word, times) as v where id = 1', [{ v: 'ababab' }]],
+    ['get sizes fields repeat(word, $1) as v where id = 1', [{ v: 'abab' }], [2]],
+    ['get sizes fields repeat($1, $2) as v where id = 1', [{ v: 'zz' }], ['z', 2]],
+    ['get sizes fields repeat(repeat(word, 2), times) as v where id = 1', [{ v: 'abababababab' }]],
+    ['get sizes fields repeat(word, times) as v where id = 3', [{ v: null }]],
+    ["get sizes fields repeat('x', -1) as v where id = 1", [{ v: '' }]],
+    ["get sizes fields lpad(word, times, '-') as v where id = 1", [{ v: '-ab' }]],
+    ["get sizes fields rpad(word, 4, '-') as v where id = 1", [{ v: 'ab--' }]],
+    ["get sizes fields format('%-4s|%s', word, times) as v where id = 1", [{ v: 'ab  |3' }]],
+    ['get sizes fields format($1, word) as v where id = 1', [{ v: '<ab 12345>' }], ['<%s 12345>']],
+    ['get sizes fields format(word, times) as v where id = 1', [{ v: 'ab' }]],
+    ['get sizes fields array_fill(7, [times]) as v where id = 1', [{ v: [7, 7, 7] }]],
+    ['get sizes fields array_fill(word, [1, $1]) as v where id = 1', [{ v: [['ab', 'ab']] }], [2]],
+    ["get sizes fields replace(word, 'a', 'xyz') as v where id = 1", [{ v: 'xyzb' }]],
+    ["get sizes fields replace(word, 'a', $1) as v where id = 1", [{ v: '-b' }], ['-']],
+    ["get sizes fields regexp_replace(word, '[a-z]', 'Xx', 'g') as v where id = 1", [{ v: 'XxXx' }]],
+    ["get customers fields array_to_string(tags, ', ') as v where id = 1", [{ v: 'big, old' }]],
+    ['get customers fields array_to_string(tags, $1) as v where id = 1', [{ v: 'big+old' }], ['+']],
+    [
+      "get customers fields ts_headline('english'::regconfig, name, to_tsquery('acme'), 'StartSel=[, StopSel=]') as v where id = 1",
+      [{ v: '[Acme]' }],
+    ],
+    ["get sizes fields 'x'::char(3) as v where id = 1", [{ v: 'x  ' }]],
+    [
+      "with recursive a as (get users fields id, name::text as path where boss_id is null union all get users u inner join a on u.boss_id = a.id fields u.id, a.path || '/' || u.name) get a fields path order by path",
+      [{ path: 'Ann' }, { path: 'Ann/Bob' }, { path: 'Ann/Cyd' }],
+    ],
+    [
+      'with recursive a as (get users fields 1 as n where id = 1 union all get a fields n + 1 where n < 4) get a fields sum(n) as n',
+      [{ n: 10 }],
+    ],
+  ])('%s is answered', async (query, rows, parameters = []) => {
+    await expectRows(query, rows, parameters)
+  })
+})
+
+describe('rows of a series', () => {
+  test.each<[string, unknown[]?]>([
+    ['get users fields generate_series(1, 2000000000) as n'],
+    ['get users fields generate_series(1, $1) as n', [2_000_000_000]],
+    ['get sizes fields generate_series(1, times) as n'],
+    ['get sizes fields generate_series(times, 1, -1) as n'],
+    ['get sizes fields generate_series(1, times, id) as n'],
+    ['get sizes fields generate_series(at, at + 100000d, 1s) as n'],
+    ["get sizes fields generate_series('2026-01-01'::date, 'infinity', 1d) as n"],
+    ['get sizes fields generate_series(at, $1, $2) as n', ['2126-01-01', '1 second']],
+    ["get (get users fields generate_series(1, 100000000) as g) d fields string_agg(g::text, '') as v"],
+  ])('%s is refused', async (query, parameters = []) => {
+    await expectRefused(query, 'max_series_rows', parameters)
+  })
+  test.each<[string, unknown, unknown[]?]>([
+    ['get sizes fields generate_series(1, times) as n where id = 1', [{ n: 1 }, { n: 2 }, { n: 3 }]],
+    ['get sizes fields generate_series(1, $1) as n where id = 1', [{ n: 1 }, { n: 2 }], [2]],
+    ['get sizes fields generate_series(times, 1, -1) as n where id = 1', [{ n: 3 }, { n: 2 }, { n: 1 }]],
+    ['get sizes fields generate_series(5, 1) as n where id = 1', []],
+    [
+      "get sizes fields generate_series('2026-01-01'::date, '2026-01-02'::date, 1d)::date as n where id = 1",
+      [{ n: '2026-01-01' }, { n: '2026-01-02' }],
+    ],
+    [
+      'get sizes fields generate_series(at, at + 1d, $1)::date as n where id = 1',
+      [{ n: '2026-01-01' }, { n: '2026-01-02' }],
+      ['1 day'],
+    ],
+  ])('%s is answered', async (query, rows, parameters = []) => {
+    await expectRows(query, rows, parameters)
+  })
+})
