@@ -56,6 +56,8 @@ export interface GatewayConfig {
   readonly wsQueryToken: boolean
 
   readonly corsAllowedOrigins: readonly string[]
+  /** Names without port, in lower case; asked in development mode. */
+  readonly allowedHosts: readonly string[]
   /** Addresses and CIDR ranges, checked. */
   readonly trustedProxies: readonly string[]
 
@@ -78,6 +80,10 @@ export interface GatewayConfig {
   readonly tenantMaxStreams: number
   readonly streamMinBytesPerSec: number
   readonly streamMinRateWindowSecs: number
+  readonly maxClientConnections: number
+  readonly addressMaxClientConnections: number
+  readonly maxInflightBodyBytes: number
+  readonly addressMaxInflightBodyBytes: number
   readonly maxUnsentBytes: number
   readonly tenantMaxUnsentBytes: number
   readonly connectionMaxUnsentBytes: number

@@ -332,6 +332,14 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     feature: 'http',
     description: 'Origins whose pages may call the API from a browser; `["*"]` for any, empty for none.',
   },
+  allowedHosts: {
+    key: 'gateway.allowed_hosts',
+    kind: hostNames,
+    default: [],
+    feature: 'http',
+    description:
+      'Names under which a gateway in development mode is reached, besides `localhost` and loopback addresses. A request whose `Host` names another is refused with 403. Outside of development mode any name is accepted.',
+  },
   trustedProxies: {
     key: 'gateway.trusted_proxies',
     kind: networks,
@@ -488,6 +496,42 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     feature: 'limits',
     description:
       'Time over which `stream_min_bytes_per_sec` is averaged. Only time in which the client keeps the gateway waiting counts.',
+  },
+  maxClientConnections: {
+    key: 'gateway.max_client_connections',
+    kind: integer(0, COUNT_MAX),
+    default: 7_500,
+    unit: 'connections',
+    feature: 'limits',
+    description:
+      'Connections of clients to the gateway, WebSockets and idle ones included; one more is answered 503 `UNAVAILABLE` and closed. `0` switches it off.',
+  },
+  addressMaxClientConnections: {
+    key: 'gateway.address_max_client_connections',
+    kind: integer(0, COUNT_MAX),
+    default: 6_000,
+    unit: 'connections',
+    feature: 'limits',
+    description:
+      'Connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are exempt. One more is answered 503 `UNAVAILABLE` and closed. `0` switches it off.',
+  },
+  maxInflightBodyBytes: {
+    key: 'gateway.max_inflight_body_bytes',
+    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    default: 268_435_456,
+    unit: 'bytes',
+    feature: 'limits',
+    description:
+      'Bytes of request bodies that are being received or worked on, in the whole process. Beyond it, a request that sends more is answered 503 `UNAVAILABLE`. `0` switches it off.',
+  },
+  addressMaxInflightBodyBytes: {
+    key: 'gateway.address_max_inflight_body_bytes',
+    kind: integer(0, Number.MAX_SAFE_INTEGER),
+    default: 67_108_864,
+    unit: 'bytes',
+    feature: 'limits',
+    description:
+      'The same for one client address. Behind `trusted_proxies` it is that of `X-Forwarded-For`. `0` switches it off.',
   },
   maxUnsentBytes: {
     key: 'gateway.max_unsent_bytes',

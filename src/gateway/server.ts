@@ -8,11 +8,13 @@ import { describeFunctions } from '../catalog/describe-functions.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
-import { createAdmission } from '../http/admission.ts'
+import { addressOf, createAdmission } from '../http/admission.ts'
 import { createDocs } from '../http/docs.ts'
 import { documentFor } from '../http/document.ts'
+import { createHeadJudge } from '../http/head.ts'
+import { createHosts } from '../http/hosts.ts'
 import type { Page, Pages } from '../http/pages.ts'
-import { createPipeline } from '../http/pipeline.ts'
+import { createIdentify, createPipeline } from '../http/pipeline.ts'
 import { createServer, type Server } from '../http/server.ts'
 import { createStreamPaces } from '../http/stream-pace.ts'
 import { createUnsent } from '../http/unsent.ts'
@@ -20,8 +22,9 @@ import { createAdminCheck } from '../identity/admin.ts'
 import { createAuthenticator } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Installed } from '../install/installed.ts'
+import { addressKey } from '../limits/address.ts'
 import { createBudget } from '../limits/budget.ts'
-import { createClientAddress } from '../limits/client-address.ts'
+import { createClientAddress, createProxyCheck } from '../limits/client-address.ts'
 import { createGate } from '../limits/gate.ts'
 import type { Load } from '../limits/load.ts'
 import { createRateLimit } from '../limits/rate.ts'
@@ -112,6 +115,14 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const gate = createGate(gateway.tenantMaxConcurrent)
   const unsentBytes = createBudget<string>({ max: gateway.maxUnsentBytes, shareMax: gateway.tenantMaxUnsentBytes })
   const paces = createStreamPaces(gateway)
+  const bodyBytes = createBudget<string | number>({
+    max: gateway.maxInflightBodyBytes,
+    shareMax: gateway.addressMaxInflightBodyBytes,
+  })
+  const connections = createBudget<string | number>({
+    max: gateway.maxClientConnections,
+    shareMax: gateway.addressMaxClientConnections,
+  })
   const unsent = createUnsent({ ...gateway, budget: unsentBytes, gate })
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
@@ -172,8 +183,13 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     authenticate: token => authenticate({ authorization: `Bearer ${token}` }),
     openListener: await openChangeListener(config, emit),
   })
-  const answer = createPipeline({
+  const callers = {
     authenticate: timing?.authenticate(authenticate) ?? authenticate,
+    explainEndpoint: gateway.explainEndpoint,
+    isAdmin: createAdminCheck(config.adminToken),
+  }
+  const answer = createPipeline({
+    ...callers,
     approvals: lists.approvals,
     read: createReader({
       ...door,
@@ -199,8 +215,6 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     contractsDocument: identity => contractsDocument(view(identity)),
     openApiDocument: async identity => (await apiDocument())(view(identity)),
     assertRoom: unsent.assertRoom,
-    explainEndpoint: gateway.explainEndpoint,
-    isAdmin: createAdminCheck(config.adminToken),
     health: createHealth({
       version: VERSION,
       ask: () => pool.run([{ text: 'SELECT 1', parameters: [] }]).result,
@@ -209,12 +223,14 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     internal: new Map([
       ...[...pages, ...createDocs()].map(reading),
-      ...internal(realtime.stats, () => ({ unsentBytes, slowStreams: paces.ended })),
+      ...internal(realtime.stats, () => ({ connections, bodyBytes, unsentBytes, slowStreams: paces.ended })),
     ]),
   })
   const pipeline = timing?.pipeline(answer) ?? answer
+  const clientAddress = createClientAddress(gateway.trustedProxies)
+  const isProxy = createProxyCheck(gateway.trustedProxies)
   const admit = createAdmission({
-    clientAddress: createClientAddress(gateway.trustedProxies),
+    clientAddress,
     rate: createRateLimit({
       rate: gateway.rateLimitRate,
       burst: gateway.rateLimitBurst,
@@ -227,7 +243,19 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...gateway.bind,
     ...gateway,
     admit,
+    judgeHead: createHeadJudge({
+      hosts: config.devMode ? createHosts([gateway.bind.host, ...gateway.allowedHosts]) : null,
+      corsAllowedOrigins: gateway.corsAllowedOrigins,
+    }),
+    identify: createIdentify(callers),
     pipeline,
+    connections: {
+      budget: connections,
+      holderOf: ({ remoteAddress }) =>
+        isProxy(remoteAddress) ? null : addressKey(clientAddress(remoteAddress, undefined)),
+    },
+    bodyBytes,
+    holderOf: request => addressKey(addressOf(request, clientAddress)),
     unsent,
     paces,
     sockets: {

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'
+import type { Address } from '../limits/address.ts'
 import type { ClientAddress } from '../limits/client-address.ts'
 import type { RateLimit } from '../limits/rate.ts'
 
@@ -19,15 +20,16 @@ export interface AdmissionParts {
 
 export function createAdmission({ clientAddress, rate, isOverloaded }: AdmissionParts): Admit {
   return request => {
-    const { socket, headers } = request
-    if (rate !== null) {
-      const forwarded = headers['x-forwarded-for']
-      const address = clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)
-      if (!rate.take(address)) return RATE_LIMITED
-    }
+    if (rate !== null && !rate.take(addressOf(request, clientAddress))) return RATE_LIMITED
     // Health and what operators look at are needed most when there is too much to do.
     return isOverloaded() && targetOf(request).startsWith('/api/') ? OVERLOADED : null
   }
+}
+
+/** Valid until the next call of `clientAddress`. */
+export function addressOf({ socket, headers }: IncomingMessage, clientAddress: ClientAddress): Address {
+  const forwarded = headers['x-forwarded-for']
+  return clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)
 }
 
 /** Path and query, as sent. Who asks through a proxy may send the whole URL (RFC 9112, 3.2.2: "a server MUST accept the absolute-form"). */
@@ -35,6 +37,12 @@ export function targetOf({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   if (url.startsWith('/')) return url
   const path = url.replace(ABSOLUTE, '')
   return path === '' || path.startsWith('?') ? `/${path}` : path
+}
+
+export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
+  const target = targetOf(request)
+  const mark = target.indexOf('?')
+  return mark < 0 ? target : target.slice(0, mark)
 }
 
 const ABSOLUTE = /^https?:\/\/[^/?]*/i

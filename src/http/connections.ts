@@ -18,8 +18,10 @@ export interface Connections {
    * Resolves as well when the connection has closed.
    */
   turnOf(response: ServerResponse): Promise<void> | null
-  /** `bytes` of the answer still wait to be sent. Calls back once, when they have been handed to the kernel or their connection has closed. */
-  whenSent(response: ServerResponse, bytes: number, done: () => void): void
+  /** Calls back once, when the answer has been handed to the kernel or its connection has closed. */
+  whenOver(response: ServerResponse, callback: () => void): void
+  /** The same for an answer that is complete, of which `bytes` still wait to be sent. */
+  whenSent(response: ServerResponse, bytes: number, callback: () => void): void
   /** Calls back, once for a connection, when every request that came whole on it has its answer; at once if all have. */
   whenAnswered(socket: Socket, callback: () => void): void
 }
@@ -42,7 +44,8 @@ interface Line {
   readonly outstanding: Outstanding[]
   running: number
   unsentBytes: number
-  readonly sending: Set<() => void>
+  /** What waits for an answer to be over. */
+  readonly callbacks: Set<() => void>
   isPaused: boolean
 }
 
@@ -64,7 +67,7 @@ export function watchConnections(server: Server, { unsentBytesMax }: ConnectionL
   server.on('connection', (socket: Socket) => {
     lines.set(socket, {
       ...{ last: null, outstanding: [], running: 0, unsentBytes: 0 },
-      ...{ sending: new Set(), isPaused: false },
+      ...{ callbacks: new Set(), isPaused: false },
     })
     // Requests sent without waiting each listen for its end.
     socket.setMaxListeners(0)
@@ -131,9 +134,18 @@ export function watchConnections(server: Server, { unsentBytesMax }: ConnectionL
     }
   }
 
+  function onceOver(line: Line, response: ServerResponse, callback: () => void): void {
+    const once = () => {
+      if (line.callbacks.delete(once)) callback()
+    }
+    line.callbacks.add(once)
+    // Before the listener that starts what comes behind it, which looks at what is left.
+    response.prependOnceListener('close', once)
+  }
+
   /** Node tells only the response being sent that its connection has closed. */
   function abandon(line: Line): void {
-    for (const done of line.sending) done()
+    for (const callback of line.callbacks) callback()
     for (const { start } of line.outstanding) start?.()
   }
 
@@ -165,21 +177,22 @@ export function watchConnections(server: Server, { unsentBytesMax }: ConnectionL
         one.start = resolve
       })
     },
-    whenSent(response, bytes, done) {
+    whenOver(response, callback) {
+      const line = lines.get(response.req.socket)
+      if (line === undefined) callback()
+      else onceOver(line, response, callback)
+    },
+    whenSent(response, bytes, callback) {
       const line = lines.get(response.req.socket)
       if (line === undefined) {
-        done()
+        callback()
         return
       }
       line.unsentBytes += bytes
-      const settle = () => {
-        if (!line.sending.delete(settle)) return
+      onceOver(line, response, () => {
         line.unsentBytes -= bytes
-        done()
-      }
-      line.sending.add(settle)
-      // Before the listener that starts what comes behind it, which looks at what is left.
-      response.prependOnceListener('close', settle)
+        callback()
+      })
       const one = pipelined.get(response)
       if (one === undefined) return
       answered(line, one)

@@ -19,9 +19,15 @@ import type { Writer } from '../rest/write/write.ts'
 import { unreachable } from '../unreachable.ts'
 import type { Answer, Incoming } from './types.ts'
 
-export interface PipelineParts {
+export interface CallerParts {
   /** 3. Who calls. Synchronous for a token that was verified before. */
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
+  readonly explainEndpoint: 'on' | 'admin' | 'off'
+  /** Whether the request carries the admin token. */
+  readonly isAdmin: (headers: Incoming['headers']) => boolean
+}
+
+export interface PipelineParts extends CallerParts {
   /** 4. Whether a query may be asked at all; null: any may. Texts of the query language are judged where they are parsed. */
   readonly approvals: Approvals | null
   /** 4 to 9: check, transaction with the caller's settings, release. */
@@ -34,9 +40,6 @@ export interface PipelineParts {
   readonly openApiDocument: (identity: Identity) => Promise<Buffer>
   /** Throws for a caller who reads so little of what was answered that nothing more may be started. */
   readonly assertRoom: (caller: Identity, method: string) => void
-  readonly explainEndpoint: 'on' | 'admin' | 'off'
-  /** Whether the request carries the admin token. */
-  readonly isAdmin: (headers: Incoming['headers']) => boolean
   readonly health: Health
   readonly internal: Internal
 }
@@ -53,6 +56,28 @@ export interface Progress extends Timed {
 
 /** Answers, throws or rejects; at once where nobody has to be waited for. */
 export type Pipeline = (incoming: Incoming, progress: Progress) => Answer | Promise<Answer>
+
+type Head = Pick<Incoming, 'path' | 'headers' | 'connection'>
+
+/** Who calls, asked with the head of a request alone. Null: nobody is asked for. Throws or rejects with UNAUTHORIZED. */
+export type Identify = (head: Head) => Identity | null | Promise<Identity>
+
+export function createIdentify(parts: CallerParts): Identify {
+  return head => (isOfApi(head) ? callerOf(head, parts) : null)
+}
+
+function callerOf(head: Head, parts: CallerParts): Identity | Promise<Identity> {
+  return isAdminExplaining(head, parts) ? ANONYMOUS : parts.authenticate(head.headers, head.connection)
+}
+
+/** The admin token is no caller's: who explains with it explains as nobody. */
+function isAdminExplaining({ path, headers }: Head, { explainEndpoint, isAdmin }: CallerParts): boolean {
+  return explainEndpoint === 'admin' && isExplain(path) && isAdmin(headers)
+}
+
+function isOfApi({ path }: Head): boolean {
+  return path.startsWith('/api/')
+}
 
 export function createPipeline(parts: PipelineParts): Pipeline {
   function answer(incoming: Incoming, route: Route, identity: Identity): Answer | Promise<Answer> {
@@ -94,17 +119,12 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     return answered
   }
 
-  function answerCaller(
-    incoming: Incoming,
-    progress: Progress,
-    identity: Identity,
-    asAdmin: boolean,
-  ): Answer | Promise<Answer> {
+  function answerCaller(incoming: Incoming, progress: Progress, identity: Identity): Answer | Promise<Answer> {
     progress.tenantId = identity.tenantId
     progress.caller = identity
     parts.assertRoom(identity, incoming.method)
     const route = parsePath(incoming.path)
-    if (route === null || (asAdmin && route.kind !== 'explain')) throw noRoute(incoming)
+    if (route === null || (route.kind !== 'explain' && isAdminExplaining(incoming, parts))) throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
     return parts.approvals === null
       ? answer(incoming, route, identity)
@@ -117,7 +137,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       assertReading(incoming)
       return parts.health.answer()
     }
-    if (!incoming.path.startsWith('/api/')) {
+    if (!isOfApi(incoming)) {
       const internal = parts.internal.get(incoming.path)
       if (internal === undefined) throw noRoute(incoming)
       progress.route = incoming.path
@@ -125,10 +145,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       else if (incoming.method !== internal.method) throw methodNotAllowed(incoming, [internal.method])
       return internal.answer(incoming)
     }
-    // The admin token is no caller's: who explains with it explains as nobody.
-    const asAdmin = parts.explainEndpoint === 'admin' && isExplain(incoming.path) && parts.isAdmin(incoming.headers)
-    const identity = asAdmin ? ANONYMOUS : parts.authenticate(incoming.headers, incoming.connection)
-    const known = (caller: Identity) => answerCaller(incoming, progress, caller, asAdmin)
+    const identity = callerOf(incoming, parts)
+    const known = (caller: Identity) => answerCaller(incoming, progress, caller)
     return identity instanceof Promise ? identity.then(known) : known(identity)
   }
 }

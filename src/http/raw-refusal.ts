@@ -8,6 +8,12 @@ export const SECURITY_HEADERS: readonly string[] = ['X-Content-Type-Options', 'n
 
 /** `further`: names and values in turn. The socket ends behind it. */
 export function refuseRaw(socket: Duplex, refusal: GatewayError, requestId: string, further: readonly string[]): void {
+  if (socket.writable) socket.end(printRefusal(refusal, requestId, further), 'latin1', () => socket.destroy())
+  else socket.destroy()
+}
+
+/** The whole response, a character for each byte. */
+export function printRefusal(refusal: GatewayError, requestId: string, further: readonly string[]): string {
   const body = errorBody(refusal, requestId)
   const head = [
     ...SECURITY_HEADERS,
@@ -17,13 +23,8 @@ export function refuseRaw(socket: Duplex, refusal: GatewayError, requestId: stri
     ...['Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(body.length)],
     ...['Connection', 'close'],
   ]
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
   const lines = pairs(head).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n`)
-  socket.end(body, () => socket.destroy())
+  return `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body.toString('latin1')}`
 }
 
 export function pairs(list: readonly string[]): readonly (readonly [string, string])[] {

@@ -1,6 +1,7 @@
 /** The bodies of requests, read whole: their limits, and the way from Node's parser to whoever wants them. */
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import { GatewayError } from '../errors.ts'
+import type { HeldBody, HoldBody } from './bodies.ts'
 
 /** Specification 8. */
 export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
@@ -11,17 +12,29 @@ export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
  */
 export const FORGOTTEN_BYTES_MAX: number = 8 * BODY_BYTES_MAX
 
-/** As Fastify's own reader does, in a small part of its time: bodies are small, and mostly one chunk. Calls back once. */
-export function readBody(request: HandedRequest, done: (error: Error | null, body?: Buffer) => void): void {
+/**
+ * As Fastify's own reader does, in a small part of its time: bodies are small, and mostly one chunk. Calls back once. `hold` null: nobody wants the body,
+ * which is read to its end and empty then.
+ */
+export function readBody(
+  request: HandedRequest,
+  hold: HoldBody | null,
+  done: (error: Error | null, body?: Buffer) => void,
+): void {
   const chunks: Buffer[] = []
   let bytes = 0
+  let held: HeldBody | null = null
   let isOver = false
   const end = (error: Error | null, body?: Buffer) => {
     if (isOver) return
     isOver = true
+    chunks.length = 0
     done(error, body)
   }
+  /** What has come whole is worked on at once, and waits for nobody. */
+  const isWhole = (chunk: Buffer) => bytes === chunk.length && Number(request.headers['content-length']) === bytes
   request.handTo(chunk => {
+    if (isOver) return
     if (chunk === null) {
       const [only] = chunks
       if (bytes <= BODY_BYTES_MAX) end(null, chunks.length === 1 ? only : Buffer.concat(chunks))
@@ -29,12 +42,21 @@ export function readBody(request: HandedRequest, done: (error: Error | null, bod
       return
     }
     bytes += chunk.length
-    if (bytes <= BODY_BYTES_MAX) {
-      chunks.push(chunk)
+    if (bytes > BODY_BYTES_MAX) {
+      chunks.length = 0
+      if (bytes > FORGOTTEN_BYTES_MAX) end(bodyTooLarge())
       return
     }
-    chunks.length = 0
-    if (bytes > FORGOTTEN_BYTES_MAX) end(bodyTooLarge())
+    if (hold === null) return
+    try {
+      if (!isWhole(chunk) && request.response !== null) {
+        held ??= hold(request, request.response)
+        held.take(chunk.length)
+      }
+      chunks.push(chunk)
+    } catch (error) {
+      end(error as Error)
+    }
   })
   // Nobody will read this: the client went away half-way.
   request.on('error', () => end(new GatewayError('PARSE_ERROR', 'the body did not come whole')))
@@ -55,6 +77,8 @@ type TakeChunk = (chunk: Buffer | null) => void
  * (https://nodejs.org/docs/latest-v20.x/api/http.html#httpcreateserveroptions-requestlistener), and gives them their body by `push`, as any source does.
  */
 export class HandedRequest extends IncomingMessage {
+  /** Its answer, where it has a body. */
+  response: ServerResponse | null = null
   #take: TakeChunk | null = null
 
   /** From now on the body goes to `take`. What was pushed before anybody asked for it is read as from any stream. */

@@ -7,11 +7,15 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { errorBody } from '../envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
+import type { Exceeded } from '../limits/budget.ts'
 import { printServerTiming } from '../ops/server-timing.ts'
-import { type Admit, targetOf } from './admission.ts'
+import { type Admit, pathOf, targetOf } from './admission.ts'
+import { type BodyParts, createBodies } from './bodies.ts'
+import { type ConnectionLimit, limitConnections } from './connection-limit.ts'
 import { onceGone, watchConnections } from './connections.ts'
-import type { Pipeline, Progress } from './pipeline.ts'
-import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
+import type { JudgeHead } from './head.ts'
+import type { Identify, Pipeline, Progress } from './pipeline.ts'
+import { pairs, printRefusal, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 import { BODY_BYTES_MAX, bodyTooLarge, HandedRequest, readBody } from './request-body.ts'
 import { createRequestIds } from './request-id.ts'
 import { breakOff, endWith, endWithText, limitReaderIdle, sendStream } from './response-body.ts'
@@ -35,7 +39,17 @@ export interface ServerOptions {
   readonly corsAllowedOrigins: readonly string[]
   readonly drainTimeoutMs: number
   readonly admit: Admit
+  readonly judgeHead: JudgeHead
+  readonly identify: Identify
   readonly pipeline: Pipeline
+  readonly connections: Omit<ConnectionLimit, 'refusal'>
+  /** As configured, for the messages. */
+  readonly maxClientConnections: number
+  readonly addressMaxClientConnections: number
+  readonly bodyBytes: BodyParts['budget']
+  readonly holderOf: BodyParts['holderOf']
+  readonly maxInflightBodyBytes: number
+  readonly addressMaxInflightBodyBytes: number
   readonly sockets: Sockets
   readonly unsent: Unsent
   readonly paces: StreamPaces
@@ -68,9 +82,13 @@ const EXPOSED_HEADERS = [
 ]
 
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { admit, pipeline, unsent, emit, now } = options
+  const { admit, judgeHead, pipeline, unsent, emit, now } = options
   const nextRequestId = createRequestIds()
   let draining = false
+  const refusedConnection: Readonly<Record<Exceeded, GatewayError>> = {
+    share: tooMany(`this address has address_max_client_connections (${options.addressMaxClientConnections}) open`),
+    total: tooMany(`the gateway has max_client_connections (${options.maxClientConnections}) open`),
+  }
 
   const app: FastifyInstance = fastify({
     bodyLimit: BODY_BYTES_MAX,
@@ -99,14 +117,17 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const connections = watchConnections(app.server, {
     unsentBytesMax: options.connectionMaxUnsentBytes || Number.POSITIVE_INFINITY,
   })
+  const bodies = createBodies({ ...options, ...{ budget: options.bodyBytes, whenOver: connections.whenOver } })
+  limitConnections(app.server, { ...options.connections, refusal: refuseConnection })
   const upgrades = takeUpgrades(app.server, { ...options, nextRequestId, isDraining: () => draining })
   // What else a client may expect is not refused with an answer that is none of ours (RFC 9110, 10.1.1: "MAY").
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  // Who is refused for its head alone need not send its body.
+  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response))
   app.removeAllContentTypeParsers()
   // The second is for everything; the first is found sooner.
   // Every request of this server is of the class that it was given.
-  for (const type of ['application/json', '*'])
-    app.addContentTypeParser(type, (_, payload, done) => readBody(payload as HandedRequest, done))
+  for (const type of ['application/json', '*']) app.addContentTypeParser(type, takeBody)
   const hasCors = options.corsAllowedOrigins.length > 0
   if (hasCors) {
     // Preflights are answered by the plugin, and every answer has these (specification 4.8) and is told of.
@@ -138,15 +159,49 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
   // Behind the plugin: a page may read why it was refused.
   app.addHook('onRequest', admitOrRefuse)
+  app.addHook('onRequest', identifyOrRefuse)
   app.setErrorHandler((error, request, reply) => fail(error, request, reply))
   app.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], url: '/*', handler: handle })
   // Methods that HTTP knows and we do not: the pipeline says what is possible instead.
   app.setNotFoundHandler(handle)
 
   function admitOrRefuse(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const refusal = admit(request.raw)
+    const refusal = admit(request.raw) ?? judgeHead(request.raw)
     if (refusal === null) done()
     else fail(refusal, request, reply)
+  }
+
+  /** Nothing of a body is read for a caller whose token is not valid. */
+  function identifyOrRefuse(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    if (!hasBody(request)) {
+      done()
+      return
+    }
+    const accept = () => {
+      ;(request.raw as HandedRequest).response = reply.raw
+      if (expectsContinue(request)) reply.raw.writeContinue()
+      done()
+    }
+    try {
+      const known = options.identify({
+        path: pathOf(request.raw),
+        headers: request.headers,
+        connection: request.raw.socket,
+      })
+      if (known instanceof Promise) known.then(accept, error => fail(error, request, reply))
+      else accept()
+    } catch (error) {
+      fail(error, request, reply)
+    }
+  }
+
+  /** Only what is below /api/ has a use for one. */
+  function takeBody(
+    request: FastifyRequest,
+    payload: unknown,
+    done: (error: Error | null, body?: Buffer) => void,
+  ): void {
+    readBody(payload as HandedRequest, pathOf(request.raw).startsWith('/api/') ? bodies : null, done)
   }
 
   /** What is answered at once is sent at once: a turn of the event loop is a good part of what such an answer costs. */
@@ -158,7 +213,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const refuse = (error: unknown) => errorAnswer(error, incoming.requestId, progress)
     let answer: Answer | Promise<Answer>
     try {
-      assertHost(request)
       assertSmallBody(request)
       const turn = connections.turnOf(reply.raw)
       answer = turn === null ? ask(incoming, progress) : turn.then(() => askInTurn(request, incoming, progress))
@@ -209,6 +263,13 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const requestId = nextRequestId(undefined)
     refuseRaw(socket, refusal, requestId, timingHeader(null, 0))
     tell('unknown', requestId, refusal.status, 0, { ...noProgress(), code: refusal.code })
+  }
+
+  function refuseConnection(limit: Exceeded): string {
+    const error = refusedConnection[limit]
+    const requestId = nextRequestId(undefined)
+    tell('unknown', requestId, error.status, 0, { ...noProgress(), code: error.code })
+    return printRefusal(error, requestId, timingHeader(null, 0))
   }
 
   /** Every answer is told of, whoever gave it. */
@@ -301,6 +362,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
 }
 
+function tooMany(what: string): GatewayError {
+  return new GatewayError('UNAVAILABLE', `too many connections: ${what}; close one and try again`, {
+    headers: { 'Retry-After': '1' },
+  })
+}
+
 function noProgress(): Progress {
   return { route: 'none', tenantId: '', caller: null, code: null, timing: null }
 }
@@ -309,15 +376,19 @@ function codeOf(error: unknown): ErrorCode {
   return error instanceof GatewayError ? error.code : 'INTERNAL'
 }
 
-/** RFC 9112, 3.2: a request without one is answered with 400. Node's own check says nothing besides. */
-function assertHost({ raw, headers }: FastifyRequest): void {
-  if (headers.host !== undefined || raw.httpVersionMinor === 0) return
-  throw new GatewayError('PARSE_ERROR', 'a request of HTTP/1.1 has a header Host; send one (RFC 9112, 3.2)')
-}
-
 /** Methods that carry no body are not read by Fastify; an announced giant is refused all the same. */
 function assertSmallBody(request: FastifyRequest): void {
   if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  const length = headers['content-length']
+  return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0'
+}
+
+/** RFC 9110, 10.1.1. */
+function expectsContinue({ headers: { expect } }: FastifyRequest): boolean {
+  return expect?.toLowerCase() === '100-continue'
 }
 
 function noSchemas(): never {

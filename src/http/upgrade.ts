@@ -10,6 +10,7 @@ import type { Emit } from '../events.ts'
 import type { Identity } from '../identity/identity.ts'
 import { printServerTiming } from '../ops/server-timing.ts'
 import type { Admit } from './admission.ts'
+import type { JudgeHead } from './head.ts'
 import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 
 /** What the other side of the sockets is: `realtime/`, as far as it is needed here. */
@@ -39,6 +40,7 @@ export interface SocketSession {
 export interface UpgradeOptions {
   readonly sockets: Sockets
   readonly admit: Admit
+  readonly judgeHead: JudgeHead
   readonly corsAllowedOrigins: readonly string[]
   readonly isDraining: () => boolean
   readonly nextRequestId: (given: string | undefined) => string
@@ -76,7 +78,7 @@ const TOKEN_PROTOCOL = 'svc.bearer.'
 const PLAIN_PROTOCOL = 'svc'
 
 export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades {
-  const { sockets, admit, corsAllowedOrigins, emit, now } = options
+  const { sockets, admit, judgeHead, corsAllowedOrigins, emit, now } = options
   const frames = new WebSocketServer({
     ...{ noServer: true, clientTracking: false, autoPong: false },
     maxPayload: sockets.messageBytesMax,
@@ -140,7 +142,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     }
     handshakes.set(request, { requestId, elapsedMs, refuse })
     try {
-      const refusal = admit(request)
+      const refusal = admit(request) ?? judgeHead(request)
       if (refusal !== null) throw refusal
       if (options.isDraining()) throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again')
       assertOrigin(request, corsAllowedOrigins)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { expect, test } from 'vitest'
-import { emptyAddress, isIPv4, parseAddress } from './address.ts'
+import { addressKey, emptyAddress, isIPv4, parseAddress } from './address.ts'
 
 /** Four words, or null. */
 function parsed(text: string): readonly number[] | null {
@@ -103,6 +103,17 @@ test('IPv4 is known again', () => {
   }
   expect(['1.2.3.4', '::ffff:1.2.3.4', '::ffff:0:0'].map(is)).toEqual([true, true, true])
   expect(['::1', '::1.2.3.4', '1::ffff:1.2.3.4', '0:1::ffff:0:0'].map(is)).toEqual([false, false, false, false])
+})
+
+test('an address counts as itself in IPv4, and by its first 64 bits in IPv6', () => {
+  const key = (text: string) => {
+    const into = emptyAddress()
+    if (!parseAddress(text, 0, text.length, into)) throw new Error(text)
+    return addressKey(into)
+  }
+  expect(key('192.0.2.1')).toBe(key('::ffff:192.0.2.1'))
+  expect(key('2001:db8:1:2::1')).toBe(key('2001:db8:1:2:ffff::2'))
+  expect(new Set(['192.0.2.1', '192.0.2.2', '::1', '2001:db8:1:2::1', '2001:db8:1:3::1'].map(key)).size).toBe(5)
 })
 
 function spelt(bytes: Uint8Array): string {

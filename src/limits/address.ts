@@ -17,6 +17,11 @@ export function isIPv4(address: Address): boolean {
   return address[2] === MAPPED && address[1] === 0 && address[0] === 0
 }
 
+/** What counts as one client, as the key of a `Map`: an IPv4 address, or the first 64 bits of an IPv6 address, since a single machine has the rest. */
+export function addressKey(address: Address): string | number {
+  return isIPv4(address) ? (address[3] ?? 0) : `${address[0]}:${address[1]}`
+}
+
 const PERCENT = 0x25
 const DOT = 0x2e
 const ZERO = 0x30

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { emptyAddress, parseAddress } from './address.ts'
-import { createClientAddress } from './client-address.ts'
+import { createClientAddress, createProxyCheck } from './client-address.ts'
 
 const PROXY = '10.0.0.1'
 const CLIENT = '203.0.113.7'
@@ -117,4 +117,11 @@ describe('behind trusted proxies', () => {
       { numRuns: 2_000 },
     )
   })
+})
+
+test('a trusted proxy is recognized by the address of its socket', () => {
+  const isProxy = createProxyCheck(['10.0.0.0/8', '2001:db8::/32'])
+  expect(['10.1.2.3', '::ffff:10.1.2.3', '2001:db8::1'].map(isProxy)).toEqual([true, true, true])
+  expect(['192.0.2.1', '::1', '', undefined].map(isProxy)).toEqual([false, false, false, false])
+  expect(createProxyCheck([])('10.1.2.3')).toBe(false)
 })

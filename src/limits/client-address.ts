@@ -46,6 +46,14 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   }
 }
 
+/** Whether a socket comes from a trusted proxy, whose connections are those of many clients. */
+export function createProxyCheck(trustedProxies: readonly string[]): (socketAddress: string | undefined) => boolean {
+  const networks = trustedProxies.map(toNetwork)
+  const address = emptyAddress()
+  return (socketAddress = '') =>
+    networks.length > 0 && parseAddress(socketAddress, 0, socketAddress.length, address) && isWithin(address, networks)
+}
+
 const SPACE = 0x20
 const TAB = 0x09
 

@@ -9,20 +9,34 @@ export interface LimitStats {
 }
 
 export interface HttpStats {
+  readonly connections: LimitStats
+  readonly bodyBytes: LimitStats
   readonly unsentBytes: LimitStats
   /** Streams that were ended because their client read too slowly. */
   readonly slowStreams: number
 }
 
 export function collectHttp({
+  connections,
+  bodyBytes,
   unsentBytes,
   slowStreams,
-}: HttpStats): Collected<'unsentBytes' | 'httpRefusals' | 'slowStreams'> {
+}: HttpStats): Collected<'httpConnections' | 'bodyBytes' | 'unsentBytes' | 'httpRefusals' | 'slowStreams'> {
   return {
     slowStreams: [{ labels: [], value: slowStreams }],
-    unsentBytes: [{ labels: [], value: unsentBytes.taken }],
-    httpRefusals: refusalsOf('max_unsent_bytes', 'tenant_max_unsent_bytes', unsentBytes),
+    httpConnections: taken(connections),
+    bodyBytes: taken(bodyBytes),
+    unsentBytes: taken(unsentBytes),
+    httpRefusals: [
+      ...refusalsOf('max_client_connections', 'address_max_client_connections', connections),
+      ...refusalsOf('max_inflight_body_bytes', 'address_max_inflight_body_bytes', bodyBytes),
+      ...refusalsOf('max_unsent_bytes', 'tenant_max_unsent_bytes', unsentBytes),
+    ],
   }
+}
+
+function taken(stats: LimitStats): readonly Sample[] {
+  return [{ labels: [], value: stats.taken }]
 }
 
 function refusalsOf(total: string, share: string, { refusals }: LimitStats): readonly Sample[] {

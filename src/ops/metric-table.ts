@@ -34,6 +34,20 @@ export const METRICS = {
     labels: ['method', 'route'],
     help: 'The same as quantiles of the last five minutes, estimated within the buckets of the histogram; NaN without requests.',
   },
+  httpConnections: {
+    section: 'Requests',
+    name: 'svc_http_connections',
+    type: 'gauge',
+    labels: [],
+    help: 'Connections of clients that are open, WebSockets and idle ones included (max_client_connections).',
+  },
+  bodyBytes: {
+    section: 'Requests',
+    name: 'svc_http_inflight_body_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'Bytes of request bodies that are being received or worked on (max_inflight_body_bytes).',
+  },
   unsentBytes: {
     section: 'Requests',
     name: 'svc_http_unsent_bytes',
@@ -46,7 +60,7 @@ export const METRICS = {
     name: 'svc_http_limit_refusals_total',
     type: 'counter',
     labels: ['limit'],
-    help: 'Requests refused by a limit of the HTTP server, by the key of the limit.',
+    help: 'Requests and connections refused by a limit of the HTTP server, by the key of the limit.',
   },
 
   slowStreams: {

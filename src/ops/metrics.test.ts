@@ -29,7 +29,12 @@ const PARTS: Parts = {
       ...{ lag: [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2], lagSum: 30 },
     },
   },
-  http: { slowStreams: 3, unsentBytes: { taken: 12, refusals: { total: 3, share: 4 } } },
+  http: {
+    slowStreams: 3,
+    connections: { taken: 40, refusals: { total: 1, share: 2 } },
+    bodyBytes: { taken: 41, refusals: { total: 3, share: 4 } },
+    unsentBytes: { taken: 42, refusals: { total: 5, share: 6 } },
+  },
   warnings: 9,
   webhooks: null,
 }
@@ -128,8 +133,17 @@ describe('requests', () => {
 })
 
 test.each([
-  ['svc_http_unsent_bytes', ['12']],
-  ['svc_http_limit_refusals_total', ['max_unsent_bytes 3', 'tenant_max_unsent_bytes 4']],
+  ['svc_http_connections', ['40']],
+  ['svc_http_inflight_body_bytes', ['41']],
+  ['svc_http_unsent_bytes', ['42']],
+  [
+    'svc_http_limit_refusals_total',
+    [
+      ...['max_client_connections 1', 'address_max_client_connections 2'],
+      ...['max_inflight_body_bytes 3', 'address_max_inflight_body_bytes 4'],
+      ...['max_unsent_bytes 5', 'tenant_max_unsent_bytes 6'],
+    ],
+  ],
   ['svc_pool_max_connections', ['10']],
   ['svc_pool_connections', ['idle 2', 'busy 1', 'opening 1']],
   ['svc_pool_streams', ['1']],

@@ -177,7 +177,7 @@ describe('upgrades', () => {
   /** The answer's head and body, of a handshake with these lines besides. */
   async function handshake(url: string, ...lines: readonly string[]): Promise<readonly [string, string]> {
     const raw = await openRaw(url)
-    const all = ['GET /ws HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket', ...lines]
+    const all = ['GET /ws HTTP/1.1', 'Host: localhost', 'Connection: Upgrade', 'Upgrade: websocket', ...lines]
     raw.socket.write(`${all.join('\r\n')}\r\n\r\n`)
     await raw.until(/\r\n\r\n/)
     if (!raw.received().includes(' 101 ')) await raw.closed

@@ -1,12 +1,15 @@
 /**
  * Whether a request was meant for this server. A page in a browser can be made to ask a server of the local network under a name of its own
- * (DNS rebinding), so `Host` and, where a browser says it, `Origin` must name this server (decisions 12; the protocol's transports, "security warning").
+ * (DNS rebinding), so `Host` and, where a browser says it, `Origin` must name this server. The tool server always asks (decisions 12), the gateway in
+ * development mode, where it believes headers about who calls.
  */
 import { isIP } from 'node:net'
 
 export interface Hosts {
-  /** `localAddress`: of the socket. */
+  /** Both of them, where there is an origin. `localAddress`: of the socket. */
   isOurs(host: string | undefined, origin: string | undefined, localAddress: string | undefined): boolean
+  isOurHost(host: string | undefined, localAddress: string | undefined): boolean
+  isOurOrigin(origin: string, localAddress: string | undefined): boolean
 }
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
@@ -21,11 +24,14 @@ export function createHosts(names: readonly string[]): Hosts {
     return known.has(hostname) || hostname === bracketed(localAddress.replace(/^::ffff:(?=\d+\.)/, ''))
   }
 
+  const isOurHost: Hosts['isOurHost'] = (host, localAddress = '') =>
+    host !== undefined && isKnown(hostnameOf(`http://${host}`), localAddress)
+  const isOurOrigin: Hosts['isOurOrigin'] = (origin, localAddress = '') => isKnown(hostnameOf(origin), localAddress)
   return {
-    isOurs(host, origin, localAddress = '') {
-      if (host === undefined || !isKnown(hostnameOf(`http://${host}`), localAddress)) return false
-      return origin === undefined || isKnown(hostnameOf(origin), localAddress)
-    },
+    isOurHost,
+    isOurOrigin,
+    isOurs: (host, origin, localAddress) =>
+      isOurHost(host, localAddress) && (origin === undefined || isOurOrigin(origin, localAddress)),
   }
 }
 

@@ -1,0 +1,112 @@
+/** Development mode believes headers about who calls, so a page of another site must not reach it, also not under a name of its own (DNS rebinding). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { openRaw } from '../support/raw-http.ts'
+import { openSocket } from '../support/socket.ts'
+
+let database: TestDatabase
+let development: TestGateway
+let production: TestGateway
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, body text not null);
+     insert into notes values (1, 'one');
+     grant select on notes to app`,
+  )
+  const toml = 'cors_allowed_origins = ["https://app.example"]\nallowed_hosts = ["dev.example"]'
+  development = await testGateway(database.url, { toml, environment: { SVC_DEV_MODE: 'true' } })
+  production = await testGateway(database.url, { toml })
+})
+afterAll(async () => {
+  await development.close()
+  await production.close()
+  await database.drop()
+})
+
+async function get(gateway: TestGateway, host: string | null, headers: readonly string[] = []): Promise<string> {
+  const connection = await openRaw(gateway.url)
+  const lines = [
+    `GET /api/notes/1 HTTP/1.${host === null ? 0 : 1}`,
+    ...(host === null ? [] : [`Host: ${host}`]),
+    ...['x-tenant-id: t1', 'Connection: close', ...headers],
+  ]
+  connection.socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  await connection.closed
+  return connection.received()
+}
+
+const statusOf = (received: string) => Number(received.slice('HTTP/1.1 '.length).slice(0, 3))
+
+const upgrade = (gateway: TestGateway, headers: Readonly<Record<string, string>>) =>
+  openSocket(gateway.url, { headers: { 'x-tenant-id': 't1', ...headers } })
+
+describe('Host', () => {
+  test.each(['localhost', 'LOCALHOST:3000', '127.0.0.1', '127.0.0.1:1', '[::1]:8080', 'dev.example', 'dev.example:80'])(
+    '%s is a name of the gateway',
+    async host => {
+      expect(statusOf(await get(development, host))).toBe(200)
+    },
+  )
+
+  test.each(['evil.example', 'localhost.evil.example', '192.0.2.1', 'app.example'])(
+    '%s is not, and the answer says how to allow it',
+    async host => {
+      const received = await get(development, host)
+      expect(statusOf(received)).toBe(403)
+      const { error } = JSON.parse(received.slice(received.indexOf('{')))
+      expect(error).toMatchObject({ code: 'FORBIDDEN', status: 403, request_id: expect.any(String) })
+      expect(error.message).toContain(`"${host}"`)
+      expect(error.message).toContain('allowed_hosts')
+      await expect(upgrade(development, { Host: host })).rejects.toThrow('403')
+    },
+  )
+
+  test('is needed, also in HTTP/1.0', async () => {
+    expect(statusOf(await get(development, null))).toBe(403)
+  })
+
+  test('may be any outside of development mode', async () => {
+    expect(statusOf(await get(production, 'evil.example'))).toBe(401)
+    expect(statusOf(await get(production, null))).toBe(401)
+  })
+})
+
+describe('Origin', () => {
+  test.each(['http://localhost:3000', 'http://127.0.0.1', 'https://app.example', 'https://dev.example'])(
+    '%s may call',
+    async origin => {
+      expect(statusOf(await get(development, 'localhost', [`Origin: ${origin}`]))).toBe(200)
+    },
+  )
+
+  test.each(['https://evil.example', 'null', 'http://app.example', 'https://app.example.evil.example'])(
+    '%s may not, and the answer says how to allow it',
+    async origin => {
+      const received = await get(development, 'localhost', [`Origin: ${origin}`])
+      expect(statusOf(received)).toBe(403)
+      expect(received).toContain('cors_allowed_origins')
+      await expect(upgrade(development, { Origin: origin })).rejects.toThrow('403')
+    },
+  )
+
+  test('opens a WebSocket where it may call', async () => {
+    const socket = await upgrade(development, { Origin: 'https://app.example' })
+    await socket.close()
+  })
+
+  test('may be any where all may call', async () => {
+    const open = await testGateway(database.url, {
+      toml: 'cors_allowed_origins = ["*"]',
+      environment: { SVC_DEV_MODE: 'true' },
+    })
+    try {
+      expect(statusOf(await get(open, 'localhost', ['Origin: https://evil.example']))).toBe(200)
+      expect(statusOf(await get(open, 'evil.example', ['Origin: https://evil.example']))).toBe(403)
+    } finally {
+      await open.close()
+    }
+  })
+})
