@@ -8,6 +8,7 @@
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Parameter } from '../language/ast.ts'
+import { column } from '../language/build.ts'
 import { rewrite } from '../language/walk.ts'
 import { type StatementLimits, UNLIMITED } from '../statement-limits.ts'
 import { refuseSameNames } from './check-fields.ts'
@@ -16,7 +17,7 @@ import { writeIn } from './check-write.ts'
 import type { Checking, Write } from './checking.ts'
 import { ExpressionChecker } from './expressions.ts'
 import { callableName, type IsCallable } from './functions.ts'
-import type { ParameterKey, ParameterUse } from './parameters.ts'
+import { isParameter, keyOf, type ParameterKey, type ParameterUse } from './parameters.ts'
 import { tableOf } from './resources.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
 import { fromSettings, onlyAfter, rowsFor } from './row-filter.ts'
@@ -101,6 +102,22 @@ export function checkPast(query: Get, table: Table, context: CheckContext): Chec
     item.kind === 'field' ? { ...item, expression: onlyAfter(rows, item.expression) } : item,
   )
   return brand({ ...statement, fields }, checking)
+}
+
+/** The same query with parameters in columns of a record source that it has, as texts: one statement for many values of each. */
+export function withParametersIn(
+  checked: CheckedQuery,
+  source: string,
+  columns: ReadonlyMap<ParameterKey, string>,
+): CheckedQuery {
+  const query = rewrite(checked.query, {
+    expression(inner) {
+      const name = isParameter(inner) ? columns.get(keyOf(inner)) : undefined
+      return name === undefined ? inner : column(source, name)
+    },
+  })
+  const parameters = new Map([...checked.parameters].filter(([key]) => !columns.has(key)))
+  return { ...checked, query, parameters }
 }
 
 /** As `checkRead`; also for columns that cannot be written, and conflict targets that are no key. */

@@ -101,7 +101,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const timing = config.devMode ? createServerTiming(now) : null
   const database = timing?.database(pool) ?? pool
   const capture = createCapture({
-    catalog: current,
+    ...{ catalog: current, tenantColumn: gateway.tenantColumn },
     isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,
   })
   const plain = createRunner({

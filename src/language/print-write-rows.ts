@@ -53,10 +53,12 @@ export interface Announcement {
   readonly operation: string | { readonly created: Expression; readonly insert: string; readonly update: string }
   /** Answer two more columns: the key as JSON, and the row as it was before. */
   readonly before: RowBefore
-  /** An expression over the SQL of one row's change, the JSON `["I",{"id":7}]`; evaluated for the row. */
+  /** A column that says whom the row concerns, and the SQL of a number that stands for its value. */
+  readonly route: { readonly column: Expression; readonly number: (value: string) => string } | null
+  /** An expression over the SQL of one row's change, the JSON `["I",{"id":7}]`, with `route` as the third item; evaluated for the row. */
   readonly tellOne: (change: string) => string
-  /** A condition over all rows of `from`, whose column `change` has them; evaluated once, also for none. */
-  readonly tellAll: (from: string, change: string) => string
+  /** A condition over all rows of `from`, whose columns `change` and `route` (null: there is none) have them; evaluated once, also for none. */
+  readonly tellAll: (from: string, change: string, route: string | null) => string
 }
 
 /**
@@ -92,7 +94,9 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
   const conditions = [
     ...(check === null ? [] : [HELD]),
     ...(rowsMax === null ? [] : [printRowsMax(rowsMax, name, printer)]),
-    ...(announce === null || gathered === null ? [] : [announce.tellAll(name, CHANGE)]),
+    ...(announce === null || gathered === null
+      ? []
+      : [announce.tellAll(name, CHANGE, gathered.route === null ? null : ROUTE)]),
   ]
   const whole = options.columns !== undefined && answersWhole(write, options.columns) ? columnName(0) : null
   const stored =
@@ -104,12 +108,13 @@ export function printWriteRows(write: Add | SetStatement | Del, options: WriteRo
 /** The SQL of what is told of a row. */
 interface Told {
   readonly change: string
+  readonly route: string | null
   readonly before: readonly string[]
 }
 
 function printTold(
   write: Add | SetStatement | Del,
-  { key, operation, before }: Announcement,
+  { key, operation, before, route: by }: Announcement,
   scope: Scope,
   printer: Printer,
 ): Told {
@@ -121,9 +126,11 @@ function printTold(
     typeof operation === 'string'
       ? quoteLiteral(`["${operation}",`)
       : `CASE WHEN ${print(operation.created)} THEN ${quoteLiteral(`["${operation.insert}",`)} ELSE ${quoteLiteral(`["${operation.update}",`)} END`
-  const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ']'`
-  if (before === 'none') return { change, before: [] }
-  return { change, before: [keyJson, imageOf(relationOf(before, write))] }
+  const route = by === null ? null : by.number(print(by.column))
+  const end = route === null ? "']'" : `',' || coalesce(${route}::text, 'null') || ']'`
+  const change = `${typeof operation === 'string' ? letter : `(${letter})`} || ${keyJson} || ${end}`
+  if (before === 'none') return { change, route, before: [] }
+  return { change, route, before: [keyJson, imageOf(relationOf(before, write))] }
 }
 
 /** `(SELECT row_to_json(r.*) FROM (SELECT orders.id, orders.total) AS r)`: an object of these columns, as a read makes it. */
@@ -153,6 +160,7 @@ function columnName(index: number): string {
 /** And what is not. */
 const HELD = 'held'
 const CHANGE = 'change'
+const ROUTE = 'route'
 
 interface Gathered {
   readonly head: string
@@ -177,6 +185,7 @@ function printGathered({ head, statement, columns, check, told, stored, conditio
     ...answered.map((column, index) => `${column} AS ${names[index]}`),
     ...(check === null ? [] : [`${check} AS ${HELD}`]),
     ...(told === null ? [] : [`${told.change} AS ${CHANGE}`]),
+    ...(told?.route == null ? [] : [`${told.route} AS ${ROUTE}`]),
     ...(stored?.columns ?? []),
   ]
   // Something must come out of the common table to be counted.

@@ -1,10 +1,13 @@
 /** The changes of one table, given to the groups of those who subscribe to it; and where somebody who was away goes on among them. */
+
+import { bytesOf, parseJsonBody } from '../rest/json-body.ts'
 import { type Boundary, createBoundary } from './boundary.ts'
-import type { Change } from './change.ts'
+import type { Change, Operation } from './change.ts'
 import type { ResyncReason } from './group.ts'
 import { createHistory } from './history.ts'
 import type { ChangeLog } from './log.ts'
-import { decodeNotice } from './notice.ts'
+import { decodeNotice, type Notice } from './notice.ts'
+import { hashed, type Routes } from './route.ts'
 import type { RowsBeforeStore } from './rows-before.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { CaptureKind, SourceHearer } from './sources.ts'
@@ -31,7 +34,8 @@ export interface Missed {
 export interface FeedParts {
   /** What is to be looked at. */
   readonly add: (changes: readonly Change[]) => void
-  readonly resync: (reason: ResyncReason) => void
+  /** `routes`: those whom it concerns; by default everybody. */
+  readonly resync: (reason: ResyncReason, routes?: Routes | null) => void
   /** The column that tells whom a change may concern, where there is one. */
   readonly routeBy: () => string | null
 }
@@ -62,10 +66,13 @@ export interface NoticeFeedParts extends FeedParts {
   /** Of this process. */
   readonly origin: string
   readonly rowsBefore: Pick<RowsBeforeStore, 'of'>
+  /** Columns of a row change only where a write assigns them: no trigger does, and none is generated. */
+  readonly isPlain: () => boolean
 }
 
 /** Of a table whose changes are known by what gateways tell of their writes: this process remembers the last of them. */
-export function createNoticeFeed({ table, origin, rowsBefore, add, resync, routeBy }: NoticeFeedParts): Feed {
+export function createNoticeFeed(parts: NoticeFeedParts): Feed {
+  const { table, origin, rowsBefore, add, resync, routeBy, isPlain } = parts
   const history = createHistory()
   let notices: string[] = []
   let taking = false
@@ -78,19 +85,37 @@ export function createNoticeFeed({ table, origin, rowsBefore, add, resync, route
   async function take(payload: string): Promise<void> {
     const notice = decodeNotice(payload)
     if (notice === null || notice.rows === null) {
-      doubt('bulk')
+      history.forget()
+      resync('bulk', notice === null ? null : routesOf(notice, { operation: null, route: notice.only, before: null }))
       return
     }
     const { txid, assigned, at } = notice
     const isOurs = notice.origin === origin
     const rows = notice.hasBefore && isOurs ? await rowsBefore.of(txid, table) : null
-    const changes = notice.rows.map(({ operation, key }): Change => {
+    const changes = notice.rows.map(({ operation, key, route }): Change => {
       const seq = history.next()
       const place = { seq, from: history.tokenAt(seq - 1), to: history.tokenAt(seq) }
-      return { ...place, operation, key, before: rows?.get(key) ?? null, assigned, at, txid, routes: null }
+      const before = rows?.get(key) ?? null
+      const routes = routesOf(notice, { operation, route, before })
+      return { ...place, operation, key, before, assigned, at, txid, routes }
     })
     history.add(changes)
     add(changes)
+  }
+
+  /** Null: it may concern anybody. `operation` null: one of them, of many rows. */
+  function routesOf(
+    { by, assigned }: Notice,
+    { operation, route, before }: { operation: Operation | null; route: string | null; before: string | null },
+  ): Routes | null {
+    if (by === null || route === null) return null
+    const values = [hashed(route)]
+    // What was inserted was nobody's before, and of what is deleted this is the value before.
+    if (operation === 'INSERT' || operation === 'DELETE') return { column: by, values }
+    const was = before === null ? null : memberOf(before, by)
+    if (was !== null) return { column: by, values: [...values, was] }
+    const isKept = assigned === null ? operation === null : !assigned.includes(by) && isPlain()
+    return isKept ? { column: by, values } : null
   }
 
   async function takeAll(): Promise<void> {
@@ -122,4 +147,11 @@ export function createNoticeFeed({ table, origin, rowsBefore, add, resync, route
     silent() {},
     routeBy,
   }
+}
+
+/** A member of a JSON object, as JSON text. */
+function memberOf(row: string, name: string): string | null {
+  const whole = parseJsonBody(Buffer.from(row), Number.POSITIVE_INFINITY)
+  const member = whole.kind === 'object' ? whole.members.find(({ key }) => key === name) : undefined
+  return member === undefined || whole.kind !== 'object' ? null : bytesOf(whole, member).toString()
 }

@@ -1,27 +1,16 @@
 /**
- * Subscriptions that see the same – the same filters and columns, callers whom the table's policies cannot tell apart – and for whom the database is asked
- * once. A group looks again at most every so often; what changes meanwhile waits for it, up to a limit.
+ * Subscriptions that see the same but for the values of their filters – the same conditions and columns, callers whom the table's policies cannot tell apart –
+ * and for whom the database is asked once. A group looks again at most every so often; what changes in between waits for it, up to a limit.
  */
 import type { Identity } from '../identity/identity.ts'
 import type { Runner } from '../run/run.ts'
 import type { Change } from './change.ts'
+import type { Crowd } from './crowd.ts'
 import type { Limiter } from './limiter.ts'
 import { look, type Told, toldOf } from './look.ts'
 import { isAway, isPassing } from './passing.ts'
-import { concerns, type RouteValue } from './route.ts'
 import type { TableRules } from './table-rules.ts'
-import type { Watch } from './watch.ts'
-
-/** Between two looks of a group at least: many changes are one statement, and nobody notices the wait. */
-const LOOK_INTERVAL_MS_MIN = 25
-
-/** Looks of all groups together. Where a change is a matter of many groups each looks less often, and the database has an end. */
-const LOOKS_PER_SECOND_MAX = 1_000
-
-/** `busy`: how many groups have something to look at. */
-export function lookIntervalMs(busy: number): number {
-  return Math.max(LOOK_INTERVAL_MS_MIN, (busy / LOOKS_PER_SECOND_MAX) * 1_000)
-}
+import type { Variant, Watch } from './watch.ts'
 
 /** Changes that wait for a look; more, and the subscribers read again themselves. */
 const WAITING_MAX = 10_000
@@ -29,8 +18,9 @@ const WAITING_MAX = 10_000
 /** Until a look is tried again that found no database. */
 const RETRY_MS = 250
 
-/** Rows that one statement looks at. */
+/** Rows that one statement looks at, and rows times the filters that it evaluates for each. */
 const LOOK_ROWS_MAX = 500
+const LOOK_PAIRS_MAX = 50_000
 
 export type ResyncReason =
   | 'bulk'
@@ -54,8 +44,9 @@ export interface GroupParts {
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
   readonly now: () => number
-  /** Groups that have something to look at, of all tables. */
-  readonly crowd: { busy: number }
+  readonly crowd: Crowd
+  /** Whose turns its looks take. */
+  readonly owner: string
   /** The rules are not those of the table any more: members have to be grouped anew. */
   readonly onStale: () => void
   /** A look of these failed, and not because the database is away. */
@@ -64,9 +55,9 @@ export interface GroupParts {
 
 export interface Group {
   readonly watch: Watch
-  readonly members: Set<Member>
-  /** What all rows have that it sees; null while nobody knows. */
-  route: RouteValue | null
+  join(member: Member, variant: Variant): void
+  leave(member: Member): void
+  readonly isEmpty: boolean
   /** To be looked at soon. */
   add(changes: readonly Change[]): void
   /** What another group still had to look at, for somebody who has come from there. */
@@ -78,8 +69,10 @@ export interface Group {
 }
 
 export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts): Group {
-  const { runner, limiter, now, crowd, onStale, onRefused } = parts
-  const members = new Set<Member>()
+  const { runner, limiter, now, crowd, owner, onStale, onRefused } = parts
+  /** By the names of their variants. */
+  const audiences = new Map<string, Audience>()
+  const variantOf = new Map<Member, string>()
   let waiting: Change[] = []
   let looking: readonly Change[] = []
   let busy = false
@@ -88,37 +81,27 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
   function schedule(): void {
     if (busy || waiting.length === 0) return
     busy = true
-    crowd.busy++
-    const dueAt = lookedAt + lookIntervalMs(crowd.busy)
-    setTimeout(() => void limiter.run(lookAround).finally(again), Math.max(0, dueAt - now()))
+    const dueAt = lookedAt + crowd.enter(owner)
+    setTimeout(() => void limiter.run(owner, lookAround).finally(again), Math.max(0, dueAt - now()))
   }
 
   function again(): void {
     busy = false
-    crowd.busy--
+    crowd.leave(owner)
     schedule()
   }
 
   /** Never rejects. */
   async function lookAround(): Promise<void> {
     lookedAt = now()
-    const changes = waiting.slice(0, LOOK_ROWS_MAX)
-    const [first] = members
-    waiting = first === undefined ? [] : waiting.slice(LOOK_ROWS_MAX)
-    if (first === undefined || changes.length === 0) return
+    const present = [...audiences.values()]
+    const rowsMax = Math.max(1, Math.min(LOOK_ROWS_MAX, Math.floor(LOOK_PAIRS_MAX / Math.max(1, present.length))))
+    const changes = waiting.slice(0, rowsMax)
+    waiting = present.length === 0 ? [] : waiting.slice(rowsMax)
+    if (present.length === 0 || changes.length === 0) return
     looking = changes
-    const present = [...members]
     try {
-      const seen = await look(runner, first.identity, watch, rules, changes)
-      if (seen === null) {
-        resync('schema changed')
-        onStale()
-        return
-      }
-      if (seen.some(({ steps }) => steps === null)) resyncAll([...members], 'unknown before')
-      const told = toldOf(seen, changes)
-      // Who has left meanwhile may have other rights by now.
-      if (told.length > 0) for (const member of present) if (members.has(member)) member.see(told)
+      await lookFor(present, changes)
     } catch (error) {
       if (isAway(error)) {
         waiting = [...changes, ...waiting]
@@ -126,14 +109,50 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
         return
       }
       resync('unavailable')
-      if (!isPassing(error)) onRefused([...members])
+      if (!isPassing(error)) onRefused([...variantOf.keys()])
     } finally {
       looking = []
     }
   }
 
+  async function lookFor(those: readonly Audience[], changes: readonly Change[]): Promise<void> {
+    const [first] = those.flatMap(({ members }) => [...members])
+    if (first === undefined) return
+    const present = those.map(({ members }) => [...members])
+    const variants = those.map(({ variant }) => variant)
+    try {
+      const seen = await look(runner, first.identity, { watch, rules, variants }, changes)
+      if (seen === null) {
+        resync('schema changed')
+        onStale()
+        return
+      }
+      for (const [index, { members }] of those.entries()) {
+        const ofVariant = seen[index] ?? []
+        if (ofVariant.length === 0) continue
+        if (ofVariant.some(({ steps }) => steps === null)) resyncAll([...members], 'unknown before')
+        const told = toldOf(ofVariant, changes)
+        if (told.length === 0) continue
+        // Who has left in the meantime may have other rights by now.
+        for (const member of present[index] ?? []) if (members.has(member)) member.see(told)
+      }
+    } catch (error) {
+      if (isPassing(error)) throw error
+      if (those.length > 1) {
+        // The filter that fails, on its own: the others go on.
+        const half = Math.ceil(those.length / 2)
+        await lookFor(those.slice(0, half), changes)
+        await lookFor(those.slice(half), changes)
+        return
+      }
+      const members = present.flat()
+      resyncAll(members, 'unavailable')
+      onRefused(members)
+    }
+  }
+
   function add(changes: readonly Change[]): void {
-    if (members.size === 0) return
+    if (variantOf.size === 0) return
     if (waiting.length + changes.length > WAITING_MAX) {
       resync('too many changes')
       return
@@ -144,13 +163,27 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
 
   function resync(reason: ResyncReason): void {
     waiting = []
-    resyncAll([...members], reason)
+    resyncAll([...variantOf.keys()], reason)
   }
 
   return {
     watch,
-    members,
-    route: null,
+    join(member, variant) {
+      const audience = audiences.get(variant.name) ?? { variant, members: new Set() }
+      audiences.set(variant.name, audience)
+      audience.members.add(member)
+      variantOf.set(member, variant.name)
+    },
+    leave(member) {
+      const name = variantOf.get(member)
+      const audience = name === undefined ? undefined : audiences.get(name)
+      variantOf.delete(member)
+      audience?.members.delete(member)
+      if (name !== undefined && audience?.members.size === 0) audiences.delete(name)
+    },
+    get isEmpty() {
+      return variantOf.size === 0
+    },
     add,
     adopt(changes) {
       const known = new Set(waiting.map(({ seq }) => seq))
@@ -162,23 +195,12 @@ export function createGroup(watch: Watch, rules: TableRules, parts: GroupParts):
   }
 }
 
-function resyncAll(members: readonly Member[], reason: ResyncReason): void {
-  for (const member of members) member.resync(reason)
+/** Members whose filters have the same values. */
+interface Audience {
+  readonly variant: Variant
+  readonly members: Set<Member>
 }
 
-/**
- * Gives changes to the groups that they may concern, and to one at least: whoever looks notices that the policies are others than those that this was decided by.
- */
-export function distribute(changes: readonly Change[], groups: Iterable<Group>): void {
-  const all = [...groups]
-  const to = changes.at(-1)?.to ?? ''
-  let looking = 0
-  for (const group of all) {
-    const own = changes.filter(({ routes }) => concerns(routes, group.route))
-    if (own.length === 0) continue
-    looking++
-    // What comes after it is nothing to this group.
-    group.add(own.map((change, index) => (index === own.length - 1 ? { ...change, to } : change)))
-  }
-  if (looking === 0) all[0]?.add(changes)
+function resyncAll(members: readonly Member[], reason: ResyncReason): void {
+  for (const member of members) member.resync(reason)
 }

@@ -8,20 +8,21 @@ import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
 import { catalogueStatement } from '../run/statement.ts'
 import type { Boundary } from './boundary.ts'
-import { contextOf } from './context.ts'
+import { callerOf, contextOf } from './context.ts'
+import { createCrowd } from './crowd.ts'
 import type { Missed } from './feed.ts'
 import { createGroup, type Group, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
 import { look, type Seen, type Told, toldOf, tryLook } from './look.ts'
 import { isPassing } from './passing.ts'
-import { routeStatement } from './route.ts'
+import { routeStatement, routeValueOf } from './route.ts'
 import type { CaptureKind } from './sources.ts'
 import type { TableRules } from './table-rules.ts'
 import type { Watch, WatchRequest } from './watch.ts'
 import { createWatched, type Watched, type WatchedParts } from './watched.ts'
 
-/** Looks at the database at a time, of all subscriptions together. */
-const LOOKS_MAX = 64
+/** Looks at the database at a time: of all subscriptions together, and of one tenant. */
+const LOOKS = { places: 64, placesPerOwner: 8 }
 
 /** A feed without subscriptions stays for so long, for clients that come back with a token. */
 const LINGER_MS = 30_000
@@ -64,6 +65,8 @@ export interface Hub {
   recapture(): void
   /** Whether the rows of a table as they were before a change are wanted. */
   wants(table: string): boolean
+  /** The column that says whom a row of a table concerns; null: unknown. */
+  routeBy(table: string): string | null
   stats(): HubStats
   close(): void
 }
@@ -109,8 +112,8 @@ interface Subscriber extends Member {
 
 export function createHub(parts: HubParts): Hub {
   const { plan, runner, rowsBefore, now } = parts
-  const limiter = createLimiter(LOOKS_MAX)
-  const crowd = { busy: 0 }
+  const limiter = createLimiter(LOOKS)
+  const crowd = createCrowd()
   const tables = new Map<string, Entry>()
   let closed = false
 
@@ -124,7 +127,7 @@ export function createHub(parts: HubParts): Hub {
       return known
     }
     const entry: Entry = {
-      watched: createWatched({ name: `${schema}.${name}`, resource }, parts),
+      watched: createWatched({ name: `${schema}.${name}`, resource }, { ...parts, onStale: () => void regroup(entry) }),
       ...{ subscribers: new Set(), pending: 0, linger: null, regrouping: false, outdated: false },
     }
     tables.set(resource, entry)
@@ -145,13 +148,13 @@ export function createHub(parts: HubParts): Hub {
   function join(entry: Entry, subscriber: Subscriber, watch: Watch, rules: TableRules): void {
     const { groups } = entry.watched
     const settings = rules.settings === null ? null : [...rules.settings, ...watch.settings]
-    const name = JSON.stringify([watch.name, contextOf(subscriber.identity, settings)])
+    const name = JSON.stringify([watch.name, contextOf(subscriber.identity, settings), filterOwner(watch, subscriber)])
     const before = subscriber.group
     const known = groups.get(name)
     if (known !== undefined && known === before) return
     const group = known ?? newGroup(entry, watch, rules, subscriber.identity)
-    groups.set(name, group)
-    group.members.add(subscriber)
+    if (known === undefined) groups.add(name, group)
+    group.join(subscriber, watch.variant)
     subscriber.group = group
     if (before === null) return
     group.adopt(before.pending())
@@ -159,14 +162,14 @@ export function createHub(parts: HubParts): Hub {
   }
 
   function newGroup(entry: Entry, watch: Watch, rules: TableRules, identity: Identity): Group {
-    const group = createGroup(watch, rules, groupParts(entry))
+    const { groups } = entry.watched
+    const owner = ownerOf(watch, rules, identity)
+    const group = createGroup(watch, rules, { ...groupParts(entry), owner })
     const { route } = rules
     if (route === null) return group
     const ask = () => runner.read(identity, [catalogueStatement(routeStatement(route), [])]).result
-    limiter.run(ask).then(
-      ([rows]) => {
-        group.route = { column: route.column, value: rows?.[0]?.[0]?.toString() ?? null }
-      },
+    limiter.run(owner, ask).then(
+      ([rows]) => groups.route(group, routeValueOf(route, rows?.[0] ?? [])),
       // Everything concerns it then.
       () => {},
     )
@@ -174,9 +177,8 @@ export function createHub(parts: HubParts): Hub {
   }
 
   function leave({ watched: { groups } }: Entry, subscriber: Subscriber, group: Group): void {
-    group.members.delete(subscriber)
-    if (group.members.size > 0) return
-    for (const [name, other] of groups) if (other === group) groups.delete(name)
+    group.leave(subscriber)
+    if (group.isEmpty) groups.delete(group)
   }
 
   function groupCount(): number {
@@ -267,7 +269,7 @@ export function createHub(parts: HubParts): Hub {
       const watch = plan(request, identity)
       const rules = await watched.rules(watch.table)
       if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" is gone`)
-      const snapshot = await limiter.run(() => tryLook(runner, identity, watch, rules))
+      const snapshot = await limiter.run(callerOf(identity), () => tryLook(runner, identity, watch, rules))
       if (snapshot !== null) return { watch, rules, snapshot }
       watched.forgetRules()
     }
@@ -295,10 +297,12 @@ export function createHub(parts: HubParts): Hub {
         if (since !== null) {
           const missed = await missedSince(watched, since)
           const changes = missed?.changes ?? []
-          const seen = missed === null ? null : await limiter.run(() => look(runner, identity, watch, rules, changes))
+          const audience = { watch, rules, variants: [watch.variant] }
+          const lookAtMissed = () => look(runner, identity, audience, changes)
+          const seen = missed === null ? null : await limiter.run(callerOf(identity), lookAtMissed)
           subscriber.boundary = missed?.boundary ?? null
           // In front of whatever the group has seen meanwhile.
-          subscriber.held?.unshift(() => tell(receiver, seen, changes))
+          subscriber.held?.unshift(() => tell(receiver, seen?.[0] ?? null, changes))
         }
       } catch (error) {
         remove(table, entry, subscriber)
@@ -333,6 +337,7 @@ export function createHub(parts: HubParts): Hub {
       const watched = tables.get(table)?.watched
       return watched !== undefined && watched.feed.capture === 'gateway' && watched.known?.condition != null
     },
+    routeBy: table => tables.get(table)?.watched.known?.route?.column ?? null,
     stats() {
       const all = [...tables]
       return {
@@ -377,6 +382,17 @@ function createSubscriber(request: WatchRequest, identity: Identity, receiver: R
     else subscriber.held.push(telling)
   }
   return subscriber
+}
+
+/** Filters of different tenants are never evaluated together: one that takes long is its own tenant's matter. */
+function filterOwner({ variant }: Watch, { identity }: Subscriber): string {
+  return variant.members === '' ? '' : callerOf(identity)
+}
+
+/** Whose turns the looks of a group take; nobody's where everybody sees the same. */
+function ownerOf({ variant, settings }: Watch, rules: TableRules, identity: Identity): string {
+  const isShared = rules.settings?.length === 0 && settings.length === 0 && variant.members === ''
+  return isShared ? '' : callerOf(identity)
 }
 
 /** What is left without the transactions that were committed before. */

@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Runner } from '../run/run.ts'
 import { type BoundStatement, ifChanged } from '../run/statement.ts'
-import { contextOf } from './context.ts'
+import { callerOf, contextOf } from './context.ts'
 import type { Follow } from './follow.ts'
 import type { Limiter } from './limiter.ts'
 import { isPassing } from './passing.ts'
@@ -81,6 +81,8 @@ interface Watcher {
 /** What is run once for all of its watchers. */
 interface Shared {
   readonly name: string
+  /** Whose turns its runs take. */
+  readonly owner: string
   readonly watchers: Set<Watcher>
   statement: BoundStatement | null
   /** Null: nobody tells when it would answer something else. */
@@ -104,7 +106,8 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
       throw new GatewayError('UNAVAILABLE', `the gateway runs ${QUERIES_MAX} live queries already; try again later`)
     }
     const shared: Shared = known ?? {
-      ...{ name, watchers: new Set(), statement, follow: null, driven: false, timer: null, running: false },
+      ...{ name, owner: callerOf(watcher.identity), watchers: new Set(), statement },
+      ...{ follow: null, driven: false, timer: null, running: false },
     }
     all.set(name, shared)
     shared.watchers.add(watcher)
@@ -158,7 +161,7 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
       () => {
         shared.running = true
         void limiter
-          .run(() => runOnce(shared))
+          .run(shared.owner, () => runOnce(shared))
           .finally(() => {
             shared.running = false
             schedule(shared)

@@ -5,12 +5,12 @@
  */
 import type { Identity } from '../identity/identity.ts'
 import { tableName } from '../language/build.ts'
-import type { Runner } from '../run/run.ts'
+import type { Row, Runner } from '../run/run.ts'
 import { type BoundStatement, catalogueStatement } from '../run/statement.ts'
 import { type Change, type Step, stepsOf, transitionsOf } from './change.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.ts'
-import type { Watch } from './watch.ts'
+import type { Variant, Watch } from './watch.ts'
 
 export interface Seen {
   /** What each transaction did to it, in order; empty: nothing that this context notices. Null: the row is not visible, and it is unknown whether it was. */
@@ -23,50 +23,88 @@ export interface Seen {
   readonly row: string | null
 }
 
-/** One for each row, in the order of their last changes. Null: the policies are not those of `rules` any more, so nothing that was read may be used. */
+/** Variants that one statement evaluates. */
+const VARIANTS_MAX = 500
+
+/**
+ * For each variant what it notices, in the order of the last changes of the rows. Null: the policies are not those of `rules` any more, so nothing that was read
+ * may be used.
+ */
 export async function look(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
-  watch: Watch,
-  rules: TableRules,
+  { watch, rules, variants }: Audience,
   changes: readonly Change[],
-): Promise<readonly Seen[] | null> {
+): Promise<readonly (readonly Seen[])[] | null> {
   const transitions = transitionsOf(changes)
+  const chunks = chunksOf(variants)
   const rowsBefore =
     rules.condition === null
       ? []
       : transitions.flatMap(({ found }) => found.flatMap(({ before }) => (before === null ? [] : [before])))
-  const statements: BoundStatement[] = [watch.rowsOf(transitions.map(({ last }) => last.key))]
+  const keys = transitions.map(({ last }) => last.key)
+  const statements: BoundStatement[] = chunks.map(chunk => watch.rowsOf(keys, chunk))
   if (rowsBefore.length > 0) {
-    statements.push(
-      catalogueStatement(
-        conditionStatement(watch.table, rules.condition ?? 'false'),
-        [listOf(rowsBefore)],
-        [tableName(watch.table)],
-      ),
-    )
+    const condition = conditionStatement(watch.table, rules.condition ?? 'false')
+    statements.push(catalogueStatement(condition, [`[${rowsBefore.join(',')}]`], [tableName(watch.table)]))
   }
   // Last, so that a policy that changed before any of the others is noticed.
   statements.push(catalogueStatement(FINGERPRINT, [String(watch.table.oid)]))
   const results = await runner.read(identity, statements).result
-  const [rows = [], judgements = []] = results.slice(0, -1)
   if (results.at(-1)?.[0]?.[0]?.toString() !== rules.fingerprint) return null
+  const judgements = results[chunks.length] ?? []
   const allowed = rowsBefore.map((_, index) => judgements[index]?.[0]?.toString() === 't')
-  const matched = await matching(runner, identity, watch, rowsBefore, allowed)
+  const matched = await matching(runner, identity, watch, chunks, rowsBefore, allowed)
 
   const decisive = rules.columns === null ? null : new Set([...rules.columns, ...watch.filtered])
+  const all = new Set(variants.keys())
+  const seen = variants.map((): Seen[] => [])
   let judged = 0
-  const seenBefore = ({ before }: Change) =>
-    before === null || rules.condition === null ? null : matched[judged++] === true
-  return transitions.map((transition, index) => {
-    const [row, , key, isThere] = rows[index] ?? []
-    const now = isThere?.toString() === 't'
-    const sight = { now, before: transition.found.map(seenBefore) }
-    return {
-      ...{ steps: stepsOf(transition, sight, decisive), change: transition.last },
-      ...{ key: key?.toString() ?? '', row: now ? (row?.toString() ?? null) : null },
+  for (const [index, transition] of transitions.entries()) {
+    const [row, , key, isThere] = results[0]?.[index] ?? []
+    const now = new Set<number>()
+    if (isThere?.toString() === 't') {
+      for (let at = 0; at < chunks.length; at++) addPlaces(now, results[at]?.[index]?.[4], at * VARIANTS_MAX)
     }
-  })
+    const before = transition.found.map(change =>
+      change.before === null || rules.condition === null ? null : (matched[judged++] ?? null),
+    )
+    const isUnknown = before.some((places, at) => places === null && transition.found[at]?.operation !== 'INSERT')
+    const base = { change: transition.last, key: key?.toString() ?? '' }
+    for (const place of isUnknown ? all : union(now, before)) {
+      const isSeen = now.has(place)
+      const sight = { now: isSeen, before: before.map(places => (places === null ? null : places.has(place))) }
+      const steps = stepsOf(transition, sight, decisive)
+      if (steps?.length === 0) continue
+      seen[place]?.push({ ...base, steps, row: isSeen ? (row?.toString() ?? null) : null })
+    }
+  }
+  return seen
+}
+
+/** Those who see the same but for the values of their filters. */
+export interface Audience {
+  readonly watch: Watch
+  readonly rules: TableRules
+  readonly variants: readonly Variant[]
+}
+
+function chunksOf(variants: readonly Variant[]): readonly (readonly Variant[])[] {
+  const chunks: (readonly Variant[])[] = []
+  for (let from = 0; from < variants.length; from += VARIANTS_MAX)
+    chunks.push(variants.slice(from, from + VARIANTS_MAX))
+  return chunks
+}
+
+function addPlaces(to: Set<number>, places: Row[number] | undefined, first: number): void {
+  if (places == null) return
+  for (const place of places.toString().split(',')) to.add(first + Number(place))
+}
+
+function union(now: ReadonlySet<number>, before: readonly (ReadonlySet<number> | null)[]): ReadonlySet<number> {
+  const places = new Set(now)
+  for (const some of before) for (const place of some ?? []) places.add(place)
+  return places
 }
 
 const SNAPSHOT = catalogueStatement('SELECT pg_catalog.pg_current_snapshot()', [])
@@ -79,32 +117,42 @@ export async function tryLook(
   rules: TableRules,
 ): Promise<Snapshot | null> {
   const fingerprint = catalogueStatement(FINGERPRINT, [String(watch.table.oid)])
-  const [, snapshot, current] = await runner.read(identity, [watch.rowsOf([]), SNAPSHOT, fingerprint]).result
+  const [, snapshot, current] = await runner.read(identity, [watch.trial, SNAPSHOT, fingerprint]).result
   if (current?.[0]?.[0]?.toString() !== rules.fingerprint) return null
   return parseSnapshot(snapshot?.[0]?.[0]?.toString() ?? '')
 }
 
 /**
- * Which of them met the subscriber's own filter as well. It is computed of nothing else than rows which the policies show them: an expression that
- * fails tells of what it failed for.
+ * The variants that each of them met. That is computed of nothing else than rows which the policies show them: an expression that fails tells of what it
+ * failed for.
  */
 async function matching(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
-  watch: Watch,
+  { matches }: Watch,
+  chunks: readonly (readonly Variant[])[],
   rowsBefore: readonly string[],
   allowed: readonly boolean[],
-): Promise<readonly boolean[]> {
+): Promise<readonly ReadonlySet<number>[]> {
   const shown = rowsBefore.filter((_, index) => allowed[index] === true)
-  if (watch.matches === null || shown.length === 0) return allowed
-  const [matches = []] = await runner.read(identity, [watch.matches(listOf(shown))]).result
-  let place = 0
-  return allowed.map(isAllowed => isAllowed && matches[place++]?.[0]?.toString() === 'true')
+  if (matches === null || shown.length === 0) return allowed.map(isAllowed => (isAllowed ? ONLY : NONE))
+  const results = await runner.read(
+    identity,
+    chunks.map(chunk => matches(shown, chunk)),
+  ).result
+  const places = shown.map(() => new Set<number>())
+  for (const [at, answers] of results.entries()) {
+    const width = chunks[at]?.length ?? 1
+    for (const [index, [answer]] of answers.entries()) {
+      if (answer?.toString() === 'true') places[Math.floor(index / width)]?.add(at * VARIANTS_MAX + (index % width))
+    }
+  }
+  let next = 0
+  return allowed.map(isAllowed => (isAllowed ? (places[next++] ?? NONE) : NONE))
 }
 
-function listOf(items: readonly string[]): string {
-  return `[${items.join(',')}]`
-}
+const NONE: ReadonlySet<number> = new Set()
+const ONLY: ReadonlySet<number> = new Set([0])
 
 export interface Told extends Seen {
   readonly steps: readonly Step[]

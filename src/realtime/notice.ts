@@ -11,6 +11,10 @@ export interface Notice {
   readonly hasBefore: boolean
   /** Columns that a change assigned; null: rows came or went as a whole. */
   readonly assigned: readonly string[] | null
+  /** The column whose values say whom the rows concern; null: none does. */
+  readonly by: string | null
+  /** The one value that all rows have in it now, as its hash; null: they have several, or nobody knows. */
+  readonly only: string | null
   /** When the transaction began, ISO 8601. */
   readonly at: string
   /** Null: too many to tell. */
@@ -21,6 +25,8 @@ export interface RowChange {
   readonly operation: Operation
   /** The key as JSON text, as PostgreSQL wrote it: digits that JavaScript would lose are kept, and texts can be compared. */
   readonly key: string
+  /** The hash of the value that it has in `by` now, or had last; null: unknown. */
+  readonly route: string | null
 }
 
 const OPERATIONS: Readonly<Record<string, Operation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
@@ -41,26 +47,36 @@ function noticeOf(whole: JsonObject): Notice | null {
     return found === undefined ? null : bytesOf(whole, found)
   }
   const value = (name: string): unknown => JSON.parse(member(name)?.toString() ?? 'null')
-  const [txid, origin, at, assigned] = [value('txid'), value('origin'), value('at'), value('set')]
+  const [txid, origin, at, assigned, by] = [value('txid'), value('origin'), value('at'), value('set'), value('by')]
   if (typeof txid !== 'string' || typeof origin !== 'string' || typeof at !== 'string') return null
   if (assigned !== null && !isTexts(assigned)) return null
+  if (by !== null && typeof by !== 'string') return null
   const listed = member('rows')
   const rows = listed === null ? null : rowsOf(listed)
   if (listed !== null && rows === null) return null
-  return { txid, origin, hasBefore: value('before') === true, assigned, at, rows }
+  const only = hashOf(member('only'))
+  return { txid, origin, hasBefore: value('before') === true, assigned, by, only, at, rows }
 }
 
-/** `["I",{"id": 7}]` each. */
+/** Digits that JavaScript would lose are kept. */
+function hashOf(bytes: Buffer | null): string | null {
+  const text = bytes?.toString() ?? ''
+  return /^-?\d{1,20}$/.test(text) ? text : null
+}
+
+/** `["I",{"id": 7}]` each, and a third item that says whom it concerns. */
 function rowsOf(listed: Buffer): readonly RowChange[] | null {
   const list = parseJsonBody(listed, Number.POSITIVE_INFINITY)
   if (list.kind !== 'array') return null
   const rows = list.items.map((item): RowChange | null => {
-    const change = parseJsonBody(bytesOf(list, item), 2)
+    const change = parseJsonBody(bytesOf(list, item), 3)
     if (change.kind !== 'array') return null
-    const [letter, key] = change.items
+    const [letter, key, route] = change.items
     if (letter === undefined || key === undefined || key.type !== 'object') return null
     const operation = OPERATIONS[String(JSON.parse(bytesOf(change, letter).toString()))]
-    return operation === undefined ? null : { operation, key: bytesOf(change, key).toString() }
+    if (operation === undefined) return null
+    const routed = route === undefined ? null : hashOf(bytesOf(change, route))
+    return { operation, key: bytesOf(change, key).toString(), route: routed }
   })
   return rows.every(row => row !== null) ? rows : null
 }

@@ -25,8 +25,8 @@ import type { Watch, WatchRequest } from './watch.ts'
 /** Connections of `/ws` of one process. */
 export const SOCKETS_MAX = 20_000
 
-/** Live queries that run at a time. */
-const LIVE_RUNS_MAX = 8
+/** Live queries that run at a time: all together, and of one tenant. */
+const LIVE_RUNS = { places: 8, placesPerOwner: 4 }
 
 /** Clients of a gateway that stops come back within this time, each at a moment of its own. */
 const RECONNECT_SPREAD_MS = 5_000
@@ -93,29 +93,32 @@ export interface Capture {
   readonly isCaptured: (table: string) => boolean
   readonly announcements: Announcements
   readonly rowsBefore: ReturnType<typeof createRowsBefore>
-  /** Says from now on which tables are watched. */
-  watch(wants: (table: string) => boolean): void
+  /** Says from now on which tables are watched, and how. */
+  watch(by: Pick<Hub, 'wants' | 'routeBy'>): void
 }
 
 export interface CaptureParts {
   readonly isCaptured: Capture['isCaptured']
   readonly catalog: () => Catalog
+  /** What says of a row whom it concerns, where nothing better is known: other gateways may watch the table. */
+  readonly tenantColumn: string
 }
 
-export function createCapture({ isCaptured, catalog }: CaptureParts): Capture {
+export function createCapture({ isCaptured, catalog, tenantColumn }: CaptureParts): Capture {
   const origin = randomBytes(9).toString('base64url')
-  let wants: (table: string) => boolean = () => false
-  const rowsBefore = createRowsBefore(table => wants(table))
+  let watched: Pick<Hub, 'wants' | 'routeBy'> = { wants: () => false, routeBy: () => null }
+  const rowsBefore = createRowsBefore(table => watched.wants(table))
+  const routeBy = (table: string) => watched.routeBy(table) ?? tenantColumn
   const isLogged = (resource: string): boolean => {
     const table = catalog().tables.get(resource)
     return table !== undefined && isCaptured(`${table.schema}.${table.name}`)
   }
   return {
     ...{ origin, isCaptured },
-    announcements: createAnnouncements({ origin, rowsBefore, isLogged }),
+    announcements: createAnnouncements({ origin, rowsBefore, isLogged, routeBy }),
     rowsBefore,
     watch(by) {
-      wants = by
+      watched = by
     },
   }
 }
@@ -131,9 +134,9 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log },
     ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
   })
-  capture.watch(hub.wants)
+  capture.watch(hub)
   const live: LiveQueries = createLiveQueries({
-    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS_MAX), now },
+    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS), now },
     follow: createFollower({ sources, catalog: parts.catalog }),
   })
   const sessions = new Set<Session>()

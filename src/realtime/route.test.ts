@@ -1,6 +1,6 @@
 /** A change that is taken for nobody's business is lost, so whatever is not sure concerns everybody. How PostgreSQL prints policies: table-rules.pg.test.ts. */
 import { describe, expect, test } from 'vitest'
-import { concerns, type PolicyCondition, routeOf } from './route.ts'
+import { type PolicyCondition, routeOf } from './route.ts'
 
 const EXACT = new Set(['tenant', 'Team Id', 'org'])
 const SETTINGS = new Set(['app.current_tenant_id', 'app.current_user_id'])
@@ -50,14 +50,4 @@ describe('several policies', () => {
     expect(route(allow('(open = true)'), restrict(own), restrict('(n > 1)'))?.column).toBe('tenant')
     expect(route()).toBeNull()
   })
-})
-
-test('a change concerns those of its values, and whoever nothing is known of', () => {
-  const routes = { column: 'tenant', values: ['"a"', '"b"'] }
-  expect(concerns(routes, { column: 'tenant', value: '"a"' })).toBe(true)
-  expect(concerns(routes, { column: 'tenant', value: '"c"' })).toBe(false)
-  expect(concerns(routes, { column: 'tenant', value: null })).toBe(false)
-  expect(concerns(routes, { column: 'org', value: '"c"' })).toBe(true)
-  expect(concerns(routes, null)).toBe(true)
-  expect(concerns(null, { column: 'tenant', value: '"c"' })).toBe(true)
 })

@@ -5,6 +5,8 @@
  */
 import type { Table } from '../catalog/model.ts'
 import { quoteIdentifier } from '../language/quote.ts'
+import { routeHash } from '../run/announce.ts'
+import type { Row } from '../run/run.ts'
 
 export interface Route {
   readonly column: string
@@ -12,7 +14,7 @@ export interface Route {
   readonly value: string
 }
 
-/** Of a row before and after a change: what the column was, as JSON text. */
+/** Of a row before and after a change: what the column was, as JSON text or as `hashed` writes it. */
 export interface Routes {
   readonly column: string
   readonly values: readonly string[]
@@ -21,8 +23,13 @@ export interface Routes {
 /** What a group sees has this value in the column. */
 export interface RouteValue {
   readonly column: string
-  /** JSON text; null: no row can have it. */
-  readonly value: string | null
+  /** The same value as JSON text and as a hash; none: no row can have it. */
+  readonly values: readonly string[]
+}
+
+/** Values by their hashes (run/announce) are told apart from JSON texts. */
+export function hashed(hash: string): string {
+  return `#${hash}`
 }
 
 export interface PolicyCondition {
@@ -47,14 +54,15 @@ export function routeOf(
   return first.find(isDemanded) ?? null
 }
 
-export function concerns(of: Routes | null, group: RouteValue | null): boolean {
-  if (of === null || group === null || of.column !== group.column) return true
-  return group.value !== null && of.values.includes(group.value)
+/** The value for a caller, as JSON text, and its hash. */
+export function routeStatement({ value }: Route): string {
+  const json = `pg_catalog.to_json(${value})`
+  return `SELECT ${json}, ${routeHash(json)}`
 }
 
-/** The value for a caller, as JSON text. */
-export function routeStatement({ value }: Route): string {
-  return `SELECT to_json(${value})`
+/** The answer to `routeStatement`. */
+export function routeValueOf({ column }: Route, [json, hash]: Row): RouteValue {
+  return { column, values: json == null || hash == null ? [] : [json.toString(), hashed(hash.toString())] }
 }
 
 /** Types whose values are equal exactly if their JSON is. */

@@ -1,8 +1,16 @@
 /**
  * What a subscription reads: the tree of a list request with these filters and this selection, joined with the keys that changed. It is checked and printed
- * as every other read, so policies hold for each of its columns.
+ * as every other read, so policies hold for each of its columns. The values of a filter are rows of the statement as well, so that one statement evaluates
+ * all filters that differ in their values alone.
  */
-import { type CheckContext, checkPast, checkRead } from '../access/check.ts'
+import {
+  type CheckContext,
+  checkPast,
+  checkRead,
+  type ParameterKey,
+  type ParameterUse,
+  withParametersIn,
+} from '../access/check.ts'
 import type { Approvals } from '../access/list/approvals.ts'
 import type { QueryShape } from '../access/list/pattern.ts'
 import { assertAllowed } from '../access/refusals.ts'
@@ -10,11 +18,21 @@ import type { View } from '../access/rights.ts'
 import { toTypeName } from '../access/types.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Expression, Field, Get, Parameter, RecordColumn, Source, TypeName } from '../language/ast.ts'
+import type {
+  Expression,
+  Field,
+  Get,
+  Parameter,
+  RecordColumn,
+  RecordSource,
+  Source,
+  TypeName,
+} from '../language/ast.ts'
 import { NOWHERE } from '../language/ast.ts'
 import {
   and,
   call,
+  cast,
   column,
   compare,
   field,
@@ -27,9 +45,10 @@ import {
   recordColumn,
   recordSource,
   star,
+  subquery,
   text,
 } from '../language/build.ts'
-import { bindValues } from '../rest/bind.ts'
+import { bindValues, textOf } from '../rest/bind.ts'
 import { type FilterLimits, parseFilters } from '../rest/filters.ts'
 import { ofSource } from '../rest/of-source.ts'
 import { parseQueryString } from '../rest/query-string.ts'
@@ -39,7 +58,7 @@ import { SELF, tableNamed } from '../rest/resource.ts'
 import { parseSelect } from '../rest/select.ts'
 import { Shape } from '../rest/shape.ts'
 import { sortOut } from '../rest/sort-out.ts'
-import { type BoundStatement, printRead, printValues } from '../run/statement.ts'
+import { type BoundStatement, printRead, printValues, type Statement } from '../run/statement.ts'
 
 export interface WatchRequest {
   /** Resource name. */
@@ -52,16 +71,30 @@ export interface WatchRequest {
 
 export interface Watch {
   readonly table: Table
-  /** Equal for watches that read the same. */
+  /** Equal for watches that read the same but for the values of their filters. */
   readonly name: string
+  readonly variant: Variant
   /** The columns that the filter looks at, and a route policy's. */
   readonly filtered: ReadonlySet<string>
   /** The settings of the caller that a route policy's filter reads: callers who differ in them see different rows. */
   readonly settings: readonly string[]
-  /** For each of the keys, JSON objects, in their order: the row as JSON, the key's place, the key as JSON, and whether the row is to be seen. */
-  rowsOf(keys: readonly string[]): BoundStatement
-  /** Whether each of `rows`, a JSON array of rows as they were, meets the filter: `true`, `false` or `null`. Null: there is no filter. */
-  readonly matches: ((rows: string) => BoundStatement) | null
+  /** Fails as the reads of this watch would. */
+  readonly trial: BoundStatement
+  /**
+   * For each of the keys, JSON objects, in their order: the row as JSON, the key's place, the key as JSON, whether the row is visible, and the places of the
+   * variants that it matches, with commas between them. Without a filter there is one variant, which every row matches.
+   */
+  rowsOf(keys: readonly string[], variants: readonly Variant[]): BoundStatement
+  /** For each of `rows`, JSON objects, and for each variant: whether the row as it was meets the filter – `true`, `false` or `null`. Null: there is no filter. */
+  readonly matches: ((rows: readonly string[], variants: readonly Variant[]) => BoundStatement) | null
+}
+
+/** The values of a filter. */
+export interface Variant {
+  /** Equal for equal values. */
+  readonly name: string
+  /** Members of a JSON object. */
+  readonly members: string
 }
 
 export interface WatchParts {
@@ -72,10 +105,12 @@ export interface WatchParts {
   readonly approvals: Approvals | null
 }
 
-/** The keys that changed. */
+/** The keys that changed, and the values of filters. */
 const KEYS = 'k'
+const VARIANTS = 'v'
 
 const INTEGER: TypeName = { kind: 'type', schema: null, name: 'int4', modifiers: [], dimensions: 0, span: NOWHERE }
+const TEXT: TypeName = { ...INTEGER, name: 'text' }
 
 export function planWatch(request: WatchRequest, { view, searchLanguage, limits, approvals }: WatchParts): Watch {
   approvals?.approve(request, shapeOfList(request))
@@ -103,27 +138,74 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   }
   refuseMisspelt(others, table, view, [])
   const filter = parseFilters(others, shape, limits)
+  const filterValues = shape.values.length
   const fields = parseSelect(request.select, shape).map(ofSelf)
-  const list = shape.value('[]')
   const condition = filter === null ? null : ofSource(SELF, filter)
-  checkRead(plainTree(table, fields, condition), context)
+  const plain = checkRead(plainTree(table, fields, condition), context)
+  const trial = bindValues(printRead(plain, 'without keys'), shape.values)
+  const columns = varying(plain.parameters, filterValues)
+  const fixed = shape.values.filter((_, index) => !columns.has(index + 1))
+  const [list, variants] = [shape.value('[]'), shape.value('[]')]
   const place = placeName(table)
-  const rows = printRead(checkRead(rowsTree(table, list, place, fields, condition), context), 'with keys')
+  const ofVariants = [...[...columns.values()].map(name => recordColumn(name, TEXT)), recordColumn(place, INTEGER)]
+  const values = recordSource(variants, VARIANTS, ofVariants, 'many')
+  const parts = { table, list, place, fields, values, condition }
+  const rows = printRead(withParametersIn(checkRead(rowsTree(parts), context), VARIANTS, columns), 'with keys')
   const free = view.rights.of(table).rows.read
   const past =
-    condition === null && free === null ? null : matchTree(table, list, condition ?? literal('boolean', 'true'))
-  const matches = past === null ? null : printValues(checkPast(past, table, context))
+    condition === null && free === null
+      ? null
+      : matchTree({ ...parts, condition: condition ?? literal('boolean', 'true') })
+  const matches =
+    past === null ? null : printValues(withParametersIn(checkPast(past, table, context), VARIANTS, columns))
   approvals?.answered(request)
-  // The list comes last.
-  const values = (json: string) => [...shape.values.slice(0, -1), json]
+  const bind = (statement: Statement, items: readonly string[], of: readonly Variant[]) =>
+    // The two lists come last.
+    bindValues(statement, [
+      ...shape.values.slice(0, -2),
+      placed(items, place),
+      placed(
+        of.map(({ members }) => `{${members}}`),
+        place,
+      ),
+    ])
   return {
-    table,
-    name: JSON.stringify([rows.text, shape.values.map(String)]),
+    ...{ table, trial },
+    name: JSON.stringify([rows.text, fixed.map(String)]),
+    variant: variantOf(columns, plain.parameters, shape),
     filtered: new Set([filter, free].flatMap(part => (part === null ? [] : [...columnsIn(part)]))),
     settings: free === null ? [] : settingsIn(rows.text),
-    rowsOf: keys => bindValues(rows, values(placed(keys, place))),
-    matches: matches === null ? null : json => bindValues(matches, values(json)),
+    rowsOf: (keys, of) => bind(rows, keys, of),
+    matches: matches === null ? null : (before, of) => bind(matches, before, of),
   }
+}
+
+/** The parameters of the filter that can be read from a column of texts, and the names of their columns. */
+function varying(
+  parameters: ReadonlyMap<ParameterKey, ParameterUse>,
+  filterValues: number,
+): ReadonlyMap<ParameterKey, string> {
+  const names = new Map<ParameterKey, string>()
+  for (const [key, { type, typeName, list }] of parameters) {
+    // A list of nobody knows what has no type to be cast to.
+    const isTyped = !list || type !== null || typeName !== 'any type'
+    if (Number(key) <= filterValues && isTyped) names.set(key, `p${key}`)
+  }
+  return names
+}
+
+function variantOf(
+  columns: ReadonlyMap<ParameterKey, string>,
+  parameters: ReadonlyMap<ParameterKey, ParameterUse>,
+  { values }: Shape,
+): Variant {
+  const members = [...columns].map(([key, name]) => {
+    const value = values[Number(key) - 1] ?? null
+    const use = parameters.get(key)
+    return `${JSON.stringify(name)}:${JSON.stringify(String(use === undefined ? value : textOf(value, use)))}`
+  })
+  const text = members.join()
+  return { name: text, members: text }
 }
 
 /** To the allow-list, a subscription is the list of its rows. */
@@ -137,50 +219,68 @@ function ofSelf(item: Field): Field {
   return item.kind === 'star' ? star(SELF) : { ...item, expression: ofSource(SELF, item.expression) }
 }
 
-/** A name that no column of the key has. */
-function placeName({ primaryKey }: Table): string {
+/** A name that no column has. */
+function placeName({ columnByName }: Table): string {
   let name = '#'
-  while (primaryKey.includes(name)) name += '#'
+  while (columnByName.has(name)) name += '#'
   return name
 }
 
 /** What is answered is told apart by its place: the same key has another text where the session prints it, and a number has several that are equal. */
-function placed(keys: readonly string[], place: string): string {
-  return `[${keys.map((key, index) => `${key.slice(0, key.lastIndexOf('}'))},${JSON.stringify(place)}:${index}}`).join(',')}]`
+function placed(items: readonly string[], place: string): string {
+  const name = JSON.stringify(place)
+  const members = items.map((item, index) => {
+    const rest = item.slice(0, item.lastIndexOf('}'))
+    return `${rest}${rest.trim() === '{' ? '' : ','}${name}:${index}}`
+  })
+  return `[${members.join(',')}]`
 }
 
-/** A row of the table for each key. Each key is looked up on its own: a join might read the whole table for a handful of keys. */
-function rowsTree(
-  table: Table,
-  keys: Parameter,
-  place: string,
-  fields: readonly Field[],
-  where: Expression | null,
-): Get {
+interface TreeParts {
+  readonly table: Table
+  /** Of keys, or of rows. */
+  readonly list: Parameter
+  /** The column that numbers them, and the variants. */
+  readonly place: string
+  readonly fields: readonly Field[]
+  readonly values: RecordSource
+  readonly condition: Expression | null
+}
+
+/**
+ * A row of the table for each key. Each key is looked up on its own: a join might read the whole table for a handful of keys. The filter is evaluated over the
+ * row that was found, once for each variant.
+ */
+function rowsTree({ table, list, place, fields, values, condition }: TreeParts): Get {
   const isKey = table.primaryKey.map(name => compare('=', column(SELF, name), column(KEYS, name)))
-  const row = get({
-    ...{ table, alias: SELF, fields: neededIn(fields, table) },
-    where: and(...isKey, ...(where === null ? [] : [where])),
-    limit: integer('1'),
-  })
+  const needed = neededIn(fields, condition, table)
+  const row = get({ table, alias: SELF, fields: needed, where: and(...isKey), limit: integer('1') })
   const key = call(
     'jsonb_build_object',
     table.primaryKey.flatMap(name => [text(name), column(KEYS, name)]),
   )
   const isThere = isNull(column(SELF, table.primaryKey[0] ?? ''), 'negated')
-  const { span } = keys
+  const { span } = list
   const source: Source = { kind: 'query source', query: row, alias: SELF, span }
   const columns = [...recordColumns(table, table.primaryKey), recordColumn(place, INTEGER)]
-  return getFrom(recordSource(keys, KEYS, columns, 'many'), {
+  return getFrom(recordSource(list, KEYS, columns, 'many'), {
     joins: [{ kind: 'join', type: 'left', lateral: true, source, on: null, span }],
     fields: fields.length === 0 ? [star(SELF)] : fields,
-    orderBy: [order(column(KEYS, place)), order(key), order(isThere)],
+    orderBy: [column(KEYS, place), key, isThere, matching(values, place, condition)].map(item => order(item)),
   })
 }
 
+/** The places of the variants that the row matches. */
+function matching(values: RecordSource, place: string, condition: Expression | null): Expression {
+  if (condition === null) return cast(text('0'), 'text')
+  const places = call('string_agg', [cast(column(VARIANTS, place), 'text'), text(',')])
+  return subquery(getFrom(values, { fields: [field(places, 'places')], where: condition }))
+}
+
 /** The columns that the fields are made of, and the key; of others the role of the database may have no right to read. */
-function neededIn(fields: readonly Field[], table: Table): readonly Field[] {
-  const mentioned = new Set(table.primaryKey)
+function neededIn(fields: readonly Field[], condition: Expression | null, table: Table): readonly Field[] {
+  const filtered = condition === null ? [] : [...columnsIn(condition)].filter(name => table.columnByName.has(name))
+  const mentioned = new Set([...table.primaryKey, ...filtered])
   for (const item of fields) {
     if (item.kind === 'star') return []
     for (const name of columnsIn(item.expression)) if (table.columnByName.has(name)) mentioned.add(name)
@@ -188,18 +288,21 @@ function neededIn(fields: readonly Field[], table: Table): readonly Field[] {
   return fields.length === 0 ? [] : [...mentioned].map(name => field(column(SELF, name)))
 }
 
-/** The same columns of the same table without the way that they are read: for what is refused, in the words of any other read. */
+/** The same columns of the same table without the way that they are read: for what is refused, in the words of any other read. It answers no rows. */
 function plainTree(table: Table, fields: readonly Field[], where: Expression | null): Get {
   const named = fields.length === 0 ? [star(SELF)] : fields
   const keys = table.primaryKey.map((name, index) => field(column(SELF, name), `key ${index}`))
-  return get({ table, alias: SELF, fields: [...named, ...keys], where })
+  return get({ table, alias: SELF, fields: [...named, ...keys], where, limit: integer('0') })
 }
 
-/** The condition over rows that are no longer in the table. */
-function matchTree(table: Table, rows: Parameter, condition: Expression): Get {
+/** The condition over rows that are no longer in the table, for each variant. */
+function matchTree({ table, list, place, values, condition }: TreeParts): Get {
   const names = table.columns.map(({ name }) => name)
-  return getFrom(recordSource(rows, SELF, recordColumns(table, names), 'many'), {
-    fields: [field(condition, 'matches')],
+  const { span } = list
+  return getFrom(recordSource(list, SELF, [...recordColumns(table, names), recordColumn(place, INTEGER)], 'many'), {
+    joins: [{ kind: 'join', type: 'cross', lateral: false, source: values, on: null, span }],
+    fields: condition === null ? [] : [field(condition, 'matches')],
+    orderBy: [order(column(SELF, place)), order(column(VARIANTS, place))],
   })
 }
 

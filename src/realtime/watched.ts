@@ -5,14 +5,19 @@ import type { Database } from '../postgres/types.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Change } from './change.ts'
 import { createLogFeed, createNoticeFeed, type Feed } from './feed.ts'
-import { distribute, type Group, type ResyncReason } from './group.ts'
+import type { ResyncReason } from './group.ts'
+import { createGroups, type Groups } from './groups.ts'
 import type { ChangeLog } from './log.ts'
+import type { Routes } from './route.ts'
 import type { RowsBeforeStore } from './rows-before.ts'
 import type { Heard, Named, SourceHearer, Sources } from './sources.ts'
-import { readTableRules, type TableRules } from './table-rules.ts'
+import { FINGERPRINT, readTableRules, type TableRules } from './table-rules.ts'
 
 /** Until changes are heard of; a write that began before may keep that waiting. */
 const LISTEN_MS_MAX = 10_000
+
+/** A change that concerns no group is followed by a look at the policies, at most this often: nobody else notices that they are others now. */
+const VERIFY_INTERVAL_MS = 1_000
 
 export interface WatchedParts {
   readonly origin: string
@@ -25,7 +30,7 @@ export interface WatchedParts {
 
 export interface Watched {
   /** By what they see. */
-  readonly groups: Map<string, Group>
+  readonly groups: Groups
   readonly feed: Feed
   /** Resolves once every later change is heard of; rejects with `UNAVAILABLE`. */
   listening(): Promise<void>
@@ -40,9 +45,13 @@ export interface Watched {
   close(): void
 }
 
-export function createWatched(named: Named, parts: WatchedParts): Watched {
-  const { origin, sources, log, catalog, database, rowsBefore } = parts
-  const groups = new Map<string, Group>()
+/** `onStale`: the policies are not those of `known` any more. */
+export function createWatched(named: Named, parts: WatchedParts & { readonly onStale: () => void }): Watched {
+  const { origin, sources, log, catalog, database, rowsBefore, onStale } = parts
+  const groups = createGroups()
+  let verifying: NodeJS.Timeout | null = null
+  let verifiedAt = Number.NEGATIVE_INFINITY
+  let oid = 0
   let rules: Promise<TableRules | null> | null = null
   let known: TableRules | null = null
   let dependences: readonly Named[] = []
@@ -54,15 +63,43 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
 
   function createFeed(): Feed {
     const to = {
-      add: (changes: readonly Change[]) => distribute(changes, groups.values()),
-      resync: (reason: ResyncReason) => {
-        for (const group of groups.values()) group.resync(reason)
+      add(changes: readonly Change[]) {
+        if (groups.distribute(changes) === 0) verifySoon()
       },
+      resync: (reason: ResyncReason, routes: Routes | null = null) => groups.resync(reason, routes),
       routeBy: () => known?.route?.column ?? null,
+      isPlain: () => known?.columns != null,
     }
     return sources.captureOf(named) === 'trigger'
       ? createLogFeed(named.name, log, to)
       : createNoticeFeed({ table: named.resource, origin, rowsBefore, ...to })
+  }
+
+  function verifySoon(): void {
+    if (verifying !== null || closed || groups.size === 0) return
+    const dueAt = verifiedAt + VERIFY_INTERVAL_MS
+    verifying = setTimeout(
+      () => {
+        // What comes from now on is followed by another look.
+        verifying = null
+        verifiedAt = performance.now()
+        void verify()
+      },
+      Math.max(0, dueAt - performance.now()),
+    )
+    verifying.unref()
+  }
+
+  /** Never rejects. */
+  async function verify(): Promise<void> {
+    const rulesThen = known
+    try {
+      const [result] = await database.run([{ text: FINGERPRINT, parameters: [String(oid)] }]).result
+      if (rulesThen === known && result?.rows[0]?.[0]?.toString() !== known?.fingerprint) onStale()
+    } catch {
+      // The database is away.
+      verifySoon()
+    }
   }
 
   function depend(of: TableRules | null): Promise<unknown> {
@@ -87,6 +124,7 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
 
   async function readRules(table: Table): Promise<TableRules | null> {
     const read = await readTableRules(database, table)
+    oid = table.oid
     await within(depend(read), LISTEN_MS_MAX)
     known = read
     return read
@@ -130,6 +168,7 @@ export function createWatched(named: Named, parts: WatchedParts): Watched {
     },
     close() {
       closed = true
+      if (verifying !== null) clearTimeout(verifying)
       for (const one of [heard, ...dependencesHeard]) one.close()
     },
   }

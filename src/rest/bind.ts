@@ -13,12 +13,13 @@ export function bindValues(statement: Statement, values: readonly StatementValue
       if ('literal' in parameter) return parameter.literal
       const value = values[Number(parameter.key) - 1]
       if (value === undefined) throw new Error(`the request has no value for ${parameter.key}`)
-      return toText(value, parameter.use)
+      return textOf(value, parameter.use)
     }),
   }
 }
 
-function toText(value: StatementValue, use: ParameterUse): StatementValue {
+/** A value in PostgreSQL's text form. */
+export function textOf(value: StatementValue, use: ParameterUse): StatementValue {
   // Bytes are JSON: PostgreSQL takes that apart itself.
   if (typeof value !== 'string' || use.type === null || use.list) return value
   switch (baseOf(use.type).kind) {

@@ -8,7 +8,6 @@
  * answer. Writes have slots by process, so that they rarely meet, and when they do they only notify without need.
  */
 import { createHash } from 'node:crypto'
-import type { Announcement } from '../language/print-write-rows.ts'
 import { quoteLiteral } from '../language/quote.ts'
 import type { Command } from '../postgres/types.ts'
 import type { Announced, Statement } from './statement.ts'
@@ -41,46 +40,62 @@ export const LISTEN_LOCKS: Command = {
 const NOBODY_LISTENS = `pg_catalog.pg_try_advisory_xact_lock(${LOCK_CLASS}, pg_catalog.pg_backend_pid() % ${LOCK_SLOTS})`
 
 export interface Announcer {
-  /** The write that tells; `watched`: rows before the change are answered too, if there can be any. */
-  statementOf(announced: Announced, watched: boolean): Statement
+  /** The write that tells; `watched`: rows before the change are answered too, if there can be any. `route`: the column that says whom a row concerns. */
+  statementOf(announced: Announced, watched: boolean, route: string | null): Statement
   /** Tells that rows of a table have changed, no matter which. */
   bulk(table: string): Command
 }
 
+/**
+ * A number that stands for a value, the SQL of its JSON given. It reaches whoever listens, so it is not the value itself; two values with the same number cost
+ * a look that finds nothing.
+ */
+export function routeHash(json: string): string {
+  return `pg_catalog.hashtextextended((${json})::text COLLATE "C", 0)`
+}
+
 /** `origin`: tells this process from others, in every notification. */
 export function createAnnouncer(origin: string): Announcer {
-  const statements = new WeakMap<Announced, Map<boolean, Statement>>()
+  const statements = new WeakMap<Announced, Map<string, Statement>>()
 
-  function print(announced: Announced, watched: boolean): Statement {
+  function print(announced: Announced, watched: boolean, route: string | null): Statement {
     const { table, assigned } = announced
-    const head = headOf(origin, watched && announced.hasBefore, assigned)
+    const head = headOf(origin, watched && announced.hasBefore, assigned, route)
     const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table))}, ${payload})`
-    const how: Pick<Announcement, 'tellOne' | 'tellAll'> = {
+    // Of more rows than can be named it is said at least whom they concern, if that is one.
+    const only = (by: string | null) =>
+      by === null
+        ? "'null'"
+        : `CASE WHEN MIN(${by}) = MAX(${by}) AND COUNT(${by}) = COUNT(*) THEN MIN(${by})::text ELSE 'null' END`
+    return announced.print({
+      before: watched ? 'with rows before' : 'keys alone',
+      route: route === null ? null : { column: route, number: value => routeHash(`pg_catalog.to_json(${value})`) },
       tellOne: change =>
         `CASE WHEN ${NOBODY_LISTENS} THEN NULL ELSE ${notify(`${head} || '"rows":[' || ${change} || ']}'`)} END`,
-      tellAll: (from, change) =>
-        `(SELECT CASE WHEN COUNT(*) = 0 THEN true WHEN ${NOBODY_LISTENS} THEN true WHEN COUNT(*) > ${CHANGES_MAX} OR SUM(octet_length(${change}) + 1) > ${CHANGES_BYTES_MAX} THEN ${notify(`${head} || '"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL ELSE ${notify(`${head} || '"rows":[' || string_agg(${change}, ',') || ']}'`)}::text IS NOT NULL END FROM ${from})`,
-    }
-    return announced.print(how, watched ? 'with rows before' : 'keys alone')
+      tellAll: (from, change, by) =>
+        `(SELECT CASE WHEN COUNT(*) = 0 THEN true WHEN ${NOBODY_LISTENS} THEN true WHEN COUNT(*) > ${CHANGES_MAX} OR SUM(octet_length(${change}) + 1) > ${CHANGES_BYTES_MAX} THEN ${notify(`${head} || '"only":' || ${only(by)} || ',"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL ELSE ${notify(`${head} || '"rows":[' || string_agg(${change}, ',') || ']}'`)}::text IS NOT NULL END FROM ${from})`,
+    })
   }
 
   return {
-    statementOf(announced, watched) {
-      const known = statements.get(announced) ?? new Map<boolean, Statement>()
+    statementOf(announced, watched, route) {
+      const known = statements.get(announced) ?? new Map<string, Statement>()
       statements.set(announced, known)
-      const statement = known.get(watched) ?? print(announced, watched)
-      known.set(watched, statement)
+      const name = `${watched} ${route ?? ''}`
+      const statement = known.get(name) ?? print(announced, watched, route)
+      known.set(name, statement)
       return statement
     },
     bulk: table => ({
-      text: `SELECT WHERE CASE WHEN ${NOBODY_LISTENS} THEN true ELSE pg_catalog.pg_notify($1, ${headOf(origin, false, null)} || '"bulk":0}')::text IS NOT NULL END`,
+      text: `SELECT WHERE CASE WHEN ${NOBODY_LISTENS} THEN true ELSE pg_catalog.pg_notify($1, ${headOf(origin, false, null, null)} || '"bulk":0}')::text IS NOT NULL END`,
       parameters: [channelOf(table)],
     }),
   }
 }
 
-/** `{"txid":"771","origin":"…","before":true,"set":["status"],"at":"…",`: what all changes of a statement have in common. */
-function headOf(origin: string, before: boolean, assigned: readonly string[] | null): string {
-  const rest = `","origin":${JSON.stringify(origin)},"before":${before},"set":${JSON.stringify(assigned)},"at":`
+/** `{"txid":"771","origin":"…","before":true,"set":["status"],"by":"tenant_id","at":"…",`: what all changes of a statement have in common. */
+function headOf(origin: string, before: boolean, assigned: readonly string[] | null, route: string | null): string {
+  const of = { origin, before, set: assigned, by: route }
+  const rest = `",${JSON.stringify(of).slice(1, -1)},"at":`
   return `'{"txid":"' || pg_catalog.pg_current_xact_id() || ${quoteLiteral(rest)} || pg_catalog.to_json(pg_catalog.now()) || ','`
 }

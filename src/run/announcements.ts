@@ -53,9 +53,11 @@ export interface AnnouncementsParts {
   readonly rowsBefore: RowsBefore
   /** Whether triggers write down every change of a table, by resource name: nobody listens to what is told of it besides. */
   readonly isLogged: (table: string) => boolean
+  /** The column that says whom a row of the table concerns, as far as that is known. */
+  readonly routeBy: (table: string) => string | null
 }
 
-export function createAnnouncements({ origin, rowsBefore, isLogged }: AnnouncementsParts): Announcements {
+export function createAnnouncements({ origin, rowsBefore, isLogged, routeBy }: AnnouncementsParts): Announcements {
   const announcer = createAnnouncer(origin)
   const unreadable = new Set<string>()
 
@@ -65,7 +67,9 @@ export function createAnnouncements({ origin, rowsBefore, isLogged }: Announceme
       return { bound, table: announced?.table, extra: 0, before: false }
     }
     const before = announced.hasBefore && rowsBefore.wants(announced.table)
-    const told = rebound(bound, announcer.statementOf(announced, before))
+    const column = routeBy(announced.table)
+    const route = column !== null && announced.hasColumn(column) ? column : null
+    const told = rebound(bound, announcer.statementOf(announced, before, route))
     return { bound: told, table: announced.table, extra: announced.telling + (before ? 2 : 0), before }
   }
 

@@ -40,13 +40,21 @@ export interface Statement {
   readonly hidden?: readonly HiddenWrite[]
 }
 
+export interface AnnouncedHow extends Pick<Announcement, 'tellOne' | 'tellAll'> {
+  readonly before: 'with rows before' | 'keys alone'
+  /** The column that says whom a row concerns; null: none. */
+  readonly route: { readonly column: string; readonly number: (value: string) => string } | null
+}
+
 /** Prints the write anew; the columns in front stay as they are, its parameters may stand elsewhere. */
 export interface Announced {
   /** Resource name. */
   readonly table: string
   /** Whether `old` rows can be had besides, which a creation has none of. */
   readonly hasBefore: boolean
-  print(how: Pick<Announcement, 'tellOne' | 'tellAll'>, before: 'with rows before' | 'keys alone'): Statement
+  print(how: AnnouncedHow): Statement
+  /** Whether its table has a column of this name. */
+  hasColumn(name: string): boolean
   /** Columns behind the answer's own: of an announcement, and of rows before. */
   readonly telling: 0 | 1
   /** Columns that a change assigns; null where rows as a whole come and go. */
@@ -249,9 +257,11 @@ function announcing(
       hasBefore: watched.before !== 'none',
       telling: rows === 'one' ? 1 : 0,
       assigned,
-      print(how, wanted) {
+      hasColumn: name => table.columnByName.has(name),
+      print({ before: wanted, route, ...how }) {
         const { query: write, before } = wanted === 'with rows before' ? watched : ({ query, before: 'none' } as const)
-        const announce = { ...how, rows, key, operation, before }
+        const by = route === null ? null : { ...route, column: column(alias, route.column) }
+        const announce = { ...how, rows, key, operation, before, route: by }
         return statement(checked, () => printWriteRows(write, { ...options, announce }))
       },
     },

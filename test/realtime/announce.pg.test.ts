@@ -57,16 +57,15 @@ test('nobody who listens by LISTEN alone makes writes notify; a subscriber does,
   await socket.nextOf('subscribed')
   const written = await create(1_001)
   await vi.waitFor(() => expect(heard).toHaveLength(2))
-  // The key, and nothing else of the row.
+  // The key, and whom the row concerns as a hash; nothing else of the row.
   expect(JSON.parse(heard[1] ?? '')).toEqual({
     ...{
       txid: written.headers.get('x-svc-txid'),
       origin: expect.any(String),
       before: false,
-      set: null,
-      at: expect.any(String),
+      ...{ set: null, by: 'tenant_id', at: expect.any(String) },
     },
-    rows: [['I', { id: 1_001 }]],
+    rows: [['I', { id: 1_001 }, expect.any(Number)]],
   })
   await socket.close()
 })
@@ -113,7 +112,12 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
     const runner = createRunner({
       ...{ database: pool, settings: createSettings({ statementTimeoutMs: 30_000 }), onStaleSchema() {} },
       reset: createSessionReset(() => catalog),
-      announcements: createAnnouncements({ origin: 'me', rowsBefore: wanted, isLogged: () => false }),
+      announcements: createAnnouncements({
+        origin: 'me',
+        rowsBefore: wanted,
+        isLogged: () => false,
+        routeBy: () => null,
+      }),
     })
     const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8 }
     const view = () => ({ catalog, rights: EVERYTHING })

@@ -1,0 +1,224 @@
+/**
+ * What one tenant's subscriptions cost the others, and itself: a write of tenant B causes no statement for groups of tenant A, in either capture; and many filters
+ * of one tenant are one statement for each change.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
+
+const SOCKETS = 4
+const SUBSCRIPTIONS = 50
+
+const TABLES = `create type label as (text text);
+  create function is_label(label, label) returns bool language plpgsql volatile as
+    $$ begin if ($2).text = 'bad' then raise exception 'no label'; end if; return ($1).text = ($2).text; end $$;
+  create operator = (leftarg = label, rightarg = label, function = is_label);
+  create table labelled (id int primary key, name text, label label default '(good)');
+  create table items (id int primary key, tenant text not null, name text not null, team int not null default 1);
+  create table opaque (id int primary key, tenant text not null, name text not null);
+  create table public_items (id int primary key, name text not null);
+  alter table items enable row level security; alter table items force row level security;
+  alter table opaque enable row level security; alter table opaque force row level security;
+  create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
+  create policy own on opaque using (lower(tenant) = current_setting('app.current_tenant_id', true));
+  grant select, insert, update, delete on items, opaque, public_items, labelled to app`
+
+describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
+  let database: TestDatabase
+  let gateway: TestGateway
+  let admin: pg.Client
+
+  beforeAll(async () => {
+    database = await testDatabase()
+    await execute(database.adminUrl, TABLES)
+    if (capture === 'trigger') await installed(database)
+    gateway = await testGateway(database.url, { toml: 'rate_limit_rate = 0\ntenant_max_concurrent = 0' })
+    admin = new pg.Client({ connectionString: database.adminUrl })
+    admin.on('error', () => {})
+    await admin.connect()
+  })
+
+  afterAll(async () => {
+    await gateway?.close()
+    await admin?.end()
+    await database?.drop()
+  })
+
+  let ids = 0
+  async function write(tenantId: string, table: string, name = 'x', method = 'POST', path = ''): Promise<number> {
+    ids += 1
+    const row = { id: ids, ...(table === 'public_items' || table === 'labelled' ? {} : { tenant: tenantId }), name }
+    const { status } = await gateway.get(`/api/${table}${path}`, {
+      ...{ method, as: { tenantId }, headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify(method === 'POST' ? row : { name }),
+    })
+    if (status >= 300) throw new Error(`${method} ${table}: ${status}`)
+    return ids
+  }
+
+  async function subscribe(tenantId: string, table: string, filters: readonly string[]) {
+    const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
+    for (const filter of filters) socket.say({ type: 'subscribe', channel: `svc_table_${table}`, filter })
+    for (const _ of filters) await socket.nextOf('subscribed')
+    const told: Message[] = []
+    socket.onMessage = message => told.push(message)
+    return { socket, told }
+  }
+
+  /** Looks at rows of a table by its key: scans of that index, of everybody. */
+  async function scans(table: string): Promise<number> {
+    await admin.query('select pg_stat_clear_snapshot()')
+    const { rows } = await admin.query('select idx_scan from pg_stat_user_indexes where indexrelname = $1', [
+      `${table}_pkey`,
+    ])
+    return Number(rows[0].idx_scan)
+  }
+
+  /** Backends report what they did at most once a second, and when they end or are idle for a while. */
+  async function settledScans(table: string): Promise<number> {
+    let last = -1
+    await vi.waitFor(
+      async () => {
+        const now = await scans(table)
+        const isSame = now === last
+        last = now
+        expect(isSame).toBe(true)
+      },
+      { timeout: 20_000, interval: 1_500 },
+    )
+    return last
+  }
+
+  const close = (sockets: readonly { readonly socket: TestSocket }[]) =>
+    Promise.all(sockets.map(({ socket }) => socket.close()))
+
+  test('writes of tenant B are not looked at for tenant A', { timeout: 120_000 }, async () => {
+    const many = await Promise.all(
+      Array.from({ length: SOCKETS }, (_, socket) =>
+        subscribe(
+          'a',
+          'items',
+          Array.from({ length: SUBSCRIPTIONS }, (_, n) =>
+            `id=gt.-${socket * 1_000 + n}&select=id`.replace('&select=id', ''),
+          ),
+        ),
+      ),
+    )
+    const own = await subscribe('b', 'items', [''])
+    // Which rows a group sees is known by then.
+    const first = await write('a', 'items')
+    await vi.waitFor(() => expect(many.every(({ told }) => told.length === SUBSCRIPTIONS)).toBe(true), {
+      timeout: 30_000,
+    })
+    expect(new Set(many.flatMap(({ told }) => told.map(({ key }) => key.id)))).toEqual(new Set([first]))
+    const before = await settledScans('items')
+    const written: number[] = []
+    for (let n = 0; n < 20; n++) {
+      const id = await write('b', 'items')
+      await write('b', 'items', `changed ${n}`, 'PATCH', `/${id}`)
+      await write('b', 'items', `changed ${n} again`, 'PATCH', `?id=${id}`)
+      written.push(id)
+    }
+    await vi.waitFor(() => expect(new Set(own.told.map(({ key }) => key.id))).toEqual(new Set(written)), {
+      timeout: 30_000,
+    })
+    // B's own group looked once for each write at most, and the updates themselves find their rows by the key.
+    expect((await settledScans('items')) - before).toBeLessThanOrEqual(20 * 3 + 20 * 2)
+    expect(many.flatMap(({ told }) => told)).toHaveLength(SOCKETS * SUBSCRIPTIONS)
+    await close([...many, own])
+  })
+
+  test('a bulk write of tenant B has nobody of tenant A read again', { timeout: 60_000 }, async () => {
+    if (capture === 'trigger') return
+    const [a, b] = [await subscribe('a', 'items', ['']), await subscribe('b', 'items', [''])]
+    await write('a', 'items')
+    await vi.waitFor(() => expect(a.told).toHaveLength(1), { timeout: 15_000 })
+    const rows = Array.from({ length: 600 }, () => ({ id: ++ids, tenant: 'b', name: 'bulk' }))
+    const { status } = await gateway.get('/api/items', {
+      ...{ method: 'POST', as: { tenantId: 'b' }, headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify(rows),
+    })
+    expect(status).toBe(201)
+    await vi.waitFor(() => expect(b.told.map(({ type }) => type)).toContain('resync'), { timeout: 15_000 })
+    await write('a', 'items')
+    await vi.waitFor(() => expect(a.told).toHaveLength(2), { timeout: 15_000 })
+    expect(a.told.map(({ type }) => type)).toEqual(['notification', 'notification'])
+    await close([a, b])
+  })
+
+  test('two hundred filters of one tenant are one look at the row', { timeout: 120_000 }, async () => {
+    const filters = Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? `name=eq.n${n}` : `name=neq.n${n}`))
+    const sockets = [await subscribe('c', 'items', filters), await subscribe('c', 'items', filters)]
+    const before = await settledScans('items')
+    const id = await write('c', 'items', 'n4')
+    // Of each socket: the one that is equal, and the fifty that are not.
+    await vi.waitFor(() => expect(sockets.map(({ told }) => told.length)).toEqual([51, 51]), { timeout: 30_000 })
+    expect((await settledScans('items')) - before).toBeLessThanOrEqual(2)
+    for (const { told } of sockets)
+      for (const message of told) expect(message).toMatchObject({ operation: 'INSERT', key: { id } })
+    await write('c', 'items', 'n6', 'PATCH', `/${id}`)
+    await vi.waitFor(
+      () => {
+        const since = sockets.map(({ told }) =>
+          told
+            .slice(51)
+            .map(({ id: name, operation }) => `${operation} ${name}`)
+            .sort(),
+        )
+        // The filters that it left and entered, and the fifty that do not mind.
+        expect(since.map(list => list.filter(text => !text.startsWith('UPDATE')))).toEqual([
+          ['DELETE #5', 'INSERT #7'],
+          ['DELETE #5', 'INSERT #7'],
+        ])
+        expect(since.map(list => list.length)).toEqual([52, 52])
+      },
+      { timeout: 30_000 },
+    )
+    await close(sockets)
+  })
+
+  test('a filter that fails on a row ends nobody else’s subscription', { timeout: 60_000 }, async () => {
+    const { socket, told } = await subscribe('d', 'labelled', ['label=(good)', 'label=(bad)', 'label=(other)', ''])
+    const id = await write('d', 'labelled')
+    await vi.waitFor(
+      () => {
+        const rows = told.filter(({ type }) => type === 'notification')
+        expect(new Set(rows.map(message => `${message.id} ${message.key.id}`))).toEqual(
+          new Set([`#1 ${id}`, `#4 ${id}`]),
+        )
+        expect(told.filter(({ type }) => type === 'resync').map(message => message.id)).toEqual(['#2'])
+      },
+      { timeout: 15_000 },
+    )
+    await socket.close()
+  })
+
+  test('rows reach the right tenant where no policy says whom a change concerns', { timeout: 60_000 }, async () => {
+    const [a, b] = [
+      await subscribe('a', 'opaque', ['name=eq.x', 'name=eq.y']),
+      await subscribe('b', 'opaque', ['name=eq.x', 'name=eq.y']),
+    ]
+    const id = await write('b', 'opaque', 'y')
+    await vi.waitFor(() => expect(b.told.map(({ key }) => key.id)).toEqual([id]), { timeout: 15_000 })
+    const own = await write('a', 'opaque', 'x')
+    await vi.waitFor(() => expect(a.told.map(({ key }) => key.id)).toEqual([own]), { timeout: 15_000 })
+    expect(b.told).toHaveLength(1)
+    await close([a, b])
+  })
+
+  test('rows of a table that everybody reads reach every tenant, each by its own filter', {
+    timeout: 60_000,
+  }, async () => {
+    const [a, b] = [
+      await subscribe('a', 'public_items', ['name=eq.x', '']),
+      await subscribe('b', 'public_items', ['name=eq.y', '']),
+    ]
+    const id = await write('a', 'public_items', 'y')
+    await vi.waitFor(() => expect([a.told.length, b.told.length]).toEqual([1, 2]), { timeout: 15_000 })
+    expect([...a.told, ...b.told].every(({ key }) => key.id === id)).toBe(true)
+    await close([a, b])
+  })
+})
