@@ -13,8 +13,10 @@ import { parseUrl } from '../postgres/url.ts'
 import type { OpenListener } from '../realtime/realtime.ts'
 import { BootError, NO_DATABASE } from './boot.ts'
 
-/** A backend that does not answer for this long after its statement should have timed out is taken for dead. */
-const ANSWER_GRACE_MS = 30_000
+/** The server ends a statement at its timeout. If the answer is later than this, the gateway cancels the statement itself. */
+const CANCEL_GRACE_MS = 500
+/** If the answer is later than this, the gateway gives up the connection. */
+const ANSWER_GRACE_MS = 1_500
 
 export async function openPool(config: Config, emit: Emit): Promise<Pool> {
   const { databaseUrl, maxConnections, acquireTimeoutMs, preparedStatements, statementTimeoutMs } = config.gateway
@@ -28,6 +30,7 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
     flowStreamsMax: tenantStreams(config.gateway),
     acquireTimeoutMs,
     preparedStatements,
+    cancelAfterMs: statementTimeoutMs + CANCEL_GRACE_MS,
     answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,
     onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: kind, detail }),
   })

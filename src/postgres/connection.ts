@@ -2,7 +2,7 @@
  * One session in use: exchanges go out one behind the other, answers come back in that order. It is a state machine
  * over two facts – who is at the head, and whether something odd has happened; anything odd ends it.
  */
-import type { CancelOutcome } from './cancel.ts'
+import { type CancelOutcome, requestCancel } from './cancel.ts'
 import { Canceller } from './canceller.ts'
 import type { Session } from './conversation.ts'
 import type { Took } from './costs.ts'
@@ -66,6 +66,8 @@ export class Connection implements WireSink, Channel, Carrier {
   /** Units that the connection sent by itself, to run the commands that failed exchanges owed. */
   readonly #own = new WeakSet<Exchange>()
   #cancelled = 0
+  /** The exchange that was interrupted. */
+  #overdue: Exchange | null = null
   readonly #canceller: Canceller
   #retired = false
   /** Parameters whose value is not that of the session's start: somebody's statement changed what others would see. */
@@ -81,7 +83,7 @@ export class Connection implements WireSink, Channel, Carrier {
     this.#canceller = new Canceller({
       target: options.target,
       session: this.session,
-      mayCancel: () => this.#cancelled > 0 && this.#cancelled === this.#pending.length && this.#unsent === 0,
+      mayCancel: () => this.#mayCancel(),
       requested: outcome => this.#cancelRequested(outcome),
     })
     this.#wire.sink = this
@@ -166,6 +168,25 @@ export class Connection implements WireSink, Channel, Carrier {
 
   destroy(reason: Error): void {
     this.#wire.destroy(reason)
+  }
+
+  /** True once `interrupt` was called for the statement that runs. */
+  get isOverdue(): boolean {
+    return this.#overdue !== null && this.#overdue === this.#pending.peek()
+  }
+
+  /** Cancels the statement that runs although its caller still waits. Does nothing while other statements were sent behind it. */
+  interrupt(): void {
+    this.#overdue = this.#pending.peek() ?? null
+    this.#canceller.consider()
+  }
+
+  /** Gives up a connection that does not answer. Its session gets nothing more, so the cancel request can hit only what it was running. */
+  abandon(reason: Error): void {
+    const { session } = this
+    this.destroy(reason)
+    if (session.processId === 0) return
+    void requestCancel(this.#options.target, session).then(outcome => this.#listener.cancelRequested(outcome))
   }
 
   // --- Channel ---
@@ -266,6 +287,11 @@ export class Connection implements WireSink, Channel, Carrier {
     this.#listener.closed(this, reason, sent.length, others)
   }
 
+  #mayCancel(): boolean {
+    if (this.#unsent > 0 || this.#pending.length === 0) return false
+    return this.#cancelled === this.#pending.length || (this.#pending.length === 1 && this.isOverdue)
+  }
+
   #head(type: number): Exchange {
     const head = this.#pending.length > this.#unsent ? this.#pending.peek() : undefined
     if (head === undefined) throw new ProtocolError(`the server sent ${describeType(type)} although nothing was asked`)
@@ -282,6 +308,7 @@ export class Connection implements WireSink, Channel, Carrier {
     }
     const again = exchange.finished()
     this.#pending.shift()
+    this.#overdue = null
     this.#expectedMs = this.#pending.length === 0 ? 0 : this.#expectedMs - exchange.expectedMs
     const now = this.#options.clock()
     const took = { ms: now - this.#since, atMost: end < bytes.length || bytes === this.#chunk }

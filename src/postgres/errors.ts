@@ -65,6 +65,14 @@ export class UnavailableError extends Error {
   }
 }
 
+/** The server has not answered in time. The reason for which a connection was destroyed. */
+export class SilentError extends Error {
+  constructor(ms: number) {
+    super(`no answer for ${ms} ms`)
+    this.name = 'SilentError'
+  }
+}
+
 /** The caller asked for it: `cancel()` of what was running or waiting. */
 export class CancelledError extends Error {
   constructor() {

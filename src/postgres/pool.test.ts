@@ -827,6 +827,83 @@ test('a server that stops answering is given up after answerTimeoutMs', async ()
   await expect(ask(pool).result).rejects.toThrow('no answer for 50 ms')
 })
 
+/** A server whose one session is in the hands of the test, and the cancel requests that it gets. */
+async function overdueBench(): Promise<{
+  readonly pool: Pool
+  readonly session: FakeSession
+  readonly requests: FrontendMessage[]
+  pass(ms: number): void
+}> {
+  const requests: FrontendMessage[] = []
+  const sessions: FakeSession[] = []
+  let now = 0
+  const server = await fakePostgres(async session => {
+    if (sessions.length === 0) {
+      sessions.push(session)
+      await session.welcome()
+      return
+    }
+    let message = await session.next()
+    if (message.kind === 'sslRequest') {
+      session.raw(Buffer.from('N'))
+      message = await session.next()
+    }
+    if (message.kind === 'cancelRequest') requests.push(message)
+    session.socket.end()
+  })
+  const pool = createPool({
+    target: parseUrl(server.url),
+    ...{ maxConnections: 1, cancelAfterMs: 30_500, answerTimeoutMs: 31_500, clock: () => now },
+  })
+  opened.push({ pool, server })
+  await pool.ready()
+  const [session] = sessions
+  if (session === undefined) throw new Error('there is no session')
+  return {
+    ...{ pool, session, requests },
+    pass(ms) {
+      now += ms
+    },
+  }
+}
+
+test('a statement that outlasts its timeout is cancelled while its caller waits', async () => {
+  const { pool, session, requests, pass } = await overdueBench()
+  const unit = ask(pool).result.catch(reason => reason)
+  await session.until('sync')
+  pass(30_501)
+  await expect.poll(() => requests.length).toBe(1)
+  session.send(error('57014', 'canceling statement due to user request'), READY)
+  expect(await unit).toMatchObject({ sqlstate: '57014' })
+  expect(pool.stats()).toMatchObject({ open: 1, lost: 0 })
+})
+
+test('a server that ignores the cancel request loses the connection', async () => {
+  const { pool, session, requests, pass } = await overdueBench()
+  const unit = ask(pool).result.catch(reason => reason)
+  await session.until('sync')
+  pass(30_501)
+  await expect.poll(() => requests.length).toBe(1)
+  pass(1_000)
+  expect(await unit).toMatchObject({ name: 'UnavailableError', sent: true, cause: { name: 'SilentError' } })
+})
+
+test('a statement with others behind it is not cancelled before its connection is given up', async () => {
+  const { pool, session, requests, pass } = await overdueBench()
+  const warm = ask(pool)
+  await session.until('sync')
+  session.send(...firstAnswer('warm'), READY)
+  await warm.result
+  const units = [ask(pool), ask(pool)].map(({ result }) => result.catch(reason => reason))
+  await session.until('sync')
+  await session.until('sync')
+  pass(31_501)
+  for (const failure of await Promise.all(units)) expect(failure).toMatchObject({ cause: { name: 'SilentError' } })
+  expect(requests).toEqual([])
+  // The session gets nothing more, so that the request can hit only what it was running.
+  await expect.poll(() => requests.length).toBe(1)
+})
+
 test('connections that nobody needed for five minutes are closed, except the last', async () => {
   let now = 0
   const { pool } = await bench(

@@ -7,7 +7,7 @@ import type { CancelOutcome } from './cancel.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import type { Took } from './costs.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { CancelledError, type ConnectError, UnavailableError } from './errors.ts'
+import { CancelledError, type ConnectError, SilentError, UnavailableError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { Opener } from './opener.ts'
 import { Probe } from './probe.ts'
@@ -19,7 +19,7 @@ import { Unit } from './unit.ts'
 
 /** The last one stays; the others go when they had nothing to do for so long. */
 const IDLE_MS_MAX = 300_000
-const SWEEP_MS = 1_000
+const SWEEP_MS = 250
 
 /**
  * A transaction pooler gives a session to somebody else at ReadyForQuery, also when more has been sent behind the Sync and is in
@@ -48,9 +48,11 @@ export interface PoolOptions {
    */
   readonly preparedStatements?: boolean
   /**
-   * A connection whose statement – or batch of a stream – takes longer is given up as dead: a half-open socket never
-   * tells. Must be longer than the longest statement_timeout in use. 0: wait for ever.
+   * A statement, or a batch of a stream, that takes longer is cancelled. Longer than the longest statement_timeout in use: this is for servers that do not
+   * keep to theirs. 0: never.
    */
+  readonly cancelAfterMs?: number
+  /** A connection on which one takes longer is destroyed: a half-open socket gives no sign. Longer than `cancelAfterMs`. 0: never. */
   readonly answerTimeoutMs?: number
   /** A stream whose reader takes nothing for so long is ended: it holds a connection and a snapshot. */
   readonly readerIdleMs?: number
@@ -141,6 +143,7 @@ class PostgresPool implements Pool, ConnectionListener {
       waitingMax: 10_000,
       statementCacheSize: 256,
       preparedStatements: true,
+      cancelAfterMs: 0,
       answerTimeoutMs: 0,
       readerIdleMs: 60_000,
       gss: null,
@@ -338,10 +341,15 @@ class PostgresPool implements Pool, ConnectionListener {
 
   #inspect(): void {
     const now = this.#options.clock()
-    const { answerTimeoutMs } = this.#options
+    const { cancelAfterMs, answerTimeoutMs } = this.#options
     for (const connection of [...this.#connections]) {
-      if (answerTimeoutMs > 0 && connection.unansweredMs(now) > answerTimeoutMs) {
-        connection.destroy(new Error(`no answer for ${answerTimeoutMs} ms`))
+      const unansweredMs = connection.unansweredMs(now)
+      // If this process was late, the answer can be here already: it is read before the next look.
+      const isDue = cancelAfterMs === 0 || connection.isOverdue
+      if (answerTimeoutMs > 0 && unansweredMs > answerTimeoutMs && isDue) {
+        connection.abandon(new SilentError(answerTimeoutMs))
+      } else if (cancelAfterMs > 0 && unansweredMs > cancelAfterMs) {
+        connection.interrupt()
       } else if (connection.depth === 0 && this.#connections.length > 1 && now - connection.idleSince > IDLE_MS_MAX) {
         connection.retire()
       }

@@ -5,7 +5,7 @@ import { TOO_LARGE } from '../access/guard.ts'
 import { REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
-import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
+import { CancelledError, DatabaseError, SilentError, UnavailableError } from '../postgres/errors.ts'
 import { shorten } from '../shorten.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { meantOperator } from './meant-operator.ts'
@@ -24,6 +24,9 @@ export interface Attempt {
 export function toGatewayError(error: unknown, attempt: Attempt): unknown {
   if (error instanceof DatabaseError) return fromDatabase(error, attempt)
   if (error instanceof UnavailableError) {
+    if (error.cause instanceof SilentError && attempt.access === 'read only') {
+      return new GatewayError('TIMEOUT', 'the database did not answer within statement_timeout_ms', { cause: error })
+    }
     return error.sent && attempt.access === 'read write'
       ? unavailable('the connection to the database was lost before it confirmed the change', error, UNKNOWN_OUTCOME)
       : unavailable('the database is not available at the moment; try again', error)
