@@ -11,6 +11,7 @@ import type { Expression, Get, Parameter } from '../language/ast.ts'
 import { column } from '../language/build.ts'
 import { rewrite } from '../language/walk.ts'
 import { type StatementLimits, UNLIMITED } from '../statement-limits.ts'
+import { castableType } from './castable.ts'
 import { refuseSameNames } from './check-fields.ts'
 import { readIn } from './check-read.ts'
 import { writeIn } from './check-write.ts'
@@ -55,6 +56,8 @@ export interface CheckContext {
   readonly parameterBytes?: (parameter: Parameter) => number
   /** The defaults where it is left out. */
   readonly limits?: StatementLimits
+  /** Its author is the operator, who may cast to any type. */
+  readonly anyType?: boolean
 }
 
 /** A write that passed, with the table that it writes to. */
@@ -150,7 +153,7 @@ function conditionIn(
   { catalog, searchLanguage }: Pick<CheckContext, 'catalog' | 'searchLanguage'>,
 ): { readonly checked: Expression; readonly growth: Growth } {
   const checking = begin({
-    ...{ catalog, searchLanguage, rights: EVERYTHING, limits: UNLIMITED },
+    ...{ catalog, searchLanguage, rights: EVERYTHING, limits: UNLIMITED, anyType: true },
     isCallable: () => true,
     parameterType: () => 'text',
   })
@@ -176,7 +179,7 @@ function brand<T extends Get | Write>(query: T, { expressions, writes }: Checkin
 const WRITTEN_OUT_MAX = 16_384
 
 function begin(context: CheckContext): Checking {
-  const { catalog, rights, searchLanguage, rowsFirst = false } = context
+  const { catalog, rights, searchLanguage, rowsFirst = false, anyType = false } = context
   const { isCallable = () => false, parameterType = () => null, parameterBytes = () => 0 } = context
   const tally = new Tally(context.limits)
   let written = 0
@@ -193,6 +196,7 @@ function begin(context: CheckContext): Checking {
       parameterBytes,
       query: (query, outer) => checking.read(query, outer).statement,
       function: call => callableName(call, catalog, isCallable),
+      type: type => (anyType ? type : castableType(type, context)),
     }),
     read: (query, outside, itself = null) => readIn(checking, query, outside, itself),
     write: (write, outside) => writeIn(checking, write, outside),

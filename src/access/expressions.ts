@@ -13,6 +13,7 @@ import type {
   Order,
   Parameter,
   SubQuery,
+  TypeName,
   WindowBody,
 } from '../language/ast.ts'
 import { cast, literal } from '../language/build.ts'
@@ -42,7 +43,7 @@ import {
   UNKNOWN,
   untyped,
 } from './typed.ts'
-import { baseOf, isJson, isNaming, typeNameOf } from './types.ts'
+import { baseOf, isJson, typeNameOf } from './types.ts'
 
 export interface ExpressionCheckerParts {
   /** PostgreSQL's name of a text search configuration, for `@@`. */
@@ -51,6 +52,8 @@ export interface ExpressionCheckerParts {
   readonly query: (query: Get, outer: Scope) => Get
   /** Refuses functions that a statement may not call; names the others so that they can mean nothing else. */
   readonly function: (call: FunctionCall) => Pick<FunctionCall, 'schema' | 'name'>
+  /** Refuses types that nothing may be cast to; names the others so that they can mean nothing else. */
+  readonly type: (type: TypeName) => TypeName
   readonly parameterType: TypeOfParameter
   readonly parameterBytes: (parameter: Parameter) => number
   readonly tally: Tally
@@ -284,23 +287,20 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   #cast(expression: Cast, scope: Scope): Typed {
-    return { ...UNKNOWN, typeName: typeNameOf(expression.type), expression: this.#castItself(expression, scope) }
+    const checked = this.#castItself(expression, scope)
+    return { ...UNKNOWN, typeName: typeNameOf(checked.type), expression: checked }
   }
 
   /** The author's own cast types a parameter too. */
   #castItself(expression: Cast, scope: Scope): Cast {
-    const { operand, type, span } = expression
+    const { operand, span } = expression
+    const type = this.#parts.type(expression.type)
     const typeName = typeNameOf(type)
-    if (isNaming(type)) {
-      throw new GatewayError('FORBIDDEN', `nothing can be cast to ${typeName}: it names what the caller may not see`, {
-        span,
-      })
-    }
     boundPadding(type, this.#parts.tally)
-    if (!isParameter(operand)) return { ...expression, operand: this.expression(operand, scope) }
+    if (!isParameter(operand)) return { ...expression, type, operand: this.expression(operand, scope) }
     this.#parts.tally.addBytes(this.#parts.parameterBytes(operand), span)
     this.use(operand, { typeName, type: null, subject: null, list: type.dimensions > 0 })
-    return expression
+    return { ...expression, type }
   }
 
   orders(orders: readonly Order[], scope: Scope): readonly Order[] {

@@ -42,26 +42,6 @@ export function castToNamed(expression: Expression, typeName: string): Cast {
   return { kind: 'cast', operand: expression, type, span: NOWHERE }
 }
 
-/** PostgreSQL's types whose values are numbers to it and names to whoever reads them: of tables, roles and functions that nobody was shown. */
-const NAMING: ReadonlySet<string> = new Set([
-  'aclitem',
-  'regclass',
-  'regcollation',
-  'regdatabase',
-  'regnamespace',
-  'regoper',
-  'regoperator',
-  'regproc',
-  'regprocedure',
-  'regrole',
-  'regtype',
-])
-
-/** Also as an array, which has a name of its own. */
-export function isNaming({ schema, name }: TypeName): boolean {
-  return (schema === null || schema === 'pg_catalog') && NAMING.has(name.replace(/^_/, ''))
-}
-
 /** For messages and `castToNamed`. */
 export function typeNameOf(type: TypeName): string {
   return `${type.schema === null ? '' : `${type.schema}.`}${type.name}${'[]'.repeat(type.dimensions)}`

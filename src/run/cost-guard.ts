@@ -2,8 +2,8 @@
  * The cost pre-check of specification 4.7 (7): a read whose plan would cost too much, or would have to produce too many rows, never runs.
  *
  * What PostgreSQL estimates is kept by the statement's text and the caller's role (decisions 7), so an ordinary read costs a look into a map.
- * Near a limit it is asked again for every read, with the values of that read. So values far more expensive than those that were estimated can
- * pass until the minute is over; what bounds them is the statement timeout.
+ * Near a limit it is asked again for every read, with the values of that read; so it is for statements with functions that return sets (`eachTime`). Of other
+ * statements, values far more expensive than those that were estimated can pass until the minute is over; the statement timeout bounds them.
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -34,7 +34,7 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
     for (const { statement } of statements) {
       const running = runningOf(statement)
       if (running === null) continue
-      const kept = estimates.find(running.text, role)
+      const kept = running.eachTime === true ? undefined : estimates.find(running.text, role)
       if (kept === undefined || !isFarBelow(kept, limits)) return false
     }
     return true
@@ -72,7 +72,8 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
   ): Promise<readonly Estimate[]> {
     const { role } = identity
     const alone = () => steps.run(() => ask(identity, judged))
-    if (judged.every(({ statement }) => estimates.find(statement.text, role) !== undefined)) return alone()
+    const isShared = judged.some(({ statement }) => estimates.find(statement.text, role) === undefined)
+    if (!isShared || judged.some(({ statement }) => statement.eachTime === true)) return alone()
     const key = JSON.stringify([role, ...judged.map(({ statement }) => statement.text)])
     const first = firsts.get(key)
     if (first === undefined) return steps.run(() => askFirst(key, identity, judged))
@@ -98,7 +99,7 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
       result: asking.result.then(results =>
         judged.map(({ statement }, index) => {
           const estimate = readEstimate(planOf(results[index]))
-          estimates.keep(statement.text, identity.role, estimate)
+          if (statement.eachTime !== true) estimates.keep(statement.text, identity.role, estimate)
           return estimate
         }),
       ),

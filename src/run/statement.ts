@@ -14,6 +14,7 @@ import type { Sql } from '../language/printer.ts'
 import { targetName } from '../language/scope.ts'
 import type { Storing } from '../language/storing.ts'
 import { TOUCHES_NOTHING, type Touches, touchesOf } from './cache/touches.ts'
+import { isEstimatedEachTime } from './each-time.ts'
 import { assignedBy, type Happened, mayDo, showsOld, withBefore, withImages } from './images.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
 
@@ -24,6 +25,8 @@ export interface Statement {
   readonly [printed]: true
   readonly text: string
   readonly parameters: readonly StatementParameter[]
+  /** Its estimate depends on its values too much to be kept. */
+  readonly eachTime?: true
   /** The columns that a read filters and sorts by: what advice on it may name. */
   readonly mentions?: readonly Mention[]
   /** Of an `EXPLAIN`: the statement that it runs, null for none. */
@@ -325,7 +328,13 @@ function createdBy(checked: CheckedWrite): Expression {
 const BEFORE = 'svc_before'
 
 function reading(checked: CheckedQuery, print: () => Sql): Statement {
-  return { ...statement(checked, print), mentions: mentionsOf(checked.query), touches: touchesOf(checked.query) }
+  const { query } = checked
+  return {
+    ...statement(checked, print),
+    ...(isEstimatedEachTime(query) ? { eachTime: true } : {}),
+    mentions: mentionsOf(query),
+    touches: touchesOf(query),
+  }
 }
 
 function statement({ parameters }: Pick<CheckedQuery, 'parameters'>, print: () => Sql): Statement {

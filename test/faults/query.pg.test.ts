@@ -13,6 +13,7 @@ beforeAll(async () => {
     database.adminUrl,
     `create schema hidden;
      create table hidden.secrets (id int, word text);
+     create type hidden.mood as enum ('glad');
      insert into hidden.secrets values (1, 'treasure');
      grant usage on schema hidden to app;
      grant select on hidden.secrets to app;
@@ -80,6 +81,33 @@ describe('nothing of others is read', () => {
     ['FORBIDDEN', "get users fields 'hidden.secrets'::regclass::oid"],
     ['FORBIDDEN', 'get users fields 10::pg_catalog.regrole'],
     ['FORBIDDEN', "get users fields '{1259}'::pg_catalog.`_regclass`"],
+    // Types that show the columns of what is hidden; one that does not exist is answered alike.
+    ...[
+      ...[
+        'hidden.secrets',
+        '`secrets`',
+        'hidden.`_secrets`',
+        'hidden.secrets[]',
+        'public.users',
+        '`users`',
+        '`_users`',
+      ],
+      ...[
+        'pg_catalog.pg_authid',
+        '`pg_class`',
+        'pg_catalog.`_pg_class`',
+        'information_schema.columns',
+        'hidden.nothing',
+      ],
+      ...[
+        'information_schema.sql_identifier',
+        'svc.change',
+        'nowhere.nothing',
+        '`nothing`',
+        'public.nothing',
+        'hidden.mood',
+      ],
+    ].map((type): [string, string] => ['FORBIDDEN', `get users fields ('(1)'::${type})::text as v`]),
     ['FORBIDDEN', "get users fields coalesce(nullif(pg_typeof(1), pg_typeof(1)), '83')"],
     // What a row has besides its columns.
     ['PARSE_ERROR', 'get users fields users'],
@@ -120,6 +148,30 @@ describe('nothing of others is read', () => {
     const reply = await ask(query)
     expect([query, reply.status]).toEqual([query, 200])
     expect(reply.text.replaceAll('"t2\\"', '')).not.toMatch(FOREIGN)
+  })
+
+  test('a type that is hidden and one that does not exist are answered alike', async () => {
+    const messageFor = async (type: string) =>
+      (await ask(`get users fields 'x'::${type} as v`)).json.error.message.replaceAll(type.replaceAll('`', ''), 'TYPE')
+    const [first, ...others] = await Promise.all(
+      ['hidden.secrets', 'hidden.mood', 'hidden.nothing', 'nowhere.nothing', 'public.users', '`users`'].map(messageFor),
+    )
+    expect(first).toContain('nothing can be cast to TYPE')
+    for (const other of others) expect(other).toBe(first)
+  })
+
+  test('types of columns can be cast to, by their bare name as well', async () => {
+    for (const type of ['public.status', '`status`', 'public.email', 'public.status[]', 'int4range', 'timestamptz']) {
+      const value = type.endsWith('[]')
+        ? '{paid}'
+        : type.includes('email')
+          ? 'a@b'
+          : type === 'int4range'
+            ? '[1,2)'
+            : 'paid'
+      const text = `get users fields '${type === 'timestamptz' ? '2026-01-01' : value}'::${type} as v where id = 1`
+      expect([text, (await ask(text)).status]).toEqual([text, 200])
+    }
   })
 
   test('a function of the search path never stands in for one of PostgreSQL', async () => {

@@ -292,6 +292,25 @@ describe('an estimate', () => {
     expect((await query('get watched fields id where id = 6')).status).toBe(200)
     expect(await estimates()).toBe(1)
   })
+  test('is made each time where a value feeds a function that returns a set', async () => {
+    const series = (stop: number, how = 'get shops fields generate_series(1, :n) as n where id = 1') =>
+      gateway.get('/api/_query', {
+        ...as('clerk'),
+        method: 'POST',
+        headers: JSON_TYPE,
+        body: JSON.stringify({ query: how, parameters: { n: stop } }),
+      })
+    expect((await series(5)).json.count).toBe(5)
+    expectRefused(await series(900_000))
+    expect((await series(5)).json.count).toBe(5)
+    // The column of a subquery stands for the parameter.
+    const through = 'get (get shops fields :n as n where id = 1) d fields generate_series(1, n) as n'
+    expect((await series(5, through)).json.count).toBe(5)
+    expectRefused(await series(900_000, through))
+    // A literal is a parameter of the same statement.
+    expect((await query('get shops fields generate_series(1, 5) as n where id = 1', 'clerk')).json.count).toBe(5)
+    expectRefused(await query('get shops fields generate_series(1, 900000) as n where id = 1', 'clerk'))
+  })
   test('that cannot be made is told as the read would tell it', async () => {
     for (const path of [
       'sales?k=x',
