@@ -1,4 +1,4 @@
-/** A thousand rows created by one request and answered, which PostgreSQL does in one statement; and where it needs a thousand of them. */
+/** A thousand rows created by one request and answered, which PostgreSQL does in one statement; and where it needs ten of them. */
 import type { Benchmark } from './harness/benchmark.ts'
 import { GATEWAY, httpLane, PGBENCH, pgbenchLanes, throughput } from './harness/lanes.ts'
 import { type Sending, sending } from './harness/sending.ts'

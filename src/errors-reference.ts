@@ -13,7 +13,8 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
   NOT_FOUND: 'no such route, table, or row that the caller may see',
   METHOD_NOT_ALLOWED: 'the route exists for other methods; `Allow` names them',
   TIMEOUT: 'the query ran longer than `statement_timeout_ms` and was cancelled',
-  PAYLOAD_TOO_LARGE: 'a body of more than 2 MiB, or a batch of more than `max_batch_rows` rows',
+  PAYLOAD_TOO_LARGE:
+    'a body of more than 2 MiB, or a batch of more than `max_batch_rows` rows or `max_batch_key_sets` sets of columns',
   UNSUPPORTED_MEDIA_TYPE: 'a body whose `Content-Type` is missing or malformed; `application/json` is expected',
   QUERY_TOO_EXPENSIVE:
     'PostgreSQL estimates more cost or rows for the read than `explain_max_cost` or `explain_max_rows` allows; it was not run. [How it is decided](reading.md#cost-guard)',

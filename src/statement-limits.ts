@@ -28,6 +28,7 @@ export const LIMIT_NAMES = {
   maxRelations: 'max_relations',
   maxBuiltValueBytes: 'max_built_value_bytes',
   maxSeriesRows: 'max_series_rows',
+  maxBatchKeySets: 'max_batch_key_sets',
 } as const
 
 export type LimitName = (typeof LIMIT_NAMES)[keyof typeof LIMIT_NAMES]

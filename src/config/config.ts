@@ -63,6 +63,7 @@ export interface GatewayConfig {
 
   readonly defaultLimit: number
   readonly maxBatchRows: number
+  readonly maxBatchKeySets: number
   readonly maxExpandDepth: number
   readonly maxFilters: number
   readonly maxInValues: number

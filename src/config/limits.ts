@@ -30,6 +30,7 @@ const LIMITS: readonly NumberKey[] = [
   'defaultLimit',
   'maxResultRows',
   'maxBatchRows',
+  'maxBatchKeySets',
   'maxExpandDepth',
   'maxFilters',
   'maxInValues',

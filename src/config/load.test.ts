@@ -72,6 +72,7 @@ describe('defaults (decisions 1 and 13)', () => {
         trustedProxies: [],
         defaultLimit: 50,
         maxBatchRows: 10_000,
+        maxBatchKeySets: 1_000,
         maxExpandDepth: 4,
         maxFilters: 64,
         maxInValues: 1_000,

@@ -444,6 +444,16 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description: 'Rows in one batch create; more is 413. `0` switches it off.',
   },
 
+  maxBatchKeySets: {
+    key: 'gateway.max_batch_key_sets',
+    kind: integer(0, COUNT_MAX),
+    default: 1_000,
+    unit: 'key sets',
+    feature: 'writes',
+    description:
+      'Different sets of columns among the rows of one batch create, each of which is a statement; more is 413. `0` switches it off.',
+  },
+
   rateLimitRate: {
     key: 'gateway.rate_limit_rate',
     kind: decimal(0, 1_000_000),

@@ -8,10 +8,6 @@ import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
 import type { Command, Result, Row, Running } from './types.ts'
 
-/** A unit of more commands may take longer in proportion, up to so many times as long. */
-const ORDINARY_COMMANDS = 16
-const PATIENCE_MAX = 10
-
 /** Rows of one unit are kept in memory together; an answer beyond this asks to be streamed. */
 const RESULT_BYTES_MAX = 64 * 1024 * 1024
 
@@ -62,8 +58,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   }
 
   unansweredMs(now: number, headSince: number): number {
-    // Each statement has its own timeout, and the server says nothing before the last.
-    return (now - headSince) / Math.min(Math.ceil(this.#commands.length / ORDINARY_COMMANDS), PATIENCE_MAX)
+    return now - headSince
   }
 
   write(channel: Channel): void {

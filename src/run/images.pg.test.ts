@@ -72,7 +72,7 @@ describe.each([170_000, 180_000])('version %i', serverVersion => {
     const table = catalog.tables.get('r')
     if (table === undefined) throw new Error('there is r')
     const tree = buildSet(table, ['t'], position(1), compare('=', column('b'), integer('2')), [])
-    const answer = { key: false, created: false, rowsMax: null }
+    const answer = { key: [], created: false, rowsMax: null }
     expect(await images(printWrite(checkWrite(tree, context()), answer).captured?.statement())).toEqual([
       ['UPDATE', { ...ROW_12, t: 'body' }, ROW_12],
     ])

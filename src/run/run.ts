@@ -75,6 +75,29 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     }
   }
 
+  /** All statements of a transaction share one timeout: where there are several, each is given the time that is left. */
+  function inTime(statements: readonly BoundStatement[]): readonly Command[] {
+    if (statements.length <= 1) return statements.map(toCommand)
+    const { deadline } = settings
+    return statements.flatMap((statement, index) =>
+      index === 0 ? [toCommand(statement)] : [deadline, toCommand(statement)],
+    )
+  }
+
+  /** The result of a statement, behind that of the settings. */
+  function resultOf(results: readonly Result[], index: number, count: number): Result {
+    const found = results[1 + (count === 1 ? index : 2 * index)]
+    if (found === undefined) throw new Error('a statement has a result')
+    return found
+  }
+
+  /** The results of the settings and the statements alone. */
+  function plainResults(results: readonly Result[], count: number): readonly Result[] {
+    const [first] = results
+    if (count === 1 || first === undefined) return results
+    return [first, ...Array.from({ length: count }, (_, index) => resultOf(results, index, count))]
+  }
+
   /**
    * A function can set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
    * transaction. Deferred triggers run before that, under the caller's own settings and not what the function made of them.
@@ -88,18 +111,23 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   return {
     read(identity, statements) {
       const after = reset.afterRead(statements)
-      const commands = [settings.for(identity, 'read only'), ...statements.map(toCommand), ...after]
+      const commands = [settings.for(identity, 'read only'), ...inTime(statements), ...after]
       return run('read only', statements, commands, results =>
-        results.slice(1, 1 + statements.length).map(({ rows }) => rows),
+        statements.map((_, index) => resultOf(results, index, statements.length).rows),
       )
     },
     write(identity, statements) {
       const first = settings.numbered(identity)
       const after = reset.afterWrite(statements)
       const attempt = (asked: readonly BoundStatement[], more: readonly Command[]): Running<readonly Result[]> => {
-        const running = database.run([first, ...asked.map(toCommand), ...more, ...after])
+        // Deferred triggers run within the time as well.
+        const last = asked.length > 1 ? [settings.deadline] : []
+        const running = database.run([first, ...inTime(asked), ...last, ...more, ...after])
         return {
-          result: running.result.catch(error => fail(error, asked, 'read write')),
+          result: running.result.then(
+            results => plainResults(results, asked.length),
+            error => fail(error, asked, 'read write'),
+          ),
           cancel: () => running.cancel(),
         }
       }

@@ -24,14 +24,22 @@ export interface SettingsSource {
    * comes from, besides, to what writes down changes for webhooks.
    */
   numbered(identity: Identity): Command
+  /**
+   * Between two statements of a transaction: gives the next one the time that is left, and cancels the transaction if there is none (57014). PostgreSQL's
+   * `statement_timeout` starts again with every statement.
+   */
+  readonly deadline: Command
 }
 
 /** With `preparedStatements` false a pooler is in between, so what a connection begins with elsewhere is set in each transaction. */
-export function createSettings(options: {
+export function createSettings({
+  statementTimeoutMs,
+  preparedStatements = true,
+}: {
   readonly statementTimeoutMs: number
   readonly preparedStatements?: boolean
 }): SettingsSource {
-  const planner: readonly SessionSetting[] = options.preparedStatements === false ? PLANNER : []
+  const planner: readonly SessionSetting[] = preparedStatements ? [] : PLANNER
   // A transaction that writes takes the mode that the role or database has by default.
   const mode: Readonly<Record<Access, readonly SessionSetting[]>> = {
     'read only': [['transaction_read_only', 'on']],
@@ -43,13 +51,23 @@ export function createSettings(options: {
       ...mode[access],
       ...more,
       ...planner,
-      ['statement_timeout', String(options.statementTimeoutMs)],
+      ['statement_timeout', String(statementTimeoutMs)],
     ])
   const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }
   return {
     for: (identity, access) => sources[access](identity),
     numbered: source('read write', 'pg_current_xact_id() ', [ORIGIN]),
+    deadline: deadlineOf(statementTimeoutMs),
   }
+}
+
+/** `OFFSET 0` keeps the clock from being read twice. A cancelled statement is noticed when its next row is asked for. */
+function deadlineOf(timeoutMs: number): Command {
+  const elapsed = '(1000 * extract(epoch FROM pg_catalog.clock_timestamp() - pg_catalog.transaction_timestamp()))::int8'
+  const text = `SELECT pg_catalog.set_config('statement_timeout', greatest(left_ms, 1)::text, true),
+  CASE WHEN left_ms <= 0 THEN pg_catalog.pg_cancel_backend(pg_catalog.pg_backend_pid()) END
+FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
+  return { text, parameters: encodeParameters([String(timeoutMs)]) }
 }
 
 /** An identity comes from the cache of verified tokens and is the same object for every request of a token. */

@@ -144,7 +144,7 @@ SELECT digest, count, octet_length(list), CASE WHEN digest = ${place}::text OR o
 
 /** The columns of a read as they are, for results in PostgreSQL's binary format. */
 export function printColumns(checked: CheckedQuery): Statement {
-  return statement(checked, () => printSql(checked.query))
+  return { ...statement(checked, () => printSql(checked.query)), touches: touchesOf(checked.query) }
 }
 
 /** What PostgreSQL would do to answer a statement, or with `analyze` did (manual, EXPLAIN). */
@@ -158,8 +158,8 @@ export function explained(statement: Statement, analyze: 'analyze' | 'plan only'
 }
 
 export interface WriteAnswer {
-  /** The values of the primary key, for `Location`. */
-  readonly key: boolean
+  /** Columns whose values are answered beside the row: the primary key for `Location`, or the target of an upsert. */
+  readonly key: readonly string[]
   /** Of an upsert: whether the row was created. */
   readonly created: boolean
   /** How many rows may be written; more undo all of it. */
@@ -168,9 +168,9 @@ export interface WriteAnswer {
 
 /** The columns are: the row as JSON text if the write returns any fields; `t` if it was created, else `f`; the values of the key. */
 export function printWrite(checked: CheckedWrite, { key, created, rowsMax }: WriteAnswer): Statement {
-  const { query, table, check } = checked
+  const { query, check } = checked
   const alias = targetName(query)
-  const keys = key ? table.primaryKey.map(name => column(alias, name)) : []
+  const keys = key.map(name => column(alias, name))
   const options = {
     keys: created ? [createdBy(checked), ...keys] : keys,
     rowsMax: bounded(rowsMax),

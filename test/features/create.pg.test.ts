@@ -54,7 +54,14 @@ create table other.things (id int primary key, name text);
 grant usage on schema other to app;
 
 create function skip_odd() returns trigger language plpgsql as $$ begin if new.n % 2 = 1 then return null; end if; return new; end $$;
-create table evens (id int primary key, n int);
+create table evens (id int primary key, n int, m int);
+create table statements (id int primary key, n int, m int);
+create table statement_log (at timestamptz);
+create function log_statement() returns trigger language plpgsql as $$ begin insert into statement_log values (now()); return null; end $$;
+create trigger log after insert on statements for each statement execute function log_statement();
+create table slow_statements (id int primary key, a int, b int, c int);
+create function sleep() returns trigger language plpgsql as $$ begin perform pg_sleep(0.15); return null; end $$;
+create trigger slow after insert on slow_statements for each statement execute function sleep();
 create trigger even before insert on evens for each row execute function skip_odd();
 
 alter table notes enable row level security;
@@ -295,7 +302,7 @@ describe('a batch', () => {
     const misspelt = await post('/api/notes?returning=titel', [])
     expect([misspelt.status, misspelt.json.error.message]).toEqual([400, expect.stringContaining('no column "titel"')])
   })
-  test('with differing keys: a missing one is the default, null is NULL, and the serial follows the order', async () => {
+  test('with differing keys: a missing one is the default, null is NULL, and serials follow the order within a key set', async () => {
     const reply = await post('/api/defaults?returning=id,a,b', [
       { a: 1 },
       {},
@@ -312,15 +319,15 @@ describe('a batch', () => {
     expect(reply.json).toEqual({
       data: [
         { id: 1, a: 1, b: 'b' },
-        { id: 2, a: 7, b: 'b' },
-        { id: 3, a: 7, b: 'x' },
-        { id: 4, a: 2, b: 'y' },
-        { id: 5, a: 3, b: null },
-        { id: 6, a: 7, b: 'b' },
-        { id: 7, a: 7, b: 'b' },
-        { id: 8, a: null, b: 'b' },
+        { id: 3, a: 7, b: 'b' },
+        { id: 6, a: 7, b: 'x' },
+        { id: 8, a: 2, b: 'y' },
+        { id: 9, a: 3, b: null },
+        { id: 4, a: 7, b: 'b' },
+        { id: 5, a: 7, b: 'b' },
+        { id: 2, a: null, b: 'b' },
         { id: 100, a: 7, b: 'b' },
-        { id: 9, a: 7, b: 'z' },
+        { id: 7, a: 7, b: 'z' },
       ],
       count: 10,
     })
@@ -346,6 +353,63 @@ describe('a batch', () => {
     const reply = await post('/api/notes', rows)
     expect([400, 403]).toContain(reply.status)
     expect(await titles()).toEqual([])
+  })
+  test('is one statement for each key set, however often the sets alternate', async () => {
+    const rows = Array.from({ length: 50 }, (_, index) => ({ id: index, ...[{ n: 2 }, { m: 2 }, {}][index % 3] }))
+    const reply = await post('/api/statements', rows)
+    expect(reply.json.data.map((row: { id: number }) => row.id)).toEqual(rows.map(({ id }) => id))
+    expect(await sql('select count(*)::int as statements from statement_log')).toEqual([{ statements: 3 }])
+  })
+  test('of which a trigger drops rows answers the others in their order within each key set', async () => {
+    const reply = await post('/api/evens?returning=id', [
+      { id: 1, n: 2 },
+      { n: 1, id: 2, m: 1 },
+      { id: 3, n: 1 },
+      { id: 4, n: 2 },
+      { id: 5, n: 2, m: 1 },
+    ])
+    expect(reply.json.data.map((row: { id: number }) => row.id).sort()).toEqual([1, 4, 5])
+  })
+  test('holds at most max_batch_key_sets', async () => {
+    const gateway = await testGateway(database.url, { toml: 'max_batch_key_sets = 2' })
+    try {
+      const create = (rows: readonly object[]) =>
+        gateway.get('/api/defaults', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify(rows),
+        })
+      expect((await create([{ a: 1 }, { b: 'x' }, { a: 2 }])).status).toBe(201)
+      const reply = await create([{ a: 1 }, { b: 'x' }, { a: 2, b: 'y' }])
+      expect([reply.status, reply.json.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+      expect(reply.json.error.message).toContain('more than 2 different sets of columns (max_batch_key_sets)')
+      expect(await sql('select from defaults')).toHaveLength(3)
+    } finally {
+      await gateway.close()
+    }
+  })
+  test('has one deadline: statements that each end in time are undone once all of them together take too long', async () => {
+    const impatient = await testGateway(database.url, { toml: 'statement_timeout_ms = 400' })
+    try {
+      const post = (rows: readonly object[]) =>
+        impatient.get('/api/slow_statements', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify(rows),
+        })
+      expect((await post([{ id: 1, a: 1 }])).status).toBe(201)
+      const reply = await post([
+        { id: 2, a: 1 },
+        { id: 3, b: 1 },
+        { id: 4, c: 1 },
+        { id: 5, a: 1, b: 1 },
+        { id: 6, a: 1, c: 1 },
+      ])
+      expect([reply.status, reply.json.error.code]).toEqual([408, 'TIMEOUT'])
+      expect(await sql('select id from slow_statements')).toEqual([{ id: 1 }])
+    } finally {
+      await impatient.close()
+    }
   })
   test('holds at most max_batch_rows', async () => {
     const rows = (count: number) => Array.from({ length: count }, (_, index) => ({ id: String(index) }))

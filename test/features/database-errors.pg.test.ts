@@ -68,6 +68,7 @@ create trigger dig before insert on deep for each row execute function dig();
 create table recursive (id int primary key);
 alter table recursive enable row level security;
 create policy itself on recursive using (exists (select from recursive));
+create view slow_rows with (security_invoker = true) as select n as id from generate_series(1, 1) n where pg_sleep(0.3) is not null;
 create table naps (id int primary key);
 create function nap() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return new; end $$;
 create trigger nap before insert on naps for each row execute function nap();
@@ -484,6 +485,16 @@ describe('time', () => {
       const message = 'the query took longer than statement_timeout_ms allows and was cancelled'
       expect(reply.json).toEqual(envelope(reply, 'TIMEOUT', '57014', message))
       expect(await activity.value('select count(*)::int from naps')).toBe(0)
+    } finally {
+      await hasty.close()
+    }
+  })
+  test('the statements of one request share the time: a list and its total', async () => {
+    const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 500' })
+    try {
+      expect((await send('GET', '/api/slow_rows', undefined, {}, hasty)).status).toBe(200)
+      const reply = await send('GET', '/api/slow_rows', undefined, { headers: { prefer: 'count=exact' } }, hasty)
+      expect([reply.status, reply.json.error?.code]).toEqual([408, 'TIMEOUT'])
     } finally {
       await hasty.close()
     }

@@ -306,6 +306,24 @@ describe('a batch', () => {
       { id: 4, mail: 'd@x', name: null, visits: 0 },
     ])
   })
+  test('that ignores rows answers the created ones in the order given, also with differing keys', async () => {
+    await sql(`insert into users values (2, 't1', 'b@x', 'b', 6), (5, 't1', 'e@x', 'e', 6), (6, 't1', 'f@x', 'f', 6)`)
+    const rows = [
+      { id: '01', name: 'A' },
+      { id: 2, name: 'B' },
+      { id: 3, visits: 1 },
+      { id: 4, name: 'D' },
+      { id: 5, visits: 2 },
+      { id: 6 },
+      { id: 7, visits: 3 },
+      { id: 4, name: 'again' },
+      { id: 8, name: 'H' },
+      { id: 9 },
+    ]
+    const reply = await upsert('/api/users?returning=id', rows, undefined, 'ignore')
+    expect(reply.status, reply.text).toBe(201)
+    expect(reply.json.data.map((row: { id: number }) => row.id)).toEqual([1, 3, 4, 7, 8, 9])
+  })
   // Of rows with the same columns PostgreSQL notices; others are several statements, so that we have to.
   const REPEATED = { code: 'PARSE_ERROR', message: expect.stringContaining('several rows with {"id":1}') }
   test.each<[string, unknown]>([
@@ -324,6 +342,7 @@ describe('a batch', () => {
       ],
     ],
     ['far apart', [{ id: 1 }, { id: 2, name: 'x' }, { id: 3, visits: 1 }, { id: 1, mail: 'm' }]],
+    ['in one key set, apart', [{ id: 1, name: 'x' }, { id: 2 }, { id: 1, name: 'y' }]],
     ['written differently', [{ id: 1 }, { name: 'x', id: '01' }]],
     ['with an escape', '[{"id":1},{"\\u0069d":1,"name":"x"}]'],
   ])('the same key twice → 400, and nothing is written: %s', async (_, rows) => {
@@ -494,7 +513,7 @@ describe('telling created from updated on every server version', () => {
       rights: EVERYTHING,
       searchLanguage: 'english',
     })
-    return printWrite(checked, { key: false, created: true, rowsMax: null }).text
+    return printWrite(checked, { key: [], created: true, rowsMax: null }).text
   }
 
   const created = async (text: string, rows: readonly unknown[]) => {

@@ -353,6 +353,7 @@ const PLACES: readonly Place[] = [
 const limits = {
   ...{ defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
   maxBatchRows: 100,
+  maxBatchKeySets: 8,
 }
 
 /** All of a gateway but its pipeline, for callers who see this. */

@@ -11,6 +11,7 @@ import { type Asked, catalog, type Finds, recording } from './world.ts'
 const limits = {
   ...{ defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
   maxBatchRows: 100,
+  maxBatchKeySets: 8,
 }
 const cursors = createCursorCodec('a key')
 const parts = { view: () => ({ catalog, rights: EVERYTHING }), limits, searchLanguage: 'english' }

@@ -119,7 +119,7 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
         routeBy: () => null,
       }),
     })
-    const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8 }
+    const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8, maxBatchKeySets: 8 }
     const view = () => ({ catalog, rights: EVERYTHING })
     const write = createWriter({ view, runner, limits, searchLanguage: 'english' })
     const identity = { ...ANONYMOUS, tenantId: 't1' }

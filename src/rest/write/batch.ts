@@ -1,57 +1,120 @@
-/** The rows of a body that is an array, by the columns that they give. */
+/** The rows of a body that is an array, grouped by the columns that they give. */
 import { GatewayError } from '../../errors.ts'
-import { bytesOf, type JsonArray } from '../json-body.ts'
+import { LIMIT_NAMES } from '../../statement-limits.ts'
+import { bytesOf, type JsonArray, type JsonItem } from '../json-body.ts'
 import { describeType } from './writing.ts'
 
-/** Neighbours that have the same keys. */
+/** The rows of one key set. */
 export interface Batch {
   /** Sorted. */
   readonly columns: readonly string[]
   /** A JSON array of these rows. */
   readonly bytes: Buffer
-  readonly count: number
+  /** Where each of them stands in the body, counted from 0. */
+  readonly positions: readonly number[]
 }
 
 /**
- * A missing key takes the column's default, and only a statement that does not name the column can make it do so: a batch becomes as many statements
- * as its rows change their keys, in the order given, all in one transaction.
+ * Groups the rows by key set, in the order in which the sets appear. A missing key takes the column's default, and only a statement that does not name the
+ * column can make it do so: each set becomes one statement (docs/decisions/0009).
  */
-export function batches(body: JsonArray): readonly Batch[] {
-  const found: Batch[] = []
+export function batches(body: JsonArray, keySetsMax: number): readonly Batch[] {
   const { items } = body
-  let from = 0
-  let columns: readonly string[] = []
-  const end = (to: number) => {
-    const first = items[from]
-    const last = items[to - 1]
-    if (first === undefined || last === undefined) return
-    const whole = from === 0 && to === items.length
-    const bytes = whole ? body.bytes : inBrackets(bytesOf(body, { ...first, end: last.end }))
-    found.push({ columns, bytes, count: to - from })
-  }
-  items.forEach((item, index) => {
-    if (item.type !== 'object') {
+  const groups = new Map<string, Group>()
+  let last: { readonly keys: readonly string[]; readonly group: Group } | null = null
+  for (const [position, { type, keys }] of items.entries()) {
+    if (type !== 'object') {
       throw new GatewayError(
         'PARSE_ERROR',
-        `item ${index + 1} of the array is ${describeType(item.type)}; every item must be an object with the columns of a row`,
+        `item ${position + 1} of the array is ${describeType(type)}; every item must be an object with the columns of a row`,
       )
     }
-    if (index > 0 && item.keys === items[index - 1]?.keys) return
-    const sorted = [...item.keys].sort()
-    if (index > 0 && isSame(sorted, columns)) return
-    end(index)
-    from = index
-    columns = sorted
-  })
-  end(items.length)
-  return found
+    // Neighbours with the same keys in the same order share one list.
+    const group: Group = last?.keys === keys ? last.group : groupOf(keys, groups, keySetsMax)
+    group.positions.push(position)
+    last = { keys, group }
+  }
+  return Array.from(groups.values(), ({ columns, positions }) => ({
+    columns,
+    positions,
+    bytes: positions.length === items.length ? body.bytes : bytesAt(positions, body),
+  }))
+}
+
+interface Group {
+  readonly columns: readonly string[]
+  readonly positions: number[]
+}
+
+function groupOf(keys: readonly string[], groups: Map<string, Group>, keySetsMax: number): Group {
+  const columns = [...keys].sort()
+  // No key has a NUL in it (json-scanner).
+  const name = columns.join('\0')
+  const known = groups.get(name)
+  if (known !== undefined) return known
+  if (groups.size === keySetsMax) {
+    throw new GatewayError(
+      'PAYLOAD_TOO_LARGE',
+      `the batch has more than ${keySetsMax} different sets of columns (${LIMIT_NAMES.maxBatchKeySets}); give the same columns in every row, or send fewer rows at a time`,
+      { limit: LIMIT_NAMES.maxBatchKeySets },
+    )
+  }
+  const group = { columns, positions: [] }
+  groups.set(name, group)
+  return group
 }
 
 const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
+const COMMA = Buffer.from(',')
 
-function inBrackets(bytes: Buffer): Buffer {
-  return Buffer.concat([OPEN, bytes, CLOSE])
+function bytesAt(positions: readonly number[], body: JsonArray): Buffer {
+  const parts: Buffer[] = [OPEN]
+  for (const position of positions) {
+    if (parts.length > 1) parts.push(COMMA)
+    parts.push(bytesOf(body, body.items[position] as JsonItem))
+  }
+  parts.push(CLOSE)
+  return Buffer.concat(parts)
+}
+
+/**
+ * Puts what was answered for each batch into the order of the body. A batch that answers fewer rows than it has left some of them out: `places` says which
+ * of its rows an answered one is, and where it does not, they count as the first ones.
+ */
+export function inOrder<T>(
+  found: readonly Batch[],
+  answered: readonly (readonly T[])[],
+  places: (batch: Batch, rows: readonly T[]) => readonly number[] | null,
+): readonly T[] {
+  if (found.length === 1) return answered[0] ?? []
+  const placed: { readonly position: number; readonly row: T }[] = []
+  for (const [index, batch] of found.entries()) {
+    const { positions } = batch
+    const rows = answered[index] ?? []
+    const at = rows.length === positions.length ? null : places(batch, rows)
+    for (const [n, row] of rows.entries()) placed.push({ position: positions[at?.[n] ?? n] ?? 0, row })
+  }
+  return placed.sort((a, b) => a.position - b.position).map(({ row }) => row)
+}
+
+/** Leaves out the rows whose key an earlier row of the body has. `keys`: by position in the body. */
+export function withoutRepeated(
+  found: readonly Batch[],
+  keys: readonly (string | undefined)[],
+  body: JsonArray,
+): readonly Batch[] {
+  const first = new Map<string, number>()
+  for (const [position, key] of keys.entries()) if (key !== undefined && !first.has(key)) first.set(key, position)
+  const isFirst = (position: number) => {
+    const key = keys[position]
+    return key === undefined || first.get(key) === position
+  }
+  return found.flatMap(batch => {
+    const positions = batch.positions.filter(isFirst)
+    if (positions.length === batch.positions.length) return [batch]
+    return positions.length === 0 ? [] : [{ ...batch, positions, bytes: bytesAt(positions, body) }]
+  })
 }
 
 /**

@@ -57,7 +57,7 @@ export async function changeMany(
   return respondWrittenRows(200, written.rows)
 }
 
-const NOTHING_BESIDE: WriteAnswer = { key: false, created: false, rowsMax: null }
+const NOTHING_BESIDE: WriteAnswer = { key: [], created: false, rowsMax: null }
 
 interface Changed {
   readonly written: Written

@@ -3,17 +3,17 @@ import { checkRead } from '../../access/check.ts'
 import { allows, type Columns } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer } from '../../http/types.ts'
-import type { Written } from '../../run/run.ts'
-import { type BoundStatement, printRead } from '../../run/statement.ts'
+import type { Row, Written } from '../../run/run.ts'
+import { type BoundStatement, printColumns, printRead } from '../../run/statement.ts'
 import { withArrayColumns } from '../array-values.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../json-body.ts'
 import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
 import { Shape } from '../shape.ts'
 import { sqlstateOf } from '../sqlstate.ts'
-import { type Batch, batches, givenOf } from './batch.ts'
+import { type Batch, batches, givenOf, inOrder, withoutRepeated } from './batch.ts'
 import { insertion, insertions } from './insertion.ts'
 import type { Upsert } from './request.ts'
-import { buildRepeated } from './tree.ts'
+import { buildKeys, buildRepeated } from './tree.ts'
 import { answerable, describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
 
 export async function create(
@@ -21,12 +21,13 @@ export async function create(
   request: WriteRequest,
   body: JsonBody,
   upsert: Upsert | null,
+  keySetsMax: number,
 ): Promise<Answer> {
   switch (body.kind) {
     case 'object':
       return createOne(writing, request, body, upsert).catch(naming(request.table, body))
     case 'array':
-      return createMany(writing, request, body, upsert).catch(naming(request.table, body))
+      return createMany(writing, request, body, upsert, keySetsMax).catch(naming(request.table, body))
     default:
       throw refusedBody(describeBody(body), 'an object with the columns of a row, or an array of such objects')
   }
@@ -40,7 +41,7 @@ async function createOne(
 ): Promise<Answer> {
   const { table, wanted } = request
   const columns = body.members.map(({ key }) => key).sort()
-  const statement = (key: boolean): BoundStatement =>
+  const statement = (key: readonly string[]): BoundStatement =>
     insertion(writing, request, { columns, bytes: body.bytes, rows: 'one' }, upsert, { key })
   const answered = answerable(request, columns)
   // The address of a row tells its key.
@@ -48,24 +49,35 @@ async function createOne(
   const minimal = isMinimal(request) || isNothing(answered)
   const answer = ({ rows, count }: Written): Answer =>
     respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null })
-  return writing.writeOne(request, statement(hasKey)).then(answer, (error: unknown) => {
+  return writing.writeOne(request, statement(hasKey ? table.primaryKey : NO_KEY)).then(answer, (error: unknown) => {
     // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
     const isForMore = hasKey && (minimal || wanted.returning !== undefined)
     if (isForMore && error instanceof GatewayError && error.code === 'FORBIDDEN') {
-      return writing.writeOne(request, statement(false)).then(answer)
+      return writing.writeOne(request, statement(NO_KEY)).then(answer)
     }
     throw error
   })
 }
+
+const NO_KEY: readonly string[] = []
 
 async function createMany(
   writing: Writing,
   request: WriteRequest,
   body: JsonArray,
   upsert: Upsert | null,
+  keySetsMax: number,
 ): Promise<Answer> {
-  const found = batches(body)
-  const statements = await insertions(writing, request, found, upsert)
+  let found = batches(body, keySetsMax)
+  const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(request, columns)))
+  const minimal = isMinimal(request) || silent
+  // Of rows with one key the first in the body counts, whichever statement it is in. Rows that are there already are left out of the answer; the key tells
+  // which remain.
+  const target = upsert?.existing === 'ignore' && found.length > 1 ? upsert.target : NO_KEY
+  const keyOf = ({ columns }: Batch) => (target === NO_KEY ? NO_KEY : target.filter(name => columns.includes(name)))
+  const keys = target === NO_KEY ? [] : await keysOf(writing, request, found, keyOf)
+  if (target !== NO_KEY) found = withoutRepeated(found, keys, body)
+  const statements = await insertions(writing, request, found, upsert, minimal ? () => NO_KEY : keyOf)
   // What is left alone is left alone twice as well.
   const once = upsert?.existing === 'update' ? upsert.target : null
   // In one statement PostgreSQL notices it, and does not say which row it speaks of.
@@ -73,14 +85,78 @@ async function createMany(
     if (once !== null && isCardinality(error)) await refuseRepeated(writing, request, body, found, once)
     throw error
   }
-  if (once !== null && statements.length > 1) await refuseRepeated(writing, request, body, found, once)
-  const written = statements.length === 0 ? [] : await writing.write(request, statements).catch(explain)
-  const rows = written.flatMap(result => result.rows)
-  const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(request, columns)))
-  const minimal = isMinimal(request) || silent
+  if (once !== null && found.length > 1) await refuseRepeated(writing, request, body, found, once)
+  const all = statements.flat()
+  const written = all.length === 0 ? [] : await writing.write(request, all).catch(explain)
+  const answered = rowsOf(written, statements)
+  const rows = inOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, target))
   const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
   const status = created ? 201 : 200
   return minimal ? respondNothing(status, 'minimal') : respondWrittenRows(status, rows)
+}
+
+/** By position in the body: the key that its row gives, as PostgreSQL prints it; nothing for a row that gives none or NULL, which equals no other. */
+async function keysOf(
+  writing: Writing,
+  request: WriteRequest,
+  found: readonly Batch[],
+  keyOf: (batch: Batch) => readonly string[],
+): Promise<readonly (string | undefined)[]> {
+  const { table } = request
+  const giving = found.filter(batch => keyOf(batch).length > 0)
+  if (giving.length === 0) return []
+  const read = await writing.readAll(
+    request,
+    giving.map(batch => {
+      const given = keyOf(batch)
+      const shape = new Shape(`keys ${table.resource}`)
+      for (const name of given) shape.add(name)
+      const value = shape.value(withArrayColumns(batch.bytes, table, given))
+      return writing.plan(request, shape, context => printColumns(checkRead(buildKeys(table, given, value), context)))
+    }),
+  )
+  const keys: (string | undefined)[] = []
+  for (const [index, batch] of giving.entries()) {
+    const given = keyOf(batch)
+    for (const [n, row] of (read[index] ?? []).entries()) {
+      if (row.every(value => value !== null)) keys[batch.positions[n] ?? 0] = keyText(given, row)
+    }
+  }
+  return keys
+}
+
+function keyText(given: readonly string[], values: Row): string {
+  return JSON.stringify([given, values.map(String)])
+}
+
+/** The rows that each group of statements answered, from the results of all of them. */
+function rowsOf(written: readonly Written[], groups: readonly (readonly unknown[])[]): readonly (readonly Row[])[] {
+  let next = 0
+  return groups.map(group => {
+    const from = next
+    next += group.length
+    return written.slice(from, next).flatMap(({ rows }) => rows)
+  })
+}
+
+/** Which rows of a batch were answered: they come in its order, each with its key behind the row and `created`. Null: nobody can tell. */
+function placesOf(
+  answered: readonly Row[],
+  { positions, columns }: Batch,
+  keys: readonly (string | undefined)[],
+  target: readonly string[],
+): readonly number[] | null {
+  const given = target.filter(name => columns.includes(name))
+  if (given.length === 0) return null
+  const places: number[] = []
+  let at = 0
+  for (const row of answered) {
+    const key = keyText(given, row.slice(2))
+    while (at < positions.length && keys[positions[at] ?? 0] !== key) at++
+    if (at === positions.length) return null
+    places.push(at++)
+  }
+  return places
 }
 
 /** "Cardinality violation" (manual, appendix A): a row would be changed twice; also a subquery of a trigger that has several rows. */
@@ -119,7 +195,7 @@ async function refuseRepeated(
   const statement = writing.plan(request, shape, context =>
     printRead(checkRead(buildRepeated(table, given, value), context), 'without keys'),
   )
-  const [repeated] = await writing.read(request, statement)
+  const [[repeated] = []] = await writing.readAll(request, [statement])
   if (repeated === undefined) return
   throw new GatewayError(
     'PARSE_ERROR',

@@ -17,19 +17,19 @@ interface Inserted {
   readonly rows: 'one' | 'many'
 }
 
-/** `key`: whether the answer has the values of the primary key besides. */
+/** `key`: columns whose values are answered beside the row. */
 export function insertion(
   writing: Writing,
   request: WriteRequest,
   { columns, bytes, rows }: Inserted,
   upsert: Upsert | null,
-  { key, use = 'kept' }: { readonly key: boolean; readonly use?: PlanUse },
+  { key, use = 'kept' }: { readonly key: readonly string[]; readonly use?: PlanUse },
 ): BoundStatement {
   const { table, wanted } = request
   const answer: WriteAnswer = { key, created: upsert !== null, rowsMax: null }
   const shape = new Shape(`insert ${table.resource}`)
-  shape.add(`${rows} ${key ? 'key' : ''} ${upsert?.existing ?? ''} ${columns.length} ${upsert?.target.length ?? 0}`)
-  for (const name of [...columns, ...(upsert?.target ?? [])]) shape.add(name)
+  shape.add(`${rows} ${key.length} ${upsert?.existing ?? ''} ${columns.length} ${upsert?.target.length ?? 0}`)
+  for (const name of [...columns, ...(upsert?.target ?? []), ...key]) shape.add(name)
   const value = shape.value(withArrayColumns(bytes, table, columns))
   const returning = parseReturning(wanted, 'rows', answerable(request, columns), shape)
   return writing.plan(
@@ -46,49 +46,33 @@ const KEPT_AT_ONCE = 100
 /** Statements planned before other requests get a turn; planning one takes some milliseconds at worst. */
 const PLANNED_AT_ONCE = 5
 
-/** No row says nothing is wrong with what was asked besides: the columns to return, and those of the key, are looked up as for any other. */
+/** Checks what else is asked with an empty array: the columns to return and those of the key are looked up as for any other. */
 function refuseMistaken(writing: Writing, request: WriteRequest, upsert: Upsert | null): void {
   const row: Inserted = { columns: [], bytes: NO_ROW, rows: 'one' }
-  insertion(writing, request, row, upsert && { ...upsert, existing: 'ignore' }, { key: false })
+  insertion(writing, request, row, upsert && { ...upsert, existing: 'ignore' }, { key: [] })
 }
 
 const NO_ROW = Buffer.from('{}')
 
-/** One statement for all rows of a batch; rows of defaults alone need one each. */
+/** The statements of each batch: one for all of its rows, or one for each row where these give no columns. `keyOf`: as `key` of an insertion. */
 export async function insertions(
   writing: Writing,
   request: WriteRequest,
   found: readonly Batch[],
   upsert: Upsert | null,
-): Promise<readonly BoundStatement[]> {
+  keyOf: (batch: Batch) => readonly string[],
+): Promise<readonly (readonly BoundStatement[])[]> {
   if (found.length === 0) refuseMistaken(writing, request, upsert)
-  const known = new Map<string, BoundStatement>()
-  const statements: BoundStatement[] = []
-  for (const { columns, bytes, count } of found) {
-    const form = columns.join('\0')
-    const before = known.get(form)
-    const statement =
-      before === undefined
-        ? insertion(writing, request, { columns, bytes, rows: columns.length === 0 ? 'one' : 'many' }, upsert, {
-            key: false,
-            use: known.size < KEPT_AT_ONCE ? 'kept' : 'once',
-          })
-        : withBody(before, withArrayColumns(bytes, request.table, columns))
-    const times = columns.length === 0 ? count : 1
-    for (let time = 0; time < times; time++) statements.push(statement)
-    if (before !== undefined) continue
-    known.set(form, statement)
-    // Each was planned from nothing: a body of thousands of forms must not keep everybody else waiting.
-    if (known.size % PLANNED_AT_ONCE === 0) await nextTurn()
+  const statements: (readonly BoundStatement[])[] = []
+  for (const batch of found) {
+    const { columns, positions } = batch
+    // All rows without columns are the same row.
+    const row: Inserted = columns.length === 0 ? { columns, bytes: NO_ROW, rows: 'one' } : { ...batch, rows: 'many' }
+    const use = statements.length < KEPT_AT_ONCE ? 'kept' : 'once'
+    const statement = insertion(writing, request, row, upsert, { key: keyOf(batch), use })
+    statements.push(columns.length === 0 ? positions.map(() => statement) : [statement])
+    // Each is planned from nothing: a body of many key sets must not keep other requests waiting.
+    if (statements.length % PLANNED_AT_ONCE === 0) await nextTurn()
   }
   return statements
-}
-
-/** The same statement for other rows: the body is `$1` of the tree. */
-function withBody({ statement, values }: BoundStatement, bytes: Buffer): BoundStatement {
-  const isBody = (index: number): boolean => {
-    const parameter = statement.parameters[index]
-    return parameter !== undefined && 'key' in parameter && parameter.key === 1
-  }
-  return { statement, values: values.map((value, index) => (isBody(index) ? bytes : value)) }
 }

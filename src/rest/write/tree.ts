@@ -68,7 +68,7 @@ function buildConflict({ target, existing }: Upsert, columns: readonly string[])
 
 /**
  * Whether two rows of the body have the same key, which one statement would refuse, but a batch of several statements would not notice. A key
- * with a NULL is equal to none.
+ * with a NULL equals no other.
  */
 export function buildRepeated(table: Table, target: readonly string[], body: Parameter): Get {
   const keys = target.map(name => column(BODY, name))
@@ -79,6 +79,12 @@ export function buildRepeated(table: Table, target: readonly string[], body: Par
     having: compare('>', call('count', [], { star: true }), integer('1')),
     limit: integer('1'),
   })
+}
+
+/** The key that each row of the body gives, in its order. */
+export function buildKeys(table: Table, target: readonly string[], body: Parameter): Get {
+  const fields = target.map(name => field(column(BODY, name)))
+  return getFrom(recordSource(body, BODY, recordColumns(table, target), 'many'), { fields })
 }
 
 /** The columns in `columns` from the body, in the rows that `where` picks. */

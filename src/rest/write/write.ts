@@ -26,6 +26,8 @@ export interface WriterParts {
   readonly limits: FilterLimits & {
     /** Rows in one batch; 0: no limit. */
     readonly maxBatchRows: number
+    /** Different sets of columns in one batch; 0: no limit. */
+    readonly maxBatchKeySets: number
   }
   readonly searchLanguage: string
 }
@@ -39,6 +41,7 @@ export type Writer = (incoming: Incoming, method: WriteMethod, route: WriteRoute
 export function createWriter({ view: viewOf, runner, limits, searchLanguage }: WriterParts): Writer {
   const writing = createWriting(runner, searchLanguage)
   const itemsMax = limits.maxBatchRows === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchRows
+  const keySetsMax = limits.maxBatchKeySets === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchKeySets
 
   async function answer(request: WriteRequest, method: WriteMethod, route: WriteRoute): Promise<Answer> {
     const { incoming, table } = request
@@ -55,7 +58,7 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
     if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert', route)
     const body = readJsonBody(incoming, itemsMax, columnKeys(request))
     if (isLarge(incoming)) await nextTurn()
-    return create(writing, request, body, upsert)
+    return create(writing, request, body, upsert, keySetsMax)
   }
 
   return async (incoming, method, route, identity) => {

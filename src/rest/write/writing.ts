@@ -36,7 +36,8 @@ export interface Writing {
   /** All in one transaction. */
   write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]>
   writeOne(request: WriteRequest, statement: BoundStatement): Promise<Written>
-  read(request: WriteRequest, statement: BoundStatement): Promise<readonly Row[]>
+  /** All in one transaction. */
+  readAll(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly (readonly Row[])[]>
 }
 
 interface WritePlan extends Plan {
@@ -69,11 +70,7 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
         if (written === undefined) throw new Error('a statement has a result')
         return written
       }),
-    async read({ incoming, identity }, statement) {
-      const [rows] = await untilGone(incoming, runner.read(identity, [statement]))
-      if (rows === undefined) throw new Error('a statement has a result')
-      return rows
-    },
+    readAll: ({ incoming, identity }, statements) => untilGone(incoming, runner.read(identity, statements)),
   }
 }
 

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { type JsonArray, parseJsonBody } from '../json-body.ts'
+import { batches, inOrder, withoutRepeated } from './batch.ts'
+
+function grouped(json: string, keySetsMax = 100) {
+  const body = parseJsonBody(Buffer.from(json), 100) as JsonArray
+  return batches(body, keySetsMax).map(({ columns, bytes, positions }) => [columns, bytes.toString(), positions])
+}
+
+test('rows with the same keys are one batch, in whatever order the keys stand, and batches come as they first appear', () => {
+  expect(grouped('[{"b":1,"a":2}, {"c":3},{"a":4,"b":5} ,{}, {"c":6}]')).toEqual([
+    [['a', 'b'], '[{"b":1,"a":2},{"a":4,"b":5}]', [0, 2]],
+    [['c'], '[{"c":3},{"c":6}]', [1, 4]],
+    [[], '[{}]', [3]],
+  ])
+})
+
+test('a body of one key set is passed on as it is', () => {
+  expect(grouped(' [ {"a":1} , {"a":2}] ')).toEqual([[['a'], '[ {"a":1} , {"a":2}]', [0, 1]]])
+  expect(grouped('[]')).toEqual([])
+})
+
+test('of rows with one key the first in the body remains', () => {
+  const body = parseJsonBody(Buffer.from('[{"a":1},{"a":2,"b":1},{"a":2},{"b":3},{"a":1,"b":3}]'), 100) as JsonArray
+  const found = batches(body, 100)
+  const left = withoutRepeated(found, ['1', '2', '2', undefined, '1'], body)
+  expect(left.map(({ bytes, positions }) => [bytes.toString(), positions])).toEqual([
+    ['[{"a":1}]', [0]],
+    ['[{"a":2,"b":1}]', [1]],
+    ['[{"b":3}]', [3]],
+  ])
+})
+
+test('more key sets than allowed → 413', () => {
+  expect(grouped('[{"a":1},{"b":1},{"a":2}]', 2)).toHaveLength(2)
+  expect(() => grouped('[{"a":1},{"b":1},{"c":2}]', 2)).toThrow('more than 2 different sets of columns')
+})
+
+test('answers come in the order of the body; rows that are left out leave no gap', () => {
+  const body = parseJsonBody(Buffer.from('[{"a":1},{"b":1},{"a":2},{"b":2},{"a":3}]'), 100) as JsonArray
+  const found = batches(body, 100)
+  expect(
+    inOrder(
+      found,
+      [
+        ['a1', 'a2', 'a3'],
+        ['b1', 'b2'],
+      ],
+      () => null,
+    ),
+  ).toEqual(['a1', 'b1', 'a2', 'b2', 'a3'])
+  expect(
+    inOrder(
+      found,
+      [
+        ['a2', 'a3'],
+        ['b1', 'b2'],
+      ],
+      () => [1, 2],
+    ),
+  ).toEqual(['b1', 'a2', 'b2', 'a3'])
+  expect(inOrder(found, [['a2'], ['b1', 'b2']], () => null)).toEqual(['a2', 'b1', 'b2'])
+})
