@@ -250,7 +250,6 @@ describe('literals', () => {
       ["x'''", "'x'''''''"],
       ['\\', "'\\'"],
       ['a\nb', "'a\nb'"],
-      ['\0', "'\0'"],
     ]
     for (const [value, expected] of cases) {
       expect(written(text(value))).toBe(expected)

@@ -367,6 +367,8 @@ function readText(lexer: Lexer, at: number, quote: number): Token {
     if (end < 0)
       throw refusal(lexer, at, at + 3, 'the raw text that begins here has no end', `it ends with ${mark}`, mark)
     refuseLoneSurrogates(lexer, at + 3, end)
+    const nul = text.indexOf('\0', at + 3)
+    if (nul >= 0 && nul < end) refuseNul(lexer, nul)
     lexer.value = text.slice(at + 3, end)
     lexer.end = end + 3
     return '#text'
@@ -398,6 +400,7 @@ function readDelimited(lexer: Lexer, start: number, mark: number, what: 'text' |
       isDoubled = true
       at++
     } else if (code > 127) refuseLoneSurrogate(lexer, at)
+    else if (code === 0) refuseNul(lexer, at)
   }
   const content = text.slice(start + 1, at)
   const sign = text.charAt(start)
@@ -480,6 +483,10 @@ function isHigh(code: number): boolean {
 
 function isLow(code: number): boolean {
   return code >= 0xdc00 && code < 0xe000
+}
+
+function refuseNul(lexer: Lexer, at: number): never {
+  throw refusal(lexer, at, at + 1, 'found a NUL character, which PostgreSQL cannot store', 'leave it out')
 }
 
 function refuseLoneSurrogates(lexer: Lexer, start: number, end: number): void {

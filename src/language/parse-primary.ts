@@ -31,11 +31,11 @@ import {
   note,
   open,
   type Parser,
-  parseAnyName,
   parseWhole,
   peek,
   spanFrom,
   takeName,
+  takeWord,
   wrap,
 } from './parser.ts'
 import { ROLE } from './vocabulary.ts'
@@ -162,7 +162,7 @@ export function parseParameter(parser: Parser): Parameter | null {
         note(parser, "a parameter's name")
         fail(parser)
       }
-      const name = takeName(parser)
+      const name = takeWord(parser)
       return { kind: 'named', name, span: spanFrom(parser, start) }
     }
     default:
@@ -227,9 +227,16 @@ function parsePath(parser: Parser): ColumnReference {
   const path = [takeName(parser)]
   while (parser.token === '.') {
     advance(parser)
-    path.push(parseAnyName(parser, 'a name'))
+    path.push(parseStep(parser))
   }
   return { kind: 'column', path, span: spanFrom(parser, start) }
+}
+
+/** A column, or a key of the JSON in it. */
+function parseStep(parser: Parser): string {
+  if (parser.isWord || parser.token === '#quoted') return takeWord(parser)
+  note(parser, 'a name')
+  return fail(parser)
 }
 
 // ---- in parentheses ------------------------------------------------------------------------------------------

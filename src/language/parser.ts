@@ -4,6 +4,7 @@ import type { Expression, Get, Name, Span, Statement, TableName } from './ast.ts
 import { BINDING } from './formatter.ts'
 import { advance, type Comment, type Lexer, type Sign, type Token } from './lexer.ts'
 import { NESTING_MAX } from './nesting.ts'
+import { IDENTIFIER_BYTES_MAX, utf8Length } from './quote.ts'
 import { nearestWord } from './spelling.ts'
 import { QuerySyntaxError } from './syntax-error.ts'
 import { INFIX_WORDS, type Keyword, ROLE } from './vocabulary.ts'
@@ -244,9 +245,27 @@ export function parseName(parser: Parser, kind: string): string {
 
 /** Takes a token that is known to be a name: after a dot, after `as` and the like any word is. */
 export function takeName(parser: Parser): string {
-  const name = parser.isWord ? parser.text.slice(parser.start, parser.end) : parser.value
+  const name = wordOf(parser)
+  // A UTF-16 unit becomes at most three bytes.
+  if (name.length * 3 > IDENTIFIER_BYTES_MAX && utf8Length(name) > IDENTIFIER_BYTES_MAX) refuseLongName(parser, name)
   advance(parser)
   return name
+}
+
+/** The same for what may be no name of PostgreSQL's: a parameter, or a key of JSON behind a dot. */
+export function takeWord(parser: Parser): string {
+  const word = wordOf(parser)
+  advance(parser)
+  return word
+}
+
+function wordOf(parser: Parser): string {
+  return parser.isWord ? parser.text.slice(parser.start, parser.end) : parser.value
+}
+
+function refuseLongName(parser: Parser, name: string): never {
+  const reason = `this name has ${utf8Length(name)} bytes; PostgreSQL takes at most ${IDENTIFIER_BYTES_MAX}`
+  fail(parser, reason, 'write a shorter name')
 }
 
 /** A name where nothing else is possible, so that every keyword is one. */

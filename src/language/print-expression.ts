@@ -1,8 +1,8 @@
 /** Expressions as PostgreSQL reads them, with the fewest parentheses its precedence allows. */
 
-import type { ColumnReference, Expression, In, JsonTest } from './ast.ts'
+import type { Cast, ColumnReference, Expression, In, JsonTest } from './ast.ts'
 import { LanguageError, unreachable } from './error.ts'
-import { withJsonList } from './json-list.ts'
+import { listAsJson, withJsonList } from './json-list.ts'
 import { LEVEL } from './precedence.ts'
 import { type At, beside, infix, ordered, printComparison } from './print-comparison.ts'
 import { printFunction } from './print-function.ts'
@@ -100,6 +100,16 @@ function print(expression: Expression, scope: Scope, printer: Printer, inference
   }
 }
 
+/** PostgreSQL has no cast from arrays to JSON: a list of values is written as JSON, any other converted. */
+function printCast({ operand, type }: Cast, at: At, printer: Printer): Printed {
+  const name = printer.type(type)
+  const list = (name === 'json' || name === 'jsonb') && operand.kind === 'array' ? listAsJson(operand) : operand
+  if (list.kind === 'array' && list.items.length > 0 && (name === 'json' || name === 'jsonb')) {
+    return { text: `pg_catalog.to_${name}(${at(list, LEVEL.any)})`, level: LEVEL.primary }
+  }
+  return { text: `${at(list, LEVEL.cast)}::${name}`, level: LEVEL.cast }
+}
+
 type Operation = Exclude<
   Expression,
   { readonly kind: 'literal' | 'position' | 'named' | 'column' | 'function' | 'subquery' | 'exists' }
@@ -168,7 +178,7 @@ function printOperation(expression: Operation, scope: Scope, printer: Printer, i
     case 'json step':
       return infix(expression.operand, expression.operator, expression.step, at)
     case 'cast':
-      return { text: `${at(expression.operand, LEVEL.cast)}::${printer.type(expression.type)}`, level: LEVEL.cast }
+      return printCast(expression, at, printer)
     case 'case': {
       const operand = expression.operand === null ? '' : ` ${at(expression.operand, LEVEL.any)}`
       const branches = expression.whens.map(

@@ -66,7 +66,7 @@ function shown(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
 }
 
-function utf8Length(text: string): number {
+export function utf8Length(text: string): number {
   let bytes = 0
   for (const character of text) {
     const point = character.codePointAt(0) as number

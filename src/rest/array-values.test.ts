@@ -2,7 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arrayOf, baseType, domainOver, tableOf } from '../../test/support/model.ts'
 import type { DataType } from '../catalog/model.ts'
-import { arrayFormOf, JSON_ARRAY, printArray, printListed, withArrayColumns, withArrayTexts } from './array-values.ts'
+import {
+  arrayFormOf,
+  JSON_ARRAY,
+  printArray,
+  printHstore,
+  printListed,
+  withArrayColumns,
+  withArrayTexts,
+} from './array-values.ts'
 import { JSON_DEPTH_MAX } from './json-body.ts'
 
 const json = baseType('json')
@@ -19,6 +27,26 @@ function printed(type: DataType, array: string): string | null {
   if (form === null) throw new Error(`${type.name} is read from JSON`)
   return printArray(Buffer.from(array), form)
 }
+
+test('an object of hstore is its text, which escapes what it must at every level', () => {
+  const hstore = baseType('hstore')
+  const table = tableOf('t', { h: hstore, hs: arrayOf(hstore), id: int })
+  const rewritten = (row: string) => withArrayColumns(Buffer.from(row), table, ['h', 'hs', 'id']).toString()
+  const written = JSON.parse(
+    rewritten(
+      '[{"id": 1, "h": {"a": "1", "b\\"\\\\": null, "c": 2, "d": {"e": []}, "\\n":true}}, {"h": "x=>1", "id":2}]',
+    ),
+  )
+  expect(written).toEqual([
+    { id: 1, h: String.raw`"a"=>"1","b\"\\"=>NULL,"c"=>"2","d"=>"{\"e\": []}","` + '\n"=>"true"' },
+    { id: 2, h: 'x=>1' },
+  ])
+  expect(JSON.parse(rewritten('{"hs": [{"a": "x\\"y"}, null, {}], "h": {}}'))).toEqual({
+    hs: String.raw`{"\"a\"=>\"x\\\"y\"",NULL,""}`,
+    h: '',
+  })
+  expect(printHstore(Buffer.from('{"a" : "b"}'))).toBe('"a"=>"b"')
+})
 
 describe('which types', () => {
   test.each<[string, DataType]>([

@@ -1,5 +1,6 @@
 /**
- * Arrays whose elements may be arrays themselves: documents of `jsonb[]`, values of a domain over an array. Where JSON is to become an array, PostgreSQL
+ * Values that PostgreSQL writes as JSON and does not read from it. Objects of `hstore`: it reads the text form only. Arrays whose elements may be arrays
+ * themselves: documents of `jsonb[]`, values of a domain over an array. Where JSON is to become an array, PostgreSQL
  * takes every array in it for a dimension, so `[[1], 2]` is no `jsonb[]` and `[["a"]]` has two dimensions. Its text form tells elements from
  * dimensions (manual, 8.15.2), and a string is read as that: such a value goes into the statement as a string, element by element, bytes of documents as they came.
  */
@@ -27,8 +28,14 @@ export interface ArrayForm {
   readonly of: ElementForm
 }
 
-/** What an element is in JSON: any value, an array of its own, an object of columns, or a value without parts, which the arrays around it are dimensions of. */
-type ElementForm = 'json' | ArrayForm | 'composite' | 'plain'
+/** A value that PostgreSQL does not read from JSON as it writes it: an array like these, or the object of an `hstore`. */
+export type TextForm = ArrayForm | 'hstore'
+
+/**
+ * What an element is in JSON: any value, an array of its own, an object of columns, an object of texts, or a value without parts, which the arrays
+ * around it are dimensions of.
+ */
+type ElementForm = 'json' | ArrayForm | 'composite' | 'hstore' | 'plain'
 
 export const JSON_ARRAY: ArrayForm = { of: 'json' }
 
@@ -36,6 +43,11 @@ export const JSON_ARRAY: ArrayForm = { of: 'json' }
 export const PLAIN_ARRAY: ArrayForm = { of: 'plain' }
 
 /** Null: PostgreSQL reads the JSON of this type by itself. */
+export function textFormOf(type: DataType): TextForm | null {
+  return isHstore(type) ? 'hstore' : arrayFormOf(type)
+}
+
+/** The same of arrays alone. */
 export function arrayFormOf(type: DataType): ArrayForm | null {
   const { kind, of: element } = baseOf(type)
   if (kind !== 'array' || element === null) return null
@@ -45,13 +57,20 @@ export function arrayFormOf(type: DataType): ArrayForm | null {
 
 function elementFormOf(type: DataType): ElementForm {
   if (isJson(type)) return 'json'
+  if (isHstore(type)) return 'hstore'
   const { kind, of } = baseOf(type)
   if (kind === 'array' && of !== null) return { of: elementFormOf(of) }
   return kind === 'composite' ? 'composite' : 'plain'
 }
 
+/** The type of the extension. It casts to JSON, and nothing casts back. */
+function isHstore(type: DataType): boolean {
+  const { kind, name } = baseOf(type)
+  return kind === 'base' && name === 'hstore'
+}
+
 /** By member. */
-type ArrayForms = ReadonlyMap<string, ArrayForm>
+type TextForms = ReadonlyMap<string, TextForm>
 
 /** Rows of a table, an object or an array of objects that are known to be JSON; the same bytes where none of the columns asks for more. */
 export function withArrayColumns(bytes: Buffer, table: Table, columns: readonly string[]): Buffer {
@@ -59,14 +78,14 @@ export function withArrayColumns(bytes: Buffer, table: Table, columns: readonly 
   return forms.size > 0 && columns.some(name => forms.has(name)) ? withArrayTexts(bytes, forms) : bytes
 }
 
-const formsOfTables = new WeakMap<Table, ArrayForms>()
+const formsOfTables = new WeakMap<Table, TextForms>()
 
-function formsOf(table: Table): ArrayForms {
+function formsOf(table: Table): TextForms {
   let forms = formsOfTables.get(table)
   if (forms === undefined) {
     forms = new Map(
       table.columns.flatMap(({ name, type }) => {
-        const form = arrayFormOf(type)
+        const form = textFormOf(type)
         return form === null ? [] : [[name, form] as const]
       }),
     )
@@ -75,8 +94,8 @@ function formsOf(table: Table): ArrayForms {
   return forms
 }
 
-/** The same with texts in place of these members' arrays; those that have no text form stay, and have PostgreSQL's error. */
-export function withArrayTexts(bytes: Buffer, forms: ArrayForms): Buffer {
+/** The same with texts in place of these members; those that have no text form stay, and have PostgreSQL's error. */
+export function withArrayTexts(bytes: Buffer, forms: TextForms): Buffer {
   if (forms.size === 0) return bytes
   const body = new RewrittenBody(bytes, forms)
   const start = skipWhiteSpace(bytes, 0)
@@ -94,12 +113,12 @@ export function withArrayTexts(bytes: Buffer, forms: ArrayForms): Buffer {
 /** One pass over a body that is known to be JSON. */
 class RewrittenBody {
   readonly #body: Buffer
-  readonly #forms: ArrayForms
+  readonly #forms: TextForms
   #text: ArrayText | null = null
   /** What of the body is in the text already, as it came or rewritten. */
   #done = 0
 
-  constructor(body: Buffer, forms: ArrayForms) {
+  constructor(body: Buffer, forms: TextForms) {
     this.#body = body
     this.#forms = forms
   }
@@ -121,15 +140,17 @@ class RewrittenBody {
       const valueStart = skipWhiteSpace(body, skipWhiteSpace(body, keyEnd) + 1)
       const valueEnd = scanKnown(body, valueStart)
       const form = this.#forms.get(key)
-      // A string is a text form already, and anything else no array.
-      if (form !== undefined && byteAt(body, valueStart) === OPEN_BRACKET) this.#rewrite(valueStart, valueEnd, form)
+      // A string is a text form already, and null is one value of every type.
+      if (form !== undefined && byteAt(body, valueStart) === (form === 'hstore' ? OPEN_BRACE : OPEN_BRACKET)) {
+        this.#rewrite(valueStart, valueEnd, form)
+      }
       at = skipWhiteSpace(body, valueEnd)
       if (byteAt(body, at) === COMMA) at = skipWhiteSpace(body, at + 1)
     }
     return at + 1
   }
 
-  #rewrite(start: number, end: number, form: ArrayForm): void {
+  #rewrite(start: number, end: number, form: TextForm): void {
     this.#text ??= new ArrayText('JSON string')
     const text = this.#text
     text.copy(this.#body, this.#done, start)
@@ -142,6 +163,13 @@ class RewrittenBody {
 export function printListed(elements: readonly JsonValue[], form: ArrayForm): Buffer | null {
   const text = new ArrayText('JSON string')
   return text.wrappedList(elements, form) ? text.bytes() : null
+}
+
+/** PostgreSQL's text form for a JSON object as `hstore`: `"a"=>"1","b"=>NULL`. */
+export function printHstore(bytes: Buffer): string {
+  const text = new ArrayText('plain')
+  text.hstore(bytes, skipWhiteSpace(bytes, 0), 0)
+  return text.toString()
 }
 
 /** PostgreSQL's MAXDIM. What has more is refused by it, and is not worth walking through. */
@@ -174,9 +202,13 @@ class ArrayText {
     this.#isJson = form === 'JSON string'
   }
 
-  /** An array as a JSON string; false, and nothing written, where it has no text form. */
-  wrapped(bytes: Buffer, start: number, form: ArrayForm): boolean {
-    return this.#wrap(() => this.array(bytes, start, form, 1, DIMENSIONS_MAX) !== NO_TEXT)
+  /** The text as a JSON string; false, and nothing written, where the value has no text form. */
+  wrapped(bytes: Buffer, start: number, form: TextForm): boolean {
+    return this.#wrap(() => {
+      if (form !== 'hstore') return this.array(bytes, start, form, 1, DIMENSIONS_MAX) !== NO_TEXT
+      this.hstore(bytes, start, 1)
+      return true
+    })
   }
 
   /** The same of an array of these elements. */
@@ -237,6 +269,12 @@ class ArrayText {
         return end
       }
       case OPEN_BRACE:
+        if (form === 'hstore') {
+          this.#byte(QUOTE, inside)
+          const end = this.hstore(bytes, start, inside + 1)
+          this.#byte(QUOTE, inside)
+          return end
+        }
         // Which columns it has, and in which order, the catalogue does not say.
         return form === 'composite' ? NO_TEXT : this.#quoted(bytes, start, scanKnown(bytes, start), inside)
       default: {
@@ -244,6 +282,34 @@ class ArrayText {
         this.#bytes(bytes, start, end, inside)
         return end
       }
+    }
+  }
+
+  /** Values that are no strings are kept as their JSON. */
+  hstore(bytes: Buffer, start: number, inside: number): number {
+    let at = skipWhiteSpace(bytes, start + 1)
+    while (byteAt(bytes, at) === QUOTE) {
+      const keyEnd = this.#string(bytes, at, inside)
+      this.#bytes(ARROW, 0, ARROW.length, inside)
+      const valueStart = skipWhiteSpace(bytes, skipWhiteSpace(bytes, keyEnd) + 1)
+      const valueEnd = this.#hstoreValue(bytes, valueStart, inside)
+      at = skipWhiteSpace(bytes, valueEnd)
+      if (byteAt(bytes, at) !== COMMA) break
+      this.#byte(COMMA, inside)
+      at = skipWhiteSpace(bytes, at + 1)
+    }
+    return at + 1
+  }
+
+  #hstoreValue(bytes: Buffer, start: number, inside: number): number {
+    switch (byteAt(bytes, start)) {
+      case LETTER_N:
+        this.#bytes(NULL, 0, NULL.length, inside)
+        return start + NULL.length
+      case QUOTE:
+        return this.#string(bytes, start, inside)
+      default:
+        return this.#quoted(bytes, start, scanKnown(bytes, start), inside)
     }
   }
 
@@ -287,7 +353,7 @@ class ArrayText {
   /** Also one that a JSON string can only have escaped. */
   #character(byte: number, inside: number): void {
     if (byte >= 0x20 || !this.#isJson) this.#byte(byte, inside)
-    else for (const letter of Buffer.from(`\\u${byte.toString(16).padStart(4, '0')}`)) this.#byte(letter, 0)
+    else for (const letter of Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1))) this.#byte(letter, 0)
   }
 
   #byte(byte: number, inside: number): void {
@@ -323,4 +389,5 @@ class ArrayText {
 const TEXT_BYTES_AT_FIRST = 1024
 
 const NULL = Buffer.from('NULL')
+const ARROW = Buffer.from('=>')
 const LETTER_N = 0x6e

@@ -5,7 +5,7 @@
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../shorten.ts'
 import { type ColumnPath, parseColumnPath } from './column-path.ts'
-import { OPERAND_OF, type Operator, ORDERED, operatorNamed } from './operators.ts'
+import { OPERAND_OF, type Operator, operatorNamed } from './operators.ts'
 import type { QueryParameter } from './query-string.ts'
 
 /** Names that open a logic tree. */
@@ -52,9 +52,6 @@ function readTest({ name, value }: QueryParameter): Test {
   if (written === null) return { kind: 'test', path, operator: 'eq', negated: false, operand: value, shown }
   if (OPERAND_OF[written.operator] === 'list' && !isParenthesised(written.operand)) {
     refuseFilter(shown, `needs a list in parentheses; write ${written.operator}.(a,b)`)
-  }
-  if (ORDERED.has(written.operator) && written.operand === '') {
-    refuseFilter(shown, `has no value; write ${name}=${written.operator}.18`)
   }
   return { kind: 'test', path, ...written, shown }
 }
@@ -161,6 +158,8 @@ function splitTopLevel(text: string, shown: string): readonly string[] {
     const character = text[at]
     if (character === '"' && opensQuote(text, at)) {
       at = closingQuote(text, at)
+      // Two quotes in a name are one of its characters.
+      while (at >= 0 && text[at + 1] === '"') at = closingQuote(text, at + 1)
       if (at < 0) refuseFilter(shown, 'has a double quote that is not closed')
     } else if (character === '(' || character === '{') depth += 1
     else if (character === ')' || character === '}') depth -= 1

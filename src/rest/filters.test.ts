@@ -172,7 +172,24 @@ test('a path into JSON has its keys as parameters', () => {
 })
 
 test.each([
-  ['age=gt.', 'filter "age=gt." has no value; write age=gt.18'],
+  ['country=gt.', 'country.gt='],
+  ['country=not.lte.', 'country.not.lte='],
+  ['country=eq.', 'country.eq='],
+  ['or=(country.gt.)', 'and=(country.gt.)'],
+])('%s is the same filter as %s: the text is empty', (one, other) => {
+  const { tree, values } = read(one)
+  expect(values).toEqual([''])
+  if (!one.startsWith('or')) expect(tree).toEqual(read(other).tree)
+})
+
+test.each([
+  ['or=("a"",b".eq.1,c.eq.2)', ['a",b', 'c']],
+  ['or=("a"",".gt.1,c.eq.2)', ['a",', 'c']],
+])('a name with a double quote in %s', (query, names) => {
+  for (const name of names) expect(JSON.stringify(read(query).tree)).toContain(JSON.stringify(name))
+})
+
+test.each([
   ['a=in.x', 'filter "a=in.x" needs a list in parentheses; write in.(a,b)'],
   [
     'a=in.(1,2,3,4)',

@@ -39,6 +39,3 @@ const OPERATORS: ReadonlyMap<string, Operator> = new Map(
 export function operatorNamed(name: string): Operator | undefined {
   return OPERATORS.get(name)
 }
-
-/** Comparisons of order: an empty value after one of these is a slip, not the empty text. */
-export const ORDERED: ReadonlySet<Operator> = new Set(['gt', 'gte', 'lt', 'lte'])

@@ -110,7 +110,7 @@ describe('the shape of a request', () => {
     expect(line('GET /api/rpc/f?customer=934&customer=5&price=lt.100&price.eq=5&limit=3')).toBe(
       'GET /api/rpc/f?customer&price.eq&price.lt',
     )
-    expect(line('GET /api/rpc/f?or=x&q=gt.&c=eq.5')).toBe('GET /api/rpc/f?c.eq&or&q')
+    expect(line('GET /api/rpc/f?or=x&q=gt.&c=eq.5')).toBe('GET /api/rpc/f?c.eq&or&q.gt')
   })
 })
 

@@ -433,6 +433,19 @@ test('an answer too large to hold leaves a change in doubt; a value too large is
   expect(toGatewayError(theirs, writing)).toMatchObject({ code: 'QUERY_ERROR' })
 })
 
+test('an internal error without a context is about a body that was sent, as of an hstore before PostgreSQL 16', () => {
+  const body = {
+    ...reading([]),
+    statements: [{ statement: reading([]).statements[0]?.statement, values: [Buffer.from('{}')] }],
+  }
+  const error = databaseError('XX000', 'Unexpected end of string')
+  expect(toGatewayError(error, body as Attempt)).toMatchObject({
+    code: 'QUERY_ERROR',
+    message: 'Unexpected end of string',
+  })
+  expect(toGatewayError(error, reading([]))).toMatchObject({ code: 'INTERNAL' })
+})
+
 test('what is not the request’s doing says nothing of the inside, and to try again', () => {
   const secret = databaseError('53300', 'too many connections for role "gateway_secret"')
   const told = toGatewayError(secret, reading([]))

@@ -96,10 +96,19 @@ function fromDatabase(error: DatabaseError, { statements, access }: Attempt): Ga
     const meant = meantOperator(refused.value)
     return new GatewayError('PARSE_ERROR', refused.message, { ...extras, ...(meant === null ? {} : { hint: meant }) })
   }
-  if (meaning === 'defect') {
+  if (meaning === 'defect' && !isAboutBody(error, statements)) {
     return new GatewayError('INTERNAL', `the database reported an internal error (${sqlstate})`, { cause: error })
   }
   return new GatewayError('QUERY_ERROR', message, extras)
+}
+
+/**
+ * Input functions of some types, such as `hstore` before PostgreSQL 16, report a bad value as an internal error. In a body it has no context; in code of the
+ * database's it has one.
+ */
+function isAboutBody({ sqlstate, where }: DatabaseError, statements: readonly BoundStatement[]): boolean {
+  const hasBody = statements.some(({ values }) => values.some(value => value !== null && typeof value !== 'string'))
+  return sqlstate === 'XX000' && where === null && hasBody
 }
 
 /**

@@ -208,8 +208,7 @@ function parameter(condition: Condition, style: 'key' | 'value'): string {
   const { column, operator } = condition
   const operand =
     condition.kind === 'list' ? listOf(condition.items) : condition.operand === null ? '' : String(condition.operand)
-  // "gt." without a value is refused as a slip; the empty text is written key-style.
-  if (style === 'key' || operand === '') return pair(`${column}.${condition.negated ? 'not.' : ''}${operator}`, operand)
+  if (style === 'key') return pair(`${column}.${condition.negated ? 'not.' : ''}${operator}`, operand)
   return pair(column, `${not}${operator}.${operand}`)
 }
 

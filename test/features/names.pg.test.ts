@@ -83,6 +83,10 @@ test.each(NAMES)('%j', async name => {
   expect((await ok(`${path}?select=${url(quoted(name))}&sort=-${url(quoted(name))}`)).map(value)).toEqual([2, 1])
   expect((await ok(`${path}?select=${url(quoted(name))}:up&limit=1`)).map(value)).toEqual([null])
   expect((await ok(`${path}?distinct=${url(quoted(name))}`)).map(value)).toEqual([1, 2])
+  expect(await ok(`${path}/aggregate?fn=max&column=${url(quoted(name))}`)).toEqual({ max: 2 })
+  expect(await ok(`${path}/aggregate?fn=count&group_by=${url(quoted(name))}&sort=-${url(quoted(name))}`)).toHaveLength(
+    2,
+  )
   const [, second] = await ok(`${path}?select=up&expand=${url(quoted(name))}`)
   expect(value(value(second) as object)).toBe(1)
   const [first] = await ok(`${path}?select=up&expand=down:nested:${url(quoted(name))}`)

@@ -115,6 +115,16 @@ describe('what a read can say', () => {
       `get customers fields meta -> 'a' as a where meta -> 'a' @> [10]`,
       [{ a: [10, { b: 'x' }] }],
     ],
+    [
+      'a list of values as jsonb',
+      "get users fields [1, -2, 'a', null]::jsonb as a where id = 1",
+      [{ a: [1, -2, 'a', null] }],
+    ],
+    [
+      'a list of columns as json',
+      'get users fields [id, 7]::json as a, []::jsonb as b where id = 1',
+      [{ a: [1, 7], b: [] }],
+    ],
     ['a JSON path', "get customers fields id where meta json_exists '$.a[1].b'", [{ id: 1 }]],
     ['words', "get products fields id where name @@ 'bicycles'", [{ id: 1 }]],
     ['words in a tsvector', "get products fields id where words @@ 'lamp'", [{ id: 2 }]],
@@ -801,6 +811,25 @@ describe('requests', () => {
       body,
     })
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
+  })
+  test.each([
+    ['a name of 64 bytes', `get users\nfields id as ${'a'.repeat(64)}`, 2, 14, 'this name has 64 bytes'],
+    ['a name of 64 bytes in 32 letters', `get users fields id as ${'é'.repeat(32)}`, 1, 24, 'this name has 64 bytes'],
+    ['an alias of a table', `get users ${'a'.repeat(64)}`, 1, 11, 'this name has 64 bytes'],
+    ['a NUL in a text', "get users\nwhere name = 'a\0b'", 2, 16, 'NUL'],
+    ['a NUL in a raw text', "get users where name = '''a\0b'''", 1, 28, 'NUL'],
+    ['a NUL in a name', 'get users fields id as `a\0b`', 1, 26, 'NUL'],
+  ])('%s is refused, and where it is', async (_, text, line, column, message) => {
+    const { status, json } = await askText(text)
+    expect(status).toBe(400)
+    expect(json.error).toMatchObject({
+      code: 'PARSE_ERROR',
+      message: expect.stringContaining(message),
+      details: { line, column },
+    })
+  })
+  test('a long key of JSON is no name', async () => {
+    expect((await askText(`get customers fields meta.${'k'.repeat(64)} as v limit 1`)).status).toBe(200)
   })
   test('a text that is no UTF-8, and a parameter in the URL, are refused', async () => {
     const bytes = new Uint8Array([0x67, 0xff])

@@ -1,11 +1,19 @@
 /** JSON values as the parameters of a query: their type where nothing else gives one, and their text for PostgreSQL. */
 import type { ParameterKey, ParameterUse } from '../../access/check.ts'
 import { isJsonValue } from '../../access/typed.ts'
-import { baseOf, isJson } from '../../access/types.ts'
+import { baseOf } from '../../access/types.ts'
 import { GatewayError } from '../../errors.ts'
 import type { StatementValue } from '../../run/statement.ts'
 import { shorten } from '../../shorten.ts'
-import { type ArrayForm, JSON_ARRAY, PLAIN_ARRAY, printArray } from '../array-values.ts'
+import {
+  type ArrayForm,
+  arrayFormOf,
+  JSON_ARRAY,
+  PLAIN_ARRAY,
+  printArray,
+  printHstore,
+  textFormOf,
+} from '../array-values.ts'
 import { integerType } from '../integer-type.ts'
 import type { JsonValue } from '../json-body.ts'
 import { hasMoreItems } from '../json-scanner.ts'
@@ -54,9 +62,10 @@ export function encodeValue(
     case 'string':
       return JSON.parse(value.bytes.toString()) as string
     case 'array':
-      if (isArray(use)) return arrayText(key, value, holdsJson(use) ? JSON_ARRAY : PLAIN_ARRAY)
+      if (isArray(use)) return arrayText(key, value, formOf(use))
       throw refused(key, value, `a value of type ${use.typeName}`, use)
     case 'object':
+      if (use.type !== null && textFormOf(use.type) === 'hstore') return printHstore(value.bytes)
       throw refused(key, value, `a value of type ${use.typeName}`, use)
     default:
       return value.bytes.toString('latin1')
@@ -67,11 +76,9 @@ function isArray({ type, typeName }: ParameterUse): boolean {
   return type === null ? typeName.endsWith('[]') : baseOf(type).kind === 'array'
 }
 
-/** An array whose elements are JSON each. */
-function holdsJson({ type, typeName }: ParameterUse): boolean {
-  if (type === null) return /^jsonb?\[\]$/.test(typeName)
-  const { of } = baseOf(type)
-  return of !== null && isJson(of)
+function formOf({ type, typeName }: ParameterUse): ArrayForm {
+  if (type !== null) return arrayFormOf(type) ?? PLAIN_ARRAY
+  return /^jsonb?\[\]$/.test(typeName) ? JSON_ARRAY : PLAIN_ARRAY
 }
 
 /** `[1, "a", null]` → `{1,"a",NULL}`. `dimensions`: arrays in one another, at most. */

@@ -8,7 +8,7 @@ import type { Expression, Get, Order } from '../../language/ast.ts'
 import { allOf, call, column, field, get, order } from '../../language/build.ts'
 import { shorten } from '../../shorten.ts'
 import { parseFilters } from '../filters.ts'
-import { parseNameList } from '../names.ts'
+import { NameReader, parseNameList } from '../names.ts'
 import { limitCount, parseSlice, type Slice } from '../page.ts'
 import type { QueryParameter } from '../query-string.ts'
 import { SELF } from '../resource.ts'
@@ -78,9 +78,19 @@ function parseFunction(
   if (column === undefined && fn !== 'count') {
     throw new GatewayError('PARSE_ERROR', `fn=${fn} needs a column: fn=${fn}&column=total`)
   }
+  const name = column === undefined ? null : parseColumn(column)
   shape.add(fn)
-  shape.add(column === undefined ? '' : `of ${column}`)
-  return { fn, column: column ?? null }
+  shape.add(name === null ? '' : `of ${name}`)
+  return { fn, column: name }
+}
+
+/** A name, in double quotes or not; unlike in a list it needs none for punctuation. */
+function parseColumn(text: string): string {
+  if (!text.startsWith('"')) return text
+  const reader = new NameReader(text, 'column')
+  const name = reader.name([])
+  if (!reader.done) reader.fail('goes on after the name', 'fn takes one column')
+  return name
 }
 
 function parseGroups(named: Named, fn: AggregateFunction, shape: Shape, limits: ReadLimits): Groups | null {

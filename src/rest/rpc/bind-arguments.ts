@@ -9,7 +9,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Argument, Expression, Parameter, RecordSource, TypeName } from '../../language/ast.ts'
 import { NOWHERE } from '../../language/ast.ts'
 import { column, recordColumn, recordSource } from '../../language/build.ts'
-import { type ArrayForm, arrayFormOf, JSON_ARRAY, withArrayTexts } from '../array-values.ts'
+import { JSON_ARRAY, type TextForm, textFormOf, withArrayTexts } from '../array-values.ts'
 import type { Shape } from '../shape.ts'
 import type { BodyValue, Given } from './given.ts'
 import { choosePolymorphic, isPolymorphic } from './polymorphic.ts'
@@ -80,7 +80,7 @@ export interface Slot {
   /** The values are the elements of a list, which is the argument. */
   readonly list: boolean
   /** Of an argument whose arrays PostgreSQL is not to take apart as JSON. */
-  readonly form: ArrayForm | null
+  readonly form: TextForm | null
 }
 
 function slotsOf(args: readonly ResolvedArgument[], given: Given, types: ChosenTypes): readonly Slot[] {
@@ -90,7 +90,7 @@ function slotsOf(args: readonly ResolvedArgument[], given: Given, types: ChosenT
     // By position inputs need no name, and one may be called like the place of another.
     const key = given.kind === 'named' ? (input.name ?? '') : `a${input.position}`
     const chosen = types?.get(argument)
-    const form = chosen === undefined ? arrayFormOf(input.type) : isJsonArray(chosen) ? JSON_ARRAY : null
+    const form = chosen === undefined ? textFormOf(input.type) : isJsonArray(chosen) ? JSON_ARRAY : null
     return { key, argument, values, list: elements, form }
   })
 }

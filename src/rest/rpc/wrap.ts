@@ -7,7 +7,7 @@ export function wrapArguments(slots: readonly Slot[]): Buffer {
   const parts: Buffer[] = []
   for (const [index, { key, values, list, form }] of slots.entries()) {
     parts.push(Buffer.from(`${index === 0 ? '{' : ','}"${key}":`, 'latin1'))
-    const listed = list && form !== null ? printListed(values, form) : null
+    const listed = list && form !== null && form !== 'hstore' ? printListed(values, form) : null
     if (listed !== null) {
       parts.push(listed)
       continue

@@ -1,0 +1,69 @@
+/** Decisions 3 and 4, for a type of an extension: an `hstore` is answered as a JSON object, which can be written again; what it cannot hold is 400. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { sender } from '../support/send.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+const post = sender(() => gateway, 'POST')
+const patch = sender(() => gateway, 'PATCH')
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create extension hstore;
+     create table things (id int primary key, attributes hstore, history hstore[]);
+     create function size_of(h hstore) returns int immutable language sql as 'select cardinality(akeys(h))';
+     insert into things values (1, 'a=>1, b=>NULL', array['x=>1'::hstore, null]);
+     grant all on things to app`,
+  )
+  gateway = await testGateway(database.url)
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+test('what GET answers can be written again, by every way of writing', async () => {
+  const { id: _, ...columns } = (await gateway.get('/api/things/1')).json.data
+  expect(columns).toEqual({ attributes: { a: '1', b: null }, history: [{ x: '1' }, null] })
+  await written(columns)
+  await written({ attributes: { 'a"\\': "'\n\t", '': '=>', é: 'NULL' }, history: [{ 'a"\\': '"{\\,}' }, {}] })
+})
+
+async function written(columns: Readonly<Record<'attributes' | 'history', unknown>>): Promise<void> {
+  await gateway.get('/api/things?id=gt.1', { method: 'DELETE' })
+  expect((await post('/api/things', { id: 2, ...columns })).json.data).toEqual({ id: 2, ...columns })
+  const batch = await post('/api/things', [
+    { id: 3, ...columns },
+    { id: 4, attributes: 'k=>v', history: [] },
+  ])
+  expect(batch.json.data).toEqual([
+    { id: 3, ...columns },
+    { id: 4, attributes: { k: 'v' }, history: [] },
+  ])
+  expect((await patch('/api/things/4', columns)).json.data).toEqual({ id: 4, ...columns })
+  const query = 'set things values attributes = :a, history = :h where id = 4 returning attributes, history'
+  const set = await post('/api/_query', { query, parameters: { a: columns.attributes, h: columns.history } })
+  expect(set.json.data).toEqual([columns])
+  const keys = Object.keys(columns.attributes as object)
+  expect((await post('/api/rpc/size_of', { h: columns.attributes })).json.data).toBe(keys.length)
+}
+
+test('values that are no texts become texts, as hstore has no others', async () => {
+  const { json } = await patch('/api/things/1', { attributes: { n: 1.5, t: true, o: { deep: ['x'] }, line: 'a\nb' } })
+  expect(json.data.attributes).toEqual({ n: '1.5', t: 'true', o: '{"deep":["x"]}', line: 'a\nb' })
+})
+
+test.each([['a'], ['a=>'], [5]])('%j is 400', async value => {
+  expect((await patch('/api/things/1', { attributes: value })).status).toBe(400)
+  expect((await post('/api/things', { id: 9, attributes: value })).status).toBe(400)
+  const set = await post('/api/_query', {
+    query: 'set things values attributes = :a where id = 1',
+    parameters: { a: value },
+  })
+  expect(set.status).toBe(400)
+  expect((await gateway.get(`/api/things?attributes=${encodeURIComponent(value)}`)).status).toBe(400)
+})
