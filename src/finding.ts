@@ -14,16 +14,17 @@ export interface Finding {
   readonly sql?: readonly string[]
 }
 
-export type Level = 'warning' | 'error'
+/** A note is worth knowing and fails nothing. */
+export type Level = 'note' | 'warning' | 'error'
 
-/** Under `strict` nothing is only warned about (decisions 1). */
+/** Under `strict` every warning is an error (decisions 1). Notes stay notes. */
 export function asErrors(findings: readonly Finding[]): readonly Finding[] {
-  return findings.map(finding => ({ ...finding, level: 'error' }))
+  return findings.map(finding => (finding.level === 'note' ? finding : { ...finding, level: 'error' }))
 }
 
 /** At boot, without `strict`, a danger is told and the gateway starts. */
 export function asWarnings(findings: readonly Finding[]): readonly Finding[] {
-  return findings.map(finding => ({ ...finding, level: 'warning' }))
+  return findings.map(finding => (finding.level === 'note' ? finding : { ...finding, level: 'warning' }))
 }
 
 export function printFinding({ level, message, fix, check }: Finding): string {

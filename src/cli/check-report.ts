@@ -7,6 +7,8 @@ export interface CheckReport {
   readonly file: string | null
   readonly errors: number
   readonly warnings: number
+  /** They fail nothing. */
+  readonly notes: number
   /** Objects that are in no finding because of `accepted_findings`. */
   readonly accepted: number
   readonly findings: readonly ReportedFinding[]
@@ -32,10 +34,10 @@ export function reportOf(file: string | null, found: Found): CheckReport {
     }),
   )
   const of = (wanted: Level) => reported.filter(({ level }) => level === wanted)
-  const [errors, warnings] = [of('error'), of('warning')]
+  const [errors, warnings, notes] = [of('error'), of('warning'), of('note')]
   return {
-    ...{ file, errors: errors.length, warnings: warnings.length, accepted },
-    findings: [...errors, ...warnings],
+    ...{ file, errors: errors.length, warnings: warnings.length, notes: notes.length, accepted },
+    findings: [...errors, ...warnings, ...notes],
     connections,
   }
 }

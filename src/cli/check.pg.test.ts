@@ -180,7 +180,7 @@ test('--json: one object, with all statements and nothing beside it', async () =
   expect(code).toBe(1)
   expect(error).toBe('')
   expect(report).toMatchObject({ file: join(folder, 'svc.toml'), warnings: 0, accepted: 0 })
-  expect(report.findings).toHaveLength(report.errors)
+  expect(report.findings).toHaveLength(report.errors + report.notes)
   expect(report.connections).toContain('  statements: prepared and pipelined')
   expect(report.findings).toContainEqual({
     level: 'error',

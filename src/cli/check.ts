@@ -3,6 +3,7 @@
  * (decisions 1).
  */
 import { loadConfig } from '../config/load.ts'
+import { configNotes } from '../config/notes.ts'
 import { policyFindings } from '../config/policy-files.ts'
 import { printConfig } from '../config/print.ts'
 import { shareFindings } from '../config/share.ts'
@@ -31,6 +32,7 @@ export async function check(command: CheckCommand, world: World): Promise<number
   const findings = [
     ...asErrors(identityFindings(config)),
     ...policyFindings(config),
+    ...configNotes(config),
     ...shareFindings(config),
     ...database.findings,
     ...(await listFindings(config)),

@@ -36,10 +36,10 @@ export async function databaseFindings({ gateway }: Config, query: Query): Promi
   return asWarnings(await bootDangers(query, gateway))
 }
 
-/** Warnings go to the log; an error, or any finding under `strict`, ends the start (decisions 1). */
+/** Warnings go to the log, and notes are for `svc check`; an error, or any finding under `strict`, ends the start (decisions 1). */
 export function report(findings: readonly Finding[], config: Config, emit: Emit): void {
   const judged = config.gateway.strict ? asErrors(findings) : findings
   const errors = judged.filter(finding => finding.level === 'error')
   if (errors.length > 0) throw new BootError(errors)
-  for (const { message, fix } of judged) emit({ kind: 'warning', message, fix })
+  for (const { level, message, fix } of judged) if (level !== 'note') emit({ kind: 'warning', message, fix })
 }

@@ -196,6 +196,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       runner: reads,
       cursors: createCursorCodec(cursorKey(config)),
       remembers: cache !== null,
+      operatorExplains: gateway.explainEndpoint === 'admin',
     }),
     write: createWriter(door),
     call: createCaller({

@@ -3,6 +3,7 @@ import type { Table } from '../catalog/model.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming, Latin1 } from '../http/types.ts'
+import { withoutFigures } from '../run/explain-figures.ts'
 import type { Reading, Row, Written } from '../run/run.ts'
 import type { BoundStatement } from '../run/statement.ts'
 import { parsePath, printId } from './path.ts'
@@ -95,7 +96,9 @@ export function respondGroups(rows: readonly Row[], use: CacheUse): Answer {
 }
 
 /** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it (decisions 4). */
-export function respondExplained({ statement, values }: BoundStatement, plan: Buffer): Answer {
+/** `figures` false: without what the plan estimates and counts. */
+export function respondExplained({ statement, values }: BoundStatement, answered: Buffer, figures: boolean): Answer {
+  const plan = figures ? answered : withoutFigures(answered)
   const asked = JSON.stringify({ query: statement.text, parameters: values.map(value => value?.toString() ?? null) })
   const body = Buffer.concat([Buffer.from(`${asked.slice(0, -1)},"plan":`), plan, ROW_END])
   return { status: 200, headers: JSON_HEADERS.MISS, body }

@@ -57,15 +57,33 @@ const index = (name: string, indexed: readonly (string | null)[], ordered = true
   columns: indexed,
   ordered,
 })
-const advise = (more: Partial<Expensive>) =>
-  adviseOn({ estimate: { cost: 9, rows: 9, limited: true }, mentions: [], indexes: [], costly: false, ...more })
+const advise = (more: Partial<Expensive>) => adviseOn({ extent: 'page', mentions: [], indexes: [], ...more })
 
-test('who filters nothing is told to, and to limit where only the cost is too high', () => {
+test('advice fits what is asked for: a limit only where there is none, and never for an aggregate', () => {
   expect(advise({})).toEqual(['add a filter: nothing restricts the rows that have to be read'])
-  expect(advise({ costly: true, estimate: { cost: 9, rows: 9, limited: false } })).toEqual([
+  expect(advise({ extent: 'all' })).toEqual([
     'add a filter: nothing restricts the rows that have to be read',
     'add a limit: all rows are asked for',
   ])
+  expect(advise({ extent: 'aggregate' })).toEqual([
+    'add a filter: nothing restricts the rows that have to be read',
+    'an aggregate, a count or a distinct reads every row that the filters leave',
+  ])
+})
+
+test.each([
+  ['get orders', 'all'],
+  ['get orders limit 5', 'page'],
+  ['get orders order by total limit 5', 'page'],
+  ['count orders', 'aggregate'],
+  ['get orders fields sum(total) as total', 'aggregate'],
+  ['get orders fields status group by status limit 5', 'aggregate'],
+  ['get distinct orders fields status limit 5', 'aggregate'],
+])('how much %s answers: %s', (text, extent) => {
+  const tree = parse(text)
+  if (tree.kind !== 'get') throw new Error('not a read')
+  const context = { catalog, rights: EVERYTHING, searchLanguage: 'english' }
+  expect(printText(checkRead(tree, context), 0).extent).toBe(extent)
 })
 
 test('indexes that exist are named, those that are missing described', () => {

@@ -1,27 +1,28 @@
 /** What somebody can do whose read is too expensive: the `suggestions` of specification 7. */
 import { quoteIdentifier } from '../language/quote.ts'
-import type { Estimate } from './estimate.ts'
+import type { Extent } from './extent.ts'
 import type { Index } from './indexes.ts'
 import type { Mention } from './mentions.ts'
 
 export interface Expensive {
-  readonly estimate: Estimate
+  readonly extent: Extent
   readonly mentions: readonly Mention[]
   /** Of the tables that are mentioned. */
   readonly indexes: readonly Index[]
-  /** The cost is above its limit, and not only the rows. */
-  readonly costly: boolean
 }
 
 /** At least one sentence, those that help most first. */
-export function adviseOn({ estimate, mentions, indexes, costly }: Expensive): readonly string[] {
+export function adviseOn({ extent, mentions, indexes }: Expensive): readonly string[] {
   const filtered = mentions.some(({ use }) => use === 'filter')
+  // The order of groups is made after all rows were read.
+  const helpful = extent === 'aggregate' ? mentions.filter(({ use }) => use === 'filter') : mentions
   return [
     filtered
       ? 'narrow the filters, or add one: fewer rows would have to be read'
       : 'add a filter: nothing restricts the rows that have to be read',
-    ...mentions.flatMap(mention => adviseOnColumn(mention, mentions, indexes)),
-    ...(costly && !estimate.limited ? ['add a limit: all rows are asked for'] : []),
+    ...helpful.flatMap(mention => adviseOnColumn(mention, mentions, indexes)),
+    ...(extent === 'all' ? ['add a limit: all rows are asked for'] : []),
+    ...(extent === 'aggregate' ? ['an aggregate, a count or a distinct reads every row that the filters leave'] : []),
   ]
 }
 

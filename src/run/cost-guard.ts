@@ -60,6 +60,7 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
         estimate,
         limits,
         mentions: judged[index]?.statement.mentions ?? [],
+        extent: judged[index]?.statement.extent ?? 'page',
       })
     }
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
 
-const of = (cost: number, rows: number) => ({ cost, rows, limited: false })
+const of = (cost: number, rows: number) => ({ cost, rows })
 
 const limitsOf = costLimitsByRole({
   explainMaxCost: 1_000,

@@ -5,12 +5,9 @@ export interface Estimate {
   readonly cost: number
   /** The most rows that any node of the plan would produce: what the database does, whatever the page shows (decisions 13). */
   readonly rows: number
-  /** Whether a limit ends the statement early anywhere. */
-  readonly limited: boolean
 }
 
 interface Node {
-  readonly 'Node Type'?: unknown
   readonly 'Total Cost'?: unknown
   readonly 'Plan Rows'?: unknown
   readonly Plans?: readonly Node[]
@@ -23,24 +20,23 @@ interface Node {
 export function readEstimate(plan: string): Estimate {
   const root = parsePlan(plan)
   let rows = 0
-  let limited = false
   const open = [root]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     rows = Math.max(rows, figure(node['Plan Rows']))
-    limited ||= node['Node Type'] === 'Limit'
     // Not spread into a call: the arms of a query over thousands of partitions are one list.
     for (const below of node.Plans ?? []) open.push(below)
   }
-  return { cost: figure(root['Total Cost']), rows, limited }
+  return { cost: figure(root['Total Cost']), rows }
 }
 
 function parsePlan(plan: string): Node {
-  const [{ Plan: root } = {}] = parse(plan)
+  const [{ Plan: root } = {}] = parsePlans(plan)
   if (root === undefined) throw new Error('EXPLAIN answers a plan')
   return root
 }
 
-function parse(plan: string): readonly { readonly Plan?: Node }[] {
+/** The list that PostgreSQL answers, of one element for each statement that is explained. */
+export function parsePlans(plan: string): readonly { readonly Plan?: Node }[] {
   try {
     return JSON.parse(plan)
   } catch {

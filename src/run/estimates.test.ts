@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Estimate } from './estimate.ts'
 import { createEstimates, KEPT_MS } from './estimates.ts'
 
-const of = (cost: number, rows: number): Estimate => ({ cost, rows, limited: true })
+const of = (cost: number, rows: number): Estimate => ({ cost, rows })
 
 test('what was found is kept for a minute, by text and role', () => {
   let now = 5

@@ -58,5 +58,5 @@ export function createEstimates(now: () => number): Estimates {
 }
 
 function larger(a: Estimate, b: Estimate): Estimate {
-  return { cost: Math.max(a.cost, b.cost), rows: Math.max(a.rows, b.rows), limited: a.limited && b.limited }
+  return { cost: Math.max(a.cost, b.cost), rows: Math.max(a.rows, b.rows) }
 }

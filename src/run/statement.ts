@@ -15,6 +15,7 @@ import { targetName } from '../language/scope.ts'
 import type { Storing } from '../language/storing.ts'
 import { TOUCHES_NOTHING, type Touches, touchesOf } from './cache/touches.ts'
 import { isEstimatedEachTime } from './each-time.ts'
+import { type Extent, extentOf } from './extent.ts'
 import { assignedBy, type Happened, mayDo, showsOld, withBefore, withImages } from './images.ts'
 import { type Mention, mentionsOf } from './mentions.ts'
 
@@ -27,6 +28,8 @@ export interface Statement {
   readonly parameters: readonly StatementParameter[]
   /** Its estimate depends on its values too much to be kept. */
   readonly eachTime?: true
+  /** Of a read, for advice on it. */
+  readonly extent?: Extent
   /** The columns that a read filters and sorts by: what advice on it may name. */
   readonly mentions?: readonly Mention[]
   /** Of an `EXPLAIN`: the statement that it runs, null for none. */
@@ -332,6 +335,7 @@ function reading(checked: CheckedQuery, print: () => Sql): Statement {
   return {
     ...statement(checked, print),
     ...(isEstimatedEachTime(query) ? { eachTime: true } : {}),
+    extent: extentOf(query),
     mentions: mentionsOf(query),
     touches: touchesOf(query),
   }

@@ -4,13 +4,11 @@ import type { Identity } from '../identity/identity.ts'
 import { adviseOn } from './advice.ts'
 import type { CostLimits } from './cost-limits.ts'
 import type { Estimate } from './estimate.ts'
-import { roundedBeside } from './figure.ts'
+import { seesFigures } from './explain-figures.ts'
+import type { Extent } from './extent.ts'
 import { type Index, readIndexes } from './indexes.ts'
 import type { Mention } from './mentions.ts'
 import type { Runner } from './run.ts'
-
-/** Who has it is told figures as they are; others rounded, for an exact estimate tells of rows that they cannot see. */
-const EXACT_SCOPE = 'svc:explain'
 
 export interface Refused {
   readonly runner: Pick<Runner, 'read'>
@@ -18,30 +16,52 @@ export interface Refused {
   readonly estimate: Estimate
   readonly limits: CostLimits
   readonly mentions: readonly Mention[]
+  readonly extent: Extent
 }
 
-export async function tooExpensive({ runner, identity, estimate, limits, mentions }: Refused): Promise<GatewayError> {
+export async function tooExpensive({
+  runner,
+  identity,
+  estimate,
+  limits,
+  mentions,
+  extent,
+}: Refused): Promise<GatewayError> {
   // The read is refused all the same, if with less advice.
   const indexes = await readIndexes(runner, identity, mentions).catch((): readonly Index[] => [])
-  const exact = identity.scopes.includes(EXACT_SCOPE)
-  const figure = (value: number, limit: number) => (exact ? value : roundedBeside(value, limit))
-  const [cost, rows] = [figure(estimate.cost, limits.cost), figure(estimate.rows, limits.rows)]
-  const costly = estimate.cost > limits.cost
-  const reasons = [
-    ...(costly ? [`its estimated cost of ${cost} is above ${limits.cost} (explain_max_cost)`] : []),
-    ...(estimate.rows > limits.rows
-      ? [`about ${rows} rows would have to be read, more than ${limits.rows} (explain_max_rows)`]
-      : []),
-  ]
-  return new GatewayError('QUERY_TOO_EXPENSIVE', `the query is too expensive: ${reasons.join('; ')}`, {
+  const suggestions = adviseOn({ extent, mentions, indexes })
+  const exact = seesFigures(identity)
+  const [cost, rows] = exact ? [estimate.cost, estimate.rows] : [aboveLimit(limits.cost), aboveLimit(limits.rows)]
+  return new GatewayError('QUERY_TOO_EXPENSIVE', exact ? withReasons(estimate, limits) : WITHOUT_REASONS, {
     details: JSON.stringify({
       estimated_cost: cost,
       cost_limit: limitOf(limits.cost),
       estimated_rows: rows,
       row_limit: limitOf(limits.rows),
-      suggestions: adviseOn({ estimate, mentions, indexes, costly }),
+      suggestions,
     }),
   })
+}
+
+/** Which of the two it is would tell of rows as well: of one row and of a million, a search by an index costs about the same. */
+const WITHOUT_REASONS =
+  'the query is too expensive: PostgreSQL estimates more for it than explain_max_cost and explain_max_rows allow'
+
+function withReasons(estimate: Estimate, limits: CostLimits): string {
+  const reasons = [
+    ...(estimate.cost > limits.cost
+      ? [`its estimated cost of ${estimate.cost} is above ${limits.cost} (explain_max_cost)`]
+      : []),
+    ...(estimate.rows > limits.rows
+      ? [`about ${estimate.rows} rows would have to be read, more than ${limits.rows} (explain_max_rows)`]
+      : []),
+  ]
+  return `the query is too expensive: ${reasons.join('; ')}`
+}
+
+/** A number above the limit that says nothing else: the next power of ten. 0 where the limit is off. */
+function aboveLimit(limit: number): number {
+  return limit === Number.POSITIVE_INFINITY ? 0 : 10 ** (Math.floor(Math.log10(limit)) + 1)
 }
 
 /** As it is configured. */

@@ -34,9 +34,12 @@ interface Plan {
 /** A plan and all below it. */
 const nodes = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)]
 
+/** The scope that opens figures. */
+const SEEING = { as: { tenantId: 't1', scopes: ['svc:explain'] } }
+
 describe('the answer', () => {
   test('is {query, parameters, plan}, the plan as PostgreSQL writes it, run', async () => {
-    const reply = await gateway.get('/api/orders/_explain?status=paid&total.gt=50&limit=7')
+    const reply = await gateway.get('/api/orders/_explain?status=paid&total.gt=50&limit=7', SEEING)
     expect(reply.status, reply.text).toBe(200)
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(Object.keys(reply.json)).toEqual(['query', 'parameters', 'plan'])
@@ -78,9 +81,50 @@ describe('the answer', () => {
     expect(reply.json.parameters).toEqual([value, '{"1","2"}'])
   })
   test('the rows are the caller’s own', async () => {
-    const { query, plan } = (await gateway.get('/api/users/_explain', { as: { tenantId: 't2' } })).json
+    const { query, plan } = (
+      await gateway.get('/api/users/_explain', { as: { tenantId: 't2', scopes: ['svc:explain'] } })
+    ).json
     expect(plan[0].Plan['Actual Rows']).toBe(1)
     expect(query).not.toContain('t2')
+  })
+})
+
+describe('without the scope svc:explain', () => {
+  /** Every number in the answer, wherever it stands. */
+  const numbers = (value: unknown): readonly number[] =>
+    typeof value === 'number'
+      ? [value]
+      : typeof value === 'object' && value !== null
+        ? Object.values(value).flatMap(numbers)
+        : []
+  test('a plan has its nodes and conditions, and no figure', async () => {
+    const { plan } = (await gateway.get('/api/orders/_explain?status=paid&sort=-total&expand=customer')).json
+    const found = nodes(plan[0].Plan)
+    expect(found.flatMap(node => node['Relation Name'] ?? []).sort()).toEqual(['customers', 'orders'])
+    expect(JSON.stringify(plan)).toContain('Sort Key')
+    expect(numbers(plan)).toEqual([])
+    expect(JSON.stringify(plan)).not.toMatch(/Actual|Removed|Cost|Time|Buffers|Memory|Rows|Loops|Heap|Width|Space/)
+  })
+  test('so has that of a query text, whatever is explained', async () => {
+    const explain = (text: string, scopes: readonly string[]) =>
+      gateway.get('/api/_query', {
+        method: 'POST',
+        headers: { 'Content-Type': 'text/plain' },
+        body: text,
+        as: { tenantId: 't1', scopes: [...scopes] },
+      })
+    for (const text of ['explain get orders where total > 5', "explain set orders values note = 'x' where id = 1"]) {
+      const { data } = (await explain(text, [])).json
+      expect([text, numbers(data)]).toEqual([text, []])
+      expect(data[0][0].Plan['Node Type']).toEqual(expect.any(String))
+      expect(numbers((await explain(text, ['svc:explain'])).json.data).length).toBeGreaterThan(0)
+    }
+  })
+  test('the plan says the same of a value that only another tenant has', async () => {
+    const planOf = async (note: string) => (await gateway.get(`/api/orders/_explain?note.eq=${note}`)).json.plan
+    expect(JSON.stringify(await planOf('secret')).replaceAll('secret', 'X')).toBe(
+      JSON.stringify(await planOf('nobody')).replaceAll('nobody', 'X'),
+    )
   })
 })
 

@@ -87,7 +87,7 @@ describe('the answer', () => {
     const reply = await ask('explain del drafts where all')
     expect(reply.status).toBe(200)
     expect(reply.json.data[0][0].Plan['Node Type']).toEqual(expect.any(String))
-    expect(reply.text).toContain('"Operation": "Delete"')
+    expect(reply.text).toContain('"Operation":"Delete"')
     expect((await ask('explain explain get users')).json.error.message).toContain('a plan has no plan')
   })
 })

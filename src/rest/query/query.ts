@@ -16,7 +16,8 @@ import { parse } from '../../language/parse.ts'
 import { placeOf } from '../../language/place.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
 import { visit } from '../../language/walk.ts'
-import type { Runner } from '../../run/run.ts'
+import { seesFigures, withoutFigures } from '../../run/explain-figures.ts'
+import type { Row, Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../../run/statement.ts'
 import type { JsonValue } from '../json-body.ts'
 import { tooManyValues } from '../list-values.ts'
@@ -109,13 +110,19 @@ export function createQuerier(parts: QuerierParts): Querier {
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
     if (!writes) {
       const reading = runner.read(identity, [bound])
-      return whenRead(incoming, reading, ([rows = []]) => respondReadRows(rows, cacheUseOf(reading)))
+      const shown = (rows: readonly Row[]) => (answer === 'plan' && !seesFigures(identity) ? rows.map(outlined) : rows)
+      return whenRead(incoming, reading, ([rows = []]) => respondReadRows(shown(rows), cacheUseOf(reading)))
     }
     const [written] = await untilGone(incoming, runner.write(identity, [bound]))
     if (written === undefined) throw new Error('a statement has a result')
     const rows = written.rows.filter(row => row.length > 0)
     return withTxid(respondWrittenRows(200, rows, written.count), written)
   }
+}
+
+/** A row of one cell, the plan. */
+function outlined([plan]: Row): Row {
+  return plan == null ? [] : [withoutFigures(plan)]
 }
 
 /** The text, parsed and planned; errors about a part of it say where that is. */

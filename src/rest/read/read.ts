@@ -7,6 +7,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../http/types.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Expression, Get, Parameter } from '../../language/ast.ts'
+import { seesFigures } from '../../run/explain-figures.ts'
 import type { Reading, Row, Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
@@ -41,6 +42,8 @@ export interface ReaderParts {
   readonly searchLanguage: string
   /** Answers are kept, so the same requests come again. */
   readonly remembers: boolean
+  /** Whoever may explain at all is told figures: the operator. */
+  readonly operatorExplains?: boolean
 }
 
 export type ReadRoute = Extract<Route, { readonly kind: 'list' | 'one' | 'children' | 'aggregate' | 'explain' }>
@@ -245,7 +248,7 @@ export function createReader(parts: ReaderParts): Reader {
     const [rows] = await untilGone(incoming, runner.read(identity, [explaining]))
     const found = rows?.[0]?.[0]
     if (found === undefined || found === null) throw new Error('EXPLAIN answers one row')
-    return respondExplained(asked, found)
+    return respondExplained(asked, found, parts.operatorExplains === true || seesFigures(identity))
   }
 
   /** Of rows that are not there, nothing is possible. */

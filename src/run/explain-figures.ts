@@ -1,0 +1,63 @@
+/**
+ * Who is told what PostgreSQL estimates and counts. Its statistics are of all tenants' rows, and a plan that was run counts the rows that row-level security
+ * left out, so only a scope that operators give opens the figures.
+ */
+import type { Identity } from '../identity/identity.ts'
+import { parsePlans } from './estimate.ts'
+
+const EXPLAIN_SCOPE = 'svc:explain'
+
+export function seesFigures({ scopes }: Pick<Identity, 'scopes'>): boolean {
+  return scopes.includes(EXPLAIN_SCOPE)
+}
+
+/** What says how a statement is run, and nothing of how much there is to read (manual, EXPLAIN; `explain.c`). A key that is not here is left out. */
+const SHAPE: ReadonlySet<string> = new Set([
+  'Plan',
+  'Plans',
+  'Node Type',
+  'Strategy',
+  'Partial Mode',
+  'Operation',
+  'Command',
+  'Parent Relationship',
+  'Parallel Aware',
+  'Async Capable',
+  'Subplan Name',
+  'Join Type',
+  'Inner Unique',
+  'Scan Direction',
+  'Schema',
+  'Relation Name',
+  'Alias',
+  'Index Name',
+  'Function Name',
+  'CTE Name',
+  'Output',
+  'Sort Key',
+  'Presorted Key',
+  'Group Key',
+  'Cache Key',
+  'Cache Mode',
+  'Index Cond',
+  'Recheck Cond',
+  'TID Cond',
+  'Filter',
+  'Join Filter',
+  'Hash Cond',
+  'Merge Cond',
+  'One-Time Filter',
+  'Order By',
+])
+
+/** The answer of `EXPLAIN (FORMAT JSON)` without estimates, counts, costs, times and memory. */
+export function withoutFigures(plans: Buffer): Buffer {
+  return Buffer.from(JSON.stringify(outlined(parsePlans(plans.toString()))))
+}
+
+function outlined(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(outlined)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([key]) => SHAPE.has(key))
+  return Object.fromEntries(kept.map(([key, inner]) => [key, outlined(inner)]))
+}
