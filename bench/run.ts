@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { aggregate } from './aggregate.ts'
 import { batch } from './batch.ts'
 import { cache } from './cache.ts'
+import { compression } from './compression.ts'
 import { expand } from './expand.ts'
 import { getById } from './get-by-id.ts'
 import { guarded } from './guarded.ts'
@@ -40,7 +41,7 @@ import { webhooks } from './webhooks.ts'
 const BENCHMARKS: readonly Benchmark[] = [
   ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
   ...[insertOne, updateById, batch, rpc, webhooks, outbox, realtime, captureTriggers],
-  ...[ndjson, start, largeCatalog, manyAddresses, openapi],
+  ...[ndjson, compression, start, largeCatalog, manyAddresses, openapi],
 ]
 const ROUNDS = 5
 const SECONDS = 3

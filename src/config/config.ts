@@ -58,6 +58,8 @@ export interface GatewayConfig {
   readonly corsAllowedOrigins: readonly string[]
   /** Names without port, in lower case; asked in development mode. */
   readonly allowedHosts: readonly string[]
+  /** 0: nothing is compressed. */
+  readonly compressMinBytes: number
   /** Addresses and CIDR ranges, checked. */
   readonly trustedProxies: readonly string[]
 

@@ -69,6 +69,7 @@ describe('defaults (decisions 1 and 13)', () => {
         wsQueryToken: false,
         corsAllowedOrigins: [],
         allowedHosts: [],
+        compressMinBytes: 1_024,
         trustedProxies: [],
         defaultLimit: 50,
         maxBatchRows: 10_000,

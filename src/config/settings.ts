@@ -332,6 +332,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     feature: 'http',
     description: 'Origins whose pages may call the API from a browser; `["*"]` for any, empty for none.',
   },
+  compressMinBytes: {
+    key: 'gateway.compress_min_bytes',
+    kind: integer(0, COUNT_MAX),
+    default: 1_024,
+    unit: 'bytes',
+    feature: 'http',
+    description:
+      'Answers from this size on, and streams, are compressed for clients that accept `br` or `gzip`, unless the request or the answer says `Cache-Control: no-transform`. `0` switches compression off.',
+  },
   allowedHosts: {
     key: 'gateway.allowed_hosts',
     kind: hostNames,

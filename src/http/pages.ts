@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
+import { mayNotTransform } from './compression.ts'
 import type { Answer } from './types.ts'
 
 export type Page = (headers: IncomingHttpHeaders) => Promise<Answer>
@@ -68,7 +69,8 @@ async function answer(compressed: Buffer, type: string, headers: IncomingHttpHea
     Vary: 'Accept-Encoding',
   }
   // Whoever takes gzip says so by its name; a weight of nought is nobody's habit, and then the plain bytes do no harm either.
-  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(headers['accept-encoding'] ?? ''))
+  const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(headers['accept-encoding'] ?? ''))
+  return takesGzip && !mayNotTransform(headers['cache-control'])
     ? { status: 200, headers: { ...common, 'Content-Encoding': 'gzip' }, body: compressed }
     : { status: 200, headers: common, body: await promisify(gunzip)(compressed) }
 }

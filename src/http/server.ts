@@ -11,6 +11,7 @@ import type { Exceeded } from '../limits/budget.ts'
 import { printServerTiming } from '../ops/server-timing.ts'
 import { type Admit, pathOf, targetOf } from './admission.ts'
 import { type BodyParts, createBodies } from './bodies.ts'
+import { type Choice, compress, compressStream, createCompression } from './compression.ts'
 import { type ConnectionLimit, limitConnections } from './connection-limit.ts'
 import { onceGone, watchConnections } from './connections.ts'
 import type { JudgeHead } from './head.ts'
@@ -55,6 +56,8 @@ export interface ServerOptions {
   readonly paces: StreamPaces
   /** Bytes waiting to be sent on a connection, beyond which its next pipelined request is not started. 0: no limit. */
   readonly connectionMaxUnsentBytes: number
+  /** Smaller answers are not compressed. 0: none are. */
+  readonly compressMinBytes: number
   readonly emit: Emit
   /** Every answer says where its time went. */
   readonly serverTiming: boolean
@@ -84,6 +87,7 @@ const EXPOSED_HEADERS = [
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { admit, judgeHead, pipeline, unsent, emit, now } = options
   const nextRequestId = createRequestIds()
+  const compression = createCompression(options.compressMinBytes)
   let draining = false
   const refusedConnection: Readonly<Record<Exceeded, GatewayError>> = {
     share: tooMany(`this address has address_max_client_connections (${options.addressMaxClientConnections}) open`),
@@ -300,9 +304,46 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         return
       }
     }
+    reply.hijack()
+    const streams = isStream(body)
+    const choice = compression.choose(incoming.headers, answer, isStreamed(answer) ? null : lengthOf(body))
+    // For HEAD as well: it has the headers of GET, the length among them.
+    const encode = choice !== 'none' && choice !== 'identity' && !streams
+    if (!encode || body === null) {
+      transmit(reply, incoming, answer, choice, started, progress)
+      return
+    }
+    const plain = Buffer.isBuffer(body) ? body : Buffer.from(body.latin1, 'latin1')
+    const encoded = compress(plain, choice)
+    if (!(encoded instanceof Promise)) {
+      transmit(reply, incoming, { ...answer, body: encoded }, choice, started, progress)
+      return
+    }
+    const release = unsent.hold(progress.caller, plain.length)
+    void encoded
+      .then(
+        bytes => transmit(reply, incoming, { ...answer, body: bytes }, choice, started, progress),
+        () => transmit(reply, incoming, answer, 'identity', started, progress),
+      )
+      .catch(error => {
+        emit({ kind: 'request failed', requestId: incoming.requestId, error })
+        breakOff(reply.raw)
+      })
+      .finally(release)
+  }
+
+  /** `choice`: the coding that the body has, or that a stream is to get. */
+  function transmit(
+    reply: FastifyReply,
+    incoming: Incoming,
+    answer: Answer,
+    choice: Choice,
+    started: number,
+    progress: Progress,
+  ): void {
+    const { body } = answer
     const response = reply.raw
     const durationMs = now() - started
-    reply.hijack()
     // A flat list of names and values: the form that Node sends without looking anything up.
     const headers: OutgoingHttpHeader[] = [
       ...SECURITY_HEADERS,
@@ -313,6 +354,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     ]
     if (options.serverTiming) headers.push(...timingHeader(progress.timing, durationMs))
     for (const name in answer.headers) headers.push(name, answer.headers[name] ?? '')
+    if (choice !== 'none') {
+      headers.push('Vary', 'Accept-Encoding')
+      if (choice !== 'identity') headers.push('Content-Encoding', choice)
+    }
     // The plugin's; what Fastify says of the connection, the answer says itself.
     if (hasCors) {
       for (const [name, value] of Object.entries(reply.getHeaders()))
@@ -320,9 +365,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     }
     if (draining && connections.isLast(response)) headers.push('Connection', 'close')
     const done = () => tell(incoming.method, incoming.requestId, answer.status, now() - started, progress)
-    if (body !== null && !('latin1' in body) && !Buffer.isBuffer(body)) {
+    if (isStream(body)) {
       response.writeHead(answer.status, headers)
-      void sendStream(response, body, bytes => unsent.count(progress.caller, bytes), options.paces.start())
+      const chunks = choice === 'br' || choice === 'gzip' ? compressStream(body, choice) : body
+      void sendStream(response, chunks, bytes => unsent.count(progress.caller, bytes), options.paces.start())
         .then(() => holdUnsent(response, progress))
         .catch(error => {
           progress.code = codeOf(error)
@@ -417,6 +463,15 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
 /** Whole milliseconds: where the time went, `Server-Timing` says. */
 function printMs(durationMs: number): string {
   return `${Math.round(durationMs)}ms`
+}
+
+function isStream(body: Answer['body']): body is AsyncGenerator<Buffer> {
+  return body !== null && !('latin1' in body) && !Buffer.isBuffer(body)
+}
+
+/** Also where a request by HEAD has no body. */
+function isStreamed({ headers }: Answer): boolean {
+  return headers['Content-Type']?.startsWith('application/x-ndjson') ?? false
 }
 
 /** 0 for a stream. */
