@@ -20,7 +20,8 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
     'PostgreSQL estimates more cost or rows for the read than `explain_max_cost` or `explain_max_rows` allows; it was not run. [How it is decided](reading.md#cost-guard)',
   RATE_LIMITED:
     'the address has sent more than `rate_limit_burst` requests at once, or more than `rate_limit_rate` a second for a while; `Retry-After: 1`',
-  CONCURRENCY_LIMIT: 'the tenant has `tenant_max_concurrent` requests running already; `Retry-After: 1`',
+  CONCURRENCY_LIMIT:
+    'the tenant has `tenant_max_concurrent` requests running already, or the tenant or address holds as much of `/ws` as it may; `Retry-After` says when to try again',
   HEADERS_TOO_LARGE: 'a request line and headers of more than 64 KiB together',
   INTERNAL: 'a defect; the log has it under the `request_id`',
   UNAVAILABLE:

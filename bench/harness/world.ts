@@ -105,7 +105,7 @@ export function createWorld(options: WorldOptions): World {
   }: GatewayOptions = {}) {
     const port = await freePort()
     const file = join(options.folder, `svc-${port}.toml`)
-    const off = ['rate_limit_rate', 'tenant_max_concurrent'].filter(
+    const off = ['rate_limit_rate', 'tenant_max_concurrent', 'address_max_sockets'].filter(
       key => !settings.some(line => line.startsWith(`${key} `)),
     )
     const lines = [...off.map(key => `${key} = 0`), `max_connections = ${CONNECTIONS_MAX}`, ...settings]

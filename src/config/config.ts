@@ -85,6 +85,10 @@ export interface GatewayConfig {
   readonly streamMinRateWindowSecs: number
   readonly maxClientConnections: number
   readonly addressMaxClientConnections: number
+  readonly addressMaxSockets: number
+  readonly tenantMaxSockets: number
+  readonly tenantMaxSubscriptions: number
+  readonly tenantMaxSubscriptionGroups: number
   readonly maxInflightBodyBytes: number
   readonly addressMaxInflightBodyBytes: number
   readonly maxUnsentBytes: number

@@ -534,6 +534,42 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       'Connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are exempt. One more is answered 503 `UNAVAILABLE` and closed. `0` switches it off.',
   },
+  addressMaxSockets: {
+    key: 'gateway.address_max_sockets',
+    kind: integer(0, COUNT_MAX),
+    default: 500,
+    unit: 'sockets',
+    feature: 'limits',
+    description:
+      'WebSockets (`/ws`) of one client address; IPv6 addresses count by /64. Behind `trusted_proxies` the address is that of `X-Forwarded-For`. One more is answered 429 `CONCURRENCY_LIMIT`. `0` switches it off.',
+  },
+  tenantMaxSockets: {
+    key: 'gateway.tenant_max_sockets',
+    kind: integer(0, COUNT_MAX),
+    default: 2_000,
+    unit: 'sockets',
+    feature: 'limits',
+    description:
+      'WebSockets of one tenant, or of one user who has no tenant. One more is answered 429 `CONCURRENCY_LIMIT`, or closed with 4429 where the first message says who calls. `0` switches it off.',
+  },
+  tenantMaxSubscriptions: {
+    key: 'gateway.tenant_max_subscriptions',
+    kind: integer(0, COUNT_MAX),
+    default: 20_000,
+    unit: 'subscriptions',
+    feature: 'limits',
+    description:
+      'Subscriptions and live queries of one tenant, or of one user who has no tenant. One more is answered by an `error` message with code `CONCURRENCY_LIMIT`. `0` switches it off.',
+  },
+  tenantMaxSubscriptionGroups: {
+    key: 'gateway.tenant_max_subscription_groups',
+    kind: integer(0, COUNT_MAX),
+    default: 2_000,
+    unit: 'groups',
+    feature: 'limits',
+    description:
+      'Different subscriptions and live queries of one tenant, or of one user who has no tenant: those that differ in table, filter, columns or in the rows that the caller may see. Each of them has a part in the cost of a change. One more is answered by an `error` message with code `CONCURRENCY_LIMIT`. `0` switches it off.',
+  },
   maxInflightBodyBytes: {
     key: 'gateway.max_inflight_body_bytes',
     kind: integer(0, Number.MAX_SAFE_INTEGER),

@@ -161,6 +161,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const isCallable: IsCallable = (of, call) =>
     isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
   const realtime = createRealtime({
+    limits: gateway,
     ...{
       database: pool,
       feed: parts.feed,
@@ -261,6 +262,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     paces,
     sockets: {
       ...{ messageBytesMax: MESSAGE_BYTES_MAX, queryToken: gateway.wsQueryToken, authenticate },
+      admit: realtime.admit,
       open: realtime.open,
       leave: realtime.leave,
     },

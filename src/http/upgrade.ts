@@ -20,7 +20,14 @@ export interface Sockets {
   readonly queryToken: boolean
   readonly authenticate: (headers: IncomingMessage['headers']) => Identity | Promise<Identity>
   /** Throws what refuses the connection. `identity` null: the first message says who calls. */
-  open(link: SocketLink, identity: Identity | null): SocketSession
+  admit(address: string | number, identity: Identity | null): SocketSeat
+  open(link: SocketLink, identity: Identity | null, seat: SocketSeat): SocketSession
+  leave(): void
+}
+
+/** Given back when the connection is closed. */
+export interface SocketSeat {
+  claim(identity: Identity): void
   leave(): void
 }
 
@@ -40,6 +47,8 @@ export interface SocketSession {
 export interface UpgradeOptions {
   readonly sockets: Sockets
   readonly admit: Admit
+  /** The client's address, as the key of what it holds. */
+  readonly holderOf: (request: IncomingMessage) => string | number
   readonly judgeHead: JudgeHead
   readonly corsAllowedOrigins: readonly string[]
   readonly isDraining: () => boolean
@@ -78,7 +87,7 @@ const TOKEN_PROTOCOL = 'svc.bearer.'
 const PLAIN_PROTOCOL = 'svc'
 
 export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades {
-  const { sockets, admit, judgeHead, corsAllowedOrigins, emit, now } = options
+  const { sockets, admit, judgeHead, holderOf, corsAllowedOrigins, emit, now } = options
   const frames = new WebSocketServer({
     ...{ noServer: true, clientTracking: false, autoPong: false },
     maxPayload: sockets.messageBytesMax,
@@ -147,9 +156,12 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
       if (options.isDraining()) throw new GatewayError('UNAVAILABLE', 'the gateway is shutting down; try again')
       assertOrigin(request, corsAllowedOrigins)
       const identity = await callerOf(request, sockets)
+      const seat = sockets.admit(holderOf(request), identity)
+      socket.once('close', seat.leave)
+      if (socket.destroyed) seat.leave()
       frames.handleUpgrade(request, socket, head, webSocket => {
         try {
-          serve(webSocket, identity)
+          serve(webSocket, identity, seat)
           done(101, null, identity?.tenantId ?? '')
         } catch (error) {
           webSocket.close(1013, error instanceof GatewayError ? error.message.slice(0, 100) : '')
@@ -160,8 +172,8 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     }
   }
 
-  function serve(socket: WebSocket, identity: Identity | null): void {
-    const session = sockets.open(linkOf(socket), identity)
+  function serve(socket: WebSocket, identity: Identity | null, seat: SocketSeat): void {
+    const session = sockets.open(linkOf(socket), identity, seat)
     open.add(socket)
     alive.add(socket)
     socket.on('message', (data, isBinary) => {

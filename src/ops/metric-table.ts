@@ -356,6 +356,13 @@ export const METRICS = {
     labels: ['code'],
     help: 'Errors that clients of /ws were told, by their code.',
   },
+  realtimeRefusals: {
+    section: 'Realtime',
+    name: 'svc_realtime_limit_refusals_total',
+    type: 'counter',
+    labels: ['limit'],
+    help: 'Sockets, subscriptions and live queries refused by a limit of their address or tenant, by the key of the limit.',
+  },
   realtimeLag: {
     section: 'Realtime',
     name: 'svc_realtime_lag_seconds',

@@ -190,6 +190,7 @@ function collectRealtime(stats: RealtimeStats): Collected<RealtimeKey> {
     realtimeNotifications: byKind(counts.notifications, counts.liveAnswers),
     realtimeResyncs: each(counts.resyncs),
     realtimeErrors: each(counts.errors),
+    realtimeRefusals: each(new Map(Object.entries(stats.refusals))),
     realtimeLag: [{ labels: [], value: { bounds: LAG_BOUNDS, counts: counts.lag, sum: counts.lagSum } }],
   }
 }

@@ -8,8 +8,3 @@ export function contextOf(identity: Identity, settings: readonly string[] | null
   const values = settings === null ? all : all.filter(([name]) => settings.includes(name.toLowerCase()))
   return JSON.stringify(values.map(([, value]) => value))
 }
-
-/** Whom limits and turns count: the tenant, or the user who has none. Callers without either are one. */
-export function callerOf({ tenantId, userId }: Identity): string {
-  return tenantId === '' ? `user ${userId}` : `tenant ${tenantId}`
-}

@@ -4,17 +4,19 @@
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
+import { callerKey } from '../limits/budget.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
 import { catalogueStatement } from '../run/statement.ts'
 import type { Boundary } from './boundary.ts'
-import { callerOf, contextOf } from './context.ts'
+import { contextOf } from './context.ts'
 import { createCrowd } from './crowd.ts'
 import type { Missed } from './feed.ts'
 import { createGroup, type Group, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
 import { look, type Seen, type Told, toldOf, tryLook } from './look.ts'
 import { isPassing } from './passing.ts'
+import type { Quotas, Release } from './quotas.ts'
 import { routeStatement, routeValueOf } from './route.ts'
 import type { CaptureKind } from './sources.ts'
 import type { TableRules } from './table-rules.ts'
@@ -81,6 +83,7 @@ export interface HubStats {
 }
 
 export interface HubParts extends WatchedParts {
+  readonly quotas: Pick<Quotas, 'subscription' | 'group'>
   readonly plan: (request: WatchRequest, identity: Identity) => Watch
   readonly runner: Pick<Runner, 'read'>
   readonly now: () => number
@@ -104,6 +107,9 @@ interface Subscriber extends Member {
   readonly request: WatchRequest
   readonly receiver: Receiver
   group: Group | null
+  /** Gives back its share in the group, and what it counts for itself. */
+  leaveGroup: Release
+  readonly release: Release
   /** Where it begins; null once it was told to read again, or where nobody knows. */
   boundary: Boundary | null
   /** What it is told when it has started; null from then on. */
@@ -111,7 +117,7 @@ interface Subscriber extends Member {
 }
 
 export function createHub(parts: HubParts): Hub {
-  const { plan, runner, rowsBefore, now } = parts
+  const { plan, runner, rowsBefore, now, quotas } = parts
   const limiter = createLimiter(LOOKS)
   const crowd = createCrowd()
   const tables = new Map<string, Entry>()
@@ -145,20 +151,29 @@ export function createHub(parts: HubParts): Hub {
 
   // ---- groups ------------------------------------------------------------------------------------------------
 
-  function join(entry: Entry, subscriber: Subscriber, watch: Watch, rules: TableRules): void {
+  function join(
+    entry: Entry,
+    subscriber: Subscriber,
+    { watch, rules }: { readonly watch: Watch; readonly rules: TableRules },
+    beyond: 'refuse' | 'count',
+  ): void {
     const { groups } = entry.watched
     const settings = rules.settings === null ? null : [...rules.settings, ...watch.settings]
     const name = JSON.stringify([watch.name, contextOf(subscriber.identity, settings), filterOwner(watch, subscriber)])
     const before = subscriber.group
     const known = groups.get(name)
     if (known !== undefined && known === before) return
+    const share = JSON.stringify([entry.watched.name, name, watch.variant.name])
+    const leaveGroup = quotas.group(subscriber.identity, share, beyond)
     const group = known ?? newGroup(entry, watch, rules, subscriber.identity)
     if (known === undefined) groups.add(name, group)
     group.join(subscriber, watch.variant)
+    if (before !== null) {
+      group.adopt(before.pending())
+      leave(entry, subscriber, before)
+    }
     subscriber.group = group
-    if (before === null) return
-    group.adopt(before.pending())
-    leave(entry, subscriber, before)
+    subscriber.leaveGroup = leaveGroup
   }
 
   function newGroup(entry: Entry, watch: Watch, rules: TableRules, identity: Identity): Group {
@@ -178,6 +193,7 @@ export function createHub(parts: HubParts): Hub {
 
   function leave({ watched: { groups } }: Entry, subscriber: Subscriber, group: Group): void {
     group.leave(subscriber)
+    subscriber.leaveGroup()
     if (group.isEmpty) groups.delete(group)
   }
 
@@ -199,6 +215,7 @@ export function createHub(parts: HubParts): Hub {
     entry.subscribers.delete(subscriber)
     if (subscriber.group !== null) leave(entry, subscriber, subscriber.group)
     subscriber.group = null
+    subscriber.release()
     releaseIfUnused(table, entry)
   }
 
@@ -253,7 +270,7 @@ export function createHub(parts: HubParts): Hub {
   async function checkAnew(entry: Entry, subscriber: Subscriber): Promise<boolean> {
     try {
       const { watch, rules } = await prepare(entry, subscriber.request, subscriber.identity)
-      if (entry.subscribers.has(subscriber)) join(entry, subscriber, watch, rules)
+      if (entry.subscribers.has(subscriber)) join(entry, subscriber, { watch, rules }, 'count')
     } catch (error) {
       if (!entry.subscribers.has(subscriber)) return true
       if (isPassing(error)) return false
@@ -269,7 +286,7 @@ export function createHub(parts: HubParts): Hub {
       const watch = plan(request, identity)
       const rules = await watched.rules(watch.table)
       if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" is gone`)
-      const snapshot = await limiter.run(callerOf(identity), () => tryLook(runner, identity, watch, rules))
+      const snapshot = await limiter.run(callerKey(identity), () => tryLook(runner, identity, watch, rules))
       if (snapshot !== null) return { watch, rules, snapshot }
       watched.forgetRules()
     }
@@ -281,16 +298,17 @@ export function createHub(parts: HubParts): Hub {
       // A name that means nothing is refused before anything is kept for it.
       const { table: found } = plan(request, identity)
       const { table, since } = request
+      const release = quotas.subscription(identity)
       const entry = entryOf(found)
       const { watched } = entry
       entry.pending++
-      const subscriber = createSubscriber(request, identity, receiver)
+      const subscriber = createSubscriber(request, identity, receiver, release)
       let place: string
       try {
         await watched.listening()
         const { watch, rules, snapshot } = await prepare(entry, request, identity)
         entry.subscribers.add(subscriber)
-        join(entry, subscriber, watch, rules)
+        join(entry, subscriber, { watch, rules }, 'refuse')
         const begin = watched.feed.boundary(snapshot)
         subscriber.boundary = begin
         place = since ?? begin.token
@@ -299,7 +317,7 @@ export function createHub(parts: HubParts): Hub {
           const changes = missed?.changes ?? []
           const audience = { watch, rules, variants: [watch.variant] }
           const lookAtMissed = () => look(runner, identity, audience, changes)
-          const seen = missed === null ? null : await limiter.run(callerOf(identity), lookAtMissed)
+          const seen = missed === null ? null : await limiter.run(callerKey(identity), lookAtMissed)
           subscriber.boundary = missed?.boundary ?? null
           // In front of whatever the group has seen meanwhile.
           subscriber.held?.unshift(() => tell(receiver, seen?.[0] ?? null, changes))
@@ -322,7 +340,7 @@ export function createHub(parts: HubParts): Hub {
         renew(renewed) {
           subscriber.identity = renewed
           if (!entry.subscribers.has(subscriber) || watched.known === null) return
-          join(entry, subscriber, plan(request, renewed), watched.known)
+          join(entry, subscriber, { watch: plan(request, renewed), rules: watched.known }, 'count')
         },
         end: () => remove(table, entry, subscriber),
       }
@@ -365,9 +383,9 @@ async function missedSince({ feed }: Watched, since: string): Promise<Missed | n
   }
 }
 
-function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver): Subscriber {
+function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver, release: Release): Subscriber {
   const subscriber: Subscriber = {
-    ...{ identity, request, receiver, group: null, boundary: null, held: [] },
+    ...{ identity, request, receiver, release, leaveGroup: () => {}, group: null, boundary: null, held: [] },
     see: told => inTurn(() => receiver.see(subscriber.boundary === null ? told : after(subscriber.boundary, told))),
     resync: reason =>
       inTurn(() => {
@@ -386,13 +404,13 @@ function createSubscriber(request: WatchRequest, identity: Identity, receiver: R
 
 /** Filters of different tenants are never evaluated together: one that takes long is its own tenant's matter. */
 function filterOwner({ variant }: Watch, { identity }: Subscriber): string {
-  return variant.members === '' ? '' : callerOf(identity)
+  return variant.members === '' ? '' : callerKey(identity)
 }
 
 /** Whose turns the looks of a group take; nobody's where everybody sees the same. */
 function ownerOf({ variant, settings }: Watch, rules: TableRules, identity: Identity): string {
   const isShared = rules.settings?.length === 0 && settings.length === 0 && variant.members === ''
-  return isShared ? '' : callerOf(identity)
+  return isShared ? '' : callerKey(identity)
 }
 
 /** What is left without the transactions that were committed before. */

@@ -5,18 +5,21 @@
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
+import { callerKey } from '../limits/budget.ts'
 import type { Runner } from '../run/run.ts'
 import { type BoundStatement, ifChanged } from '../run/statement.ts'
-import { callerOf, contextOf } from './context.ts'
+import { contextOf } from './context.ts'
 import type { Follow } from './follow.ts'
 import type { Limiter } from './limiter.ts'
 import { isPassing } from './passing.ts'
+import type { Quotas, Release } from './quotas.ts'
 
 /** Of one answer: it has to go through the queue of a socket. */
 export const ANSWER_BYTES_MAX: number = 1024 * 1024
 
-/** Different queries that are run again and again, in the whole process. */
+/** Different queries that are run again and again: in the whole process, and of one tenant. */
 export const QUERIES_MAX = 2_000
+const QUERIES_PER_OWNER_MAX: number = QUERIES_MAX / 2
 
 export interface LiveRequest {
   /** The query as it is now, for somebody: planned anew whenever the schema has changed. Throws as `POST /api/_query` answers. */
@@ -61,11 +64,15 @@ export interface LiveQueriesParts {
   /** With the tenant's gate and the cost guard, as for `POST /api/_query`. */
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
+  readonly quotas: Pick<Quotas, 'subscription' | 'group'>
   /** Milliseconds, monotonic. */
   readonly now: () => number
 }
 
 interface Watcher {
+  /** Give back what it counts. */
+  leaveGroup: Release
+  readonly release: Release
   readonly request: LiveRequest
   readonly receiver: LiveReceiver
   identity: Identity
@@ -93,20 +100,20 @@ interface Shared {
   running: boolean
 }
 
-export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesParts): LiveQueries {
+export function createLiveQueries({ runner, limiter, now, follow, quotas }: LiveQueriesParts): LiveQueries {
   const all = new Map<string, Shared>()
   let runs = 0
 
-  function join(watcher: Watcher): Shared {
+  function join(watcher: Watcher, beyond: 'refuse' | 'count'): Shared {
     const statement = watcher.request.prepare(watcher.identity)
     const values = statement.values.map(value => value?.toString('latin1') ?? null)
     const name = JSON.stringify([statement.statement.text, values, contextOf(watcher.identity, null)])
     const known = all.get(name)
-    if (known === undefined && all.size >= QUERIES_MAX) {
-      throw new GatewayError('UNAVAILABLE', `the gateway runs ${QUERIES_MAX} live queries already; try again later`)
-    }
+    const owner = callerKey(watcher.identity)
+    if (known === undefined) refuseTooMany(owner)
+    watcher.leaveGroup = quotas.group(watcher.identity, `live query ${name}`, beyond)
     const shared: Shared = known ?? {
-      ...{ name, owner: callerOf(watcher.identity), watchers: new Set(), statement },
+      ...{ name, owner, watchers: new Set(), statement },
       ...{ follow: null, driven: false, timer: null, running: false },
     }
     all.set(name, shared)
@@ -114,6 +121,16 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
     if (known === undefined) attend(shared, statement)
     schedule(shared)
     return shared
+  }
+
+  function refuseTooMany(owner: string): void {
+    if (all.size >= QUERIES_MAX) {
+      throw new GatewayError('UNAVAILABLE', `the gateway runs ${QUERIES_MAX} live queries already; try again later`)
+    }
+    const own = [...all.values()].filter(shared => shared.owner === owner).length
+    if (own < QUERIES_PER_OWNER_MAX) return
+    const message = `the gateway runs ${QUERIES_PER_OWNER_MAX} different live queries of this tenant already; try again later`
+    throw new GatewayError('CONCURRENCY_LIMIT', message)
   }
 
   function attend(shared: Shared, statement: BoundStatement): void {
@@ -144,7 +161,8 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
   }
 
   function leave(shared: Shared, watcher: Watcher): void {
-    shared.watchers.delete(watcher)
+    if (!shared.watchers.delete(watcher)) return
+    watcher.leaveGroup()
     if (shared.watchers.size > 0) return
     if (shared.timer !== null) clearTimeout(shared.timer)
     forget(shared)
@@ -205,7 +223,10 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
       for (const watcher of due) {
         if (!shared.watchers.has(watcher)) continue
         watcher.stale = true
-        if (over) leave(shared, watcher)
+        if (over) {
+          leave(shared, watcher)
+          watcher.release()
+        }
         if (over || !watcher.failing) watcher.receiver.failed(error, over)
         watcher.failing = true
       }
@@ -216,20 +237,33 @@ export function createLiveQueries({ runner, limiter, now, follow }: LiveQueriesP
 
   return {
     start(request, identity, receiver) {
-      const watcher: Watcher = { request, receiver, identity, dueAt: now(), stale: true, digest: null, failing: false }
-      let shared = join(watcher)
+      const release = quotas.subscription(identity)
+      const watcher: Watcher = {
+        ...{ request, receiver, identity, release, leaveGroup: () => {} },
+        ...{ dueAt: now(), stale: true, digest: null, failing: false },
+      }
+      let shared: Shared
+      try {
+        shared = join(watcher, 'refuse')
+      } catch (error) {
+        release()
+        throw error
+      }
       return {
         renew(renewed) {
           watcher.identity = renewed
           watcher.stale = true
           leave(shared, watcher)
-          shared = join(watcher)
+          shared = join(watcher, 'count')
         },
         repeat() {
           watcher.digest = null
           wake(shared)
         },
-        stop: () => leave(shared, watcher),
+        stop() {
+          leave(shared, watcher)
+          release()
+        },
       }
     },
     refresh() {

@@ -1,7 +1,6 @@
 /** Realtime as one part of the gateway: sessions, the hub they subscribe to, live queries, and what operators are told of them. */
 import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
-import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Listener, Prepare } from '../postgres/listener.ts'
 import type { Database } from '../postgres/types.ts'
@@ -17,13 +16,11 @@ import { createHub, type Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
 import { createLiveQueries, type LiveQueries } from './live-queries.ts'
 import { createChangeLog, type LogStats } from './log.ts'
+import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
 import { createRowsBefore } from './rows-before.ts'
 import { createSession, type Link, type Session } from './session.ts'
 import { createSources } from './sources.ts'
 import type { Watch, WatchRequest } from './watch.ts'
-
-/** Connections of `/ws` of one process. */
-export const SOCKETS_MAX = 20_000
 
 /** Live queries that run at a time: all together, and of one tenant. */
 const LIVE_RUNS = { places: 8, placesPerOwner: 4 }
@@ -52,6 +49,7 @@ export interface RealtimeParts {
   /** Null: through a pooler alone, nobody can listen. */
   readonly openListener: OpenListener | null
   readonly capture: Capture
+  readonly limits: RealtimeLimits
   /** What captures changes is not as it was found. */
   readonly onBroken: () => void
   readonly now: () => number
@@ -60,8 +58,9 @@ export interface RealtimeParts {
 }
 
 export interface Realtime {
-  /** Throws `UNAVAILABLE` when there are too many. */
-  open(link: Link, identity: Identity | null): Session
+  /** A place for a socket of this address. Throws `CONCURRENCY_LIMIT`, or `UNAVAILABLE`. `identity` null: the first message says who calls. */
+  admit(address: string | number, identity: Identity | null): Seat
+  open(link: Link, identity: Identity | null, seat: Seat): Session
   /** The schema or the rights have changed. */
   refresh(): void
   /** Other tables are captured than before. Nobody told what was written to those that no longer are (`schema.name`) until this was known. */
@@ -84,6 +83,8 @@ export interface RealtimeStats extends HubStats {
   /** How often the database was asked for one of them. */
   readonly liveRuns: number
   readonly counts: RealtimeCounts
+  /** By the key of the limit. */
+  readonly refusals: Readonly<Record<string, number>>
 }
 
 /** What writes and subscriptions have of each other: made first, because the one who runs writes is made before those who listen. */
@@ -130,27 +131,34 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ log, isCaptured: capture.isCaptured },
     openListener: openListener === null ? null : hearing => openListener(hearing, takeLocks),
   })
+  const quotas = createQuotas(parts.limits)
   const hub: Hub = createHub({
-    ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log },
+    ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log, quotas },
     ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
   })
   capture.watch(hub)
   const live: LiveQueries = createLiveQueries({
-    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS), now },
+    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS), now, quotas },
     follow: createFollower({ sources, catalog: parts.catalog }),
   })
   const sessions = new Set<Session>()
   const counts = createCounts(clock)
 
   return {
-    open(link, identity) {
-      if (sessions.size >= SOCKETS_MAX) {
-        throw new GatewayError('UNAVAILABLE', `${SOCKETS_MAX} connections are open already; try again later`, {
-          headers: { 'Retry-After': '5' },
-        })
+    admit(address, identity) {
+      const seat = quotas.seat(address)
+      try {
+        if (identity !== null) seat.claim(identity)
+      } catch (error) {
+        seat.leave()
+        throw error
       }
+      return seat
+    },
+    open(link, identity, seat) {
       const session = createSession({
         ...{ link, identity, hub, live, now, clock, count: counts.count, authenticate: parts.authenticate },
+        claim: seat.claim,
         liveRequest({ svc, parameters, table, intervalMs }) {
           const request = { text: svc, values: parameters === null ? new Map() : readParameters(parameters.bytes) }
           return { intervalMs, prepare: identity => texts(request, table, identity) }
@@ -185,6 +193,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       return {
         ...hub.stats(),
         ...{ log: log.stats(), listening: sources.listening, sockets: sessions.size, counts: counts.all() },
+        refusals: quotas.refusals(),
         ...{ liveQueries: queries, liveDriven: driven, liveSubscriptions: subscriptions, liveRuns: runs },
       }
     },

@@ -28,6 +28,7 @@ const WAITING_MAX = 32
 /** Application codes of the closing handshake (RFC 6455, 7.4.2), after the HTTP status that says the same. */
 export const CLOSE_UNAUTHORIZED = 4401
 export const CLOSE_TOO_SLOW = 4408
+export const CLOSE_TOO_MANY = 4429
 /** RFC 6455, 7.4.1. */
 export const CLOSE_GOING_AWAY = 1001
 
@@ -46,6 +47,8 @@ export interface SessionParts {
   /** Null: the first message has to say. */
   readonly identity: Identity | null
   readonly authenticate: (token: string) => Identity | Promise<Identity>
+  /** Counts the connection for its caller. Throws `CONCURRENCY_LIMIT`. */
+  readonly claim: (identity: Identity) => void
   readonly hub: Hub
   readonly live: LiveQueries
   readonly liveRequest: (message: Extract<ClientMessage, { readonly type: 'live_query' }>) => LiveRequest
@@ -166,7 +169,9 @@ export function createSession(parts: SessionParts): Session {
     } catch (error) {
       if (over) return
       fail(message?.id ?? idOf(bytes), error)
-      if (identity === null) end(CLOSE_UNAUTHORIZED, 'unauthorized')
+      if (identity !== null) return
+      if (error instanceof GatewayError && error.status === 429) end(CLOSE_TOO_MANY, 'too many connections')
+      else end(CLOSE_UNAUTHORIZED, 'unauthorized')
     }
   }
 
@@ -205,6 +210,7 @@ export function createSession(parts: SessionParts): Session {
         'the token is of another tenant or user than the subscriptions of this connection; open another for it',
       )
     }
+    parts.claim(renewed)
     if (authTimer !== null) clearTimeout(authTimer)
     authTimer = null
     identity = renewed

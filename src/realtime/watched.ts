@@ -29,6 +29,8 @@ export interface WatchedParts {
 }
 
 export interface Watched {
+  /** `schema.name`. */
+  readonly name: string
   /** By what they see. */
   readonly groups: Groups
   readonly feed: Feed
@@ -131,6 +133,7 @@ export function createWatched(named: Named, parts: WatchedParts & { readonly onS
   }
 
   return {
+    name: named.name,
     groups,
     get feed() {
       return feed
