@@ -47,10 +47,15 @@ export function printReport({
   findings,
   errors,
   warnings,
+  notes,
   accepted,
   connections,
 }: CheckReport): readonly string[] {
-  const counts = [count(errors, 'error'), count(warnings, 'warning'), ...(accepted > 0 ? [`${accepted} accepted`] : [])]
+  const counts = [
+    ...[count(errors, 'error'), count(warnings, 'warning')],
+    ...(notes > 0 ? [count(notes, 'note')] : []),
+    ...(accepted > 0 ? [`${accepted} accepted`] : []),
+  ]
   return [
     ...findings.map(({ check, ...finding }) => printFinding(check === null ? finding : { check, ...finding })),
     ...connections,

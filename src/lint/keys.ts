@@ -7,6 +7,9 @@ const LEAK = 'PostgreSQL checks keys past row-level security'
 /** The columns that an index `i` is searched by, as an array that starts at 1. */
 const INDEXED = `array(select k.number from unnest(i.indkey::int2[]) with ordinality as k(number, place) where k.place <= i.indnkeyatts order by k.place)`
 
+/** A statement says in its first line that it allows what was refused before. */
+const WEAKENS = '/* weakens the key: values become unique within each tenant only */ '
+
 export const KEY_LINTS: readonly Lint[] = [
   {
     name: 'tenant-index',
@@ -75,7 +78,10 @@ export const KEY_LINTS: readonly Lint[] = [
               and i.indnkeyatts = cardinality(c.confkey) + 1 and ${INDEXED} @> (c.confkey || theirs.attnum)
           ) then format('alter table %s add unique (%I, %s);', target_table.name, theirs.attname, ${columnsOf('c.confrelid', 'c.confkey')}) end,
           format(
-            'alter table %s drop constraint %I, add constraint %I foreign key (%s, %s) references %s (%I, %s)%s%s%s%s;',
+            '%salter table %s drop constraint %I, add constraint %I foreign key (%s, %s) references %s (%I, %s)%s%s%s%s;',
+            case when not exists (
+              select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = p.tenant and a.attnotnull
+            ) then '/* weakens the key: rows whose tenant column is null are no longer checked; make it not null first */ ' end,
             p.name, c.conname, c.conname, p.tenant_name, ${columnsOf('c.conrelid', 'c.conkey')},
             target_table.name, theirs.attname, ${columnsOf('c.confrelid', 'c.confkey')},
             case c.confupdtype when 'c' then ' on update cascade' when 'r' then ' on update restrict' end,
@@ -117,11 +123,11 @@ export const KEY_LINTS: readonly Lint[] = [
     rows: `
       select coalesce(c.conname, x.relname) || ' on ' || p.object as object,
         case when c.oid is not null then array[format(
-          'alter table %s drop constraint %I, add constraint %I %s;', p.name, c.conname, c.conname,
+          '${WEAKENS}alter table %s drop constraint %I, add constraint %I %s;', p.name, c.conname, c.conname,
           ${insertedAfter("strpos(pg_get_constraintdef(c.oid), '(')", 'pg_get_constraintdef(c.oid)')}
         )] else array[
-          format('drop index %I.%I;', p.schema, x.relname),
-          format('create unique index %I on %s using %I ', x.relname, p.name, m.amname) ||
+          format('${WEAKENS}drop index %I.%I;', p.schema, x.relname),
+          format('${WEAKENS}create unique index %I on %s using %I ', x.relname, p.name, m.amname) ||
             ${insertedAfter('1', "substr(pg_get_indexdef(x.oid), length(format('CREATE UNIQUE INDEX %I ON %s%s USING %I ', x.relname, case p.kind when 'p' then 'ONLY ' end, p.name, m.amname)) + 1)")} || ';'
         ] end as sql
       from published p

@@ -37,11 +37,47 @@ test('the sample: foreign keys without the tenant are its only finding, and can 
 const EXPECTED: Readonly<Record<(typeof REAL_DATABASES)[number], Readonly<Record<string, number>>>> = {
   chinook: {},
   northwind: { 'foreign-key-index': 10 },
-  pagila: { 'definer-search-path': 1, 'definer-bypasses-rls': 1, 'foreign-key-index': 7 },
+  pagila: {
+    ...{ 'definer-search-path': 1, 'definer-bypasses-rls': 1, 'foreign-key-index': 7 },
+    ...{ 'secret-column-readable': 1, 'view-unpublished': 8 },
+  },
 }
+
+/** For a column that is named like a secret there is no SQL, nor for a materialised view. */
+const LEFT: Partial<typeof EXPECTED> = { pagila: { 'secret-column-readable': 1, 'view-unpublished': 1 } }
 
 describe.skipIf(REAL_DATA_MISSING !== null)('databases that nobody here wrote', () => {
   test.each(REAL_DATABASES)('%s', { timeout: 120_000 }, async name => {
-    expect(await lintAndMend(await realDatabase(name))).toEqual({ before: EXPECTED[name], after: {} })
+    expect(await lintAndMend(await realDatabase(name))).toEqual({ before: EXPECTED[name], after: LEFT[name] ?? {} })
+  })
+})
+
+describe.skipIf(REAL_DATA_MISSING !== null)('pagila with customers of tenants', () => {
+  test('payments and rentals belong to customers, and every tenant could read them', { timeout: 120_000 }, async () => {
+    const database = await realDatabase('pagila')
+    const admin = await openSession(database.adminUrl)
+    const app = await openSession(database.url)
+    try {
+      await admin.run(`alter table customer add tenant_id int not null default 1;
+        create index on customer (tenant_id);
+        alter table customer enable row level security, force row level security;
+        create policy tenant on customer
+          using (tenant_id = (select nullif(current_setting('app.current_tenant_id', true), '')::int))`)
+      const find = async () => {
+        const { findings } = await lintDatabase(app.query, { ...TARGET, schemas: ['public'] })
+        return findings.find(({ check }) => check === 'tenant-child-unprotected')
+      }
+      const finding = await find()
+      expect(finding?.level).toBe('error')
+      expect(finding?.objects).toEqual(expect.arrayContaining(['payment', 'rental']))
+      expect(finding?.objects).not.toContain('country')
+      await admin.run((finding?.sql ?? []).join('\n'))
+      expect(await find()).toBeUndefined()
+      expect(await app.query('select 1 from payment limit 1', [])).toEqual([])
+    } finally {
+      await app.close()
+      await admin.close()
+      await database.drop()
+    }
   })
 })

@@ -14,8 +14,9 @@ What \`svc check\` looks for in the database; [Checking](../guides/checking.md) 
 and about what that role can reach: the tables of \`schemas\`, and the functions of those schemas or behind their tables' triggers. \`tenant_id\` below is whatever \`tenant_column\` says.
 
 - An **error** lets somebody see or change what is not theirs; \`svc check\` ends with exit code 1. A **warning** is slow, or a danger together with something else.
+  A **note** may well be meant; it changes neither the exit code nor a start under \`strict\`.
 - Checks marked **at every boot** are looked for whenever the gateway starts, and logged as warnings. They cannot be accepted.
-- With \`strict = true\` the gateway does not start as long as anything on this page is found and not accepted.
+- With \`strict = true\` the gateway does not start as long as an error or a warning on this page is found and not accepted.
 `
 
 function printSection([title, lints]: readonly [string, readonly Lint[]]): string {

@@ -4,6 +4,13 @@ import type { Lint } from './lint.ts'
 /** For tables of which there are few: each looks through all rights that were granted. */
 const GRANTEES = `select string_agg(distinct g.role_name, ', ') from granted g where g.relation = p.oid`
 
+/** Foreign keys from a table to the one with the tenant column that are followed. */
+const OWNER_DISTANCE_MAX = 8
+
+/** Words that name a secret wherever they stand, and short ones that do so at the end. */
+const SECRET_NAME =
+  'password|passwd|passphrase|secret|api_?key|private_?key|credential|(access|refresh|auth|session|reset)_?token|(^|_)(token|pwd|otp|salt|cvv|cvc|ssn)(_?(hash|digest|encrypted))?$'
+
 export const TABLE_LINTS: readonly Lint[] = [
   {
     name: 'tenant-table-unprotected',
@@ -94,6 +101,104 @@ export const TABLE_LINTS: readonly Lint[] = [
       ] as sql
       from published p
       where p.tenant is null and not p.enabled and exists (select from pg_catalog.pg_policy q where q.polrelid = p.oid)`,
+  },
+  {
+    name: 'tenant-child-unprotected',
+    level: 'error',
+    boot: false,
+    what: tenant =>
+      `Tables without the column ${tenant} and without row-level security whose foreign keys lead to tables that have the column`,
+    why: "Their rows belong to tenants, and every caller can see every tenant's.",
+    remedy:
+      'Enable and force row-level security with a policy that looks for the row it belongs to, or add the tenant column. Accept the finding if all tenants share the table.',
+    // A parent has a smaller distance, so that policies cannot refer to each other in a circle. A partition's key counts for its table.
+    rows: `
+      with recursive belongs(oid, distance) as (
+        select a.attrelid, 0
+        from pg_catalog.pg_attribute a
+        join pg_catalog.pg_class c on c.oid = a.attrelid
+        where a.attname = (select tenant_column from target) and a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p')
+        union
+        select coalesce(pg_partition_root(c.conrelid), c.conrelid), b.distance + 1
+        from belongs b
+        join pg_catalog.pg_constraint c on c.contype = 'f' and c.confrelid = b.oid
+        where b.distance < ${OWNER_DISTANCE_MAX}
+      ),
+      nearest as materialized (
+        select b.oid, min(b.distance) as distance from belongs b group by b.oid
+      )
+      select p.object, array[
+        format('alter table %s enable row level security, force row level security;', p.name),
+        format(
+          'create policy tenant on %s using (exists (select from %I.%I parent where %s));', p.name, n.nspname, t.relname,
+          (
+            select string_agg(format('parent.%I = %I.%I', theirs.attname, p.plain, mine.attname), ' and ' order by k.place)
+            from unnest(parent.conkey, parent.confkey) with ordinality as k(mine, theirs, place)
+            join pg_catalog.pg_attribute mine on mine.attrelid = parent.conrelid and mine.attnum = k.mine
+            join pg_catalog.pg_attribute theirs on theirs.attrelid = parent.confrelid and theirs.attnum = k.theirs
+          )
+        )
+      ] as sql
+      from published p
+      join nearest own on own.oid = p.oid
+      cross join lateral (
+        select c.conrelid, c.conkey, c.confkey, c.confrelid
+        from pg_catalog.pg_constraint c
+        join nearest its on its.oid = c.confrelid
+        where (c.conrelid = p.oid or c.conrelid in (select relid from pg_partition_tree(p.oid)))
+          and c.contype = 'f' and its.distance < own.distance
+        order by its.distance, c.conname limit 1
+      ) parent
+      join pg_catalog.pg_class t on t.oid = parent.confrelid
+      join pg_catalog.pg_namespace n on n.oid = t.relnamespace
+      where p.tenant is null and p.usable and p.kind in ('r', 'p') and not p.enabled`,
+  },
+  {
+    name: 'secret-column-readable',
+    level: 'note',
+    boot: false,
+    what: () => 'Columns named like secrets that callers can read',
+    why: 'Everybody who can read the table gets their values.',
+    remedy:
+      'Leave them out with an access policy (columns = { except = [...] }), or move them to a table that is not published.',
+    rows: `
+      select p.object || '.' || a.attname as object, array[]::text[] as sql
+      from published p
+      join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum > 0 and not a.attisdropped
+      where a.attname ~* '${SECRET_NAME}' and has_column_privilege(p.oid, a.attnum, 'select')`,
+  },
+  {
+    name: 'view-unpublished',
+    level: 'note',
+    boot: false,
+    what: () =>
+      'Views that are not published, because they are not security_invoker and exposed_views does not list them',
+    why: 'Requests for them are answered 404.',
+    remedy:
+      'Set security_invoker (PostgreSQL 15 or later). To publish a view with the rights of its owner, or a materialised view, list it in exposed_views.',
+    rows: `
+      select v.object, array[
+        case when v.kind = 'v' and version.number >= 150000 then
+          format('alter view %s set (security_invoker = true);', v.name)
+        end
+      ] as sql
+      from version, target, (
+        select c.oid, c.relkind as kind, c.reloptions as options, format('%I.%I', s.name, c.relname) as name,
+          case s.position when 1 then c.relname::text else s.name || '.' || c.relname end as object,
+          s.name || '.' || c.relname as qualified
+        from pg_catalog.pg_class c
+        join schema s on s.oid = c.relnamespace
+        where c.relkind in ('v', 'm') and has_any_column_privilege(c.oid, 'select')
+          and not exists (
+            select from pg_catalog.pg_depend d
+            where d.classid = 'pg_catalog.pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
+          )
+      ) v
+      where v.object not in (select json_array_elements_text(target.exposed))
+        and v.qualified not in (select json_array_elements_text(target.exposed))
+        and not exists (
+          select from pg_options_to_table(v.options) o where o.option_name = 'security_invoker' and o.option_value::boolean
+        )`,
   },
   {
     name: 'policy-on-system-table',

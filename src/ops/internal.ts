@@ -117,8 +117,7 @@ export function createInternal(options: InternalOptions): Internal {
 
 async function details(options: InternalOptions, uptimeSecs: number) {
   const { version, pool, schema, cache, realtime, warnings, webhooks, maxConnections, limits } = options
-  const { open, opening, idle, busy, streaming, inFlight, waiting, waitingFlows, finished, timedOut, held, lost } =
-    pool()
+  const { open, opening, idle, busy, streaming, inFlight, waiting, finished, timedOut, lost } = pool()
   const { fingerprint, tables, serverVersion, version: schemaVersion, readAt, reloads } = schema()
   return {
     version,
@@ -129,8 +128,6 @@ async function details(options: InternalOptions, uptimeSecs: number) {
       ...{ open, opening, idle, busy, streaming, waiting, finished, lost },
       in_flight: inFlight,
       timed_out: timedOut,
-      waiting_tenants: waitingFlows,
-      share_waits: held,
     },
     schema: {
       version: schemaVersion,
