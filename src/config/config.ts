@@ -136,6 +136,7 @@ export interface CacheConfig {
   readonly enabled: boolean
   readonly maxEntries: number
   readonly ttlSecs: number
+  readonly maxStalenessMs: number
 }
 
 export interface AccessConfig {

@@ -105,7 +105,7 @@ describe('defaults (decisions 1 and 13)', () => {
         explainMaxCost: 100_000,
         explainMaxRows: 1_000_000,
         roleOverrides: new Map(),
-        cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60 },
+        cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60, maxStalenessMs: 1_000 },
         maxConnections: 10,
         acquireTimeoutMs: 5_000,
         statementTimeoutMs: 30_000,

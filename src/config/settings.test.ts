@@ -36,6 +36,7 @@ test('every key of the specification and the decisions has a row', () => {
     'gateway.cache.enabled',
     'gateway.cache.max_entries',
     'gateway.cache.ttl_secs',
+    'gateway.cache.max_staleness_ms',
     'gateway.role_overrides.<role>.explain_max_cost',
     'gateway.role_overrides.<role>.explain_max_rows',
     'access.enabled',

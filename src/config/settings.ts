@@ -715,7 +715,7 @@ export const CACHE: Table<CacheConfig> = {
     default: false,
     feature: 'cache',
     description:
-      'Keep answers of reads until something they were read from is changed through this gateway, or they are too old. [Caching](../guides/caching.md) says what is kept, and what is not seen.',
+      'Keep answers of reads until something they were read from is changed, or they are too old. [Caching](../guides/caching.md) says what is kept, and what is not seen.',
   },
   maxEntries: {
     key: 'gateway.cache.max_entries',
@@ -731,7 +731,17 @@ export const CACHE: Table<CacheConfig> = {
     default: 60,
     unit: 's',
     feature: 'cache',
-    description: 'How long an answer is kept; changes made elsewhere than through this gateway are seen no later.',
+    description:
+      'How long an answer is kept. Changes that other programs and gateways make to tables that `svc install` does not capture are seen no later.',
+  },
+  maxStalenessMs: {
+    key: 'gateway.cache.max_staleness_ms',
+    kind: integer(200, 60_000),
+    default: 1_000,
+    unit: 'ms',
+    feature: 'cache',
+    description:
+      'Where `svc install` captures tables: how far the gateway may be behind the change log and still serve answers that it keeps. Beyond it, reads are executed until it has caught up.',
   },
 }
 

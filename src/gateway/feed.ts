@@ -55,6 +55,7 @@ export function createFeed(config: Config, emit: Emit): Feed {
     const target = feedTarget(config, role)
     const pool = createPool({
       ...{ target, gss: await openTokens(target, config, emit), maxConnections: feedMaxConnections, acquireTimeoutMs },
+      flowConnectionsMax: feedMaxConnections,
       preparedStatements: preparedStatements || realtimeDatabaseUrl !== null,
       answerTimeoutMs: ANSWER_TIMEOUT_MS,
       onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: `feed ${kind}`, detail }),

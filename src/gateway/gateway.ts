@@ -113,7 +113,11 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
-    const cache = await openCache(config, catalog, settings, now)
+    const caching = await openCache({ config, catalog, settings, installed, database: feed.database, now })
+    opened.push(() => caching?.close())
+    const cache = caching?.cache ?? null
+    // Answers that were kept before may have missed changes of tables that are captured from now on.
+    if (cache !== null) recaptured.push(cache.clear)
     const hooks = await onceAvailable(pool, () =>
       openWebhooks({
         config,

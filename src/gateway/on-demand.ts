@@ -1,6 +1,7 @@
 /** What few gateways have: each module is part of the time to the first answer, so it is loaded when it is wanted. */
 import type { Policies } from '../access/policy/policies.ts'
 import { EVERYTHING } from '../access/rights.ts'
+import type { Catalog } from '../catalog/model.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
@@ -14,17 +15,33 @@ import { VERSION } from '../version.ts'
 import { createAddressGuard } from '../webhooks/address-guard.ts'
 import type { Hooks } from '../webhooks/open.ts'
 
+interface CacheParts {
+  readonly config: Config
+  readonly catalog: CatalogSource
+  readonly settings: SettingsSource
+  readonly installed: Installed
+  /** Of the feed role. */
+  readonly database: Pick<Database, 'run'>
+  readonly now: () => number
+}
+
+interface OpenedCache {
+  readonly cache: ResultCache
+  close(): void
+}
+
 /** Null: it is off, and nothing of it is on the way of a request. */
-export async function openCache(
-  { gateway }: Config,
-  catalog: CatalogSource,
-  settings: SettingsSource,
-  now: () => number,
-): Promise<ResultCache | null> {
-  const { enabled, maxEntries, ttlSecs } = gateway.cache
+export async function openCache(parts: CacheParts): Promise<OpenedCache | null> {
+  const { catalog, settings, installed, database, now } = parts
+  const { gateway } = parts.config
+  const { enabled, maxEntries, ttlSecs, maxStalenessMs } = gateway.cache
   if (!enabled) return null
   const { createResultCache } = await import('../run/cache/cache.ts')
-  return createResultCache({
+  const { watchChangedTables } = await import('../realtime/changed-tables.ts')
+  const isUsable = () => (installed.current()?.captured.size ?? 0) > 0
+  const cache = createResultCache({
+    knownUntil: () => (isUsable() ? changed.knownUntil() : null),
+    stalenessMsMax: maxStalenessMs,
     catalog: () => catalog.current(),
     settings,
     entriesMax: maxEntries,
@@ -33,6 +50,28 @@ export async function openCache(
     now,
     after: (delayMs, call) => void setTimeout(call, delayMs).unref(),
   })
+  const oidsOf = createOids(() => catalog.current())
+  const changed = watchChangedTables({
+    ...{ database, now, isUsable },
+    onChanged: tables => cache.changed(oidsOf(tables)),
+    onDoubt: () => cache.changed(null),
+  })
+  return { cache, close: changed.close }
+}
+
+/** Null: one of these tables, `schema.name`, is not published, and answers may depend on it all the same. */
+function createOids(current: () => Catalog): (tables: readonly string[]) => readonly number[] | null {
+  let of: Catalog | null = null
+  let byName: ReadonlyMap<string, number> = new Map()
+  return tables => {
+    const catalog = current()
+    if (catalog !== of) {
+      of = catalog
+      byName = new Map([...catalog.tables.values()].map(({ schema, name, oid }) => [`${schema}.${name}`, oid]))
+    }
+    const oids = tables.flatMap(table => byName.get(table) ?? [])
+    return oids.length === tables.length ? oids : null
+  }
 }
 
 const NO_POLICIES: Policies = { rightsOf: () => EVERYTHING, async reload() {} }

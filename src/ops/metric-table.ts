@@ -221,6 +221,20 @@ export const METRICS = {
     labels: [],
     help: 'Reads that were executed, those that are never kept included; streams and calls of functions count for neither.',
   },
+  cacheBypasses: {
+    section: 'Result cache',
+    name: 'svc_cache_bypasses_total',
+    type: 'counter',
+    labels: [],
+    help: 'Reads that were executed although their answer was kept, because the gateway was further behind the change log than gateway.cache.max_staleness_ms.',
+  },
+  cacheKnownAge: {
+    section: 'Result cache',
+    name: 'svc_cache_log_age_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'Age of the last read of the change log: changes of captured tables that are older are known to the cache; 0 where no table is captured, +Inf before the first read.',
+  },
   cacheEntries: {
     section: 'Result cache',
     name: 'svc_cache_entries',

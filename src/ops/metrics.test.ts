@@ -11,7 +11,16 @@ const PARTS: Parts = {
     ...{ open: 3, opening: 1, idle: 2, busy: 1, streaming: 1, inFlight: 4, waiting: 5 },
     ...{ finished: 100, timedOut: 6, lost: 7, waitingFlows: 2, held: 8, streamsHeld: 9 },
   },
-  cache: { hits: 11, misses: 12, entries: 13, entriesMax: 1_000, weight: 14, weightMax: 15 },
+  cache: {
+    hits: 11,
+    misses: 12,
+    bypassed: 3,
+    knownAgeMs: 40,
+    entries: 13,
+    entriesMax: 1_000,
+    weight: 14,
+    weightMax: 15,
+  },
   maxConnections: 10,
   feedConnections: 2,
   schema: {

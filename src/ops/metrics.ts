@@ -142,12 +142,14 @@ function collectPool(stats: PoolStats): Collected<PoolKey> {
   }
 }
 
-type CacheKey = 'cacheHits' | 'cacheMisses' | 'cacheEntries' | 'cacheWeight'
+type CacheKey = Extract<MetricKey, `cache${string}`>
 
 function collectCache(stats: CacheStats | null): Collected<CacheKey> {
   return {
     cacheHits: one(stats?.hits ?? 0),
     cacheMisses: one(stats?.misses ?? 0),
+    cacheBypasses: one(stats?.bypassed ?? 0),
+    cacheKnownAge: one((stats?.knownAgeMs ?? 0) / 1_000),
     cacheEntries: one(stats?.entries ?? 0),
     cacheWeight: one(stats?.weight ?? 0),
   }

@@ -1,5 +1,5 @@
 /** The questions that a gateway asks of the change log (decisions 0022), and their answers as data. */
-import type { Command, Database, Row } from '../postgres/types.ts'
+import type { Command, Database, Result, Row } from '../postgres/types.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 
 /** What triggers wrote down of one row, or of more than they name. */
@@ -79,16 +79,42 @@ export async function readLog(
     JSON.stringify(Object.fromEntries([...tables].filter(([, column]) => column !== null))),
   ]
   const [, found, state] = await database.run([SETTINGS, { text: CHANGES, parameters }, STATE]).result
-  const [epoch, forgotten, standby] = state?.rows[0] ?? []
-  if (epoch == null || forgotten == null) throw new Error('svc.installation is empty')
-  if (standby?.toString() === 't') throw new Error('the change log cannot be read on a standby')
   const rows = found?.rows ?? []
   return {
     snapshot: parseSnapshot(rows[0]?.[0]?.toString() ?? ''),
     entries: rows.filter(([, xid]) => xid != null).map(entryOf),
-    epoch: epoch.toString(),
-    forgotten: BigInt(forgotten.toString()),
+    ...stateOf(state),
   }
+}
+
+/** The tables of all entries that are visible now and were not in the snapshot of `$1` and `$2`. */
+const CHANGED_TABLES = `SELECT (SELECT pg_current_snapshot())::text,
+  (SELECT coalesce(json_agg(DISTINCT unseen.name), '[]') FROM (
+    SELECT "schema" || '.' || "table" AS name FROM svc.change WHERE xid >= $1::xid8
+    UNION ALL SELECT "schema" || '.' || "table" FROM svc.change WHERE xid = ANY ($2::xid8[])
+  ) AS unseen)`
+
+/** `schema.name` of each table that has changed. `since` null: nothing but where the log is now. */
+export async function readChangedTables(
+  database: Pick<Database, 'run'>,
+  since: Snapshot | null,
+): Promise<Omit<LogAnswer, 'entries'> & { readonly tables: readonly string[] }> {
+  const parameters = since === null ? [null, null] : [String(since.xmax), `{${since.open.join(',')}}`]
+  const [, found, state] = await database.run([SETTINGS, { text: CHANGED_TABLES, parameters }, STATE]).result
+  const [snapshot, tables] = found?.rows[0] ?? []
+  return {
+    snapshot: parseSnapshot(snapshot?.toString() ?? ''),
+    tables: JSON.parse(tables?.toString() ?? '[]') as readonly string[],
+    ...stateOf(state),
+  }
+}
+
+/** Throws where the log cannot be followed. */
+function stateOf(state: Result | undefined): Pick<LogAnswer, 'epoch' | 'forgotten'> {
+  const [epoch, forgotten, standby] = state?.rows[0] ?? []
+  if (epoch == null || forgotten == null) throw new Error('svc.installation is empty')
+  if (standby?.toString() === 't') throw new Error('the change log cannot be read on a standby')
+  return { epoch: epoch.toString(), forgotten: BigInt(forgotten.toString()) }
 }
 
 function entryOf([, xid, at, name, operation, key, was, old, before, after]: Row): LogEntry {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DEBIAN_POSTGRES_MISSING, type DebianServer, startDebianPostgres } from '../support/debian-postgres.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { installed } from '../support/install.ts'
+import { FEED_ROLE, installed } from '../support/install.ts'
 import { execute } from '../support/postgres.ts'
 import { missingPrograms, programPath } from '../support/programs.ts'
 import { openSocket } from '../support/socket.ts'
@@ -24,14 +24,14 @@ describe.skipIf(MISSING !== null)(TITLE, () => {
   const admin = (database: string) => ({ adminUrl: url(database, 'postgres') })
   const log = (database: string) =>
     execute(
-      url(database, 'app'),
+      url(database, FEED_ROLE),
       `select concat_ws(' ', operation, "table", key, was, old) as entry from svc.change where operation <> 'B' order by seq`,
     )
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'svc-15-'))
     await chmod(folder, 0o755)
-    server = await startDebianPostgres({ folder, hba: ['host all app 127.0.0.1/32 trust'] })
+    server = await startDebianPostgres({ folder, hba: [`host all app,${FEED_ROLE} 127.0.0.1/32 trust`] })
     await execute(url('postgres', 'postgres'), 'create role app login')
     await execute(url('postgres', 'postgres'), 'create database shop')
     await execute(

@@ -17,6 +17,7 @@ import { createResultCache, type ResultCache, VALUE_CHARACTERS_MAX } from './cac
 const TTL_MS = 60_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const ENTRIES_MAX = 100
+const STALENESS_MS_MAX = 1_000
 
 /** One packet that the database was sent, and what it will say. */
 interface Sent {
@@ -28,6 +29,7 @@ interface Sent {
 let sent: Sent[]
 let catalog: Catalog
 let now: number
+let knownUntil: number | null
 let timers: { at: number; call: () => void }[]
 let cache: ResultCache
 let runner: Runner
@@ -40,6 +42,7 @@ const tables = (oid = 0) => [
 beforeEach(() => {
   sent = []
   now = 1_000
+  knownUntil = null
   timers = []
   catalog = catalogOf(...tables())
   const settings = createSettings({ statementTimeoutMs: STATEMENT_TIMEOUT_MS })
@@ -48,6 +51,8 @@ beforeEach(() => {
     settings,
     entriesMax: ENTRIES_MAX,
     ttlMs: TTL_MS,
+    knownUntil: () => knownUntil,
+    stalenessMsMax: STALENESS_MS_MAX,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     now: () => now,
     after: (delayMs, call) => timers.push({ at: now + delayMs, call }),
@@ -389,5 +394,50 @@ describe('all is forgotten', () => {
     await change.answer()
     await fill()
     expect(isHit()).toBe(true)
+  })
+})
+
+describe('what somebody else changes', () => {
+  test('is out of date when it is known to have changed, and nothing else is', async () => {
+    const [orders] = tables()
+    await fill()
+    await fill('get items')
+    cache.changed([orders?.oid ?? 0])
+    expect(isHit()).toBe(false)
+    expect(isHit('get items')).toBe(true)
+    cache.changed(null)
+    expect(isHit('get items')).toBe(false)
+  })
+
+  test('is not kept by a read that was on its way', async () => {
+    const [orders] = tables()
+    isHit()
+    const under = last()
+    cache.changed([orders?.oid ?? 0])
+    await under.answer('old')
+    expect(isHit()).toBe(false)
+  })
+
+  test('takes the parts of a table along, which the log knows by its name', async () => {
+    const [orders, items] = tables()
+    const ties = [{ other: items?.oid ?? 0, how: 'child' as const }]
+    catalog = { ...catalog, dependences: new Map([[orders?.oid ?? 0, { ties, unsteady: [], effect: null }]]) }
+    await fill('get items')
+    cache.changed([orders?.oid ?? 0])
+    expect(isHit('get items')).toBe(false)
+  })
+
+  test('is served no longer than the log may be behind, and again once it has caught up', async () => {
+    knownUntil = now
+    await fill()
+    now += STALENESS_MS_MAX
+    expect(isHit()).toBe(true)
+    now += 1
+    expect(isHit()).toBe(false)
+    expect(cache.stats()).toMatchObject({ bypassed: 1, knownAgeMs: STALENESS_MS_MAX + 1 })
+    knownUntil = now
+    expect(isHit()).toBe(true)
+    knownUntil = Number.NEGATIVE_INFINITY
+    expect(isHit()).toBe(false)
   })
 })

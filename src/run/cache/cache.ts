@@ -14,6 +14,7 @@ import type { SettingsSource } from '../settings.ts'
 import type { BoundStatement } from '../statement.ts'
 import { createAnswers, WEIGHT_MAX } from './answers.ts'
 import { createChanges } from './changes.ts'
+import { withParts } from './footprint.ts'
 import { createCallerDigests, measureValues, printValues } from './key.ts'
 import { createStatementPlans } from './plans.ts'
 import { hasClockWord } from './steady.ts'
@@ -26,6 +27,8 @@ export interface ResultCache {
   watching(runner: Runner): Runner
   /** The runner, with reads served from the cache where they can be. */
   serving(runner: Runner): Runner
+  /** These tables, by OID, were changed by somebody else; null: any may have been. */
+  changed(relations: readonly number[] | null): void
   /** Forgets all answers, also those that are on their way. */
   clear(): void
   stats(): CacheStats
@@ -35,6 +38,10 @@ export interface CacheStats {
   readonly hits: number
   /** Reads that were executed while the cache was on. */
   readonly misses: number
+  /** Misses of answers that are kept, and were not served because the change log was too far behind. */
+  readonly bypassed: number
+  /** Other writers' changes that are older are known; null: none is, and answers may be as old as `ttl_secs`. */
+  readonly knownAgeMs: number | null
   readonly entries: number
   readonly entriesMax: number
   /** Bytes, roughly: answers with their keys and what is around them. */
@@ -47,6 +54,12 @@ export interface ResultCacheParts {
   readonly settings: SettingsSource
   readonly entriesMax: number
   readonly ttlMs: number
+  /**
+   * The moment, on the clock of `now`, until which changes are known that somebody else has made to tables whose changes are captured; null: no table's are.
+   */
+  readonly knownUntil: () => number | null
+  /** Longest that it may be behind while answers are served. */
+  readonly stalenessMsMax: number
   /** How long a statement may run on when nobody is there to hear of its end. */
   readonly statementTimeoutMs: number
   /** Milliseconds, monotonic. */
@@ -63,7 +76,7 @@ interface Found {
 }
 
 export function createResultCache(parts: ResultCacheParts): ResultCache {
-  const { entriesMax, ttlMs, statementTimeoutMs, now, after } = parts
+  const { entriesMax, ttlMs, knownUntil, stalenessMsMax, statementTimeoutMs, now, after } = parts
   const changes = createChanges()
   const answers = createAnswers(entriesMax)
   const callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
@@ -73,6 +86,7 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   let lastFound = new WeakMap<BoundStatement, { readonly caller: string; readonly key: string }>()
   let hits = 0
   let misses = 0
+  let bypassed = 0
 
   function clear(): void {
     answers.clear()
@@ -121,9 +135,18 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   function find(key: string): Reading | null {
     const kept = answers.get(key)
     if (kept === undefined) return null
+    const known = knownUntil()
+    if (known !== null && now() - known > stalenessMsMax) {
+      bypassed++
+      return null
+    }
     if (kept.until > now() && changes.areQuietSince(kept.moment, kept.changes)) return kept.reading
     answers.remove(key)
     return null
+  }
+
+  function ageOf(known: number | null): number | null {
+    return known === null ? null : Math.max(0, now() - known)
   }
 
   /** Runs the read and keeps its answer, unless something changed on the way. */
@@ -187,10 +210,16 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
         return key === null ? start() : fill(key, statements, start)
       },
     }),
+    changed(relations) {
+      currentPlans()
+      changes.begin(relations === null ? null : withParts(catalog, relations))()
+    },
     clear,
     stats: () => ({
       hits,
       misses,
+      bypassed,
+      knownAgeMs: ageOf(knownUntil()),
       entries: answers.entries,
       entriesMax,
       weight: answers.weight,

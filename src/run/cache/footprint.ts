@@ -31,6 +31,15 @@ export function readFootprint(catalog: Catalog, start: readonly number[]): ReadF
   return { relations, opaque, steady }
 }
 
+/** These relations and their partitions and heirs, which the change log knows by the name of the table that they are parts of. */
+export function withParts({ dependences }: Catalog, start: readonly number[]): ReadonlySet<number> {
+  const relations = new Set(start)
+  for (const relation of relations) {
+    for (const { other, how } of dependences.get(relation)?.ties ?? []) if (how === 'child') relations.add(other)
+  }
+  return relations
+}
+
 export interface WriteStep {
   readonly relation: number
   readonly operation: Operation
