@@ -21,15 +21,19 @@ export type Path = readonly (string | number)[]
 export class DocumentProblems {
   readonly found: Problem[] = []
   readonly #document: Document
+  readonly #ruleAt: (path: Path) => string | null
 
-  constructor(document: Document) {
+  /** `ruleAt`: what people call the rule that a path is in, where it has a name. */
+  constructor(document: Document, ruleAt: (path: Path) => string | null = () => null) {
     this.#document = document
+    this.#ruleAt = ruleAt
   }
 
   add(path: Path, message: string, suggestion: string | null = null): void {
     const { file } = this.#document
     const key = path.length === 0 ? null : path.join('.')
-    this.found.push({ source: file, line: this.#document.lineOf(path), key, message, nearest: suggestion })
+    const line = this.#document.lineOf(path)
+    this.found.push({ source: file, line, rule: this.#ruleAt(path), key, message, nearest: suggestion })
   }
 
   /** The table at `path` as a map, and a report of every key that is not in `known`; null, and a report, for something else. */

@@ -5,6 +5,8 @@ export interface Problem {
   readonly source: string
   /** From 1; null when the whole source is meant. */
   readonly line: number | null
+  /** What people call the rule of a file that it is in, such as `trigger "orders"`; null or left out where rules have no names. */
+  readonly rule?: string | null
   /** The dotted key, or the name of the environment variable; null when the whole source is meant. */
   readonly key: string | null
   /** What is wrong and what was expected. Never a value that could be a secret. */
@@ -27,7 +29,8 @@ export class ConfigError extends Error {
 /** `svc.toml:12: gateway.max_filter: unknown key; did you mean gateway.max_filters?` */
 export function printProblem(problem: Problem): string {
   const place = problem.line === null ? problem.source : `${problem.source}:${problem.line}`
+  const rule = problem.rule == null ? '' : ` ${problem.rule}:`
   const subject = problem.key === null ? '' : ` ${problem.key}:`
   const suggestion = problem.nearest === null ? '' : `; did you mean ${problem.nearest}?`
-  return `${place}:${subject} ${problem.message}${suggestion}`
+  return `${place}:${rule}${subject} ${problem.message}${suggestion}`
 }

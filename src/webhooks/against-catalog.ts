@@ -1,10 +1,11 @@
 /** What of a trigger means nothing in the schema: a name that is misspelt would never fire, and what nobody writes down cannot be told. */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { tableWritten } from '../catalog/written.ts'
-import { type Document, DocumentProblems } from '../config/document.ts'
+import type { Document } from '../config/document.ts'
 import type { Problem } from '../config/problem.ts'
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
+import { triggerFileProblems } from './read-triggers.ts'
 import type { Trigger } from './trigger.ts'
 
 export function triggerProblems(
@@ -14,7 +15,7 @@ export function triggerProblems(
   /** Tables whose changes the database writes down, as `schema.table`; null: it has no outbox. */
   captured: ReadonlySet<string> | null,
 ): readonly Problem[] {
-  const problems = new DocumentProblems(document)
+  const problems = triggerFileProblems(document)
   for (const [index, { table: name, columns, source, order }] of triggers.entries()) {
     const table = tableWritten(name, catalog)
     if (table === undefined) {

@@ -109,6 +109,17 @@ test('everything that is missing or of the wrong form is told at once, with its 
   ])
 })
 
+test('a problem names the trigger that it is in', async () => {
+  const text = `- {name: paid, table: orders, operations: [create], webhook_url: "https://x.io", retries: 3}
+- {name: shipped, table: orders, operations: [], webhook_url: "https://x.io", headers: {Host: x}}
+`
+  expect(await read(text)).toEqual([
+    'f:1: trigger "paid": 0.retries: unknown key',
+    'f:2: trigger "shipped": 1.operations: expected at least one of create, update, delete',
+    expect.stringMatching(/^f:2: trigger "shipped": 1\.headers\.Host: is set by the gateway/),
+  ])
+})
+
 test.each([
   ['{a: 1}', /expected a list of triggers/],
   ['- {name: a', /^f:\d: cannot be read: /],

@@ -38,8 +38,19 @@ export interface ReadingParts {
   readonly environment: Environment
 }
 
+/** Problems that name the trigger they are in, where it has a name; their key has its number. */
+export function triggerFileProblems(document: Document): DocumentProblems {
+  const { root } = document
+  return new DocumentProblems(document, ([index]) => {
+    if (!Array.isArray(root) || typeof index !== 'number') return null
+    const entry: unknown = root[index]
+    const name: unknown = entry instanceof Map ? entry.get('name') : (entry as { name?: unknown } | null)?.name
+    return typeof name === 'string' && name !== '' ? `trigger "${shorten(name)}"` : null
+  })
+}
+
 export function readTriggers(document: Document, parts: ReadingParts): readonly Trigger[] | DocumentProblems {
-  const problems = new DocumentProblems(document)
+  const problems = triggerFileProblems(document)
   const { root } = document
   // An empty document has no triggers yet.
   const list = root === null ? [] : root

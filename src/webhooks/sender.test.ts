@@ -193,3 +193,25 @@ test('closing ends what is on its way', async () => {
   await sender?.close()
   expect(await outcome).toMatchObject({ kind: 'failed', reason: 'connection' })
 })
+
+test('attempts that time out leave no connection open, and open none afterwards', async () => {
+  hook.respond(() => {})
+  const hanging = open(LOCAL)
+  const post200 = { ...post(), timeoutMs: 200 }
+  for (let round = 0; round < 5; round++) {
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => hanging.send(post200)))
+    expect(outcomes.map(outcome => outcome.kind === 'failed' && outcome.reason)).toEqual(Array(6).fill('timeout'))
+  }
+  await hook.when(() => hook.open() === 0)
+  // Another request is a turn of everything that could still connect.
+  hook.respond(OK)
+  expect(await hanging.send(post())).toMatchObject({ status: 200 })
+  expect([hook.open(), hook.connections()]).toEqual([1, 31])
+})
+
+test('an answer that never ends takes its connection along', async () => {
+  hook.respond(response => void response.writeHead(200).write('x'.repeat(200_000)))
+  expect(await open(LOCAL).send(post())).toMatchObject({ kind: 'answered', status: 200 })
+  await hook.when(() => hook.open() === 0)
+  expect(hook.connections()).toBe(1)
+})

@@ -1,7 +1,7 @@
 /** One POST to an endpoint (HTTP/1.1, kept alive), and what came of it. Redirects are answers like any other; nothing here follows one. */
 import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, buildConnector, request } from 'undici'
+import { buildConnector, Client } from 'undici'
 import { type AddressGuard, withoutBrackets } from './address-guard.ts'
 import type { Clock } from './clock.ts'
 import type { Outcome } from './delivery.ts'
@@ -31,7 +31,7 @@ export type Resolve = (
 export interface SenderParts {
   readonly guard: AddressGuard
   readonly clock: Clock
-  /** Connections to one endpoint. */
+  /** Connections to one origin that are kept for the next request. How many are in use is up to the caller. */
   readonly connections: number
   readonly resolve?: Resolve
 }
@@ -52,53 +52,125 @@ class TimedOut extends Error {
 }
 
 export function createSender({ guard, clock, connections, resolve = systemLookup }: SenderParts): Sender {
-  const agent = new Agent({
-    connect: guardedConnector(guard, resolve),
-    ...{ connections, pipelining: 1, allowH2: false, maxRedirections: 0 },
-    // One time limit, ours, for all of it.
-    ...{ headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: KEEP_ALIVE_MS },
-  })
+  const clients = createClients(guardedConnector(guard, resolve), connections, clock)
   return {
     async send({ url, headers, body, timeoutMs }) {
-      const abort = new AbortController()
-      const cancel = clock.after(timeoutMs, () => abort.abort(new TimedOut(`no whole answer after ${timeoutMs} ms`)))
+      const client = clients.take(url.origin)
+      let isWhole = false
+      const timedOut = new TimedOut(`no whole answer after ${timeoutMs} ms`)
+      const cancel = clock.after(timeoutMs, () => void client.destroy(timedOut))
       try {
-        const answer = await request(url, {
-          ...{ method: 'POST', dispatcher: agent, body, signal: abort.signal },
-          headers: { ...headers },
-        })
+        const path = `${url.pathname}${url.search}`
+        const answer = await client.request({ ...{ method: 'POST', path, body }, headers: { ...headers } })
         const retryAfter = answer.headers['retry-after']
+        const read = await readSome(answer.body)
+        isWhole = read.isWhole
         return {
           kind: 'answered',
           status: answer.statusCode,
           retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
-          body: await readSome(answer.body),
+          body: read.text,
         }
       } catch (error) {
         return failure(error)
       } finally {
         cancel()
+        clients.leave(url.origin, client, isWhole ? 'reusable' : 'spent')
       }
     },
-    close: () => agent.destroy(),
+    close: clients.close,
+  }
+}
+
+interface Clients {
+  take(origin: string): Client
+  /** `spent`: something may still come on its connection. */
+  leave(origin: string, client: Client, state: 'reusable' | 'spent'): void
+  close(): Promise<void>
+}
+
+/**
+ * One connection for each request, kept for the next one. A pool would do, but undici connects again after a request that is aborted on its connection, and leaves that
+ * connection open with nothing to send; a client that is destroyed never connects again.
+ */
+function createClients(connect: buildConnector.connector, idleMax: number, clock: Clock): Clients {
+  const all = new Set<Client>()
+  /** By origin, with what ends the wait. */
+  const idle = new Map<string, Map<Client, () => void>>()
+
+  function end(client: Client): void {
+    all.delete(client)
+    void client.destroy().catch(() => {})
+  }
+
+  function rest(origin: string, client: Client): void {
+    const resting = idle.get(origin) ?? new Map<Client, () => void>()
+    idle.set(origin, resting)
+    const forget = (): void => {
+      wake(origin, client)
+      end(client)
+    }
+    const cancel = clock.after(KEEP_ALIVE_MS, forget)
+    client.once('disconnect', forget)
+    resting.set(client, () => {
+      cancel()
+      client.off('disconnect', forget)
+    })
+  }
+
+  function wake(origin: string, client: Client): void {
+    const resting = idle.get(origin)
+    resting?.get(client)?.()
+    resting?.delete(client)
+    if (resting?.size === 0) idle.delete(origin)
+  }
+
+  return {
+    take(origin) {
+      // The one used last is the least likely to have been closed by the other side.
+      const known = [...(idle.get(origin)?.keys() ?? [])].at(-1)
+      if (known !== undefined) {
+        wake(origin, known)
+        return known
+      }
+      const client = new Client(origin, {
+        ...{ connect, pipelining: 1, allowH2: false },
+        // One time limit, ours, for all of it; and one for what rests.
+        ...{ headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 2 * KEEP_ALIVE_MS },
+      })
+      all.add(client)
+      return client
+    },
+    leave(origin, client, state) {
+      const isOpen = all.has(client) && !client.destroyed
+      if (state === 'reusable' && isOpen && (idle.get(origin)?.size ?? 0) < idleMax) rest(origin, client)
+      else end(client)
+    },
+    async close() {
+      for (const [origin, resting] of idle) for (const client of resting.keys()) wake(origin, client)
+      const open = [...all]
+      all.clear()
+      await Promise.all(open.map(client => client.destroy()))
+    },
   }
 }
 
 /** The status has been answered: a body that breaks off or never ends changes nothing of it. */
-async function readSome(body: AsyncIterable<Buffer>): Promise<string> {
+async function readSome(body: AsyncIterable<Buffer>): Promise<{ readonly text: string; readonly isWhole: boolean }> {
   const kept: Buffer[] = []
   let bytes = 0
+  let isWhole = false
   try {
     for await (const chunk of body) {
       if (bytes < KEPT_BODY_BYTES) kept.push(chunk.subarray(0, KEPT_BODY_BYTES - bytes))
       bytes += chunk.length
-      // Leaving the loop destroys the body, and with it the connection.
       if (bytes > READ_BODY_BYTES_MAX) break
     }
+    isWhole = bytes <= READ_BODY_BYTES_MAX
   } catch {
     // What came until then is kept.
   }
-  return Buffer.concat(kept).toString()
+  return { text: Buffer.concat(kept).toString(), isWhole }
 }
 
 function failure(error: unknown): Outcome {

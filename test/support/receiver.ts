@@ -22,6 +22,8 @@ export interface Receiver {
   readonly received: readonly Received[]
   /** How many connections were made. */
   connections(): number
+  /** How many of them are open. */
+  open(): number
   /** Resolves once so many have come. */
   until(count: number): Promise<readonly Received[]>
   /** Resolves once it is so; asked after each that comes. */
@@ -53,7 +55,10 @@ export async function receiver(how: Respond = OK, keeps: 'all' | 'nothing' = 'al
   server.on('connection', socket => {
     connections += 1
     sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
+    socket.on('close', () => {
+      sockets.delete(socket)
+      moments.look()
+    })
     socket.on('error', () => {})
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -62,6 +67,7 @@ export async function receiver(how: Respond = OK, keeps: 'all' | 'nothing' = 'al
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
     connections: () => connections,
+    open: () => sockets.size,
     when: moments.when,
     async until(count) {
       await moments.when(() => came >= count)
