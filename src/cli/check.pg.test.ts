@@ -103,7 +103,9 @@ test('triggers that do not fit the schema, and one that points to the machine it
   const toml = '[gateway]\nevents_path = "triggers.yaml"'
   const [code, error] = await check(toml, database.url)
   expect(code).toBe(1)
-  expect(error).toMatch(/^error: .*triggers\.yaml:1: trigger "a": 0\.table: there is no table "nots"; did you mean notes\?$/m)
+  expect(error).toMatch(
+    /^error: .*triggers\.yaml:1: trigger "a": 0\.table: there is no table "nots"; did you mean notes\?$/m,
+  )
   expect(error).toMatch(
     /^error: .*triggers\.yaml:2: trigger "b": 1\.columns\.1: table "notes" has no column "bdy"; did you mean body\?$/m,
   )

@@ -122,7 +122,7 @@ interface Roles {
   readonly feed: FeedRole
 }
 
-/** The gateway's role is the one that the file says, if it does: `DATABASE_URL` may be the role that creates. */
+/** The file's `database_url` comes first: `DATABASE_URL` can be the role that creates. */
 async function rolesOf({ role: named, feedRole }: InstallChoice, loaded: LoadedConfig): Promise<Roles> {
   const role = named ?? gatewayTarget(loaded)?.user
   if (role === undefined) {

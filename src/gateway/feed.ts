@@ -1,6 +1,6 @@
 /**
- * The feed: connections of a role of their own, for the change log and the outbox of webhooks (decisions 0028). No SQL of a request runs on them, and the role
- * of those that do can read neither.
+ * The feed: connections of a separate role, for the change log and the outbox of webhooks (decisions 0028). No SQL of a request runs on them, and the role that
+ * requests run under can read neither.
  */
 import { queryThrough } from '../catalog/query.ts'
 import type { Config } from '../config/config.ts'
@@ -37,7 +37,7 @@ export function feedTarget(
   return { ...direct, user: role, password: gateway.password }
 }
 
-/** The same error, or the one that says that trying again is of no use. */
+/** A `FeedError` where a retry cannot help, else the same error. */
 export function feedError({ user }: ConnectionTarget, error: unknown): unknown {
   const cause = error instanceof UnavailableError ? error.cause : error
   if (!(cause instanceof ConnectError) || !cause.permanent) return error

@@ -1,6 +1,6 @@
 /**
- * Which tables have changed, by the change log: for the result cache, which need not know the rows. It reads nothing but names, so it costs little however
- * much is written, and does not depend on anybody's subscriptions.
+ * Reads from the change log which tables have changed, for the result cache. It reads only names, so a read stays cheap whatever the number of changes, and is
+ * independent of subscriptions.
  */
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
@@ -8,7 +8,7 @@ import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS } from './log.ts'
 import { readChangedTables } from './log-statements.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** With changes in so long, reads follow each other at the shorter interval. */
+/** Reads follow each other at the shorter interval for this long after a change. */
 const IDLE_AFTER_MS = 2_000
 
 export interface ChangedTablesParts {
@@ -24,7 +24,7 @@ export interface ChangedTablesParts {
 }
 
 export interface ChangedTables {
-  /** Every change that was committed before this moment, on the clock of `now`, is known; minus infinity before the first read. */
+  /** The moment, on the clock of `now`, before which every committed change is known; minus infinity before the first read. */
   knownUntil(): number
   close(): void
 }
@@ -67,7 +67,7 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
     knownUntil = startedAt
   }
 
-  /** What the server refuses it may refuse again: what has changed meanwhile is not asked for, and taken to be everything. */
+  /** After a refusal the next read starts from the current position, and counts every table as changed. */
   function failed(error: unknown): void {
     if (error instanceof DatabaseError) forget()
   }

@@ -1,6 +1,6 @@
 /**
- * With `svc install`, kept answers of captured tables are out of date on every gateway as soon as it has read the change log, whoever writes: another gateway,
- * `psql`, a cascade, TRUNCATE. A gateway that cannot read the log serves nothing that it keeps.
+ * With `svc install`, every gateway invalidates cached answers from captured tables as soon as it has read the change log, for every writer: another gateway,
+ * `psql`, a cascade, TRUNCATE. A gateway that cannot read the log serves nothing from its cache.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { TestGateway } from '../support/gateway.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
   )
   const toml = 'cache.enabled = true\ncache.ttl_secs = 86400\nschema_poll_secs = 86400'
   gateways = [await testGateway(server.url, { toml }), await testGateway(server.url, { toml })]
-  // A token of its own for each read would be a caller of its own.
+  // Each token has its own cache entries, so all reads use the same one.
   tokens = await Promise.all(gateways.map(gateway => gateway.token({ tenantId: 't1' })))
 })
 afterAll(async () => {
@@ -79,7 +79,7 @@ test.each([
   ['a partition', '/api/parts', `update parts_low set note = 'second'`, 'second'],
   ['a table that a policy’s function reads', '/api/guarded', 'delete from members', '"data":[]'],
 ])('%s is seen by every gateway', async (_, path, change, seen) => {
-  // What the test before has left may still be kept for a moment.
+  // Answers cached by the previous test can outlive it for a moment.
   const isKept = async (of: number) => {
     const { cache, text } = await read(of, path)
     return cache === 'HIT' && !text.includes(seen)

@@ -397,8 +397,8 @@ describe('all is forgotten', () => {
   })
 })
 
-describe('what somebody else changes', () => {
-  test('is out of date when it is known to have changed, and nothing else is', async () => {
+describe('a change by another process', () => {
+  test('invalidates the answers from that table only', async () => {
     const [orders] = tables()
     await fill()
     await fill('get items')
@@ -409,7 +409,7 @@ describe('what somebody else changes', () => {
     expect(isHit('get items')).toBe(false)
   })
 
-  test('is not kept by a read that was on its way', async () => {
+  test('keeps the answer of a read in flight out of the cache', async () => {
     const [orders] = tables()
     isHit()
     const under = last()
@@ -418,7 +418,7 @@ describe('what somebody else changes', () => {
     expect(isHit()).toBe(false)
   })
 
-  test('takes the parts of a table along, which the log knows by its name', async () => {
+  test('of a partitioned table invalidates the answers from its partitions', async () => {
     const [orders, items] = tables()
     const ties = [{ other: items?.oid ?? 0, how: 'child' as const }]
     catalog = { ...catalog, dependences: new Map([[orders?.oid ?? 0, { ties, unsteady: [], effect: null }]]) }
@@ -427,7 +427,7 @@ describe('what somebody else changes', () => {
     expect(isHit('get items')).toBe(false)
   })
 
-  test('is served no longer than the log may be behind, and again once it has caught up', async () => {
+  test('stops hits while the log is further behind than the limit, and no longer', async () => {
     knownUntil = now
     await fill()
     now += STALENESS_MS_MAX

@@ -27,7 +27,7 @@ export interface ResultCache {
   watching(runner: Runner): Runner
   /** The runner, with reads served from the cache where they can be. */
   serving(runner: Runner): Runner
-  /** These tables, by OID, were changed by somebody else; null: any may have been. */
+  /** Invalidates answers from these tables (OIDs), which another process has changed; null invalidates all answers. */
   changed(relations: readonly number[] | null): void
   /** Forgets all answers, also those that are on their way. */
   clear(): void
@@ -38,9 +38,9 @@ export interface CacheStats {
   readonly hits: number
   /** Reads that were executed while the cache was on. */
   readonly misses: number
-  /** Misses of answers that are kept, and were not served because the change log was too far behind. */
+  /** Misses although the answer was cached, because the gateway was too far behind the change log. */
   readonly bypassed: number
-  /** Other writers' changes that are older are known; null: none is, and answers may be as old as `ttl_secs`. */
+  /** Age of the last read of the change log; null when no table is captured. */
   readonly knownAgeMs: number | null
   readonly entries: number
   readonly entriesMax: number
@@ -54,11 +54,9 @@ export interface ResultCacheParts {
   readonly settings: SettingsSource
   readonly entriesMax: number
   readonly ttlMs: number
-  /**
-   * The moment, on the clock of `now`, until which changes are known that somebody else has made to tables whose changes are captured; null: no table's are.
-   */
+  /** The moment, on the clock of `now`, before which all changes of captured tables are known; null when no table is captured. */
   readonly knownUntil: () => number | null
-  /** Longest that it may be behind while answers are served. */
+  /** Limit on how far `knownUntil` may lie in the past while cached answers are served. */
   readonly stalenessMsMax: number
   /** How long a statement may run on when nobody is there to hear of its end. */
   readonly statementTimeoutMs: number
@@ -135,12 +133,13 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   function find(key: string): Reading | null {
     const kept = answers.get(key)
     if (kept === undefined) return null
+    const at = now()
     const known = knownUntil()
-    if (known !== null && now() - known > stalenessMsMax) {
+    if (known !== null && at - known > stalenessMsMax) {
       bypassed++
       return null
     }
-    if (kept.until > now() && changes.areQuietSince(kept.moment, kept.changes)) return kept.reading
+    if (kept.until > at && changes.areQuietSince(kept.moment, kept.changes)) return kept.reading
     answers.remove(key)
     return null
   }

@@ -31,7 +31,7 @@ export function readFootprint(catalog: Catalog, start: readonly number[]): ReadF
   return { relations, opaque, steady }
 }
 
-/** These relations and their partitions and heirs, which the change log knows by the name of the table that they are parts of. */
+/** The relations with their partitions and children: the change log has only the name of the partitioned table. */
 export function withParts({ dependences }: Catalog, start: readonly number[]): ReadonlySet<number> {
   const relations = new Set(start)
   for (const relation of relations) {
