@@ -19,6 +19,26 @@ export type Event =
       readonly requestId: string
       /** Empty without one. A listener that writes it anywhere hashes it first. */
       readonly tenantId: string
+      /** Null until the caller is known. */
+      readonly role: string | null
+      /** Path and query without values; null where nothing answers, and while nobody logs requests. */
+      readonly path: string | null
+      /** By their resource names, of which a request has one or none. */
+      readonly table: string | null
+      readonly function: string | null
+      /** Read or written; null where rows are not what it is about. */
+      readonly rows: number | null
+      /** From sending to the database's answer; null if nothing was sent. */
+      readonly databaseMs: number | null
+      readonly cache: 'HIT' | 'MISS' | null
+    }
+  /** Statements of a request were executed, well or not. */
+  | {
+      readonly kind: 'statement'
+      readonly requestId: string | null
+      /** Texts; values are parameters and are not in it. */
+      readonly sql: readonly string[]
+      readonly durationMs: number
     }
   /** A request was refused for being above one of the limits on statements. */
   | { readonly kind: 'statement refused'; readonly limit: LimitName }

@@ -1,6 +1,6 @@
 /** For error messages: what was sent is shown, but not all of it, and no character cut in two. */
-export function shorten(text: string): string {
-  return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX).replace(HALF_A_PAIR, '')}…`
+export function shorten(text: string, charactersMax: number = SHOWN_MAX): string {
+  return text.length <= charactersMax ? text : `${text.slice(0, charactersMax).replace(HALF_A_PAIR, '')}…`
 }
 
 const SHOWN_MAX = 80

@@ -1,4 +1,5 @@
 /** From the parts to a server: what each of them is told of the others. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IsCallable } from '../access/functions.ts'
 import type { Policies } from '../access/policy/policies.ts'
@@ -52,6 +53,7 @@ import { createGatedRunner } from '../run/gated.ts'
 import { createRunner } from '../run/run.ts'
 import { createSessionReset } from '../run/session-reset.ts'
 import type { SettingsSource } from '../run/settings.ts'
+import { logStatements } from '../run/statement-log.ts'
 import { VERSION } from '../version.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { listeningUrl, openChangeListener } from './database.ts'
@@ -110,7 +112,9 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     onStaleSchema: lookAtSchema,
     announcements: listeningUrl(config) === null ? null : capture.announcements,
   })
-  const watched = cache?.watching(plain) ?? plain
+  const trace = isLogged(config, 'debug') ? new AsyncLocalStorage<string>() : null
+  const told = trace === null ? plain : logStatements(plain, { emit, requestId: () => trace.getStore() ?? null })
+  const watched = cache?.watching(told) ?? told
   const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
   const gate = createGate(gateway.tenantMaxConcurrent)
   const unsentBytes = createBudget<string>({ max: gateway.maxUnsentBytes, shareMax: gateway.tenantMaxUnsentBytes })
@@ -228,7 +232,9 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       ...internal(realtime.stats, () => ({ connections, bodyBytes, unsentBytes, slowStreams: paces.ended })),
     ]),
   })
-  const pipeline = timing?.pipeline(answer) ?? answer
+  const timed = timing?.pipeline(answer) ?? answer
+  const pipeline: typeof answer =
+    trace === null ? timed : (incoming, progress) => trace.run(incoming.requestId, () => timed(incoming, progress))
   const clientAddress = createClientAddress(gateway.trustedProxies)
   const isProxy = createProxyCheck(gateway.trustedProxies)
   const admit = createAdmission({
@@ -251,6 +257,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     identify: createIdentify(callers),
     pipeline,
+    logsRequests: isLogged(config, 'info'),
     connections: {
       budget: connections,
       holderOf: ({ remoteAddress }) =>
@@ -271,6 +278,14 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     now,
   })
   return { server, realtime }
+}
+
+/** From the most to the least that is written. */
+const LOG_LEVELS = ['trace', 'debug', 'info']
+
+function isLogged({ logLevel }: Config, level: 'debug' | 'info'): boolean {
+  const at = LOG_LEVELS.indexOf(logLevel)
+  return at !== -1 && at <= LOG_LEVELS.indexOf(level)
 }
 
 /** Made when it is first asked for. */

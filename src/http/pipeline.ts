@@ -47,6 +47,8 @@ export interface PipelineParts extends CallerParts {
 /** The request as far as it got: what is known of it when it fails. */
 export interface Progress extends Timed {
   route: string
+  /** Below `/api/`, once it is known. */
+  at: Route | null
   tenantId: string
   /** Null until it is known. */
   caller: Identity | null
@@ -126,6 +128,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const route = parsePath(incoming.path)
     if (route === null || (route.kind !== 'explain' && isAdminExplaining(incoming, parts))) throw noRoute(incoming)
     progress.route = ROUTE_PATTERN[route.kind]
+    progress.at = route
     return parts.approvals === null
       ? answer(incoming, route, identity)
       : approved(parts.approvals, incoming, route, identity)

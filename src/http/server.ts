@@ -9,6 +9,9 @@ import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import type { Exceeded } from '../limits/budget.ts'
 import { printServerTiming } from '../ops/server-timing.ts'
+import type { Route } from '../rest/path.ts'
+import { maskedPath } from '../rest/request-shape.ts'
+import { Usage } from '../usage.ts'
 import { type Admit, pathOf, targetOf } from './admission.ts'
 import { type BodyParts, createBodies } from './bodies.ts'
 import { type Choice, compress, compressStream, createCompression } from './compression.ts'
@@ -41,6 +44,8 @@ export interface ServerOptions {
   readonly drainTimeoutMs: number
   readonly admit: Admit
   readonly judgeHead: JudgeHead
+  /** Whether somebody logs requests, and wants their paths. */
+  readonly logsRequests: boolean
   readonly identify: Identify
   readonly pipeline: Pipeline
   readonly connections: Omit<ConnectionLimit, 'refusal'>
@@ -277,17 +282,34 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
 
   /** Every answer is told of, whoever gave it. */
-  function tell(method: string, requestId: string, status: number, durationMs: number, progress: Progress): void {
-    const { route, code, tenantId } = progress
+  function tell(
+    method: string,
+    requestId: string,
+    status: number,
+    durationMs: number,
+    progress: Progress,
+    incoming: Incoming | null = null,
+    answer: Answer | null = null,
+  ): void {
+    const { route, code, tenantId, at, caller } = progress
+    const usage = incoming?.usage
+    const databaseMs = usage?.databaseMs() ?? null
     emit({
       kind: 'request',
       method,
       route,
       status,
       code,
-      durationMs: Math.round(durationMs * 100) / 100,
+      durationMs: toHundredths(durationMs),
       requestId,
       tenantId,
+      role: caller === null ? null : caller.role,
+      path: options.logsRequests && incoming !== null && at !== null ? maskedPath(incoming, at) : null,
+      table: at === null ? null : (tableOf(at) ?? usage?.table ?? null),
+      function: at?.kind === 'rpc' ? at.function : null,
+      rows: answer?.rows ?? usage?.rows ?? null,
+      databaseMs: databaseMs === null ? null : toHundredths(databaseMs),
+      cache: (answer?.headers['X-Cache'] ?? null) as 'HIT' | 'MISS' | null,
     })
   }
 
@@ -364,7 +386,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         if (name !== 'connection') headers.push(name, value ?? '')
     }
     if (draining && connections.isLast(response)) headers.push('Connection', 'close')
-    const done = () => tell(incoming.method, incoming.requestId, answer.status, now() - started, progress)
+    const done = () =>
+      tell(incoming.method, incoming.requestId, answer.status, now() - started, progress, incoming, answer)
     if (isStream(body)) {
       response.writeHead(answer.status, headers)
       const chunks = choice === 'br' || choice === 'gzip' ? compressStream(body, choice) : body
@@ -415,7 +438,7 @@ function tooMany(what: string): GatewayError {
 }
 
 function noProgress(): Progress {
-  return { route: 'none', tenantId: '', caller: null, code: null, timing: null }
+  return { route: 'none', at: null, tenantId: '', caller: null, code: null, timing: null }
 }
 
 function codeOf(error: unknown): ErrorCode {
@@ -454,10 +477,21 @@ function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: str
     body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
     requestId,
     connection: request.raw.socket,
+    usage: new Usage(),
     onAbort(listener) {
       onceGone(reply.raw, listener)
     },
   }
+}
+
+/** The table whose rows are read or written. */
+function tableOf(route: Route): string | null {
+  if (route.kind === 'children') return route.child
+  return 'table' in route ? route.table : null
+}
+
+function toHundredths(ms: number): number {
+  return Math.round(ms * 100) / 100
 }
 
 /** Whole milliseconds: where the time went, `Server-Timing` says. */

@@ -136,18 +136,19 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     const started = now()
     const elapsedMs = () => Math.round((now() - started) * 100) / 100
     const requestId = options.nextRequestId(one(request.headers['x-request-id']))
-    const done = (status: number, error: GatewayError | null, tenantId: string) => {
+    const done = (status: number, error: GatewayError | null, caller: Identity | null) => {
       const code = error?.code ?? null
       emit({
         ...{ kind: 'request', method: 'GET', route: PATH, status, code },
-        ...{ durationMs: elapsedMs(), requestId, tenantId },
+        ...{ durationMs: elapsedMs(), requestId, tenantId: caller?.tenantId ?? '', role: caller?.role ?? null },
+        ...{ path: PATH, table: null, function: null, rows: null, databaseMs: null, cache: null },
       })
     }
     const refuse = (error: unknown) => {
       const known = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'an unexpected error occurred')
       if (known !== error) emit({ kind: 'request failed', requestId, error })
       refuseRaw(socket, known, requestId, timingHeader(options, elapsedMs()))
-      done(known.status, known, '')
+      done(known.status, known, null)
     }
     handshakes.set(request, { requestId, elapsedMs, refuse })
     try {
@@ -162,7 +163,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
       frames.handleUpgrade(request, socket, head, webSocket => {
         try {
           serve(webSocket, identity, seat)
-          done(101, null, identity?.tenantId ?? '')
+          done(101, null, identity)
         } catch (error) {
           webSocket.close(1013, error instanceof GatewayError ? error.message.slice(0, 100) : '')
         }

@@ -14,8 +14,9 @@ export interface Log {
 
 const STANDARD_OUTPUT = 1
 
-export function createLog(level: string): Log {
-  const destination = createLogDestination(STANDARD_OUTPUT)
+/** `descriptor`: an open file or pipe. */
+export function createLog(level: string, descriptor: number = STANDARD_OUTPUT): Log {
+  const destination = createLogDestination(descriptor)
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return {
     emit: event => write(logger, event),
@@ -27,11 +28,20 @@ function write(logger: Logger, event: Event): void {
   switch (event.kind) {
     case 'request': {
       if (!logger.isLevelEnabled('info')) return
-      const { kind, method, route, status, durationMs, requestId, tenantId } = event
-      const tenant = tenantId === '' ? null : tenantHash(tenantId)
-      logger.info({ method, route, status, duration_ms: durationMs, request_id: requestId, tenant }, kind)
+      const { kind, method, route, path, table, status, code, rows, cache, role, tenantId } = event
+      logger.info(
+        {
+          ...{ method, route, path, table, function: event.function, status, code },
+          ...{ duration_ms: event.durationMs, database_ms: event.databaseMs, rows, cache, role },
+          ...{ tenant: tenantId === '' ? null : tenantHash(tenantId), request_id: event.requestId },
+        },
+        kind,
+      )
       return
     }
+    case 'statement':
+      logger.debug({ request_id: event.requestId, duration_ms: event.durationMs, sql: event.sql }, event.kind)
+      return
     case 'request failed':
       logger[isOurs(event.error) ? 'error' : 'warn'](
         { request_id: event.requestId, ...describe(event.error) },

@@ -62,6 +62,7 @@ afterEach(() => {
 
 const request = (of: Partial<Extract<Event, { kind: 'request' }>> = {}): Event => ({
   ...{ kind: 'request', method: 'GET', route: '/api/{table}/{id}', status: 200, code: null, durationMs: 2 },
+  ...{ role: null, path: null, table: null, function: null, rows: null, databaseMs: null, cache: null },
   ...{ requestId: 'r', tenantId: 'the-tenant' },
   ...of,
 })

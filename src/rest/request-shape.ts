@@ -2,9 +2,10 @@
 import type { QueryShape } from '../access/list/pattern.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'
+import { shorten } from '../shorten.ts'
 import { readFilter } from './filter-notation.ts'
 import { headerOf } from './header.ts'
-import type { Route } from './path.ts'
+import { ROUTE_PATTERN, type Route } from './path.ts'
 import { preferencesOf } from './prefer.ts'
 import { parseQueryString, type QueryParameter } from './query-string.ts'
 import { AGGREGATE_PARAMETERS } from './read/aggregate.ts'
@@ -37,6 +38,30 @@ export function shapeOfRequest(incoming: Shaped, route: DataRoute): QueryShape {
     ...parts,
     ...partsOfHeaders(method, route, incoming.headers, parts),
   ])
+}
+
+/** Characters of a masked path that are logged. */
+const MASKED_MAX = 1_000
+
+/**
+ * The path and query of a request for the access log: names and operators stay; ids, filter values, search terms, cursors and page numbers do not. A query
+ * string that cannot be read is left out.
+ */
+export function maskedPath(incoming: Shaped, route: Route): string {
+  return route.kind === 'schema' || route.kind === 'openapi' || route.kind === 'query' || route.kind === 'contracts'
+    ? ROUTE_PATTERN[route.kind]
+    : shorten(maskedRequest(incoming, route), MASKED_MAX)
+}
+
+function maskedRequest(incoming: Shaped, route: DataRoute): string {
+  if (incoming.query === '') return printRoute(route)
+  try {
+    const { line } = shapeOfRequest({ ...incoming, headers: {} }, route)
+    return line().replace(/^\S+ /, '')
+  } catch (error) {
+    if (error instanceof GatewayError) return printRoute(route)
+    throw error
+  }
 }
 
 /** Which page, and how it is sent, is no part of a shape. */

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Incoming } from '../http/types.ts'
 import type { Row } from '../run/run.ts'
+import { Usage } from '../usage.ts'
 import { respondStream } from './respond.ts'
 
 const INCOMING: Incoming = {
   ...{ method: 'GET', path: '/api/t', query: '', headers: {}, body: Buffer.alloc(0) },
-  ...{ requestId: 'r', connection: {}, onAbort() {} },
+  ...{ requestId: 'r', connection: {}, usage: new Usage(), onAbort() {} },
 }
 
 async function* batchOf(...rows: readonly string[]): AsyncGenerator<readonly Row[]> {

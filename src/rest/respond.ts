@@ -32,7 +32,7 @@ const SPACE = 0x20
 
 /** `{"data":{…}}`: a row that was read. */
 export function respondReadRow(row: Buffer, use: CacheUse): Answer {
-  return { status: 200, headers: JSON_HEADERS[use], body: wholeRow(row) }
+  return { status: 200, headers: JSON_HEADERS[use], rows: 1, body: wholeRow(row) }
 }
 
 /** Larger ones are copied as bytes: as text they would be copied twice. */
@@ -68,7 +68,7 @@ export function respondList(outcome: ListOutcome): Answer {
   const cursor = last === undefined ? null : outcome.nextCursor(last)
   const page = `],"count":${count},"limit":${limit},"offset":${offset},"next_cursor":${JSON.stringify(cursor)}`
   const end = total === null ? `${page}}` : `${page},"total":${String(JSON.parse(total.toString()).count)}}`
-  return { status: 200, headers: JSON_HEADERS[outcome.use], body: joinRows(rows, count, end) }
+  return { status: 200, headers: JSON_HEADERS[outcome.use], rows: count, body: joinRows(rows, count, end) }
 }
 
 /** `{"data":[…` and what comes behind the rows, of which each character is a byte. Measures first and copies once. */
@@ -87,12 +87,13 @@ export function joinRows(rows: readonly Row[], count: number, end: string): Buff
 
 /** `{"data":[…],"count":n}`: all the rows that a query found. */
 export function respondReadRows(rows: readonly Row[], use: CacheUse): Answer {
-  return { status: 200, headers: JSON_HEADERS[use], body: joinRows(rows, rows.length, `],"count":${rows.length}}`) }
+  const body = joinRows(rows, rows.length, `],"count":${rows.length}}`)
+  return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body }
 }
 
 /** `{"data":[…]}`: the rows of an aggregate's groups. */
 export function respondGroups(rows: readonly Row[], use: CacheUse): Answer {
-  return { status: 200, headers: JSON_HEADERS[use], body: joinRows(rows, rows.length, ']}') }
+  return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body: joinRows(rows, rows.length, ']}') }
 }
 
 /** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it (decisions 4). */
@@ -129,16 +130,17 @@ export interface CreatedOutcome {
 /** 201 for a row that was created, 200 for one that was there; null for one that was left alone (decisions 4, 13). */
 export function respondCreatedRow({ table, rows, count, minimal, upsert }: CreatedOutcome): Answer {
   const [row] = rows
-  if (row === undefined && !minimal) return { status: 200, headers: WRITE_HEADERS, body: Buffer.from('{"data":null}') }
+  if (row === undefined && !minimal)
+    return { status: 200, headers: WRITE_HEADERS, rows: 0, body: Buffer.from('{"data":null}') }
   const beside = minimal ? (row ?? []) : (row ?? []).slice(1)
   const created = count > 0 && (!upsert || beside[0]?.toString() === 't')
   const key = upsert ? beside.slice(1) : beside
   const location = created && key.length > 0 ? locationOf(table, key) : null
   const address = location === null ? {} : { Location: location }
   const status = created ? 201 : 200
-  if (minimal) return { status, headers: { ...MINIMAL_HEADERS, ...address }, body: null }
+  if (minimal) return { status, headers: { ...MINIMAL_HEADERS, ...address }, rows: count, body: null }
   const json = row?.[0] ?? NULL
-  return { status, headers: { ...WRITE_HEADERS, ...address }, body: wholeRow(json) }
+  return { status, headers: { ...WRITE_HEADERS, ...address }, rows: 1, body: wholeRow(json) }
 }
 
 const NULL = Buffer.from('null')
@@ -176,19 +178,19 @@ function leadsByNumber(table: Table): boolean {
 /** Removed by whoever resolves the path, also percent-encoded (RFC 3986, 5.2.4). */
 const DOTS = /\/\.\.?(?:\/|$)/
 
-/** `returned`: what was asked for, if anything was. */
-export function respondNothing(status: 200 | 201 | 204, returned: Preferences['returned']): Answer {
-  return { status, headers: returned === 'minimal' ? MINIMAL_HEADERS : {}, body: null }
+/** `returned`: what was asked for, if anything was. `count`: how many rows were written. */
+export function respondNothing(status: 200 | 201 | 204, returned: Preferences['returned'], count: number): Answer {
+  return { status, headers: returned === 'minimal' ? MINIMAL_HEADERS : {}, rows: count, body: null }
 }
 
 /** `{"data":{…}}`: the row as it is now, or was when it was deleted. */
 export function respondWrittenRow(row: Buffer): Answer {
-  return { status: 200, headers: WRITE_HEADERS, body: wholeRow(row) }
+  return { status: 200, headers: WRITE_HEADERS, rows: 1, body: wholeRow(row) }
 }
 
 /** `{"data":[…],"count":n}`: the rows that a write answers. `count`: of those it wrote, which need not be answered. */
 export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], count: number = rows.length): Answer {
-  return { status, headers: WRITE_HEADERS, body: joinRows(rows, rows.length, `],"count":${count}}`) }
+  return { status, headers: WRITE_HEADERS, rows: count, body: joinRows(rows, rows.length, `],"count":${count}}`) }
 }
 
 // ---- streams -----------------------------------------------------------------------------------------------
@@ -201,26 +203,33 @@ export async function respondStream(
   batches: AsyncIterableIterator<readonly Row[]>,
   incoming: Incoming,
 ): Promise<Answer> {
+  const { usage } = incoming
   incoming.onAbort(() => void batches.return?.())
+  usage.waits()
   const first = await batches.next()
+  usage.answered()
   // Nobody will read the rows, and the connection would wait for somebody who does.
   if (incoming.method === 'HEAD') {
     await batches.return?.()
     return { status: 200, headers: NDJSON_HEADERS, body: null }
   }
-  return { status: 200, headers: NDJSON_HEADERS, body: lines(first, batches, incoming.requestId) }
+  return { status: 200, headers: NDJSON_HEADERS, body: lines(first, batches, incoming) }
 }
 
 async function* lines(
   first: IteratorResult<readonly Row[]>,
   batches: AsyncIterableIterator<readonly Row[]>,
-  requestId: string,
+  { requestId, usage }: Incoming,
 ): AsyncGenerator<Buffer> {
   let next = first
+  usage.rows = 0
   try {
     while (next.done !== true) {
+      usage.rows += next.value.length
       if (next.value.length > 0) yield joinLines(next.value)
+      usage.waits()
       next = await batches.next()
+      usage.answered()
     }
   } catch (error) {
     yield Buffer.concat([errorBody(error, requestId), Buffer.from('\n')])

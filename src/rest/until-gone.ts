@@ -5,6 +5,7 @@ import type { Reading, Row, Running } from '../run/run.ts'
 /** The result, unless the client goes away first: what nobody hears of is cancelled, and a write undone. */
 export function untilGone<T>(incoming: Incoming, running: Running<T>): Promise<T> {
   incoming.onAbort(() => running.cancel())
+  incoming.usage.waits()
   return running.result
 }
 
@@ -14,5 +15,9 @@ export function whenRead<T>(
   reading: Reading,
   answer: (results: readonly (readonly Row[])[]) => T,
 ): T | Promise<T> {
-  return reading.kept === undefined ? untilGone(incoming, reading).then(answer) : answer(reading.kept)
+  if (reading.kept !== undefined) return answer(reading.kept)
+  return untilGone(incoming, reading).then(results => {
+    incoming.usage.answered()
+    return answer(results)
+  })
 }

@@ -1,10 +1,12 @@
 /** What the fuzzed readers, writers and callers stand on: a catalogue written by hand, and a runner that runs nothing and remembers what it would have run. */
+
 import type { Catalog, Column, DatabaseFunction, ForeignKey, Table } from '../../src/catalog/model.ts'
 import { relate } from '../../src/catalog/relations.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { Answer, Incoming } from '../../src/http/types.ts'
 import type { Row, Runner } from '../../src/run/run.ts'
 import type { BoundStatement } from '../../src/run/statement.ts'
+import { Usage } from '../../src/usage.ts'
 import { catalogWith, columnOf, functionOf } from '../support/functions.ts'
 import { arrayOf, baseType, catalogOf, tableOf } from '../support/model.ts'
 
@@ -173,7 +175,7 @@ export function incomingOf({ method, path, headers = {}, body = '' }: Sent): Inc
   const type = body === '' ? {} : { 'content-type': 'application/json' }
   return {
     ...{ method, path: plain, query, headers: { ...type, ...headers }, body: Buffer.from(body) },
-    ...{ requestId: 'r', connection: {}, onAbort() {} },
+    ...{ requestId: 'r', connection: {}, usage: new Usage(), onAbort() {} },
   }
 }
 

@@ -1,4 +1,5 @@
 /** Decisions 9, the gateway capture: a write tells of itself when somebody listens, in its own transaction, and does not notify otherwise. */
+
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { EVERYTHING } from '../../src/access/rights.ts'
@@ -13,6 +14,7 @@ import { createAnnouncements, type RowsBefore } from '../../src/run/announcement
 import { createRunner } from '../../src/run/run.ts'
 import { createSessionReset } from '../../src/run/session-reset.ts'
 import { createSettings } from '../../src/run/settings.ts'
+import { Usage } from '../../src/usage.ts'
 import { shopDatabase } from '../features/shop.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'
@@ -136,7 +138,7 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
       const route =
         id === null ? ({ kind: 'list', table: 'labels' } as const) : ({ kind: 'one', table: 'labels', id } as const)
       const incoming = {
-        ...{ method, path: '', query: '', requestId: '', connection: {}, onAbort() {} },
+        ...{ method, path: '', query: '', requestId: '', connection: {}, usage: new Usage(), onAbort() {} },
         ...{
           headers: { 'content-type': 'application/json', ...headers },
           body: Buffer.from(body === null ? '' : JSON.stringify(body)),

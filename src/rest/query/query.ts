@@ -106,6 +106,7 @@ export function createQuerier(parts: QuerierParts): Querier {
     const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
     const { statement, answer, writes } = planned(request, identity, { ...parts, approve }, plan)
     if (isLarge(incoming)) await nextTurn()
+    incoming.usage.table = firstTable(statement, parts.view(identity).catalog)
     const bound = bind(statement, request, parseRowsMax(incoming.headers), limits)
     if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
     if (!writes) {
@@ -194,6 +195,13 @@ function isMainTable({ source, with: clause }: Get, table: Table, catalog: Catal
   const { schema, name } = source.table
   if (schema === null && clause?.tables.some(common => common.name.text === name) === true) return false
   return name === table.name && (schema ?? catalog.schemas[0]) === table.schema
+}
+
+/** The resource that it writes to, or reads first: for the access log. */
+function firstTable({ touches }: Statement, { schemas }: Catalog): string | null {
+  const first = touches?.writes[0]?.table ?? touches?.reads[0]
+  if (first === undefined) return null
+  return first.schema === schemas[0] ? first.name : `${first.schema}.${first.name}`
 }
 
 /** Whether a common table anywhere at the top changes data; elsewhere the printer refuses it. */

@@ -1,9 +1,11 @@
 /** What a misspelt parameter is answered: by a reader whose database is never asked. */
+
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
 import { EVERYTHING } from '../../access/rights.ts'
 import type { Incoming } from '../../http/types.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
+import { Usage } from '../../usage.ts'
 import { parsePath } from '../path.ts'
 import { createCursorCodec } from './cursor.ts'
 import { createReader, type ReadRoute } from './read.ts'
@@ -27,6 +29,7 @@ async function refusal(path: string, query: string): Promise<unknown> {
   const route = parsePath(path) as ReadRoute
   const incoming: Incoming = {
     ...{ method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r', connection: {} },
+    usage: new Usage(),
     onAbort: () => {},
   }
   const error = await Promise.resolve()

@@ -122,6 +122,7 @@ export function createCaller(parts: CallerParts): Caller {
       })
       return untilGone(incoming, running).then(
         called => {
+          incoming.usage.answered()
           const { about, form } = plan
           const outcome = { about, set: of.returnsSet, form, called, read }
           return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))

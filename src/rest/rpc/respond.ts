@@ -57,7 +57,7 @@ function answer(outcome: CallOutcome, rows: readonly Row[], more: string): Answe
         end,
       )
     : wholeValue(form === 'nothing' ? NULL : (rows[0]?.[0] ?? NULL), end)
-  return { status: 200, headers: outcome.read ? READ_HEADERS : HEADERS, body }
+  return { status: 200, headers: outcome.read ? READ_HEADERS : HEADERS, rows: rows.length, body }
 }
 
 /** The bytes of a text in UTF-8, a character each. */

@@ -39,7 +39,8 @@ export async function changeOne(
   const { written, fields } = await change(writing, request, method, shape, where, NOTHING_BESIDE)
   if (written.count === 0) throw notFound(table, id)
   const row = written.rows[0]?.[0]
-  if (fields.length === 0 || row === undefined || row === null) return respondNothing(204, wanted.returned)
+  if (fields.length === 0 || row === undefined || row === null)
+    return respondNothing(204, wanted.returned, written.count)
   return respondWrittenRow(row)
 }
 
@@ -53,7 +54,7 @@ export async function changeMany(
   const shape = new Shape(`${method} many ${table.resource}`)
   const { filter, rowsMax } = parseBulk(parseQueryString(incoming.query), incoming.headers, shape, table, limits)
   const { written, fields } = await change(writing, request, method, shape, filter, { ...NOTHING_BESIDE, rowsMax })
-  if (fields.length === 0) return respondNothing(204, wanted.returned)
+  if (fields.length === 0) return respondNothing(204, wanted.returned, written.count)
   return respondWrittenRows(200, written.rows)
 }
 

@@ -92,7 +92,13 @@ async function createMany(
   const rows = inOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, target))
   const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
   const status = created ? 201 : 200
-  return minimal ? respondNothing(status, 'minimal') : respondWrittenRows(status, rows)
+  return minimal
+    ? respondNothing(
+        status,
+        'minimal',
+        written.reduce((sum, { count }) => sum + count, 0),
+      )
+    : respondWrittenRows(status, rows)
 }
 
 /** By position in the body: the key that its row gives, as PostgreSQL prints it; nothing for a row that gives none or NULL, which equals no other. */

@@ -49,6 +49,7 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
 
   function write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]> {
     return untilGone(request.incoming, runner.write(request.identity, statements)).then(written => {
+      request.incoming.usage.answered()
       const [first] = written
       if (first !== undefined) request.wrote(first)
       return written
@@ -70,7 +71,11 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
         if (written === undefined) throw new Error('a statement has a result')
         return written
       }),
-    readAll: ({ incoming, identity }, statements) => untilGone(incoming, runner.read(identity, statements)),
+    async readAll({ incoming, identity }, statements) {
+      const rows = await untilGone(incoming, runner.read(identity, statements))
+      incoming.usage.answered()
+      return rows
+    },
   }
 }
 

@@ -1,0 +1,68 @@
+/** Tells the texts of the statements that requests run: for the log at level debug, and nothing is made of it otherwise. */
+import type { Emit } from '../events.ts'
+import type { Runner, Running } from './run.ts'
+import type { Statement } from './statement.ts'
+
+export interface StatementLogParts {
+  readonly emit: Emit
+  /** Of the request that is being answered; null for what the gateway does by itself. */
+  readonly requestId: () => string | null
+}
+
+export function logStatements(runner: Runner, { emit, requestId }: StatementLogParts): Runner {
+  function begin(statements: readonly Statement[]): () => void {
+    const started = performance.now()
+    const id = requestId()
+    const sql = statements.map(({ text }) => text)
+    return () =>
+      emit({ kind: 'statement', requestId: id, sql, durationMs: Math.round((performance.now() - started) * 100) / 100 })
+  }
+  function logged<R extends Running<unknown>>(statements: readonly Statement[], start: () => R): R {
+    const end = begin(statements)
+    const running = start()
+    running.result.then(end, end)
+    return running
+  }
+  return {
+    read: (identity, bound) =>
+      logged(
+        bound.map(({ statement }) => statement),
+        () => runner.read(identity, bound),
+      ),
+    write: (identity, bound) =>
+      logged(
+        bound.map(({ statement }) => statement),
+        () => runner.write(identity, bound),
+      ),
+    call: (identity, bound, how) => logged([bound.statement], () => runner.call(identity, bound, how)),
+    parse: (identity, statement) => runner.parse(identity, statement),
+    stream(identity, bound) {
+      const end = begin([bound.statement])
+      const rows = runner.stream(identity, bound)
+      let over = false
+      const once = () => {
+        if (!over) end()
+        over = true
+      }
+      return {
+        async next() {
+          try {
+            const batch = await rows.next()
+            if (batch.done === true) once()
+            return batch
+          } catch (error) {
+            once()
+            throw error
+          }
+        },
+        async return() {
+          once()
+          return (await rows.return?.()) ?? { done: true, value: undefined }
+        },
+        [Symbol.asyncIterator]() {
+          return this
+        },
+      }
+    },
+  }
+}
