@@ -102,7 +102,7 @@ describe('defaults (decisions 1 and 13)', () => {
         tenantMaxUnsentBytes: 134_217_728,
         connectionMaxUnsentBytes: 1_048_576,
         tenantMaxConnections: null,
-        explainMaxCost: 100_000,
+        explainMaxCost: 1_000_000,
         explainMaxRows: 1_000_000,
         roleOverrides: new Map(),
         cache: { enabled: false, maxEntries: 1_000, ttlSecs: 60, maxStalenessMs: 1_000 },

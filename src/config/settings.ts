@@ -628,7 +628,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
   explainMaxCost: {
     key: 'gateway.explain_max_cost',
     kind: decimal(0, 1e15),
-    default: 100_000,
+    default: 1_000_000,
     feature: 'cost',
     description: "Highest cost that PostgreSQL's planner may estimate for a read. `0` switches it off.",
   },

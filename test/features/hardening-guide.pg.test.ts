@@ -148,7 +148,7 @@ describe('a gateway with these files', () => {
       unknown
     >
     expect(internal).toMatchObject({
-      limits: { rate_limit_rate: 50, max_result_rows: 1_000, explain_max_cost: 50_000 },
+      limits: { rate_limit_rate: 50, max_result_rows: 1_000, explain_max_cost: 500_000 },
       warnings: expect.any(Array),
     })
     const contracts = await fetch(`${gateway.url}/api/_rpc/contracts`, { headers: await bearer('a good token') })
