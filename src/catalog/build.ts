@@ -13,6 +13,7 @@ import type {
   CatalogOptions,
   ColumnItem,
   CompositeItem,
+  ConstraintItem,
   ForeignKeyItem,
   FunctionItem,
   KeyItem,
@@ -68,6 +69,7 @@ interface Items {
   readonly column: ColumnItem[]
   readonly type: TypeItem[]
   readonly key: KeyItem[]
+  readonly constraint: ConstraintItem[]
   readonly 'foreign key': ForeignKeyItem[]
   readonly 'outside column': OutsideColumnItem[]
   readonly function: FunctionItem[]
@@ -87,7 +89,7 @@ interface Sections extends Items {
 function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   const items: Items = {
     ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [] },
-    ...{ key: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
+    ...{ key: [], constraint: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
     ...{ tie: [], unsteady: [], effect: [], reach: [], 'reach type': [] },
   }
   let fingerprint = ''
@@ -131,6 +133,7 @@ function buildTables(
     columnsByOid: groupByRelation(items.column),
     outsideColumnsByOid: groupByRelation(items['outside column']),
     keysByOid: groupByRelation(items.key),
+    constraintsByOid: groupByRelation(items.constraint),
     foreignKeysByOid: groupByRelation(items['foreign key']),
     types,
     intern,

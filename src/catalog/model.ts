@@ -47,6 +47,8 @@ export interface Table {
   readonly primaryKey: readonly string[]
   /** Unique constraints and unique indexes over plain columns without a condition, the primary key not included. */
   readonly unique: readonly (readonly string[])[]
+  /** The columns of every key, check, foreign key and exclusion constraint, by the name that PostgreSQL's errors have. */
+  readonly constraints: ReadonlyMap<string, readonly string[]>
   readonly foreignKeys: readonly ForeignKey[]
   /** Ways to other tables, forward, reverse and through pure junction tables. */
   readonly relations: readonly Relation[]

@@ -107,6 +107,14 @@ export interface KeyItem {
   readonly width: number
 }
 
+/** A constraint, or a unique index that belongs to none. */
+export interface ConstraintItem {
+  readonly relation: number
+  readonly name: string
+  /** Column numbers; 0 stands for an expression. */
+  readonly columns: readonly number[]
+}
+
 export interface ForeignKeyItem {
   readonly relation: number
   readonly name: string
@@ -227,6 +235,24 @@ const SECTIONS = {
     join relation r on r.oid = i.indrelid
     where i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
       and (i.indisprimary or not i.indisexclusion)`,
+
+  // By the name that an error about it has; what it computes from columns has no column of its own.
+  constraint: `
+    select c.conrelid::int8 as relation, c.conname as name, c.conkey as columns
+    from pg_catalog.pg_constraint c
+    join relation r on r.oid = c.conrelid
+    where c.contype in ('p', 'u', 'x', 'c', 'f') and c.conkey is not null
+    union all
+    select i.indrelid::int8, x.relname, array(
+      select k.number from unnest(i.indkey::int2[]) with ordinality k (number, place)
+      where k.place <= i.indnkeyatts order by k.place
+    )
+    from pg_catalog.pg_index i
+    join relation r on r.oid = i.indrelid
+    join pg_catalog.pg_class x on x.oid = i.indexrelid
+    where i.indisunique and not exists (
+      select from pg_catalog.pg_constraint c where c.conindid = i.indexrelid and c.contype in ('p', 'u', 'x')
+    )`,
 
   // conparentid: what PostgreSQL cloned for partitions is left out. A key with PERIOD (PostgreSQL 18) refers to an
   // index WITHOUT OVERLAPS and matches by containment: no two rows belong together by equal values, so it is no way.

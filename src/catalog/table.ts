@@ -2,7 +2,14 @@
 import { readComment } from './comment.ts'
 import type { Column, ForeignKey, Table, TableKind } from './model.ts'
 import type { KeyedTable } from './relations.ts'
-import type { ColumnItem, ForeignKeyItem, KeyItem, OutsideColumnItem, RelationItem } from './statement.ts'
+import type {
+  ColumnItem,
+  ConstraintItem,
+  ForeignKeyItem,
+  KeyItem,
+  OutsideColumnItem,
+  RelationItem,
+} from './statement.ts'
 import type { ColumnType } from './types.ts'
 
 /** What the parts of a table are looked up in. */
@@ -13,6 +20,7 @@ export interface Lookup {
   readonly columnsByOid: ReadonlyMap<number, readonly ColumnItem[]>
   readonly outsideColumnsByOid: ReadonlyMap<number, readonly OutsideColumnItem[]>
   readonly keysByOid: ReadonlyMap<number, readonly KeyItem[]>
+  readonly constraintsByOid: ReadonlyMap<number, readonly ConstraintItem[]>
   readonly foreignKeysByOid: ReadonlyMap<number, readonly ForeignKeyItem[]>
   readonly types: ReadonlyMap<number, ColumnType>
   /** The same few names and type texts occur in thousands of columns: one string each. */
@@ -42,6 +50,7 @@ export function buildTable(resource: string, relation: RelationItem, lookup: Loo
     columns: Object.freeze(columns),
     columnByName: new Map(columns.map(column => [column.name, column])),
     ...buildKeys(relation.oid, lookup),
+    constraints: buildConstraints(relation.oid, lookup),
     foreignKeys: Object.freeze(foreignKeys.map(({ key }) => key)),
     rowSecurity: Object.freeze({ enabled: relation.rowSecurity, forced: relation.forced }),
     writable: Object.freeze({
@@ -111,6 +120,16 @@ function buildKeys(oid: number, lookup: Lookup): Pick<Table, 'primaryKey' | 'uni
 }
 
 const NONE: readonly string[] = Object.freeze([])
+
+function buildConstraints(oid: number, lookup: Lookup): ReadonlyMap<string, readonly string[]> {
+  const items = lookup.constraintsByOid.get(oid) ?? []
+  return new Map(
+    items.map(({ name, columns }) => {
+      const plain = columns.filter(number => number > 0)
+      return [lookup.intern(name), namesOf(oid, plain, lookup)]
+    }),
+  )
+}
 
 function buildForeignKey(item: ForeignKeyItem, lookup: Lookup): ForeignKey {
   const table = lookup.nameByOid.get(item.target)

@@ -172,7 +172,7 @@ function isLetter(lexer: Lexer, at: number): boolean {
   const { text } = lexer
   const code = text.charCodeAt(at)
   if (isLow(code) && at > lexer.start && isHigh(text.charCodeAt(at - 1))) return true
-  refuseLoneSurrogate(lexer, at)
+  refuseUnwritable(lexer, at)
   return /[\p{L}\p{M}\p{N}]/u.test(String.fromCodePoint(text.codePointAt(at) ?? code))
 }
 
@@ -333,7 +333,7 @@ function readSign(lexer: Lexer, at: number, code: number): Token {
 
 /** A character that begins nothing: a token of its own, so that the parser says what it expected there. */
 function unknown(lexer: Lexer, at: number): Token {
-  refuseLoneSurrogate(lexer, at)
+  refuseUnwritable(lexer, at)
   lexer.end = at + (isHigh(lexer.text.charCodeAt(at)) ? 2 : 1)
   return '#unknown'
 }
@@ -366,9 +366,7 @@ function readText(lexer: Lexer, at: number, quote: number): Token {
     const end = text.indexOf(mark, at + 3)
     if (end < 0)
       throw refusal(lexer, at, at + 3, 'the raw text that begins here has no end', `it ends with ${mark}`, mark)
-    refuseLoneSurrogates(lexer, at + 3, end)
-    const nul = text.indexOf('\0', at + 3)
-    if (nul >= 0 && nul < end) refuseNul(lexer, nul)
+    refuseUnwritables(lexer, at + 3, end)
     lexer.value = text.slice(at + 3, end)
     lexer.end = end + 3
     return '#text'
@@ -399,8 +397,7 @@ function readDelimited(lexer: Lexer, start: number, mark: number, what: 'text' |
       if (text.charCodeAt(at + 1) !== mark) break
       isDoubled = true
       at++
-    } else if (code > 127) refuseLoneSurrogate(lexer, at)
-    else if (code === 0) refuseNul(lexer, at)
+    } else if (code > 127 || code === 0) refuseUnwritable(lexer, at)
   }
   const content = text.slice(start + 1, at)
   const sign = text.charAt(start)
@@ -442,7 +439,7 @@ function blockComment(lexer: Lexer, start: number): number {
 /** The parser looks ahead at times and comes by the same comment again. */
 function keepComment(lexer: Lexer, start: number, end: number): void {
   if (start < lexer.commentsEnd) return
-  refuseLoneSurrogates(lexer, start, end)
+  refuseUnwritables(lexer, start, end)
   lexer.commentsEnd = end
   lexer.comments?.push({ text: lexer.text.slice(start, end), span: { start, end } })
 }
@@ -485,18 +482,16 @@ function isLow(code: number): boolean {
   return code >= 0xdc00 && code < 0xe000
 }
 
-function refuseNul(lexer: Lexer, at: number): never {
-  throw refusal(lexer, at, at + 1, 'found a NUL character, which PostgreSQL cannot store', 'leave it out')
+function refuseUnwritables(lexer: Lexer, start: number, end: number): void {
+  for (let at = start; at < end; at++) refuseUnwritable(lexer, at)
 }
 
-function refuseLoneSurrogates(lexer: Lexer, start: number, end: number): void {
-  for (let at = start; at < end; at++) refuseLoneSurrogate(lexer, at)
-}
-
-/** Half a surrogate pair is no character: it cannot be sent to PostgreSQL, and would arrive as another one. */
-function refuseLoneSurrogate(lexer: Lexer, at: number): void {
+/** PostgreSQL stores no NUL. Half a surrogate pair is not a character: it would arrive as another one. */
+function refuseUnwritable(lexer: Lexer, at: number): void {
   const code = lexer.text.charCodeAt(at)
   const isLone =
     (isHigh(code) && !isLow(lexer.text.charCodeAt(at + 1))) || (isLow(code) && !isHigh(lexer.text.charCodeAt(at - 1)))
-  if (isLone) throw refusal(lexer, at, at + 1, 'half a surrogate pair is no character')
+  if (isLone || code === 0) {
+    throw refusal(lexer, at, at + 1, isLone ? 'half a surrogate pair is no character' : 'a text has no NUL')
+  }
 }

@@ -31,6 +31,7 @@ import {
   note,
   open,
   type Parser,
+  parseAnyName,
   parseWhole,
   peek,
   spanFrom,
@@ -227,16 +228,10 @@ function parsePath(parser: Parser): ColumnReference {
   const path = [takeName(parser)]
   while (parser.token === '.') {
     advance(parser)
-    path.push(parseStep(parser))
+    // A column, or a key of the JSON in it.
+    path.push(parseAnyName(parser, 'a name', takeWord))
   }
   return { kind: 'column', path, span: spanFrom(parser, start) }
-}
-
-/** A column, or a key of the JSON in it. */
-function parseStep(parser: Parser): string {
-  if (parser.isWord || parser.token === '#quoted') return takeWord(parser)
-  note(parser, 'a name')
-  return fail(parser)
 }
 
 // ---- in parentheses ------------------------------------------------------------------------------------------

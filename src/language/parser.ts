@@ -2,9 +2,9 @@
 
 import type { Expression, Get, Name, Span, Statement, TableName } from './ast.ts'
 import { BINDING } from './formatter.ts'
+import { IDENTIFIER_BYTES_MAX } from './identifier.ts'
 import { advance, type Comment, type Lexer, type Sign, type Token } from './lexer.ts'
 import { NESTING_MAX } from './nesting.ts'
-import { IDENTIFIER_BYTES_MAX, utf8Length } from './quote.ts'
 import { nearestWord } from './spelling.ts'
 import { QuerySyntaxError } from './syntax-error.ts'
 import { INFIX_WORDS, type Keyword, ROLE } from './vocabulary.ts'
@@ -245,36 +245,29 @@ export function parseName(parser: Parser, kind: string): string {
 
 /** Takes a token that is known to be a name: after a dot, after `as` and the like any word is. */
 export function takeName(parser: Parser): string {
-  const name = wordOf(parser)
+  const { start, end } = parser
+  const name = takeWord(parser)
   // A UTF-16 unit becomes at most three bytes.
-  if (name.length * 3 > IDENTIFIER_BYTES_MAX && utf8Length(name) > IDENTIFIER_BYTES_MAX) refuseLongName(parser, name)
+  const bytes = name.length > IDENTIFIER_BYTES_MAX / 3 ? new TextEncoder().encode(name).length : 0
+  if (bytes > IDENTIFIER_BYTES_MAX)
+    failAt(parser, start, end, `a name of ${bytes} bytes; at most ${IDENTIFIER_BYTES_MAX}`, null)
+  return name
+}
+
+/** The same for what may not be a name of PostgreSQL's: a parameter, or a key of JSON behind a dot. */
+export function takeWord(parser: Parser): string {
+  const name = parser.isWord ? parser.text.slice(parser.start, parser.end) : parser.value
   advance(parser)
   return name
 }
 
-/** The same for what may be no name of PostgreSQL's: a parameter, or a key of JSON behind a dot. */
-export function takeWord(parser: Parser): string {
-  const word = wordOf(parser)
-  advance(parser)
-  return word
-}
-
-function wordOf(parser: Parser): string {
-  return parser.isWord ? parser.text.slice(parser.start, parser.end) : parser.value
-}
-
-function refuseLongName(parser: Parser, name: string): never {
-  const reason = `this name has ${utf8Length(name)} bytes; PostgreSQL takes at most ${IDENTIFIER_BYTES_MAX}`
-  fail(parser, reason, 'write a shorter name')
-}
-
 /** A name where nothing else is possible, so that every keyword is one. */
-export function parseAnyName(parser: Parser, kind: string): string {
+export function parseAnyName(parser: Parser, kind: string, take: (parser: Parser) => string = takeName): string {
   if (!parser.isWord && parser.token !== '#quoted') {
     note(parser, kind)
     fail(parser)
   }
-  return takeName(parser)
+  return take(parser)
 }
 
 /** `name`, as a node. */

@@ -1,10 +1,8 @@
 /** Names and texts as PostgreSQL reads them: the only places where a string becomes part of a statement. */
 
 import { LanguageError } from './error.ts'
+import { IDENTIFIER_BYTES_MAX, utf8Length } from './identifier.ts'
 import { COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION } from './keywords.ts'
-
-/** PostgreSQL cuts longer names off without an error (`NAMEDATALEN` is 64), so that they would mean another thing. */
-export const IDENTIFIER_BYTES_MAX = 63
 
 /** Letters outside ASCII and `$` are read unchanged too, but not under every encoding and not by every tool. */
 const PLAIN = /^[a-z_][a-z0-9_]*$/
@@ -64,13 +62,4 @@ export function refuseUnwritable(text: string, what: string): void {
 /** The name as a message shows it: quoted, escaped, never longer than a line. */
 function shown(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
-}
-
-export function utf8Length(text: string): number {
-  let bytes = 0
-  for (const character of text) {
-    const point = character.codePointAt(0) as number
-    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
-  }
-  return bytes
 }

@@ -4,6 +4,9 @@
  */
 
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
@@ -37,6 +40,7 @@ create index on things (big);
 insert into owners values (1, 't1', 'ann@own.example'), (9, 't2', 'zoe@hidden.example');
 insert into things (id, tenant_id, owner_id, during, position) values (1, 't1', 1, '[1,5)', 1), (9, 't2', 9, '[1,5)', 9);
 insert into things (id, tenant_id, owner_id) values (8, 't2', 1);
+create function add_owner(id int) returns void volatile language sql as $$ insert into owners values (id, 't1', null) $$;
 create table seals (code text primary key, how text);
 create view cheap with (security_invoker = true) as select id, tenant_id, price from things where price < 10 with check option;
 create view joined with (security_invoker = true) as select t.id, o.email from things t join owners o on o.id = t.owner_id;
@@ -122,6 +126,8 @@ interface Details {
   readonly table?: string
   readonly column?: string
   readonly constraint?: string
+  readonly kind?: string
+  readonly columns?: readonly string[]
 }
 
 /** The whole body of an error, so that nothing else can be in it. */
@@ -157,7 +163,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23505',
         'duplicate key value violates unique constraint "one_email"',
-        { table: 'owners', constraint: 'one_email' },
+        { table: 'owners', constraint: 'one_email', kind: 'unique', columns: ['email'] },
       ] as const),
     ],
     [
@@ -170,7 +176,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23505',
         'duplicate key value violates unique constraint "one_email"',
-        { table: 'owners', constraint: 'one_email' },
+        { table: 'owners', constraint: 'one_email', kind: 'unique', columns: ['email'] },
       ] as const),
     ],
     [
@@ -178,7 +184,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23505',
         'duplicate key value violates unique constraint "things_pkey"',
-        { table: 'things', constraint: 'things_pkey' },
+        { table: 'things', constraint: 'things_pkey', kind: 'unique', columns: ['id'] },
       ] as const),
     ],
     [
@@ -186,7 +192,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23505',
         'duplicate key value violates unique constraint "one_position"',
-        { table: 'things', constraint: 'one_position' },
+        { table: 'things', constraint: 'one_position', kind: 'unique', columns: ['position'] },
       ] as const),
     ],
     [
@@ -194,7 +200,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23503',
         'insert or update on table "things" violates foreign key constraint "its_owner"',
-        { table: 'things', constraint: 'its_owner' },
+        { table: 'things', constraint: 'its_owner', kind: 'foreign_key', columns: ['owner_id'] },
       ] as const),
     ],
     [
@@ -202,7 +208,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23503',
         'update or delete on table "owners" violates foreign key constraint "its_owner" on table "things"',
-        { table: 'things', constraint: 'its_owner' },
+        { table: 'things', constraint: 'its_owner', kind: 'foreign_key', columns: ['owner_id'] },
       ] as const),
     ],
     [
@@ -210,7 +216,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23514',
         'new row for relation "things" violates check constraint "not_negative"',
-        { table: 'things', constraint: 'not_negative' },
+        { table: 'things', constraint: 'not_negative', kind: 'check', columns: ['price'] },
       ] as const),
     ],
     [
@@ -218,7 +224,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23502',
         'null value in column "name" of relation "things" violates not-null constraint',
-        { table: 'things', column: 'name' },
+        { table: 'things', column: 'name', kind: 'not_null', columns: ['name'] },
       ] as const),
     ],
     [
@@ -226,7 +232,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23P01',
         'conflicting key value violates exclusion constraint "no_overlap"',
-        { table: 'things', constraint: 'no_overlap' },
+        { table: 'things', constraint: 'no_overlap', kind: 'exclusion', columns: ['tenant_id', 'during'] },
       ] as const),
     ],
     [
@@ -234,7 +240,7 @@ describe('a constraint is named, and the row that it is about is not', () => {
       ...([
         '23514',
         'value for domain percent violates check constraint "percent_check"',
-        { constraint: 'percent_check' },
+        { constraint: 'percent_check', kind: 'check', columns: [] },
       ] as const),
     ],
     [
@@ -250,6 +256,38 @@ describe('a constraint is named, and the row that it is about is not', () => {
     expect(reply.headers.get('retry-after')).toBeNull()
     expect(await execute(database.adminUrl, 'select count(*)::int as rows from things')).toEqual(before)
   })
+})
+
+test('the columns of a violated constraint are those that the caller may read', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-violations-'))
+  const path = join(folder, 'policy.json')
+  const entry = { operations: ['read', 'create'], read_columns: { only: ['id', 'tenant_id'] } }
+  await writeFile(path, JSON.stringify({ default_decision: 'deny', tables: { things: entry, owners: entry } }))
+  const narrow = await testGateway(database.url, { toml: `[access]\nenabled = true\npath = ${JSON.stringify(path)}` })
+  try {
+    const details = async (table: string, row: object) => {
+      const reply = await send('POST', `/api/${table}`, { id: 3, tenant_id: 't1', ...row }, {}, narrow)
+      expect([reply.status, reply.json.error.code]).toEqual([400, 'QUERY_ERROR'])
+      expect(reply.text).not.toMatch(/example|t2/)
+      return reply.json.error.details
+    }
+    expect(await details('owners', { email: 'zoe@hidden.example' })).toMatchObject({ kind: 'unique', columns: [] })
+    expect(await details('things', { during: '[4,6)' })).toMatchObject({ kind: 'exclusion', columns: ['tenant_id'] })
+    expect(await details('things', { id: 1 })).toMatchObject({ kind: 'unique', columns: ['id'] })
+  } finally {
+    await narrow.close()
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('a violation in a query text or in a function has the same details', async () => {
+  const query = (text: string) => send('POST', '/api/_query', { query: text })
+  const added = await query("add owners fields id, tenant_id, email values (4, 't1', 'ann@own.example')")
+  expect(added.json.error.details).toMatchObject({ kind: 'unique', columns: ['email'], constraint: 'one_email' })
+  const set = await query('set things values price = -1 where id = 1')
+  expect(set.json.error.details).toMatchObject({ kind: 'check', columns: ['price'] })
+  const called = await send('POST', '/api/rpc/add_owner', { id: 1 })
+  expect(called.json.error.details).toMatchObject({ kind: 'unique', columns: ['id'], table: 'owners' })
 })
 
 describe('row-level security and privileges', () => {

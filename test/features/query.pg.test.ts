@@ -813,12 +813,18 @@ describe('requests', () => {
     expect(reply.json.error).toMatchObject({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
   })
   test.each([
-    ['a name of 64 bytes', `get users\nfields id as ${'a'.repeat(64)}`, 2, 14, 'this name has 64 bytes'],
-    ['a name of 64 bytes in 32 letters', `get users fields id as ${'é'.repeat(32)}`, 1, 24, 'this name has 64 bytes'],
-    ['an alias of a table', `get users ${'a'.repeat(64)}`, 1, 11, 'this name has 64 bytes'],
-    ['a NUL in a text', "get users\nwhere name = 'a\0b'", 2, 16, 'NUL'],
-    ['a NUL in a raw text', "get users where name = '''a\0b'''", 1, 28, 'NUL'],
-    ['a NUL in a name', 'get users fields id as `a\0b`', 1, 26, 'NUL'],
+    ['a name of 64 bytes', `get users\nfields id as ${'a'.repeat(64)}`, 2, 14, 'a name of 64 bytes; at most 63'],
+    [
+      'a name of 64 bytes in 32 letters',
+      `get users fields id as ${'é'.repeat(32)}`,
+      1,
+      24,
+      'a name of 64 bytes; at most 63',
+    ],
+    ['an alias of a table', `get users ${'a'.repeat(64)}`, 1, 11, 'a name of 64 bytes; at most 63'],
+    ['a NUL in a text', "get users\nwhere name = 'a\0b'", 2, 16, 'a text has no NUL'],
+    ['a NUL in a raw text', "get users where name = '''a\0b'''", 1, 28, 'a text has no NUL'],
+    ['a NUL in a name', 'get users fields id as `a\0b`', 1, 26, 'a text has no NUL'],
   ])('%s is refused, and where it is', async (_, text, line, column, message) => {
     const { status, json } = await askText(text)
     expect(status).toBe(400)

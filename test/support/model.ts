@@ -63,6 +63,7 @@ export function tableOf(
       columnByName: new Map(list.map(column => [column.name, column])),
       primaryKey,
       unique: [],
+      constraints: new Map(),
       foreignKeys: [],
       relations,
     },

@@ -1,6 +1,6 @@
 /** A place in the text of a document: blanks, words, names and texts are read here, one after the other, never twice. */
 
-import { IDENTIFIER_BYTES_MAX } from '../quote.ts'
+import { IDENTIFIER_BYTES_MAX } from '../identifier.ts'
 import type { Name, Span, TableName } from './model.ts'
 import { SchemaSyntaxError } from './syntax-error.ts'
 

@@ -26,6 +26,7 @@ import { tableNamed } from '../resource.ts'
 import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../respond.ts'
 import { isLarge, nextTurn } from '../turn.ts'
 import { untilGone, whenRead } from '../until-gone.ts'
+import { describeViolation } from '../violation.ts'
 import { parseRowsMax } from '../write/request.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createShapes } from './shapes.ts'
@@ -114,7 +115,9 @@ export function createQuerier(parts: QuerierParts): Querier {
       const shown = (rows: readonly Row[]) => (answer === 'plan' && !seesFigures(identity) ? rows.map(outlined) : rows)
       return whenRead(incoming, reading, ([rows = []]) => respondReadRows(shown(rows), cacheUseOf(reading)))
     }
-    const [written] = await untilGone(incoming, runner.write(identity, [bound]))
+    const [written] = await untilGone(incoming, runner.write(identity, [bound])).catch((error: unknown) => {
+      throw describeViolation(error, parts.view(identity))
+    })
     if (written === undefined) throw new Error('a statement has a result')
     const rows = written.rows.filter(row => row.length > 0)
     return withTxid(respondWrittenRows(200, rows, written.count), written)

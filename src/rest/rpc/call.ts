@@ -19,6 +19,7 @@ import { parseQueryString, type QueryParameter } from '../query-string.ts'
 import { Shape } from '../shape.ts'
 import { isLarge, nextTurn } from '../turn.ts'
 import { untilGone } from '../until-gone.ts'
+import { describeViolation } from '../violation.ts'
 import { nameRefusedArgument } from './argument-error.ts'
 import { argumentKeys, givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
@@ -130,7 +131,7 @@ export function createCaller(parts: CallerParts): Caller {
         (error: unknown) => {
           // The function may be another by now: PostgreSQL is asked again before the next call.
           parsed.delete(plan)
-          throw nameRefusedArgument(error, resolved.arguments)
+          throw describeViolation(nameRefusedArgument(error, resolved.arguments), view)
         },
       )
     }

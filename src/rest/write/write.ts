@@ -15,6 +15,7 @@ import { parseQueryString } from '../query-string.ts'
 import { tableNamed } from '../resource.ts'
 import { withTxid } from '../respond.ts'
 import { isLarge, nextTurn } from '../turn.ts'
+import { describeViolation } from '../violation.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
 import { parseUpsert, parseWanted, refuseOthers } from './request.ts'
@@ -70,7 +71,13 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
     const wrote = (written: Written) => {
       made = written
     }
-    const answered = withTxid(await answer({ incoming, identity, view, table, wanted, wrote }, method, route), made)
+    const request = { incoming, identity, view, table, wanted, wrote }
+    const answered = withTxid(
+      await answer(request, method, route).catch((error: unknown) => {
+        throw describeViolation(error, view)
+      }),
+      made,
+    )
     const represented = wanted.returned === 'representation' && wanted.returning === undefined && answered.body !== null
     return represented ? withPreference(answered, 'return=representation') : answered
   }

@@ -1,0 +1,8 @@
+/** The longest name. Not in `quote.ts`, so that a parser in a browser does not load the lists of key words. */
+
+/** PostgreSQL cuts longer names off without an error (`NAMEDATALEN` is 64), so that they would mean another thing. */
+export const IDENTIFIER_BYTES_MAX = 63
+
+export function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length
+}
