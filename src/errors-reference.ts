@@ -25,7 +25,7 @@ const WHEN: Readonly<Record<ErrorCode, string>> = {
   HEADERS_TOO_LARGE: 'a request line and headers of more than 64 KiB together',
   INTERNAL: 'a defect; the log has it under the `request_id`',
   UNAVAILABLE:
-    'the database is away, its connections are all busy for longer than `acquire_timeout_ms`, the gateway is shutting down, or has more to do than it can; also a deadlock or a serialization failure. Try again after `Retry-After` seconds – a write only if there is no `hint` that it may have been made',
+    'the database is away, its connections are all busy for longer than `acquire_timeout_ms`, the gateway is shutting down, or has more to do than it can, or one of the [limits](limits.md) on connections, request bodies and unread answers is reached; also a deadlock or a serialization failure. Try again after `Retry-After` seconds – a write only if there is no `hint` that it may have been made',
 }
 
 /** By their statuses. */

@@ -154,7 +154,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     })
     // The plugin answers them all.
     app.addHook('onRequest', (request, reply, done) => {
-      if (request.method === 'OPTIONS') admitOrRefuse(request, reply, done)
+      if (request.method === 'OPTIONS') receive(request, reply, done)
       else done()
     })
     await app.register(cors, {
@@ -167,41 +167,36 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     })
   }
   // Behind the plugin: a page may read why it was refused.
-  app.addHook('onRequest', admitOrRefuse)
-  app.addHook('onRequest', identifyOrRefuse)
+  app.addHook('onRequest', receive)
   app.setErrorHandler((error, request, reply) => fail(error, request, reply))
   app.route({ method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], url: '/*', handler: handle })
   // Methods that HTTP knows and we do not: the pipeline says what is possible instead.
   app.setNotFoundHandler(handle)
 
-  function admitOrRefuse(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  /** Judges the head of a request. Nothing of a body is read for a caller whose token is not valid. */
+  function receive(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
     const refusal = admit(request.raw) ?? judgeHead(request.raw)
-    if (refusal === null) done()
-    else fail(refusal, request, reply)
+    if (refusal !== null) fail(refusal, request, reply)
+    else if (hasBody(request)) identifyOrRefuse(request, reply, done)
+    else done()
   }
 
-  /** Nothing of a body is read for a caller whose token is not valid. */
   function identifyOrRefuse(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    if (!hasBody(request)) {
-      done()
-      return
-    }
     const accept = () => {
       ;(request.raw as HandedRequest).response = reply.raw
       if (expectsContinue(request)) reply.raw.writeContinue()
       done()
     }
+    const { raw, headers } = request
+    let known: ReturnType<Identify>
     try {
-      const known = options.identify({
-        path: pathOf(request.raw),
-        headers: request.headers,
-        connection: request.raw.socket,
-      })
-      if (known instanceof Promise) known.then(accept, error => fail(error, request, reply))
-      else accept()
+      known = options.identify({ path: pathOf(raw), headers, connection: raw.socket })
     } catch (error) {
       fail(error, request, reply)
+      return
     }
+    if (known instanceof Promise) known.then(accept, error => fail(error, request, reply))
+    else accept()
   }
 
   /** Only what is below /api/ has a use for one. */
