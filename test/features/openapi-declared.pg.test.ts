@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { execute } from '../support/execute.ts'
 import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
-import { examplesOf, follow, operationsOf, problemsOf } from '../support/openapi.ts'
+import { documentedResponse, examplesOf, follow, operationsOf, problemsOf } from '../support/openapi.ts'
 import { blocksOf } from '../support/page.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
@@ -78,7 +78,7 @@ describe('of the demo', () => {
       for (const example of [
         responses['get-orders'].content['application/json'].example,
         responses['written-orders'].content['application/json'].example,
-        post.responses[201].content['application/json'].example,
+        follow(document, post.responses[201]).content['application/json'].example,
       ]) {
         expect(example).toEqual({ data: exampleRow('orders') })
       }
@@ -95,7 +95,8 @@ describe('of the demo', () => {
   test('the calls that functions show are answered, by name, by position and as a read', async () => {
     const calls = operationsOf(document).filter(({ path }) => path.startsWith('/api/rpc/'))
     const answers: Record<string, unknown[]> = {}
-    for (const { path, method, operation, parameters } of calls) {
+    for (const walked of calls) {
+      const { path, method, operation, parameters } = walked
       const query = parameters.filter(({ example }) => example !== undefined)
       const values = query.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`)
       const forms = operation.requestBody?.content['application/json'].schema.anyOf ?? [undefined]
@@ -106,7 +107,7 @@ describe('of the demo', () => {
           ...{ as, method: method.toUpperCase() },
           ...(form && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(form.example) }),
         })
-        const documented = follow(document, operation.responses[status]).content['application/json'].schema
+        const documented = documentedResponse(document, walked, status).content['application/json'].schema
         expect([key, problemsOf(document, json, documented, false)]).toEqual([key, []])
         answers[key].push(json.error?.code ?? json.count ?? json.data)
       }

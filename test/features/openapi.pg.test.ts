@@ -5,7 +5,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { execute } from '../support/execute.ts'
 import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
-import { follow, operationsOf, problemsOf, random, requestOf } from '../support/openapi.ts'
+import { documentedResponse, operationsOf, problemsOf, random, requestOf } from '../support/openapi.ts'
 import { testDatabase } from '../support/postgres.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
@@ -65,7 +65,6 @@ describe('the document of the demo', () => {
         ['patch', '/api/orders/{id}', 'update-orders'],
         ['delete', '/api/orders/{id}', 'delete-orders'],
         ['get', '/api/orders/aggregate', 'aggregate-orders'],
-        ['get', '/api/orders/_aggregate', 'aggregate_alias-orders'],
         ['get', '/api/orders/_explain', 'explain-orders'],
         ['get', '/api/orders/{id}/invoices', 'children-orders-to-invoices'],
         ['get', '/api/orders/{id}/order_items', 'children-orders-to-order_items'],
@@ -91,7 +90,7 @@ describe('the document of the demo', () => {
     expect(created.properties).toMatchObject({
       status: { default: 'draft' },
       total: { default: 0 },
-      shipping: { default: {} },
+      currency: { type: 'string' },
     })
     expect(created.additionalProperties).toBe(false)
     expect(updated.required).toBeUndefined()
@@ -105,7 +104,7 @@ describe('the document of the demo', () => {
   })
 
   test('has no body for a view that takes none', () => {
-    expect(Object.keys(document.paths['/api/monthly_sales'])).toEqual(['parameters', 'get'])
+    expect(Object.keys(document.paths['/api/monthly_sales'])).toEqual(['get'])
     expect(document.paths['/api/monthly_sales/{id}']).toBeUndefined()
   })
 
@@ -132,7 +131,7 @@ describe('every GET of the document answers as documented', () => {
       for (let time = 0; time < REQUESTS_EACH; time++) {
         const { target, headers, given } = requestOf(document, walked, next, time * 0.12)
         const reply = await gateway.get(target, { as: clerk, headers })
-        const response = follow(document, walked.operation.responses[reply.status])
+        const response = documentedResponse(document, walked, reply.status)
         const type = reply.headers.get('content-type')?.split(';')[0] ?? ''
         const media = response?.content?.[type]
         if (reply.status >= 500 || media === undefined) {

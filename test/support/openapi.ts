@@ -18,6 +18,12 @@ export function follow(document: Json, value: Json): Json {
   return keys.reduce((inner: Json, key: string) => inner[key.replaceAll('~1', '/').replaceAll('~0', '~')], document)
 }
 
+/** What the document says of a response to this operation: under its status, or with all errors. */
+export function documentedResponse(document: Json, { operation }: Walked, status: number): Json {
+  const { [status]: own, default: others } = operation.responses
+  return follow(document, own ?? (status >= 400 ? others : undefined))
+}
+
 export function operationsOf(document: Json): readonly Walked[] {
   return Object.entries<Json>(document.paths).flatMap(([path, item]) =>
     METHODS.filter(method => item[method] !== undefined).map(method => ({

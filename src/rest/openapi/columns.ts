@@ -4,24 +4,41 @@ import { declaredValue } from './declared.ts'
 import { constantDefault } from './defaults.ts'
 import { exampleValue } from './examples.ts'
 import type { Schema } from './model.ts'
+import type { SeenTable } from './seen.ts'
 import { nullable, valueSchema } from './types.ts'
 
 /** A column with its schema. */
 export interface SeenColumn {
   readonly column: Column
+  /** Whether generators could take it for another of its table. */
+  readonly mayBeAlike: boolean
   readonly schema: Schema
   /** Whether its example is one that somebody chose. */
   readonly declared: boolean
   /** Of `properties`: `"name":{…}`. */
   readonly member: string
+  /** The same in the body of a creation, where a column without a comment has no description. */
+  readonly createMember: string
+  /** The same in the body of a change, with neither description nor example: the row's schema has both. */
+  readonly updateMember: string
 }
 
-export function seenColumn(table: Table, column: Column): SeenColumn {
+export function seenColumn({ table, hasAlike }: Pick<SeenTable, 'table' | 'hasAlike'>, column: Column): SeenColumn {
   const value = valueSchema(column.type, column.typeText)
   const declared = declaredValue(column, value)
   const schema = schemaWith(table, column, value, declared)
-  const member = `${JSON.stringify(column.name)}:${JSON.stringify(schema)}`
-  return { column, schema, declared: declared !== undefined, member }
+  // Printed in parts, as each is in several members.
+  const type = JSON.stringify(column.nullable ? nullable(value) : value).slice(1, -1)
+  const plain = type === '' ? '' : `${type},`
+  const example = schema.example === undefined ? '' : `,"example":${JSON.stringify(schema.example)}`
+  const described = `"description":${JSON.stringify(schema.description)}${schema.readOnly === true ? ',"readOnly":true' : ''}`
+  const name = JSON.stringify(column.name)
+  const member = `${name}:{${plain}${described}${example}}`
+  return {
+    ...{ column, mayBeAlike: hasAlike, schema, declared: declared !== undefined, member },
+    createMember: column.comment === null ? `${name}:{${`${type}${example}`.replace(/^,/, '')}}` : member,
+    updateMember: `${name}:{${type}}`,
+  }
 }
 
 /** Of a column of a function's result, which belongs to no table. */

@@ -58,7 +58,7 @@ function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
     const overloads = all.filter(of => isOffered(of, view, options))
     const [first] = overloads
     if (first === undefined) continue
-    yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, view)
+    yield functionPart(callName(first, { qualified: options.rpcRequireSchemaQualified }), overloads, { view, tables })
   }
   const readable = [...tables.values()].find(canRead)
   yield gatewayPart(options, readable?.table ?? null, filters.parameters())
@@ -68,5 +68,6 @@ const DESCRIPTION = `The tables of a PostgreSQL database as a REST API.
 
 - Rows are JSON as PostgreSQL writes it. Numbers keep all their digits: an \`int64\` and a \`number\` without a format can have more than a double-precision number holds.
 - Every error is \`{"error": {code, message, status, request_id, details?, hint?}}\`.
+- Every response has the headers \`X-Request-Id\`, the name of the request in the log, and \`X-Response-Time\`, in milliseconds. A request can bring an \`X-Request-Id\` of its own: 1 to 128 of \`A-Za-z0-9._-\`.
 - \`GET\` is possible as \`HEAD\` as well.
 - What the document lists for \`select\`, \`sort\` and \`expand\` are the plain names. The notation goes further: aliases, paths into JSON (\`meta->>theme\`), related rows of related rows (\`nested:items.product\`).`

@@ -4,7 +4,8 @@ import { GROUP_PARAMETERS } from '../filter-notation.ts'
 import { OPERAND_OF, operatorNamed } from '../operators.ts'
 import { AGGREGATE_PARAMETERS } from '../read/aggregate.ts'
 import { LIST_PARAMETERS } from '../read/request.ts'
-import { inQuotes, keyOf } from './keys.ts'
+import { HEADER_PARAMETERS } from './headers.ts'
+import { distinctBy, identifierOf, inQuotes, keyOf } from './keys.ts'
 import { type Parameter, parameterRef, printReference, type ReferenceList, type Schema, schemaRef } from './model.ts'
 
 const OPERATORS = Object.keys(OPERAND_OF)
@@ -45,58 +46,73 @@ const FILTER_PARAMETERS: readonly (readonly [string, Parameter])[] = [
   ],
 ]
 
-/** Parameters that are no filters, of any route: a column of such a name is written in quotes. */
-const RESERVED: ReadonlySet<string> = new Set([
-  ...LIST_PARAMETERS,
-  ...AGGREGATE_PARAMETERS,
-  ...GROUP_PARAMETERS,
-  ...['returning', 'filters'],
-])
+/** Identifiers of the parameters of any route that are not filters. */
+const RESERVED: ReadonlySet<string> = new Set(
+  [
+    ...[...LIST_PARAMETERS, ...AGGREGATE_PARAMETERS, ...GROUP_PARAMETERS, ...HEADER_PARAMETERS],
+    ...['returning', 'filters'],
+  ].map(identifierOf),
+)
+
+/** What the path of a request names: a table, or a row of another one by `{id}`. */
+export type PathForm = 'table' | 'row'
+
+const TAKEN: Readonly<Record<PathForm, ReadonlySet<string>>> = { table: RESERVED, row: new Set([...RESERVED, 'id']) }
 
 /** The column's name as a parameter that nothing else could be meant by. */
 function filterName(column: string): string {
   const endsInOperator = operatorNamed(column.slice(column.lastIndexOf('.') + 1)) !== undefined && column.includes('.')
-  return RESERVED.has(column) || endsInOperator || /->|"/.test(column) ? inQuotes(column) : column
+  return endsInOperator || /->|"/.test(column) ? inQuotes(column) : column
 }
 
 type Entry = readonly [string, Parameter]
 
-/** A parameter for each column. */
+/** A parameter for each column that is not called like another parameter: those are filtered by `filters`, as in `limit.eq`. */
 export function filterParameters(columns: readonly Column[]): readonly Parameter[] {
-  return columns.map(({ name }) => filterParameter(name))
+  return distinctBy(columns, ({ name }) => name, RESERVED).map(({ name }) => filterParameter(name))
 }
 
 function filterParameter(column: string): Parameter {
   return {
-    ...{ name: filterName(column), in: 'query', description: `Filter on \`${column}\`.` },
+    ...{ name: filterName(column), in: 'query' },
     schema: schemaRef('svc-filter'),
   }
 }
 
 /** The filters of a document: columns of one name share a parameter, whatever tables they are of. */
 export interface SharedFilters {
-  /** What an operation that takes filters on these columns refers to. */
-  references(columns: readonly Column[]): ReferenceList
+  /** What an operation that takes filters on these columns refers to. They are told apart already. */
+  references(columns: readonly Column[], path: PathForm): ReferenceList
   /** What has been referred to. */
   parameters(): readonly Entry[]
 }
 
 export function createSharedFilters(): SharedFilters {
-  const byColumn = new Map<string, { readonly printed: string; readonly entry: Entry }>()
+  const byColumn = new Map<string, { readonly printed: string; readonly isTaken: IsTaken; readonly entry: Entry }>()
 
-  function reference({ name }: Column): string {
+  function filterOn({ name }: Column) {
     const known = byColumn.get(name)
-    if (known !== undefined) return known.printed
+    if (known !== undefined) return known
     const key = `filter-${keyOf(name)}`
-    const printed = printReference(parameterRef(key))
-    byColumn.set(name, { printed, entry: [key, filterParameter(name)] })
-    return printed
+    const identifier = identifierOf(name)
+    const made = {
+      printed: printReference(parameterRef(key)),
+      isTaken: { table: TAKEN.table.has(identifier), row: TAKEN.row.has(identifier) },
+      entry: [key, filterParameter(name)] as const,
+    }
+    byColumn.set(name, made)
+    return made
   }
 
   return {
-    references: columns => ({ list: [...columns.map(reference), OTHER_FILTERS].join(',') }),
+    references(columns, path) {
+      const own = columns.map(filterOn).filter(({ isTaken }) => !isTaken[path])
+      return { list: [...own.map(({ printed }) => printed), OTHER_FILTERS].join(',') }
+    },
     parameters: () => [...FILTER_PARAMETERS, ...Array.from(byColumn.values(), ({ entry }) => entry)],
   }
 }
+
+type IsTaken = Readonly<Record<PathForm, boolean>>
 
 const OTHER_FILTERS = printReference(parameterRef('filters'))

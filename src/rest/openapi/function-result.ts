@@ -1,12 +1,12 @@
 /** What a call answers, and what a request may say about it (decisions 5). */
 import { readableResult } from '../../access/columns.ts'
-import type { View } from '../../access/rights.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { columnSchema } from './columns.ts'
 import { filterParameters } from './filters.ts'
 import { type HeaderName, headersWith } from './headers.ts'
-import { keyOf } from './keys.ts'
+import { distinctBy, identifierOf } from './keys.ts'
 import {
+  NULL,
   type Parameter,
   type ParameterOrReference,
   parameterRef,
@@ -15,32 +15,34 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import { listParameter, namesOf, sortsOf } from './parameters.ts'
+import { listOf, listParameter, namesOf, sortsOf } from './parameters.ts'
 import { answer, COUNT, envelope } from './responses.ts'
+import type { SeenView } from './seen.ts'
 
 function hasRows({ returnsSet, result }: DatabaseFunction): boolean {
   return returnsSet && result.kind !== 'void'
 }
 
-/** Filters, sort, select, limit and offset, of functions that return a set. `taken`: names that mean an argument. */
+/** Filters, sort, select, limit and offset, of functions that return a set. `taken`: identifiers of arguments. */
 export function resultParameters(
   overloads: readonly DatabaseFunction[],
   taken: ReadonlySet<string>,
-  view: View,
+  view: SeenView,
 ): readonly ParameterOrReference[] {
   const sets = overloads.filter(hasRows)
   if (sets.length === 0) return []
-  const columns = sets.flatMap(of => readableResult(of, view))
+  const columns = sets.flatMap(of => readableResult(of, view.view))
   // The type of a polymorphic result is PostgreSQL's to know.
   const typed = columns.filter(({ type }) => type.kind !== 'pseudo')
-  const distinct = [...new Map(typed.map(column => [column.name, column])).values()]
+  const byName = [...new Map(typed.map(column => [column.name, column])).values()]
+  const distinct = distinctBy(byName, ({ name }) => name)
   const own: readonly Parameter[] = [
     ...list('select', 'The columns to answer; all by default.', namesOf(distinct)),
     ...(typed.length === columns.length ? list('sort', '`-` in front is descending.', sortsOf(distinct)) : []),
     ...(typed.length === columns.length ? filterParameters(distinct) : []),
   ]
   return [
-    ...own.filter(({ name }) => !taken.has(name)),
+    ...own.filter(({ name }) => !taken.has(identifierOf(name))),
     ...(taken.has('limit') ? [] : [parameterRef('limit-all')]),
     ...(taken.has('offset') ? [] : [parameterRef('offset')]),
     ...(typed.length === columns.length ? [parameterRef('filters')] : []),
@@ -48,20 +50,20 @@ export function resultParameters(
 }
 
 function list(name: string, description: string, values: readonly string[]): readonly Parameter[] {
-  return values.length === 0 ? [] : [listParameter(name, description, values)]
+  return values.length === 0 ? [] : [listParameter(name, description, listOf(values))]
 }
 
 /** Of one function or of any of its overloads, as text or in PostgreSQL's binary format. */
 export function resultResponse(
   overloads: readonly DatabaseFunction[],
-  view: View,
+  view: SeenView,
   ...headers: readonly HeaderName[]
 ): Response {
   const texts = overloads.map(of => textEnvelope(of, view))
   return answer('What the function answers.', { anyOf: [...texts, schemaRef('svc-binary')] }, headersWith(...headers))
 }
 
-function textEnvelope(of: DatabaseFunction, view: View): Schema {
+function textEnvelope(of: DatabaseFunction, view: SeenView): Schema {
   const value = resultSchema(of, view)
   return envelope({
     data: hasRows(of) ? { type: 'array', items: value } : value,
@@ -72,15 +74,20 @@ function textEnvelope(of: DatabaseFunction, view: View): Schema {
 }
 
 /** The value of a call, or of each row. */
-function resultSchema(of: DatabaseFunction, view: View): SchemaOrReference {
+function resultSchema(of: DatabaseFunction, view: SeenView): SchemaOrReference {
   const { result } = of
-  if (result.kind === 'void' || result.kind === 'record') return schemaRef('svc-null')
+  if (result.kind === 'void' || result.kind === 'record') return NOTHING
   if (result.kind === 'scalar') return columnSchema({ ...result.column, nullable: true })
-  const row = result.table === null ? rowOf(readableResult(of, view)) : schemaRef(keyOf(result.table))
-  return result.named && !of.returnsSet ? { anyOf: [row, schemaRef('svc-null')] } : row
+  const table = result.table === null ? undefined : view.tables.get(result.table)
+  const row = table === undefined ? rowOf(readableResult(of, view.view)) : schemaRef(table.key)
+  return result.named && !of.returnsSet ? { anyOf: [row, NULL] } : row
 }
 
-function rowOf(columns: readonly Column[]): Schema {
+/** Null. An enumeration of nothing else makes no class that compiles. */
+const NOTHING: Schema = { type: 'object', nullable: true, maxProperties: 0, description: 'Null.' }
+
+function rowOf(all: readonly Column[]): Schema {
+  const columns = distinctBy(all, ({ name }) => name)
   return {
     type: 'object',
     // Defines, and so never calls a setter: `__proto__` is a column like any other.

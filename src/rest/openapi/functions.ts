@@ -1,12 +1,12 @@
 /** Calls of functions: one path for each name, whose overloads are told apart by what they are given (specification 4.6, decisions 5). */
-import type { View } from '../../access/rights.ts'
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { printSignatures } from '../rpc/signature.ts'
 import { declaredArgument, isNeeded, namedExample, positionalExample } from './example-call.ts'
 import { exampleValue } from './examples.ts'
 import { resultParameters, resultResponse } from './function-result.ts'
-import { keyOf } from './keys.ts'
+import { distinctBy, identifierOf, keyOf } from './keys.ts'
 import {
+  FUNCTION_TAG,
   type Operation,
   type Parameter,
   type Part,
@@ -15,13 +15,12 @@ import {
   type RequestBody,
   type Schema,
 } from './model.ts'
+import type { SeenView } from './seen.ts'
 import { nullable, textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
 
-export const FUNCTION_TAG = 'functions'
-
 /** `overloads`: all that the caller may call by `name`. */
-export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: View): Part {
+export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: SeenView): Part {
   const arrives = name !== '.' && name !== '..'
   return {
     tag: { name: FUNCTION_TAG, description: 'Functions of the database.' },
@@ -32,17 +31,21 @@ export function functionPart(name: string, overloads: readonly DatabaseFunction[
   }
 }
 
-function pathItem(name: string, overloads: readonly DatabaseFunction[], view: View): PathItem {
-  const read = overloads.filter(of => of.volatility !== 'volatile' && of.inputs.every(isNameable))
+function pathItem(name: string, overloads: readonly DatabaseFunction[], view: SeenView): PathItem {
+  const read = overloads.filter(of => of.volatility !== 'volatile' && takesNames(of))
   return {
     ...(read.length === 0 ? {} : { get: readOperation(name, read, view) }),
     post: callOperation(name, overloads, view),
   }
 }
 
-/** What has no name can be left out if it has a default. */
-function isNameable({ name, required }: FunctionInput): boolean {
-  return name !== null || !required
+/** Whether all that a call needs can be given by names that generators tell apart. What has no name can be left out if it has a default. */
+function takesNames({ inputs }: DatabaseFunction): boolean {
+  const names = inputs.flatMap(({ name }) => name ?? [])
+  return (
+    inputs.every(({ name, required }) => name !== null || !required) &&
+    distinctBy(names, name => name).length === names.length
+  )
 }
 
 function about(
@@ -57,26 +60,24 @@ function about(
   }
 }
 
-function readOperation(name: string, overloads: readonly DatabaseFunction[], view: View): Operation {
+function readOperation(name: string, overloads: readonly DatabaseFunction[], view: SeenView): Operation {
   const inputs = inputParameters(overloads)
-  const taken = new Set(inputs.map(input => input.name))
+  const taken = new Set(inputs.map(input => identifierOf(input.name)))
   return {
     operationId: `read-${keyOf(name)}`,
     ...about(name, overloads),
     parameters: [...inputs, ...resultParameters(overloads, taken, view), parameterRef('x-svc-result-format')],
     responses: { 200: resultResponse(overloads, view, 'X-Cache') },
-    errors: 'call',
   }
 }
 
-function callOperation(name: string, overloads: readonly DatabaseFunction[], view: View): Operation {
+function callOperation(name: string, overloads: readonly DatabaseFunction[], view: SeenView): Operation {
   return {
     operationId: `call-${keyOf(name)}`,
     ...about(name, overloads),
     parameters: [...resultParameters(overloads, new Set(), view), parameterRef('x-svc-result-format')],
     requestBody: argumentsBody(overloads),
     responses: { 200: resultResponse(overloads, view) },
-    errors: 'call',
   }
 }
 
@@ -85,7 +86,7 @@ function callOperation(name: string, overloads: readonly DatabaseFunction[], vie
 /** Overloads share the query string: what not all of them need may be left out. */
 function inputParameters(overloads: readonly DatabaseFunction[]): readonly Parameter[] {
   const named = overloads.flatMap(({ inputs }) => inputs.filter(({ name }) => name !== null))
-  const names = [...new Set(named.flatMap(({ name }) => name ?? []))]
+  const names = distinctBy([...new Set(named.flatMap(({ name }) => name ?? []))], name => name)
   return names.flatMap(name => {
     const first = named.find(input => input.name === name)
     if (first === undefined) return []
@@ -119,16 +120,21 @@ function describeInput({ typeText, default: value }: FunctionInput): string {
 
 /** By name as an object, by position as an array. */
 function argumentsBody(overloads: readonly DatabaseFunction[]): RequestBody {
-  const forms = overloads.flatMap(of => [...namedForm(of), positionalForm(of)])
+  // Without arguments an object says it all; of it and an empty list generators make types that do not compile.
+  const forms = overloads.flatMap(of => [...namedForm(of), ...(of.inputs.length === 0 ? [] : [positionalForm(of)])])
   return {
     description: 'The arguments by name, or by position. Nothing where there are none.',
     required: overloads.every(({ inputs }) => inputs.some(({ required }) => required)),
-    content: { 'application/json': { schema: { anyOf: forms } } },
+    content: { 'application/json': { schema: onlyForm(forms) ?? { anyOf: forms } } },
   }
 }
 
+function onlyForm(forms: readonly Schema[]): Schema | undefined {
+  return forms.length === 1 ? forms[0] : undefined
+}
+
 function namedForm(of: DatabaseFunction): readonly Schema[] {
-  if (!of.inputs.every(isNameable)) return []
+  if (!takesNames(of)) return []
   const named = of.inputs.filter(input => input.name !== null)
   const needed = named.filter(input => isNeeded(of, input))
   const properties = named.map(input => [input.name ?? '', argumentSchema(input)] as const)

@@ -3,24 +3,18 @@
 import type { Table } from '../../catalog/model.ts'
 import { formatDotted } from '../../language/format-name.ts'
 import { CONTRACTS_DOCUMENT, SCHEMA_DOCUMENT } from './documents.ts'
-import { ERROR_RESPONSES, ERROR_SCHEMAS } from './errors.ts'
-import { FILTER_SCHEMAS } from './filters.ts'
+import { ERROR_RESPONSE } from './errors.ts'
 import { headersWith } from './headers.ts'
-import { type Part, type PathItem, parameterRef, type Response, type Schema, schemaRef } from './model.ts'
+import { GATEWAY_TAG, type Part, type PathItem, parameterRef, type Response, type Schema, schemaRef } from './model.ts'
 import { type PageLimits, sharedParameters } from './parameters.ts'
-import { answer, COUNT, envelope } from './responses.ts'
+import { answer, COUNT, envelope, noContent } from './responses.ts'
 import { ADMIN_SECURITY, NO_SECURITY } from './security.ts'
-
-export const GATEWAY_TAG = 'gateway'
+import { ANY_ROW, SHARED_SCHEMAS } from './shared-schemas.ts'
 
 export interface GatewayOptions extends PageLimits {
   /** Whether `/metrics` and `/health/internal` want the admin token. */
   readonly adminGuard: boolean
 }
-
-const NULL: Schema = { type: 'string', nullable: true, enum: [null], description: 'Null.' }
-
-const ANY_ROW: Schema = { type: 'object', additionalProperties: true }
 
 /** With the components that all parts refer to. `first`: a table to ask about; null where none may be read. `filters`: the parameters that tables refer to. */
 export function gatewayPart(options: GatewayOptions, first: Table | null, filters: Part['parameters']): Part {
@@ -36,9 +30,14 @@ export function gatewayPart(options: GatewayOptions, first: Table | null, filter
       ['/health/internal', internal('healthInternal', 'How the gateway is', 'application/json', adminGuard)],
       ['/metrics', internal('metrics', 'Figures in the text format of Prometheus', 'text/plain', adminGuard)],
     ],
-    schemas: [['svc-null', NULL], ['svc-binary', BINARY], ['svc-row', ANY_ROW], ...FILTER_SCHEMAS, ...ERROR_SCHEMAS],
+    schemas: SHARED_SCHEMAS,
     parameters: [...sharedParameters(options), ...filters],
-    responses: [...ERROR_RESPONSES, ['aggregate', AGGREGATE], ['plan', PLAN]],
+    responses: [
+      ['error', ERROR_RESPONSE],
+      ['aggregate', AGGREGATE],
+      ['plan', PLAN],
+      ['done', DONE],
+    ],
   }
 }
 
@@ -63,10 +62,7 @@ function queryPath(text: Pick<Schema, 'example'>): PathItem {
                 query: { type: 'string', ...text },
                 parameters: {
                   description: 'An array for `$1`, `$2` and so on, an object for `:name`.',
-                  anyOf: [
-                    { type: 'array', items: {}, maxItems: 1_000 },
-                    { type: 'object', additionalProperties: true },
-                  ],
+                  anyOf: [{ type: 'array', items: {}, maxItems: 1_000 }, { type: 'object' }],
                 },
               },
               required: ['query'],
@@ -88,7 +84,6 @@ function queryPath(text: Pick<Schema, 'example'>): PathItem {
           },
         },
       },
-      errors: 'query',
     },
   }
 }
@@ -100,7 +95,6 @@ function document(operationId: string, summary: string, schema: Schema): PathIte
       tags: [GATEWAY_TAG],
       summary,
       responses: { 200: answer('The document.', schema, headersWith()) },
-      errors: 'document',
     },
   }
 }
@@ -123,7 +117,6 @@ const HEALTH: PathItem = {
         headersWith('Retry-After'),
       ),
     },
-    errors: 'health',
   },
 }
 
@@ -138,29 +131,8 @@ function internal(operationId: string, summary: string, type: string, adminGuard
       responses: {
         200: { description: 'The figures.', headers: headersWith(), content: { [type]: { schema } } },
       },
-      errors: 'document',
     },
   }
-}
-
-const BINARY: Schema = {
-  ...envelope(
-    {
-      data: { description: 'As without `x-svc-result-format: binary`, each value as the base64 of its binary form.' },
-      function: { type: 'string' },
-      result_format: { type: 'string', enum: ['binary'] },
-      count: COUNT,
-      columns: {
-        type: 'array',
-        items: envelope({
-          name: { type: 'string' },
-          type: { type: 'string' },
-          oid: { type: 'integer', format: 'int64' },
-        }),
-      },
-    },
-    ['data', 'function', 'result_format', 'columns'],
-  ),
 }
 
 /** By the name of the function; null where there are no values. */
@@ -183,6 +155,11 @@ const AGGREGATE: Response = answer(
     },
   }),
   headersWith('X-Cache'),
+)
+
+/** Of PATCH and DELETE. */
+const DONE = noContent(
+  'Done. There is no body: `Prefer: return=minimal` was sent, or there is nothing to answer, as after a deletion without `returning`.',
 )
 
 const PLAN: Response = answer(

@@ -1,25 +1,18 @@
-/** Headers of answers (specification 4.8, decisions 8). */
+/** Headers of requests and responses (specification 4.8, decisions 8). */
 import { type Header, headerRef, type Reference } from './model.ts'
 
-export type HeaderName =
-  | 'X-Request-Id'
-  | 'X-Response-Time'
-  | 'X-Cache'
-  | 'Location'
-  | 'Preference-Applied'
-  | 'Retry-After'
-  | 'WWW-Authenticate'
-  | 'Allow'
+export const HEADER_PARAMETERS = [
+  'Prefer',
+  'X-Request-Id',
+  'X-Max-Affected',
+  'X-Upsert',
+  'X-On-Conflict',
+  'x-svc-result-format',
+] as const
+
+export type HeaderName = 'X-Cache' | 'Location' | 'Preference-Applied' | 'Retry-After' | 'WWW-Authenticate' | 'Allow'
 
 export const HEADERS: Readonly<Record<HeaderName, Header>> = {
-  'X-Request-Id': {
-    description: 'Names this request in the log; the one that was sent, if it was valid.',
-    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
-  },
-  'X-Response-Time': {
-    description: 'How long the gateway took, in milliseconds.',
-    schema: { type: 'string', example: '2ms', pattern: '^[0-9]+ms$' },
-  },
   'X-Cache': {
     description: 'Whether the answer was kept from an earlier request.',
     schema: { type: 'string', enum: ['HIT', 'MISS'] },
@@ -51,13 +44,12 @@ type References = Readonly<Record<string, Reference>>
 /** By the names: thousands of answers have the same. */
 const made = new Map<string, References>()
 
-/** Those of every answer, and these. */
+/** These. What every response has, the document says once. */
 export function headersWith(...names: readonly HeaderName[]): References {
   const key = names.join()
   const known = made.get(key)
   if (known !== undefined) return known
-  const all: readonly HeaderName[] = ['X-Request-Id', 'X-Response-Time', ...names]
-  const references = Object.fromEntries(all.map(name => [name, headerRef(name)]))
+  const references = Object.fromEntries(names.map(name => [name, headerRef(name)]))
   made.set(key, references)
   return references
 }

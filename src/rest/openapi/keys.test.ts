@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { NameReader } from '../names.ts'
-import { keyOf, pairKey, quoted } from './keys.ts'
+import { distinctBy, distinctKeys, identifierOf, keyOf, pairKey, quoted } from './keys.ts'
 
 test('plain names are their own keys; what does not fit is its code point', () => {
   expect(['orders', 'sales.orders', 'Server Today', 'a/b', '__proto__', 'été', '😀'].map(keyOf)).toEqual([
@@ -33,4 +33,29 @@ test('a quoted name is read as that name wherever names are read', () => {
       expect(reader.done).toBe(true)
     }),
   )
+})
+
+test('identifiers have neither case nor punctuation', () => {
+  expect(['order_id', 'orderId', 'Order ID', '"order-id"'].map(identifierOf)).toEqual(Array(4).fill('orderid'))
+  expect(['Größe', '->', '', 'имя'].map(identifierOf)).toEqual(['größe', '->', '', 'имя'])
+})
+
+test('of names that are alike the plain one is kept, in its place', () => {
+  const same = (name: string) => name
+  expect(distinctBy(['Name', 'id', 'name', 'NAME'], same)).toEqual(['id', 'name'])
+  expect(distinctBy(['orderId', 'Order ID'], same)).toEqual(['orderId'])
+  expect(distinctBy(['limit', 'Limit', 'id'], same, new Set(['limit']))).toEqual(['id'])
+})
+
+test('keys of names that are alike have a hash, whatever order they come in', () => {
+  const roles = ['', 'create']
+  const names = ['Orders', 'create_orders', 'orders', 'svc_page']
+  const keys = distinctKeys(names, roles, ['svc-page'])
+  expect(Object.fromEntries(keys)).toEqual({
+    orders: 'orders',
+    Orders: expect.stringMatching(/^Orders-[0-9a-f]{8}$/),
+    create_orders: expect.stringMatching(/^create_orders-[0-9a-f]{8}$/),
+    svc_page: expect.stringMatching(/^svc_page-[0-9a-f]{8}$/),
+  })
+  expect(distinctKeys(names.toReversed(), roles, ['svc-page'])).toEqual(keys)
 })

@@ -27,6 +27,7 @@ export interface Schema {
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean | SchemaOrReference
   readonly minProperties?: number
+  readonly maxProperties?: number
   readonly allOf?: readonly SchemaOrReference[]
   readonly anyOf?: readonly SchemaOrReference[]
 }
@@ -97,9 +98,6 @@ export interface RequestBody {
   readonly content: Content
 }
 
-/** What an operation does, which is how it can fail (errors.ts). */
-export type ErrorKind = 'health' | 'document' | 'read' | 'change' | 'write' | 'call' | 'query'
-
 export interface Operation {
   readonly operationId: string
   readonly tags: readonly string[]
@@ -109,14 +107,16 @@ export interface Operation {
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
   readonly parameters?: readonly Taken[]
   readonly requestBody?: RequestBody
-  /** Those that are no ordinary errors. */
+  /** All but errors, which every operation has alike. */
   readonly responses: Readonly<Record<string, ResponseOrReference>>
-  readonly errors: ErrorKind
 }
 
 export const METHODS = ['get', 'post', 'patch', 'delete'] as const
 
 export type PathItem = Readonly<Partial<Record<(typeof METHODS)[number], Operation>>>
+
+export const FUNCTION_TAG = 'functions'
+export const GATEWAY_TAG = 'gateway'
 
 export interface Tag {
   readonly name: string
@@ -131,6 +131,9 @@ export interface Part {
   readonly parameters: readonly (readonly [string, Parameter])[]
   readonly responses: readonly (readonly [string, Response])[]
 }
+
+/** Null, in an `anyOf`: `nullable` beside `$ref` means nothing in OpenAPI 3.0. Generators make no class of it where it is not a component. */
+export const NULL: Schema = { type: 'string', nullable: true, enum: [null] }
 
 export function schemaRef(key: string): Reference {
   return { $ref: `#/components/schemas/${key}` }

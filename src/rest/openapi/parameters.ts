@@ -1,11 +1,11 @@
 /** Parameters that operations share, and those of each table (specification 4.2, 4.5; decisions 3, 4). */
-import { isOrdered, isSearchable } from '../../access/types.ts'
+import { isOrdered } from '../../access/types.ts'
 import type { Column } from '../../catalog/model.ts'
 import { partOfId } from '../path.ts'
 import { declaredValue } from './declared.ts'
 import { exampleValue } from './examples.ts'
-import { quoted } from './keys.ts'
-import type { Parameter, Schema } from './model.ts'
+import { distinctBy, quoted } from './keys.ts'
+import { type Parameter, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
 import { canRead, type SeenTable } from './seen.ts'
 import { textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
@@ -26,22 +26,22 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
     query('offset', 'Rows to leave out at the beginning; not together with `cursor`.', count),
     query('cursor', 'The `next_cursor` of the page before, with the same `sort`.', { type: 'string' }),
     query('stream', 'The rows as NDJSON, one a line, as the database finds them.', { type: 'boolean', default: false }),
-    query('search', 'Words to find, as one writes them into a search engine.', { type: 'string' }),
+    query('search', 'Words to find, as in a search engine.', { type: 'string' }),
+    query('search_columns', 'The columns to search, separated by commas; all columns of text by default.', {
+      type: 'string',
+    }),
+    query('distinct', 'A column: its distinct values are answered instead of rows.', { type: 'string' }),
     query(
       'fn',
       'What is computed.',
       { type: 'string', enum: ['count', 'sum', 'avg', 'min', 'max'] },
       { required: true },
     ),
-    header('X-Request-Id', 'The name of this request in the log.', {
-      type: 'string',
-      pattern: '^[A-Za-z0-9._-]{1,128}$',
-    }),
-    header('X-Max-Affected', 'Rows that the write may change; if the filters match more, none is changed.', {
+    header('X-Max-Affected', 'Rows that the write can change at most. If the filters match more, nothing is changed.', {
       ...count,
       default: 1_000,
     }),
-    header('X-Upsert', '`true`: a row whose key is there is changed instead. `ignore`: it is left alone.', {
+    header('X-Upsert', '`true`: a row whose key exists is changed instead. `ignore`: it is left alone.', {
       type: 'string',
       enum: ['true', 'ignore', 'false'],
     }),
@@ -58,10 +58,11 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
       default: 'text',
     }),
     prefer('prefer-count', '`count=exact`: the answer has `total`, the number of rows on all pages.', ['count=exact']),
-    prefer('prefer-return', '`return=minimal`: no body; `return=representation`: the rows.', [
-      'return=minimal',
-      'return=representation',
-    ]),
+    prefer(
+      'prefer-return',
+      '`return=minimal`: no body, 201 for a creation and else 204; `return=representation`: the rows.',
+      ['return=minimal', 'return=representation'],
+    ),
   ]
 }
 
@@ -83,38 +84,49 @@ function prefer(key: string, description: string, values: readonly string[]): En
 
 /** What can be named here is listed; lists, aliases and paths that go further are in the reference. */
 export function tableParameters(seen: SeenTable, returned: readonly Column[]): readonly Entry[] {
-  const { key, columns, relations } = seen
+  const { key, columns, distinct, relations } = seen
   const expands = [...new Set(relations.map(({ expand }) => expand))]
-  const names = namesOf(columns)
+  const all = schemaRef(`columns-${key}`)
+  const isAll = canRead(seen) && returned.length === columns.length && returned.every((one, at) => one === columns[at])
   return [
     [`id-${key}`, idParameter(seen)],
-    ...named(
-      `returning-${key}`,
-      'returning',
-      'The columns to answer; none by default of a deletion.',
-      namesOf(returned),
-    ),
+    ...(returned.length === 0
+      ? []
+      : [
+          list(
+            `returning-${key}`,
+            'returning',
+            RETURNING,
+            isAll ? all : listOf(namesOf(distinctBy(returned, ({ name }) => name))),
+          ),
+        ]),
     ...(canRead(seen)
       ? [
-          ...named(`select-${key}`, 'select', 'The columns to answer; all by default.', names),
-          ...named(`sort-${key}`, 'sort', 'What to sort by; `-` in front is descending.', sortsOf(columns)),
-          ...named(`expand-${key}`, 'expand', 'Related rows to put into each row.', expands),
-          ...named(`groups-${key}`, 'group_by', 'A value for each group instead of one.', names),
-          ...named(`search-${key}`, 'search_columns', 'The columns to search.', namesOf(columns.filter(isText))),
-          ...one(`column-${key}`, 'column', 'The column that is computed with; `count` needs none.', names),
-          ...one(
-            `distinct-${key}`,
-            'distinct',
-            'The distinct values of this column instead of rows.',
-            namesOf(columns.filter(isSortable)),
-          ),
+          list(`select-${key}`, 'select', 'The columns to answer; all by default.', all),
+          list(`groups-${key}`, 'group_by', 'A value for each group instead of one.', all),
+          ...notEmpty(`sort-${key}`, 'sort', 'What to sort by; `-` in front is descending.', sortsOf(distinct)),
+          ...notEmpty(`expand-${key}`, 'expand', 'Related rows to put into each row.', distinctTexts(expands)),
+          columnParameter(key, distinct),
         ]
       : []),
   ]
 }
 
+const RETURNING = 'The columns to answer; none by default of a deletion.'
+
+function columnParameter(key: string, columns: readonly Column[]): Entry {
+  const description = 'The column that is computed with; `count` needs none.'
+  const schema: Schema = { type: 'string', enum: namesOf(columns) }
+  return [`column-${key}`, { name: 'column', in: 'query', description, schema }]
+}
+
+/** The names that `select` and the like can write. */
 export function namesOf(columns: readonly Column[]): readonly string[] {
   return columns.map(({ name }) => quoted(name))
+}
+
+function distinctTexts(texts: readonly string[]): readonly string[] {
+  return distinctBy(texts, text => text)
 }
 
 export function sortsOf(columns: readonly Column[]): readonly string[] {
@@ -125,30 +137,22 @@ function isSortable({ type }: Column): boolean {
   return isOrdered(type)
 }
 
-function isText({ type }: Column): boolean {
-  return isSearchable(type)
+function notEmpty(key: string, name: string, description: string, values: readonly string[]): readonly Entry[] {
+  return values.length === 0 ? [] : [list(key, name, description, listOf(values))]
 }
 
-/** A comma-separated list of these; none where there is nothing to name. */
-function named(key: string, name: string, description: string, values: readonly string[]): readonly Entry[] {
-  return values.length === 0 ? [] : [[key, listParameter(name, description, values)]]
+function list(key: string, name: string, description: string, schema: SchemaOrReference): Entry {
+  return [key, listParameter(name, description, schema)]
 }
 
-export function listParameter(name: string, description: string, values: readonly string[]): Parameter {
-  return {
-    name,
-    in: 'query',
-    description,
-    style: 'form',
-    explode: false,
-    schema: { type: 'array', items: { type: 'string', enum: values }, uniqueItems: true, minItems: 1 },
-  }
+/** A comma-separated list. */
+export function listParameter(name: string, description: string, schema: SchemaOrReference): Parameter {
+  return { name, in: 'query', description, explode: false, schema }
 }
 
-function one(key: string, name: string, description: string, values: readonly string[]): readonly Entry[] {
-  return values.length === 0
-    ? []
-    : [[key, { name, in: 'query', description, schema: { type: 'string', enum: values } }]]
+/** The enumeration is no component of its own: its constants would be global in Go, and collide with those of another table. */
+export function listOf(values: readonly string[]): Schema {
+  return { type: 'array', items: { type: 'string', enum: values }, uniqueItems: true, minItems: 1 }
 }
 
 function idParameter({ table, rights }: SeenTable): Parameter {

@@ -1,16 +1,14 @@
 /**
  * The document as bytes. A large schema makes megabytes of it: each table is printed and encoded as soon as it is described, so that little of it is ever on
- * the heap; and what thousands of operations have in common, their errors, is printed once.
+ * the heap.
  */
-import { STATUSES_OF } from './errors.ts'
+import { hashOf, identifierOf } from './keys.ts'
 import {
-  type ErrorKind,
   METHODS,
   type Operation,
   type ParameterOrReference,
   type Part,
   type PathItem,
-  parameterRef,
   printReference,
   type ResponseOrReference,
   responseRef,
@@ -29,12 +27,13 @@ export interface Printed extends Readonly<Record<(typeof KINDS)[number], Pieces>
 
 /** Of several members under one key the first counts: parts may repeat what they share. */
 export function printParts(parts: Iterable<Part>): Printed {
+  const idOf = uniqueIds()
   const tags = new Members('[]')
   const paths = new Members('{}')
   const components = { schemas: new Members('{}'), parameters: new Members('{}'), responses: new Members('{}') }
   for (const part of parts) {
     if (part.paths.length > 0) tags.add(part.tag.name, JSON.stringify(part.tag))
-    for (const [path, item] of part.paths) paths.add(path, printPathItem(item))
+    for (const [path, item] of part.paths) paths.add(path, printPathItem(item, idOf))
     for (const kind of KINDS) {
       const members = components[kind]
       for (const [key, component] of part[kind]) if (!members.has(key)) members.add(key, printComponent(component))
@@ -102,29 +101,37 @@ function printComponent(component: Component): string {
 
 type Component = Part[(typeof KINDS)[number]][number][1]
 
-function printPathItem(item: PathItem): string {
-  let printed = `{"parameters":${REQUEST_ID}`
+function printPathItem(item: PathItem, idOf: (id: string) => string): string {
+  let printed = ''
   for (const method of METHODS) {
     const operation = item[method]
-    if (operation !== undefined) printed += `,"${method}":${printOperation(operation)}`
+    if (operation !== undefined) printed += `,"${method}":${printOperation(operation, idOf(operation.operationId))}`
   }
-  return `${printed}}`
+  return `{${printed.slice(1)}}`
 }
 
-/** Of every operation of a path. */
-const REQUEST_ID = JSON.stringify([parameterRef('X-Request-Id')])
+/** An id that generators would take for one before it gets a hash of itself: `update-many_x` beside `update_many-x`. */
+function uniqueIds(): (id: string) => string {
+  const used = new Set<string>()
+  return id => {
+    const identifier = identifierOf(id)
+    const isFree = !used.has(identifier)
+    used.add(identifier)
+    return isFree ? id : `${id}-${hashOf(id)}`
+  }
+}
 
 /** Of an operation, what is printed as it is, in this order. */
-const PLAIN: Readonly<Record<Exclude<keyof Operation, 'parameters' | 'responses' | 'errors'>, true>> = {
-  ...{ operationId: true, tags: true, summary: true, description: true, deprecated: true, security: true },
+const PLAIN: Readonly<Record<Exclude<keyof Operation, 'operationId' | 'parameters' | 'responses'>, true>> = {
+  ...{ tags: true, summary: true, description: true, deprecated: true, security: true },
   requestBody: true,
 }
 
 const PLAIN_MEMBERS = Object.keys(PLAIN) as readonly (keyof typeof PLAIN)[]
 
-function printOperation(operation: Operation): string {
-  const { parameters, responses, errors } = operation
-  let printed = '{'
+function printOperation(operation: Operation, id: string): string {
+  const { parameters, responses } = operation
+  let printed = `{"operationId":${JSON.stringify(id)},`
   for (const name of PLAIN_MEMBERS) {
     const value = operation[name]
     if (value !== undefined) printed += `"${name}":${JSON.stringify(value)},`
@@ -132,8 +139,10 @@ function printOperation(operation: Operation): string {
   if (parameters !== undefined) printed += `"parameters":[${parameters.map(printParameter).join(',')}],`
   printed += '"responses":{'
   for (const [status, response] of Object.entries(responses)) printed += `"${status}":${printOne(response)},`
-  return `${printed}${ERRORS[errors]}}}`
+  return `${printed}${ERRORS}}}`
 }
+
+const ERRORS = `"default":${printReference(responseRef('error'))}`
 
 function printParameter(parameter: Taken): string {
   return 'list' in parameter ? parameter.list : printOne(parameter)
@@ -143,11 +152,3 @@ function printParameter(parameter: Taken): string {
 function printOne(one: ParameterOrReference | ResponseOrReference): string {
   return '$ref' in one ? printReference(one) : JSON.stringify(one)
 }
-
-/** By kind, its statuses as members. No operation has a response of its own for one of them. */
-const ERRORS = Object.fromEntries(
-  Object.entries(STATUSES_OF).map(([kind, statuses]) => [
-    kind,
-    statuses.map(status => `"${status}":${printReference(responseRef(`error-${status}`))}`).join(','),
-  ]),
-) as Readonly<Record<ErrorKind, string>>

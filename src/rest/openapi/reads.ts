@@ -20,7 +20,7 @@ export function readPaths(
   return [
     ...(has('list') ? [[path, { get: list(seen) }] as const] : []),
     ...(has('one') && hasKey ? [[`${path}/{id}`, { get: one(seen) }] as const] : []),
-    ...(has('aggregate') ? aggregates(seen) : []),
+    ...(has('aggregate') ? [[`${path}/aggregate`, { get: aggregate(seen) }] as const] : []),
     ...(has('explain') && options.explainEndpoint !== 'off'
       ? [[`${path}/_explain`, { get: explain(seen, options) }] as const]
       : []),
@@ -32,11 +32,10 @@ function list(seen: SeenTable): Operation {
   const { table, key } = seen
   return {
     operationId: `list-${key}`,
-    tags: [table.resource],
-    summary: `List the rows of ${table.resource}`,
+    tags: [seen.tag],
+    summary: `List rows of ${table.resource}`,
     parameters: [seen.parameters.list, parameterRef('prefer-count')],
     responses: { 200: responseRef(`list-${key}`) },
-    errors: 'read',
   }
 }
 
@@ -44,62 +43,54 @@ function one(seen: SeenTable): Operation {
   const { table, key } = seen
   return {
     operationId: `get-${key}`,
-    tags: [table.resource],
-    summary: `Get one row of ${table.resource}`,
+    tags: [seen.tag],
+    summary: `Get a row of ${table.resource}`,
     parameters: [parameterRef(`id-${key}`), parameterRef(`select-${key}`), ...seen.parameters.expand],
     responses: { 200: responseRef(`get-${key}`) },
-    errors: 'read',
   }
 }
 
-/** The path with an underscore is the same for old clients. */
-function aggregates(seen: SeenTable): readonly (readonly [string, PathItem])[] {
-  const { table, key, path } = seen
-  const operation: Operation = {
+/** `_aggregate` is the same for old clients, and not in the document. */
+function aggregate(seen: SeenTable): Operation {
+  const { table, key } = seen
+  return {
     operationId: `aggregate-${key}`,
-    tags: [table.resource],
-    summary: `Count, add up or compare the rows of ${table.resource}`,
-    description: '`fn` other than `count` needs `column`. `limit` and `offset` are for the groups of `group_by`.',
+    tags: [seen.tag],
+    summary: `Aggregate ${table.resource}`,
+    description: '`limit` and `offset` are for the groups of `group_by`.',
     parameters: [
       parameterRef('fn'),
       ...[`column-${key}`, `groups-${key}`, 'limit-all', 'offset'].map(parameterRef),
       seen.parameters.conditions,
     ],
     responses: { 200: responseRef('aggregate') },
-    errors: 'read',
   }
-  const alias: Operation = { ...operation, operationId: `aggregate_alias-${key}`, deprecated: true }
-  return [
-    [`${path}/aggregate`, { get: operation }],
-    [`${path}/_aggregate`, { get: alias }],
-  ]
 }
 
 function explain(seen: SeenTable, { explainEndpoint }: ReadOptions): Operation {
   const { table, key } = seen
   return {
     operationId: `explain-${key}`,
-    tags: [table.resource],
-    summary: `How PostgreSQL reads the list of ${table.resource}`,
-    description: 'The statement of the same list is run, with EXPLAIN ANALYZE.',
+    tags: [seen.tag],
+    summary: `Explain the list of ${table.resource}`,
+    description: 'Runs the statement of the same list with EXPLAIN ANALYZE. All filters go into `filters`.',
     ...(explainEndpoint === 'admin' ? { security: ADMIN_SECURITY } : {}),
-    parameters: [seen.parameters.list],
+    parameters: seen.parameters.explain,
     responses: { 200: responseRef('plan') },
-    errors: 'read',
   }
 }
 
-function childPaths({ table, key, path, relations }: SeenTable, tables: SeenTables) {
+function childPaths(seen: SeenTable, tables: SeenTables) {
+  const { table, key, path, relations } = seen
   return relations.flatMap(({ child, target }): readonly (readonly [string, PathItem])[] => {
     const children = tables.get(target.resource)
     if (child === null || children === undefined) return []
     const operation: Operation = {
       operationId: `children-${pairKey(table.resource, child)}`,
-      tags: [table.resource],
-      summary: `List the rows of ${target.resource} that belong to one of ${table.resource}`,
-      parameters: [parameterRef(`id-${key}`), children.parameters.list, parameterRef('prefer-count')],
+      tags: [seen.tag],
+      summary: `List ${target.resource} of a row of ${table.resource}`,
+      parameters: [parameterRef(`id-${key}`), children.parameters.children, parameterRef('prefer-count')],
       responses: { 200: responseRef(`list-${children.key}`) },
-      errors: 'read',
     }
     return [[`${path}/{id}/${encodeURIComponent(child)}`, { get: operation }]]
   })

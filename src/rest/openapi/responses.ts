@@ -1,6 +1,14 @@
 /** Answers with data, as schemas: envelopes around rows (decisions 3, 4). */
 import { type HeaderName, headersWith } from './headers.ts'
-import type { Header, MediaType, Reference, Response, Schema, SchemaOrReference } from './model.ts'
+import {
+  type Header,
+  type MediaType,
+  type Reference,
+  type Response,
+  type Schema,
+  type SchemaOrReference,
+  schemaRef,
+} from './model.ts'
 import type { Example } from './rows.ts'
 
 const JSON_TYPE = 'application/json'
@@ -25,34 +33,33 @@ function mediaType(schema: SchemaOrReference, example: unknown): MediaType {
   return { schema, ...(example === undefined ? {} : { example }) }
 }
 
-/** A row as it is answered. */
+/** A row in a response: its schema, those of the envelopes around it, and an example. */
 export interface AnsweredRow {
   readonly row: Reference
+  /** `{data: row}`. */
+  readonly one: Reference
   readonly example: Example | null
+}
+
+/** A row that a write answers. */
+export interface WrittenRow extends AnsweredRow {
+  /** `{data: [row…], count}`. */
+  readonly many: Reference
+  /** `{data: row | null}` or the same as `many`: what a creation answers. */
+  readonly created: Reference
 }
 
 export function noContent(description: string): Response {
   return { description, headers: headersWith('Preference-Applied') }
 }
 
-/** Of every page. */
-const PLACE: Schema['properties'] = {
-  count: COUNT,
-  limit: { type: 'integer', format: 'int64', description: 'The limit in force.', minimum: 0 },
-  offset: { type: 'integer', format: 'int64', minimum: 0 },
-  next_cursor: { type: 'string', nullable: true, description: 'For the next page; null on the last.' },
-  total: { type: 'integer', format: 'int64', description: 'Rows on all pages, if `count=exact` was preferred.' },
+/** `{data: [row…], count, limit, offset, next_cursor, total?}`. */
+export function pageSchema(row: Reference): Schema {
+  return { allOf: [schemaRef('svc-page'), envelope({ data: { type: 'array', items: row } })] }
 }
 
-/** `{data: [row…], count, limit, offset, next_cursor, total?}`; as NDJSON each line is a row. `limit`: the one in force by default. */
-export function pageResponse({ row, example }: AnsweredRow, limit: number): Response {
-  const page = envelope({ data: { type: 'array', items: row }, ...PLACE }, [
-    'data',
-    'count',
-    'limit',
-    'offset',
-    'next_cursor',
-  ])
+/** As NDJSON each line is a row. `limit`: the one in force by default. */
+export function pageResponse(page: Reference, { row, example }: AnsweredRow, limit: number): Response {
   return {
     description: 'A page of rows. With `select` they have those columns only, with `distinct` that one.',
     headers: headersWith('X-Cache', 'Preference-Applied'),
@@ -68,15 +75,15 @@ function examplePage(row: Example | null, limit: number): unknown {
 }
 
 export function rowResponse(description: string, of: AnsweredRow, ...headers: readonly HeaderName[]): Response {
-  return answer(description, rowEnvelope(of.row), headersWith(...headers), exampleEnvelope(of))
+  return answer(description, of.one, headersWith(...headers), exampleEnvelope(of))
 }
 
-export function rowsResponse(description: string, of: AnsweredRow, ...headers: readonly HeaderName[]): Response {
+export function rowsResponse(description: string, of: WrittenRow, ...headers: readonly HeaderName[]): Response {
   const example = of.example === null ? undefined : { data: [of.example], count: 1 }
-  return answer(description, rowsEnvelope(of.row), headersWith(...headers), example)
+  return answer(description, of.many, headersWith(...headers), example)
 }
 
-/** Of `rowEnvelope`. */
+/** Of `{data: row}`. */
 export function exampleEnvelope({ example }: AnsweredRow): unknown {
   return example === null ? undefined : { data: example }
 }

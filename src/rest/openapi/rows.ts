@@ -3,45 +3,69 @@ import { allows, type Columns } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { isReadOnly, type SeenColumn } from './columns.ts'
 import { constantDefault } from './defaults.ts'
+import { distinctBy } from './keys.ts'
 import type { RowSchema } from './model.ts'
 
 /** A row with these columns; all of `required` are always there. */
 export function rowSchema(table: Table, columns: readonly SeenColumn[], required: Columns): RowSchema {
+  const named = nameable(columns)
   return {
     type: 'object',
     ...(table.comment === null ? {} : { description: table.comment }),
-    members: columns.map(({ member }) => member),
-    ...requiring(columns.filter(({ column }) => allows(required, column.name))),
+    members: named.map(({ member }) => member),
+    ...requiring(named.filter(({ column }) => allows(required, column.name))),
+    ...(named.length < columns.length ? othersOf(columns, named, table.comment) : {}),
+  }
+}
+
+/** The columns that can be properties: of `Name` and `name` a generated class has room for one. */
+function nameable(columns: readonly SeenColumn[]): readonly SeenColumn[] {
+  return columns.some(({ mayBeAlike }) => mayBeAlike) ? distinctBy(columns, ({ column }) => column.name) : columns
+}
+
+/** The columns that are no properties are `additionalProperties`; the description names them. */
+function othersOf(
+  columns: readonly SeenColumn[],
+  named: readonly SeenColumn[],
+  about: string | null = null,
+): Pick<RowSchema, 'additionalProperties' | 'description'> {
+  const others = columns.filter(one => !named.includes(one)).map(({ column }) => `\`${column.name}\``)
+  return {
+    additionalProperties: true,
+    description: `${about === null ? '' : `${about}\n\n`}Also ${others.join(', ')}, which generated code could not tell from the properties.`,
   }
 }
 
 /** The body of a creation: what the caller may write. What has neither a default nor may be NULL has to be there. */
 export function createSchema(columns: readonly SeenColumn[], rights: Columns): RowSchema {
   const written = writable(columns, rights)
+  const named = nameable(written)
   const required = written.filter(
     ({ column }) => !column.nullable && column.default === null && column.identity === null,
   )
   return {
     type: 'object',
-    members: written.map(withDefault),
-    ...requiring(required),
-    additionalProperties: false,
+    members: named.map(withDefault),
+    ...requiring(required.filter(one => named.includes(one))),
+    ...(named.length < written.length ? othersOf(written, named) : { additionalProperties: false }),
     example: exampleOfCreation(written, required),
   }
 }
 
-function withDefault({ column, schema, member }: SeenColumn): string {
-  const value = constantDefault(column, schema)
+function withDefault({ column, schema, createMember: member }: SeenColumn): string {
+  // A schema without a type is JSON: generated Java has no initialiser for such a default.
+  const value = schema.type === undefined ? undefined : constantDefault(column, schema)
   return value === undefined ? member : `${member.slice(0, -1)},"default":${JSON.stringify(value)}}`
 }
 
 /** The body of a change. Without defaults: a column that is left out stays as it is. */
 export function updateSchema(table: Table, columns: readonly SeenColumn[], rights: Columns): RowSchema {
   const written = writable(columns, rights)
+  const named = nameable(written)
   return {
     type: 'object',
-    members: written.map(({ member }) => member),
-    additionalProperties: false,
+    members: named.map(({ updateMember }) => updateMember),
+    ...(named.length < written.length ? othersOf(written, named) : { additionalProperties: false }),
     minProperties: 1,
     ...(written.length === 0 ? {} : { example: exampleOfChange(table, written) }),
   }

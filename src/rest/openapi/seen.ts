@@ -5,17 +5,24 @@ import type { Column, Table } from '../../catalog/model.ts'
 import { parsePath, type Route } from '../path.ts'
 import { nameOfRelation } from '../read/relation.ts'
 import type { SharedFilters } from './filters.ts'
-import { keyOf, quoted } from './keys.ts'
+import { distinctBy, distinctKeys, hashOf, identifierOf, keyOf, quoted } from './keys.ts'
+import { FUNCTION_TAG, GATEWAY_TAG } from './model.ts'
 import { type SharedReferences, sharedReferences } from './references.ts'
+import { SHARED_SCHEMAS } from './shared-schemas.ts'
 
 export interface SeenTable {
   readonly table: Table
   /** Of components and operations. */
   readonly key: string
+  readonly tag: string
   readonly path: string
   readonly rights: TableRights
   /** None where it may not be read. */
   readonly columns: readonly Column[]
+  /** Those of `columns` that generators can tell apart. */
+  readonly distinct: readonly Column[]
+  /** Whether generators would take two columns of the table for one. */
+  readonly hasAlike: boolean
   readonly relations: readonly SeenRelation[]
   readonly parameters: SharedReferences
   /** Whether a route of this kind leads to it: another may have the path. */
@@ -33,29 +40,59 @@ export interface SeenRelation {
   readonly child: string | null
 }
 
+/** What a caller sees, and the tables of it. */
+export interface SeenView {
+  readonly view: View
+  readonly tables: SeenTables
+}
+
 /** By resource name. */
 export type SeenTables = ReadonlyMap<string, SeenTable>
 
 export function seenTables(view: View, filters: SharedFilters): SeenTables {
   const known = [...view.catalog.tables.values()].filter(table => isKnown(table, view.rights))
-  return new Map(known.map(table => [table.resource, seenTable(table, view, filters)]))
+  const names = known.map(({ resource }) => resource)
+  const keys = distinctKeys(names, SCHEMA_ROLES, SHARED_KEYS)
+  return new Map(
+    known.map(table => {
+      const key = keys.get(table.resource) ?? keyOf(table.resource)
+      return [table.resource, seenTable(table, key, view, filters)]
+    }),
+  )
 }
 
-function seenTable(table: Table, view: View, filters: SharedFilters): SeenTable {
+const SHARED_KEYS = SHARED_SCHEMAS.map(([key]) => key)
+const OUR_TAGS: readonly string[] = [FUNCTION_TAG, GATEWAY_TAG]
+
+/** What the schemas of a table have in front of its key. */
+const SCHEMA_ROLES = [
+  ...['', 'expanded', 'create', 'update', 'written', 'columns'],
+  ...['page', 'one', 'written_one', 'written_maybe', 'written_many', 'created'],
+]
+
+function seenTable(table: Table, key: string, view: View, filters: SharedFilters): SeenTable {
   const path = `/api/${encodeURIComponent(table.resource)}`
   const below = ['', '/1', '/aggregate', '/_aggregate', '/_explain', '/1/children']
   const kinds = new Set(below.map(rest => parsePath(`${path}${rest}`)?.kind))
   // No path with `.` or `..` arrives: whoever sends it resolves them (RFC 3986, 5.2.4).
   const arrives = table.resource !== '.' && table.resource !== '..'
-  const key = keyOf(table.resource)
   const columns = readableColumns(table, view.rights)
   const relations = seenRelations(table, view)
+  const hasAlike = distinctBy(table.columns, ({ name }) => name) !== table.columns
+  const distinct = hasAlike ? distinctBy(columns, ({ name }) => name) : columns
   return {
-    ...{ table, key, path, columns, relations },
+    ...{ table, key, path, columns, distinct, hasAlike, relations },
+    tag: tagOf(table.resource, key),
     rights: view.rights.of(table),
-    parameters: sharedReferences(key, columns, relations.length > 0, filters),
+    parameters: sharedReferences(key, distinct, relations.length > 0, filters),
     has: kind => arrives && kinds.has(kind),
   }
+}
+
+/** The name, unless another tag differs from it in case or punctuation only. */
+function tagOf(name: string, key: string): string {
+  const isOurs = OUR_TAGS.some(tag => tag !== name && tag === identifierOf(name))
+  return isOurs || key !== keyOf(name) ? `${keyOf(name)}-${hashOf(name)}` : name
 }
 
 function seenRelations(table: Table, view: View): readonly SeenRelation[] {

@@ -4,30 +4,27 @@ import type { PageLimits } from './parameters.ts'
 import { tableParameters } from './parameters.ts'
 import { type ReadOptions, readPaths } from './reads.ts'
 import { pageResponse, rowResponse, rowsResponse } from './responses.ts'
-import { answered, type SeenTable, type SeenTables } from './seen.ts'
+import { answered, canCreate, type SeenTable, type SeenTables } from './seen.ts'
 import { tableSchemas } from './table-schemas.ts'
-import { writePaths } from './writes.ts'
+import { createdResponse, writePaths } from './writes.ts'
 
 export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOptions & PageLimits): Part {
   const { table, key } = seen
   const { schemas, read, written } = tableSchemas(seen, tables)
   const responses: (readonly [string, Response])[] = []
   if (read !== null) {
-    responses.push([`list-${key}`, pageResponse(read, options.defaultLimit)])
+    responses.push([`list-${key}`, pageResponse(read.page, read, options.defaultLimit)])
     responses.push([`get-${key}`, rowResponse('The row.', read, 'X-Cache')])
   }
   if (written !== null) {
-    responses.push([
-      `written-${key}`,
-      rowResponse('The row as it is now, or was when it was deleted.', written, 'Preference-Applied'),
-    ])
-    responses.push([
-      `written_many-${key}`,
-      rowsResponse('The rows as they are now, or were.', written, 'Preference-Applied'),
-    ])
+    responses.push(
+      [`written-${key}`, rowResponse('The row as it is now, or was.', written, 'Preference-Applied')],
+      [`written_many-${key}`, rowsResponse('The rows as they are now, or were.', written, 'Preference-Applied')],
+    )
   }
+  if (canCreate(seen)) responses.push([`created-${key}`, createdResponse(seen, written)])
   return {
-    tag: { name: table.resource, ...(table.comment === null ? {} : { description: table.comment }) },
+    tag: { name: seen.tag, ...(table.comment === null ? {} : { description: table.comment }) },
     paths: merged([...readPaths(seen, tables, options), ...writePaths(seen, written)]),
     schemas,
     parameters: tableParameters(seen, written === null ? [] : answered(seen).columns),

@@ -1,5 +1,5 @@
 /** The writes of a table: create and upsert, change and delete, one row or those that filters match (specification 4.1, 4.5; decisions 4). */
-import { type HeaderName, headersWith } from './headers.ts'
+import { headersWith } from './headers.ts'
 import {
   type Operation,
   type PathItem,
@@ -11,11 +11,11 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import { type AnsweredRow, answer, exampleEnvelope, noContent, rowEnvelope, rowsEnvelope } from './responses.ts'
+import { answer, exampleEnvelope, type WrittenRow } from './responses.ts'
 import { canCreate, canDelete, canUpdate, type SeenTable } from './seen.ts'
 
 /** `written`: what a write answers; null where that is nothing. */
-export function writePaths(seen: SeenTable, written: AnsweredRow | null): readonly (readonly [string, PathItem])[] {
+export function writePaths(seen: SeenTable, written: WrittenRow | null): readonly (readonly [string, PathItem])[] {
   const { table, path, columns, has } = seen
   const byId = has('one') && table.primaryKey.length > 0
   // Rows are chosen by columns that may be read.
@@ -35,11 +35,11 @@ export function writePaths(seen: SeenTable, written: AnsweredRow | null): readon
 const JSON_TYPE = 'application/json'
 
 /** A write of what may not be read answers nothing, whatever is preferred. */
-function returningReferences({ key }: SeenTable, written: AnsweredRow | null): readonly Reference[] {
+function returningReferences({ key }: SeenTable, written: WrittenRow | null): readonly Reference[] {
   return [...(written === null ? [] : [`returning-${key}`]), 'prefer-return'].map(parameterRef)
 }
 
-function create(seen: SeenTable, written: AnsweredRow | null): Operation {
+function create(seen: SeenTable, written: WrittenRow | null): Operation {
   const { table, key } = seen
   const row = schemaRef(`create-${key}`)
   // An upsert changes rows too.
@@ -47,71 +47,63 @@ function create(seen: SeenTable, written: AnsweredRow | null): Operation {
   const upsert = upserts ? ['X-Upsert', 'X-On-Conflict'].map(parameterRef) : []
   return {
     operationId: `create-${key}`,
-    tags: [table.resource],
+    tags: [seen.tag],
     summary: `Create rows of ${table.resource}`,
-    description: [
-      'An object is one row, an array is a batch: all of its rows are created, or none.',
-      ...(upserts ? ['With `X-Upsert` rows whose key is there are changed instead, or left alone.'] : []),
-    ].join(' '),
+    description: 'An object is one row, an array is a batch: all of its rows are created, or none.',
     parameters: [...returningReferences(seen, written), ...upsert],
     requestBody: body({ anyOf: [row, { type: 'array', items: row }] }),
-    responses: {
-      201: createdResponse('Created.', written, 'Location'),
-      200: createdResponse(
-        upserts
-          ? 'Nothing was created: rows were changed, or left alone (`null`).'
-          : 'A trigger kept the row from being created.',
-        written,
-      ),
-    },
-    errors: 'write',
+    responses: { 201: responseRef(`created-${key}`), 200: responseRef(`created-${key}`) },
   }
 }
 
-function createdResponse(description: string, of: AnsweredRow | null, ...headers: readonly HeaderName[]): Response {
-  const all = headersWith(...headers, 'Preference-Applied')
-  if (of === null) return { description, headers: all }
-  const maybe: SchemaOrReference = headers.length > 0 ? of.row : { anyOf: [of.row, schemaRef('svc-null')] }
-  return answer(description, { anyOf: [rowEnvelope(maybe), rowsEnvelope(of.row)] }, all, exampleEnvelope(of))
+/** Of `create`, for both of its statuses. OpenAPI has no word for a body that may be missing. */
+export function createdResponse(seen: SeenTable, written: WrittenRow | null): Response {
+  const description = [
+    'Created (201), or nothing was (200):',
+    canUpdate(seen) ? 'the rows were changed, or left alone (`null`).' : 'a trigger kept the row out (`null`).',
+    ...(written === null ? [] : ['With `Prefer: return=minimal` there is no body.']),
+  ].join(' ')
+  const headers = headersWith('Location', 'Preference-Applied')
+  return written === null
+    ? { description, headers }
+    : answer(description, written.created, headers, exampleEnvelope(written))
 }
 
 const WORDS = {
-  update: { one: 'Change one row', many: 'Change the rows that the filters match', kind: 'write' },
-  delete: { one: 'Delete one row', many: 'Delete the rows that the filters match', kind: 'change' },
+  update: { one: 'Change a row', many: 'Change the rows that match' },
+  delete: { one: 'Delete a row', many: 'Delete the rows that match' },
 } as const
 
 type Change = keyof typeof WORDS
 
-function one(seen: SeenTable, written: AnsweredRow | null, change: Change): Operation {
+function one(seen: SeenTable, written: WrittenRow | null, change: Change): Operation {
   const { table, key } = seen
   return {
     operationId: `${change}-${key}`,
-    tags: [table.resource],
+    tags: [seen.tag],
     summary: `${WORDS[change].one} of ${table.resource}`,
     parameters: [parameterRef(`id-${key}`), ...returningReferences(seen, written)],
     ...changesOf(seen, change),
     responses: {
       ...(written === null ? {} : { 200: responseRef(`written-${key}`) }),
-      204: noContent('Done, and nothing is answered.'),
+      204: responseRef('done'),
     },
-    errors: WORDS[change].kind,
   }
 }
 
-function many(seen: SeenTable, written: AnsweredRow | null, change: Change): Operation {
+function many(seen: SeenTable, written: WrittenRow | null, change: Change): Operation {
   const { table, key, parameters } = seen
   return {
     operationId: `${change}_many-${key}`,
-    tags: [table.resource],
+    tags: [seen.tag],
     summary: `${WORDS[change].many} in ${table.resource}`,
-    description: 'At least one filter is needed. If they match more rows than `X-Max-Affected`, nothing is changed.',
+    description: 'At least one filter is required.',
     parameters: [...returningReferences(seen, written), parameterRef('X-Max-Affected'), parameters.filters],
     ...changesOf(seen, change),
     responses: {
       ...(written === null ? {} : { 200: responseRef(`written_many-${key}`) }),
-      204: noContent('Done, and nothing is answered.'),
+      204: responseRef('done'),
     },
-    errors: WORDS[change].kind,
   }
 }
 
