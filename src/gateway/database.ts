@@ -43,7 +43,7 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
   return pool
 }
 
-/** For the pool and for the listener apart: they may go to different servers, and one circuit must not block the other. */
+/** The pool, the listeners and the feed share a circuit where they go to the same server. */
 export async function openTokens(target: ConnectionTarget, { gateway }: Config, emit: Emit): Promise<Gss | null> {
   if (target.gss === null) return null
   const { openGss } = await import('../kerberos/open.ts')

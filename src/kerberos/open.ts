@@ -1,7 +1,13 @@
-/** Where the tokens of a target come from (specification 5.6: `gss_provider`), and the circuit that all its connections share. */
+/** Where the tokens of a target come from (specification 5.6: `gss_provider`), and the circuit that everything in the process shares to reach it. */
 import type { GssProvider } from '../postgres/auth/gss.ts'
-import { type CircuitTransition, type Gss, GssAttempts, type GssSettings } from '../postgres/auth/gss-attempts.ts'
-import type { ConnectionTarget } from '../postgres/target.ts'
+import {
+  Circuit,
+  type CircuitTransition,
+  type Gss,
+  GssAttempts,
+  type GssSettings,
+} from '../postgres/auth/gss-attempts.ts'
+import type { Address, ConnectionTarget } from '../postgres/target.ts'
 import { openKrb5 } from './krb5.ts'
 import { openModule } from './module.ts'
 
@@ -12,10 +18,30 @@ export interface KerberosOptions {
 }
 
 /** Null where the target allows no Kerberos. Rejects with `KerberosSetupError`. */
-export async function openGss({ gss }: ConnectionTarget, options: KerberosOptions): Promise<Gss | null> {
+export async function openGss({ address, gss }: ConnectionTarget, options: KerberosOptions): Promise<Gss | null> {
   if (gss === null) return null
   const provider = await openProvider(gss, options.gssModule)
-  return { provider, attempts: new GssAttempts({ settings: gss, onTransition: options.onTransition ?? (() => {}) }) }
+  const circuit = circuitOf(address, gss)
+  return {
+    provider,
+    attempts: new GssAttempts({ settings: gss, circuit, onTransition: options.onTransition ?? (() => {}) }),
+  }
+}
+
+/** Circuits kept; a process has a handful of targets. */
+const CIRCUITS_MAX = 64
+
+const circuits = new Map<string, Circuit>()
+
+/** One for each server and service in this process: the pool, the listeners and the feed count their failures together. */
+function circuitOf(address: Address, { target }: GssSettings): Circuit {
+  const key = JSON.stringify([address, target])
+  const circuit = circuits.get(key) ?? new Circuit()
+  circuits.delete(key)
+  circuits.set(key, circuit)
+  const [oldest] = circuits.keys()
+  if (circuits.size > CIRCUITS_MAX && oldest !== undefined) circuits.delete(oldest)
+  return circuit
 }
 
 export function openProvider({ provider }: GssSettings, gssModule: string | null): Promise<GssProvider> {

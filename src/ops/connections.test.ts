@@ -36,6 +36,20 @@ test('both URLs, every problem of each', async () => {
   ])
 })
 
+test('a valid parameter of Kerberos while that is off is a warning, an invalid one an error', async () => {
+  const url = 'postgres://app@192.0.2.1/d'
+  expect(await connectionFindings(config(`database_url = "${url}?gss_service=postgres"`))).toEqual([
+    {
+      level: 'warning',
+      message: 'database_url: gss_service has no effect because Kerberos is switched off',
+      fix: 'Add auth_mode=gssapi_only or auth_gssapi=true, or remove the parameter.',
+    },
+  ])
+  expect(await connectionFindings(config(`database_url = "${url}?gss_connect_retries=x"`))).toMatchObject([
+    { level: 'error', message: expect.stringContaining('gss_connect_retries=x is not a number of retries') },
+  ])
+})
+
 test('nothing is wrong where nothing is said, and nothing is tried', async () => {
   expect(await connectionFindings(config(''))).toEqual([])
   expect(await connectionFindings(config('database_url = "postgres://app@192.0.2.1/d"'))).toEqual([])

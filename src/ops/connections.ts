@@ -27,14 +27,22 @@ const URLS = {
 
 type UrlName = keyof typeof URLS
 
-/** Nothing is tried: every finding is an error that trying would run into. */
+/** Nothing is tried: errors are what trying would run into. */
 export async function connectionFindings(config: Config): Promise<readonly Finding[]> {
   const { gssModule } = config.gateway
   const findings: Finding[] = []
   const seen = new Set<string>()
   for (const name of Object.keys(URLS) as UrlName[]) {
     const target = targetOf(config, name, findings)
-    if (target === null || target.gss === null) continue
+    if (target === null) continue
+    for (const warning of target.warnings) {
+      findings.push({
+        level: 'warning',
+        message: `${URLS[name].key}: ${warning}`,
+        fix: 'Add auth_mode=gssapi_only or auth_gssapi=true, or remove the parameter.',
+      })
+    }
+    if (target.gss === null) continue
     for (const finding of await kerberosFindings(target.gss, gssModule, config)) {
       // Both URLs may meet the same missing file.
       if (!seen.has(finding.message)) findings.push(finding)

@@ -18,6 +18,8 @@ export interface ConnectionTarget {
   /** Command-line options for the backend, e.g. `-c search_path=x`. */
   readonly options: string | null
   readonly sessionAttributes: SessionAttributes
+  /** Parameters that are valid and have no effect, as sentences. */
+  readonly warnings: readonly string[]
 }
 
 export type Address =

@@ -41,17 +41,22 @@ export function readGssMethods(given: Given, preset: readonly GssMethod[], probl
   )
 }
 
-/** Null, and a problem for each parameter that then would do nothing, where the policy allows no Kerberos. */
-export function readGss(given: Given, { gss: methods }: AuthPolicy, problems: string[]): GssParameters | null {
-  if (methods.length === 0) {
-    for (const name of GSS_PARAMETERS) {
-      if (given.has(name))
-        problems.push(
-          `${name} does nothing without Kerberos; add auth_mode=gssapi_only or auth_gssapi=true, or leave it out`,
-        )
-    }
-    return null
+/** Null where the policy allows no Kerberos, and a warning for each parameter that then has no effect. Invalid values are problems either way. */
+export function readGss(
+  given: Given,
+  { gss: methods }: AuthPolicy,
+  problems: string[],
+  warnings: string[],
+): GssParameters | null {
+  const parameters = readParameters(given, methods, problems)
+  if (methods.length > 0) return parameters
+  for (const name of GSS_PARAMETERS) {
+    if (given.has(name)) warnings.push(`${name} has no effect because Kerberos is switched off`)
   }
+  return null
+}
+
+function readParameters(given: Given, methods: readonly GssMethod[], problems: string[]): GssParameters {
   const provider = oneOf('gss_provider', given.get('gss_provider'), GSS_PROVIDERS, problems) ?? 'linux_krb5'
   if (provider === 'linux_krb5' && methods.includes('kerberos')) {
     problems.push(

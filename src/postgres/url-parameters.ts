@@ -71,7 +71,7 @@ export interface Settings {
   readonly gss: GssParameters | null
 }
 
-export function readSettings(given: ReadonlyMap<string, string>, problems: string[]): Settings {
+export function readSettings(given: ReadonlyMap<string, string>, problems: string[], warnings: string[]): Settings {
   const port = given.get('port')
   const tls = readTls(given, problems)
   const auth = readAuth(given, problems)
@@ -90,7 +90,7 @@ export function readSettings(given: ReadonlyMap<string, string>, problems: strin
       sessionAttributes:
         oneOf('target_session_attrs', given.get('target_session_attrs'), SESSION_ATTRIBUTES, problems) ?? 'any',
     },
-    gss: readGss(given, auth, problems),
+    gss: readGss(given, auth, problems, warnings),
   }
 }
 

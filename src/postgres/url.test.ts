@@ -28,6 +28,7 @@ test('everything that is left out has its usual value', () => {
     connectTimeoutMs: 10_000,
     options: null,
     sessionAttributes: 'any',
+    warnings: [],
   })
 })
 
@@ -51,6 +52,7 @@ test('everything that is given is taken', () => {
     connectTimeoutMs: 3_000,
     options: '-c search_path=x',
     sessionAttributes: 'read-write',
+    warnings: [],
   })
 })
 
@@ -160,10 +162,7 @@ test.each([
     'postgres://a@b/c?channel_binding=require&auth_mode=compat&auth_scram=false',
     'channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other',
   ],
-  [
-    'postgres://a@b/c?gss_connect_retries=2',
-    'gss_connect_retries does nothing without Kerberos; add auth_mode=gssapi_only or auth_gssapi=true, or leave it out',
-  ],
+  ['postgres://a@b/c?gss_connect_retries=many', 'gss_connect_retries=many is not a number of retries from 0 to 20'],
   [
     'postgres://a@b/c?auth_mode=gssapi_only&gss_provider=krb5',
     'gss_provider=krb5 is not one of linux_krb5, callback, custom',
@@ -278,4 +277,14 @@ test('no message and no description contains the password', () => {
   expect(problems(url).join()).not.toMatch(/hush[^-]/)
   expect(problems('postgres//app:hush@db').join()).not.toContain('hush')
   expect(describeTarget(parseUrl('postgres://app:hush@[::1]:1/d'))).toBe('app@[::1]:1/d')
+})
+
+test('a valid parameter of Kerberos is a warning while Kerberos is off', () => {
+  const all =
+    'gss_provider=callback&gss_service=p&gss_target=p@h&gss_connect_retries=1&gss_retry_base_ms=1&gss_circuit_threshold=2&gss_circuit_window_ms=3&gss_circuit_cooldown_ms=4'
+  const off = parseUrl(`postgres://a@b/c?${all}`)
+  expect(off.gss).toBeNull()
+  expect(off.warnings).toHaveLength(8)
+  expect(off.warnings[0]).toBe('gss_provider has no effect because Kerberos is switched off')
+  expect(parseUrl(`postgres://a@b/c?auth_mode=gssapi_only&${all}`).warnings).toEqual([])
 })

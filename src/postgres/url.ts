@@ -1,6 +1,6 @@
 /**
  * Reads a connection URL (PostgreSQL manual 34.1.1.2, specification 5.6, decisions 11). Everything that is wrong is
- * reported together, and nothing that matters is ignored: a parameter is honoured, or refused by name.
+ * reported together. A parameter is honoured, or refused by name; one of Kerberos while that is off is a warning.
  */
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
@@ -19,7 +19,8 @@ export function parseUrl(text: string): ConnectionTarget {
   // A password with a bare "/" or "?" ends the authority early: then nothing of it may be quoted as a port or a name.
   if (/^[^@[]*:(?!\d*$)[^@]*$/.test(authority)) throw new UrlError([malformed(text)])
   const { user, password, host, port } = readAuthority(authority, problems)
-  const settings = readSettings(readQuery(query, problems), problems)
+  const warnings: string[] = []
+  const settings = readSettings(readQuery(query, problems), problems, warnings)
 
   const finalUser = settings.user ?? user
   if (finalUser === null) problems.push('no user is named; write postgres://user:password@host:port/database')
@@ -32,6 +33,7 @@ export function parseUrl(text: string): ConnectionTarget {
     password: settings.password ?? password,
     database,
     ...settings.target,
+    warnings,
   }
   for (const [name, value] of [
     ['user', target.user],

@@ -22,7 +22,6 @@ export interface GssSettings {
 export const GSS_PROVIDERS = ['linux_krb5', 'callback', 'custom'] as const
 export type GssProviderName = (typeof GSS_PROVIDERS)[number]
 
-/** Shared by all who connect to one target. */
 export interface Gss {
   readonly provider: GssProvider
   readonly attempts: GssAttempts
@@ -36,8 +35,15 @@ export interface CircuitTransition {
   readonly error: Error | null
 }
 
+/** The circuit of one connection target: everything in the process that connects to it shares the state, with its own settings. */
+export class Circuit {
+  state: CircuitState = CLOSED
+  lastFailure: Error | null = null
+}
+
 export interface GssAttemptsOptions {
   readonly settings: GssSettings
+  readonly circuit: Circuit
   readonly onTransition: (transition: CircuitTransition) => void
   readonly clock?: () => number
   readonly random?: () => number
@@ -56,9 +62,6 @@ export interface Try {
 
 export class GssAttempts {
   readonly #options: Required<GssAttemptsOptions>
-  #state: CircuitState = CLOSED
-  #lastFailure: Error | null = null
-
   constructor(options: GssAttemptsOptions) {
     this.#options = {
       clock: () => performance.now(),
@@ -69,7 +72,7 @@ export class GssAttempts {
   }
 
   get state(): CircuitState['kind'] {
-    return this.#state.kind
+    return this.#options.circuit.state.kind
   }
 
   /** `connect` is tried `retries` times more at most. Rejects with `ConnectError`; an aborted `signal` ends everything. */
@@ -89,8 +92,8 @@ export class GssAttempts {
   }
 
   async #try<T>(connect: (attempt: Try) => Promise<T>, signal: AbortSignal): Promise<Outcome<T>> {
-    const { clock, settings } = this.#options
-    const entry = enter(this.#state, clock())
+    const { circuit, clock, settings } = this.#options
+    const entry = enter(circuit.state, clock())
     this.#become(entry.state, null)
     if (entry.kind === 'blocked') return { kind: 'failed', error: this.#blocked(entry.forMs), isFinal: true }
     const { generation } = entry.state
@@ -98,34 +101,36 @@ export class GssAttempts {
     try {
       const value = await connect(attempt)
       this.#become(
-        attempt.usesGss ? succeeded(this.#state, generation) : abandoned(this.#state, generation, clock()),
+        attempt.usesGss ? succeeded(circuit.state, generation) : abandoned(circuit.state, generation, clock()),
         null,
       )
       return { kind: 'connected', value }
     } catch (error) {
       if (signal.aborted || !attempt.usesGss) {
-        this.#become(abandoned(this.#state, generation, clock()), null)
+        this.#become(abandoned(circuit.state, generation, clock()), null)
         return { kind: 'failed', error, isFinal: true }
       }
-      this.#lastFailure = error as Error
-      this.#become(failed(this.#state, generation, clock(), settings.circuit), error as Error)
+      circuit.lastFailure = error as Error
+      this.#become(failed(circuit.state, generation, clock(), settings.circuit), error as Error)
       return { kind: 'failed', error, isFinal: !(error instanceof ConnectError) || error.permanent }
     }
   }
 
   #become(state: CircuitState, error: Error | null): void {
-    const from = this.#state.kind
-    this.#state = state
-    if (state.kind !== from) this.#options.onTransition({ from, to: state.kind, error })
+    const { circuit, onTransition } = this.#options
+    const from = circuit.state.kind
+    circuit.state = state
+    if (state.kind !== from) onTransition({ from, to: state.kind, error })
   }
 
   #blocked(forMs: number): BlockedError {
     const { target, circuit } = this.#options.settings
+    const { lastFailure } = this.#options.circuit
     const when = forMs > 0 ? `for another ${Math.ceil(forMs)} ms` : 'until the one that is under way has ended'
     return new BlockedError(
-      `attempts to connect with Kerberos to ${target} are blocked ${when}, after ${circuit.threshold} failures within ${circuit.windowMs} ms (gss_circuit_threshold, gss_circuit_window_ms); the last: ${this.#lastFailure?.message ?? 'unknown'}`,
+      `attempts to connect with Kerberos to ${target} are blocked ${when}, after ${circuit.threshold} failures within ${circuit.windowMs} ms (gss_circuit_threshold, gss_circuit_window_ms); the last: ${lastFailure?.message ?? 'unknown'}`,
       forMs,
-      this.#lastFailure ?? undefined,
+      lastFailure ?? undefined,
     )
   }
 }

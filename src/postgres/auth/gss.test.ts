@@ -13,7 +13,7 @@ import type { Authentication, BackendMessage } from '../protocol/backend.ts'
 import { connect } from '../startup.ts'
 import { parseUrl } from '../url.ts'
 import { type GssConversation, GssError, type GssMethod, type GssRequest } from './gss.ts'
-import { type CircuitTransition, GssAttempts } from './gss-attempts.ts'
+import { Circuit, type CircuitTransition, GssAttempts } from './gss-attempts.ts'
 
 const servers: FakePostgres[] = []
 
@@ -37,6 +37,7 @@ async function bench({ script, converse = () => mutual, parameters = 'auth_mode=
   const transitions: CircuitTransition[] = []
   const clock = { now: 0 }
   const attempts = new GssAttempts({
+    circuit: new Circuit(),
     settings: target.gss,
     onTransition: transition => transitions.push(transition),
     clock: () => clock.now,
