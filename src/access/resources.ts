@@ -34,13 +34,17 @@ export function qualified(name: TableName, table: Table): TableName {
 
 /** A suggestion offers what the caller may know of. */
 export function unknownTable(catalog: Catalog, name: string, rights: Rights, span?: TableName['span']): GatewayError {
+  const extras = span === undefined ? {} : { span }
+  const unpublished = catalog.unpublishedViews.get(name)
+  if (unpublished !== undefined) {
+    return new GatewayError('NOT_FOUND', `the view "${shorten(name)}" is not published: ${unpublished}`, extras)
+  }
   const known = [...catalog.tables.values()].filter(table => isKnown(table, rights))
   const near = nearest(
     name,
     known.map(({ resource }) => resource),
   )
   const hint = near === null ? 'GET /api/_schema lists the tables' : `did you mean "${near}"?`
-  const extras = span === undefined ? {} : { span }
   return new GatewayError('NOT_FOUND', `there is no table "${shorten(name)}"; ${hint}`, extras)
 }
 

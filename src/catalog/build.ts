@@ -23,6 +23,7 @@ import type {
   SchemaItem,
   ServerItem,
   TypeItem,
+  UnpublishedViewItem,
 } from './statement.ts'
 import { buildTable, type Lookup } from './table.ts'
 import { buildTypes, type ColumnType } from './types.ts'
@@ -47,6 +48,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     serverVersion: server.version,
     schemas: Object.freeze(schemas),
     tables,
+    unpublishedViews: unpublishedViews(sections, schemas),
     functions: buildFunctions({
       functions: nameFunctions(sections.function, schemas),
       composites: sections.composite,
@@ -66,6 +68,7 @@ interface Items {
   readonly schema: SchemaItem[]
   readonly 'other schema': OtherSchemaItem[]
   readonly relation: RelationItem[]
+  readonly 'unpublished view': UnpublishedViewItem[]
   readonly column: ColumnItem[]
   readonly type: TypeItem[]
   readonly key: KeyItem[]
@@ -88,7 +91,7 @@ interface Sections extends Items {
 
 function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   const items: Items = {
-    ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [] },
+    ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [], 'unpublished view': [] },
     ...{ key: [], constraint: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
     ...{ tie: [], unsteady: [], effect: [], reach: [], 'reach type': [] },
   }
@@ -113,6 +116,17 @@ function assertSchemas(schemas: readonly string[], items: Items, server: ServerI
       (near === null
         ? `it has ${others.map(name => JSON.stringify(name)).join(', ') || 'none'}`
         : `did you mean ${JSON.stringify(near)}?`),
+  )
+}
+
+function unpublishedViews(items: Items, schemas: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    items['unpublished view'].map(({ schema, name, materialized }) => [
+      schema === schemas[0] ? name : `${schema}.${name}`,
+      materialized
+        ? 'it is a materialised view that exposed_views does not list'
+        : 'it is not security_invoker, and exposed_views does not list it',
+    ]),
   )
 }
 

@@ -12,6 +12,8 @@ export interface Catalog {
   readonly schemas: readonly string[]
   /** By resource name: `orders`, or `sales.orders` for schemas after the first. */
   readonly tables: ReadonlyMap<string, Table>
+  /** Views of these schemas that are not resources, by the name that they would have, and why. */
+  readonly unpublishedViews: ReadonlyMap<string, string>
   /** By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of their identity arguments. */
   readonly functions: ReadonlyMap<string, readonly DatabaseFunction[]>
   /** By OID: what reading or writing a relation comes to beside it. Relations that are no resources count; those with nothing to say are left out. */

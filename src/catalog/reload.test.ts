@@ -223,6 +223,7 @@ class FakeDatabase {
       functions: new Map(),
       dependences: new Map(),
       knowsDependences: false,
+      unpublishedViews: new Map(),
       functionReach: { relations: new Map(), types: new Set<string>(), everywhere: false },
     }
     await this.#gate

@@ -68,6 +68,13 @@ export interface RelationItem {
   readonly writable: number
 }
 
+/** A view of a configured schema that is not a resource. */
+export interface UnpublishedViewItem {
+  readonly schema: string
+  readonly name: string
+  readonly materialized: boolean
+}
+
 export interface ColumnItem {
   readonly relation: number
   readonly number: number
@@ -197,6 +204,17 @@ const SECTIONS = {
     from relation r
     left join pg_catalog.pg_description d
       on d.objoid = r.oid and d.classoid = 'pg_catalog.pg_class'::regclass and d.objsubid = 0`,
+
+  // Those of extensions are not missed.
+  'unpublished view': `
+    select s.name as schema, c.relname as name, c.relkind = 'm' as materialized
+    from pg_catalog.pg_class c
+    join schema s on s.oid = c.relnamespace
+    where c.relkind in ('v', 'm') and c.oid not in (select oid from relation)
+      and not exists (
+        select from pg_catalog.pg_depend d
+        where d.classid = 'pg_catalog.pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
+      )`,
 
   // A default has no column references, so its text needs no relation (manual: pg_get_expr): no lock is taken.
   // A not-null constraint that is not yet valid (PostgreSQL 18) does not keep NULL out of the rows that were there.

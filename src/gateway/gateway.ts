@@ -1,4 +1,6 @@
 /** The composition root: makes every part in order, and closes them in reverse. */
+
+import type { Catalog } from '../catalog/model.ts'
 import { queryThrough } from '../catalog/query.ts'
 import type { Config } from '../config/config.ts'
 import { ENVIRONMENT } from '../config/environment.ts'
@@ -99,6 +101,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => installed.close())
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
+    reportViews(catalog.current(), emit)
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
     const recaptured: ((left: readonly string[]) => void)[] = []
@@ -161,6 +164,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => server.close())
     hearers.push(event => {
       if (event.kind !== 'catalogue' || event.detail.changed !== true) return
+      reportViews(catalog.current(), emit)
       realtime.refresh()
       void following.look().then(() => hooks?.refresh())
     })
@@ -187,6 +191,19 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     throw error
   }
 }
+
+/** Writes the names of views that are not published into the log, with the reasons. */
+function reportViews({ unpublishedViews }: Catalog, emit: Emit): void {
+  if (unpublishedViews.size === 0) return
+  const named = [...unpublishedViews].slice(0, VIEWS_NAMED_MAX).map(([view, reason]) => `${view}: ${reason}`)
+  emit({
+    kind: 'catalogue',
+    event: 'views that are not published',
+    detail: { views: named, count: unpublishedViews.size },
+  })
+}
+
+const VIEWS_NAMED_MAX = 20
 
 function operationsOf(webhooks: Webhooks): WebhookOperations {
   return {

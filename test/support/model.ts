@@ -81,6 +81,7 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     functions: new Map(),
     dependences: new Map(),
     knowsDependences: false,
+    unpublishedViews: new Map(),
     functionReach: { relations: new Map(), types: new Set(), everywhere: false },
   }
 }

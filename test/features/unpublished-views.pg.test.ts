@@ -1,0 +1,59 @@
+/** Decisions 2: views are resources only when they are `security_invoker` or listed. The others are named with the reason (issue 18, item 24). */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Event } from '../../src/events.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+const events: Event[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key);
+     create view plain as select id from notes;
+     create materialized view kept as select id from notes;
+     create view listed as select id from notes;
+     create view invoker with (security_invoker) as select id from notes;
+     grant select on all tables in schema public to app`,
+  )
+  gateway = await testGateway(database.url, { toml: 'exposed_views = ["listed"]', emit: event => events.push(event) })
+})
+afterAll(async () => {
+  await gateway.close()
+  await database.drop()
+})
+
+test.each([
+  ['plain', 'the view "plain" is not published: it is not security_invoker, and exposed_views does not list it'],
+  ['kept', 'the view "kept" is not published: it is a materialised view that exposed_views does not list'],
+])('a request for %s is answered 404 with the reason', async (view, message) => {
+  const reply = await gateway.get(`/api/${view}`)
+  expect([reply.status, reply.json.error.code, reply.json.error.message]).toEqual([404, 'NOT_FOUND', message])
+})
+
+test('a query text is refused with the same reason', async () => {
+  const reply = await gateway.get('/api/_query', {
+    ...{ method: 'POST', body: JSON.stringify({ query: 'get plain' }) },
+    headers: { 'Content-Type': 'application/json' },
+  })
+  expect([reply.status, reply.json.error.message]).toEqual([404, expect.stringContaining('"plain" is not published')])
+})
+
+test('published views are answered', async () => {
+  expect((await gateway.get('/api/listed')).status).toBe(200)
+  expect((await gateway.get('/api/invoker')).status).toBe(200)
+})
+
+test('the log names them when the gateway starts', () => {
+  expect(events).toContainEqual({
+    kind: 'catalogue',
+    event: 'views that are not published',
+    detail: {
+      views: expect.arrayContaining([expect.stringMatching(/^plain: /), expect.stringMatching(/^kept: /)]),
+      count: 2,
+    },
+  })
+})
