@@ -148,6 +148,7 @@ test('DATABASE_URL is the role that creates where the file names the gateway’s
   }
   const named = ['install', '--config', file, '--role', other, '--admin-url', database.adminUrl]
   expect(await svc(named, nowhere)).toMatchObject({ code: 0, out: expect.stringContaining(`for role ${other}:`) })
+  expect((await svc(named, nowhere)).out).toContain(`Role ${other}_feed has no password, because ${other} has none`)
   const roles = await execute(database.adminUrl, 'select role, feed from svc.served order by role = $$app$$ desc')
   expect(roles).toEqual([
     { role: 'app', feed: 'app_feed' },

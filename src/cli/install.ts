@@ -159,6 +159,23 @@ function refuse(obstacles: readonly string[], script: readonly string[], world: 
   return EXIT.failed
 }
 
+/** Nothing but a SCRAM verifier can be copied: one of MD5 has the name of its role in it. */
+async function withoutPassword(
+  query: DatabaseSession['query'],
+  role: string,
+  feed: FeedRole,
+  superuser: boolean,
+): Promise<readonly string[]> {
+  if (!superuser || feed.password !== 'copied') return []
+  const [[missing] = []] = await query('SELECT rolpassword IS NULL FROM pg_catalog.pg_authid WHERE rolname = $1', [
+    feed.role,
+  ])
+  if (missing !== 't') return []
+  return [
+    `Role ${feed.role} has no password, because ${role} has none that can be copied (SCRAM). Set one and feed_url, unless pg_hba.conf admits it without.`,
+  ]
+}
+
 async function report({ query }: DatabaseSession, { role, feed, superuser }: InstallPlan): Promise<readonly string[]> {
   const [[version, tables] = []] = await query(
     `SELECT version, (SELECT count(DISTINCT tgrelid) FROM pg_catalog.pg_trigger WHERE tgname = 'svc_capture_insert') FROM svc.installation`,
@@ -167,6 +184,7 @@ async function report({ query }: DatabaseSession, { role, feed, superuser }: Ins
   return [
     `Schema svc is installed (version ${version}) for role ${role}: the changes of ${tables} tables and partitions are captured.`,
     `Gateways read them and deliver webhooks as role ${feed.role}, which has rights to nothing else.`,
+    ...(await withoutPassword(query, role, feed, superuser)),
     superuser
       ? 'Changes of the schema are heard at once, and new tables and partitions follow by themselves.'
       : 'Event triggers need a superuser and were left out: the schema is looked at every schema_poll_secs, and tables that come later when a gateway starts or sees them.',

@@ -68,7 +68,7 @@ export function unusableFeed(error: unknown): Unusable {
   if (!(error instanceof FeedError)) throw error
   return {
     reason: error.message,
-    fix: "Run svc install again, which gives the feed role the password of the gateway's role, or set feed_url.",
+    fix: "Admit it in pg_hba.conf (and in the pooler, if there is one), run svc install again as a superuser, which gives it the password of the gateway's role, or set feed_url.",
   }
 }
 

@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { installScript } from '../../src/install/script.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { feedUrl, installed } from '../support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { PASSWORD, uniqueName, urlOf } from '../support/server.ts'
 
 let database: TestDatabase
 let gateway: TestGateway
@@ -87,6 +89,30 @@ test('what cannot be captured is a warning, once', async () => {
       fix: expect.stringContaining('SELECT svc.mend()'),
     },
   ])
+})
+
+test('while its feed role cannot log in, a gateway warns and works as if nothing were installed', async () => {
+  const role = uniqueName('gateway')
+  await execute(database.adminUrl, `create role ${role} login password '${PASSWORD}'; grant select on notes to ${role}`)
+  const script = installScript({ role, chosen: [{ schema: 'public', table: 'notes' }], superuser: true })
+  await execute(database.adminUrl, ['BEGIN', ...script, 'COMMIT'].join(';\n'))
+  await execute(database.adminUrl, `alter role ${role}_feed password 'another'`)
+  const warnings: string[] = []
+  const other = await testGateway(urlOf(database.port, role, database.database), {
+    emit: event => event.kind === 'warning' && warnings.push(event.message),
+  })
+  const installation = async () => (await other.get('/health/internal', { as: null })).json.installation
+  expect(await installation()).toEqual({ installed: false })
+  expect(warnings).toContainEqual(
+    expect.stringMatching(
+      `^What svc install made cannot be used: role "${role}_feed", which reads it, cannot connect: `,
+    ),
+  )
+  await execute(database.adminUrl, `alter role ${role}_feed password '${PASSWORD}'`)
+  await other.gateway.reload()
+  expect(await installation()).toMatchObject({ installed: true, captured_tables: 1 })
+  await other.close()
+  await execute(database.adminUrl, `drop owned by ${role}, ${role}_feed; drop role ${role}, ${role}_feed`)
 })
 
 test('the guide shows what is there', async () => {
