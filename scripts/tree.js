@@ -76,7 +76,6 @@ export function build() {
 /** Compiles aside and swaps, so that stale files go and nobody meets half a build. */
 function compile() {
   const version = sourceVersion()
-  // Beside dist, so that paths in source maps stay right.
   const aside = join(root, `dist-${process.pid}`)
   mkdirSync(cache, { recursive: true })
   try {

@@ -1,38 +1,15 @@
 /** Links of the Markdown files lead to files, and to headings that are there; every page of the documentation can be found. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { join, posix } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { splitSections } from '../../src/mcp/library/sections.ts'
-import { filesBelow, ROOT, read } from './tree.ts'
+import { filesBelow, type Link, linksOf, ROOT, read } from './tree.ts'
 
 const FOLDERS = ['docs', 'src', 'bench', 'examples'].filter(folder => existsSync(join(ROOT, folder)))
 const PAGES = [
   ...readdirSync(ROOT).filter(name => name.endsWith('.md')),
   ...FOLDERS.flatMap(filesBelow).filter(path => path.endsWith('.md') && !path.includes('/node_modules/')),
 ]
-
-interface Link {
-  readonly page: string
-  /** From the root; the page itself for a fragment alone. */
-  readonly target: string
-  readonly fragment: string | null
-}
-
-/** What is code is no link. */
-function withoutCode(page: string): string {
-  return page.replace(/^ *(`{3,}).*\n[\s\S]*?^ *\1.*$/gm, '').replace(/(`+)[^`\n](?:.*?[^`\n])?\1(?!`)/g, '')
-}
-
-/** Relative ones: `[text](path#fragment)`. */
-function linksOf(page: string): readonly Link[] {
-  return [...withoutCode(read(page)).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(
-    ([, path = '', fragment]) => ({
-      page,
-      target: path === '' ? page : posix.join(posix.dirname(page), decodeURI(path)),
-      fragment: fragment ?? null,
-    }),
-  )
-}
 
 const slugs = new Map(PAGES.map(page => [page, splitSections(read(page)).map(({ slug }) => slug)]))
 

@@ -5,7 +5,7 @@ import { join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
-import { filesBelow, importsOf, ROOT, read } from './tree.ts'
+import { filesBelow, importsOf, linksOf, ROOT, read } from './tree.ts'
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>
@@ -38,23 +38,62 @@ test('the program and every export exist, load and have types', async () => {
   if (process.platform !== 'win32') expect(statSync(join(ROOT, program)).mode & 0o111).toBe(0o111)
 })
 
-test('the package holds the build, the licence and the changelog, and neither tests nor sources', () => {
+interface Packed {
+  readonly unpackedSize: number
+  readonly paths: readonly string[]
+}
+
+/** What `npm publish` would send. */
+function pack(): Packed {
   const listing = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: ROOT,
     encoding: 'utf8',
   })
-  const [{ files }] = JSON.parse(listing) as [{ files: { path: string }[] }]
-  const paths = files.map(file => file.path)
+  const [{ files, unpackedSize }] = JSON.parse(listing) as [{ files: { path: string }[]; unpackedSize: number }]
+  return { unpackedSize, paths: files.map(file => file.path) }
+}
+
+const packed = pack()
+
+test('the package holds the build, the licence and the changelog, and neither tests, sources nor source maps', () => {
+  const { paths } = packed
   const needed = [
-    'package.json',
-    'README.md',
-    'LICENSE',
-    'CHANGELOG.md',
-    'dist/cli/main.js',
-    'dist/mcp/library/library.json',
+    ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md'],
+    ...['dist/cli/main.js', 'dist/index.js', 'dist/index.d.ts', 'dist/language/index.js', 'dist/language/index.d.ts'],
+    ...['dist/mcp/library/library.json.gz', 'dist/http/docs/page.html.gz', 'dist/http/docs/swagger-ui.LICENSE'],
+    'dist/demo/board/page.html.gz',
   ]
   expect(needed.filter(path => !paths.includes(path))).toEqual([])
-  expect(paths.filter(path => /\.test\.|^src\/|^test\//.test(path))).toEqual([])
+  expect(paths.filter(path => /\.test\.|^src\/|^test\/|\.map$/.test(path))).toEqual([])
+  for (const path of paths.filter(path => path.endsWith('.js'))) expect(read(path)).not.toContain('sourceMappingURL')
+})
+
+test('the package has less than 5 MB unpacked', () => {
+  expect(packed.unpackedSize).toBeLessThan(5_000_000)
+})
+
+test('links and imports of the package lead to files of the package', () => {
+  const { paths } = packed
+  const inPackage = (path: string) =>
+    paths.includes(path) || paths.some(one => one.startsWith(`${path.replace(/\/$/, '')}/`))
+  const pages = paths.filter(path => path.endsWith('.md'))
+  expect(pages.length).toBeGreaterThan(50)
+  expect(pages.flatMap(linksOf).filter(({ target }) => !inPackage(target))).toEqual([])
+  const code = paths.filter(path => /^dist\/.*\.(js|d\.ts)$/.test(path))
+  const dangling = code.flatMap(path =>
+    importsOf(path)
+      .filter(target => target.startsWith('.'))
+      .map(target => posix.join(posix.dirname(path), target))
+      .map(target => (path.endsWith('.d.ts') ? target.replace(/\.(js|ts)$/, '.d.ts') : target))
+      .filter(target => !paths.includes(target))
+      .map(target => `${path} → ${target}`),
+  )
+  expect(dangling).toEqual([])
+})
+
+test('where the package lives is left to whoever publishes it', () => {
+  expect(Object.keys(manifest).filter(key => ['repository', 'homepage', 'bugs'].includes(key))).toEqual([])
+  expect(read('CONTRIBUTING.md')).toContain('npm pkg set repository.type=git')
 })
 
 test('the build has no file without a source', () => {
@@ -68,7 +107,8 @@ test('the program is whole: it imports no module of the build, and every file of
   const files = BUILT.filter(isOfProgram)
   const targets = files.flatMap(path => importsOf(path).filter(target => target.startsWith('.')))
   const loaded = new Set(targets.map(target => posix.join('dist/cli', target)))
-  expect(files.filter(path => path !== 'dist/cli/main.js' && !loaded.has(path))).toEqual([])
+  const entries = ['dist/cli/main.js', 'dist/cli/index.js', 'dist/cli/query-language.js']
+  expect(files.filter(path => !entries.includes(path) && !loaded.has(path))).toEqual([])
   expect([...loaded].filter(path => !files.includes(path))).toEqual([])
   // Whatever runs in the gateway is a handful of files, or each would be waited for.
   expect(files.length).toBeLessThan(100)

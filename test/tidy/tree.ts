@@ -27,3 +27,26 @@ export function importsOf(path: string): readonly string[] {
   ]
   return patterns.flatMap(pattern => [...source.matchAll(pattern)].map(match => match[1] ?? match[2] ?? ''))
 }
+
+export interface Link {
+  readonly page: string
+  /** From the root; the page itself for a fragment alone. */
+  readonly target: string
+  readonly fragment: string | null
+}
+
+/** What is code is no link. */
+function withoutCode(page: string): string {
+  return page.replace(/^ *(`{3,}).*\n[\s\S]*?^ *\1.*$/gm, '').replace(/(`+)[^`\n](?:.*?[^`\n])?\1(?!`)/g, '')
+}
+
+/** The relative links of a page: `[text](path#fragment)`. */
+export function linksOf(page: string): readonly Link[] {
+  return [...withoutCode(read(page)).matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(
+    ([, path = '', fragment]) => ({
+      page,
+      target: path === '' ? page : posix.join(posix.dirname(page), decodeURI(path)),
+      fragment: fragment ?? null,
+    }),
+  )
+}

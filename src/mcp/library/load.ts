@@ -1,10 +1,11 @@
 /** Reads the knowledge that was built into the package. */
 import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
 import { type Library, openLibrary } from './library.ts'
 
 /** Beside this file once it is compiled; `scripts/build.js` has it written there. */
-export const LIBRARY_FILE = 'library.json'
+export const LIBRARY_FILE = 'library.json.gz'
 
 export function loadLibrary(): Library {
-  return openLibrary(JSON.parse(readFileSync(new URL(LIBRARY_FILE, import.meta.url), 'utf8')))
+  return openLibrary(JSON.parse(gunzipSync(readFileSync(new URL(LIBRARY_FILE, import.meta.url))).toString()))
 }
