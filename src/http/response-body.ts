@@ -83,6 +83,13 @@ export function limitReaderIdle(response: ServerResponse): void {
   else limitIdle(response.socket)
 }
 
+/** The same for an answer that is complete. What is pipelined behind it may take its time in the database. */
+export function limitReaderIdleUntilSent(response: ServerResponse): void {
+  limitReaderIdle(response)
+  // Before Node's own listener, which sets the timeout of a connection that has nothing else to do.
+  response.prependOnceListener('finish', () => response.socket?.setTimeout(0))
+}
+
 function limitIdle(socket: Socket): void {
   socket.setTimeout(READER_IDLE_MS_MAX)
 }

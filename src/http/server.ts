@@ -22,7 +22,7 @@ import type { Identify, Pipeline, Progress } from './pipeline.ts'
 import { pairs, printRefusal, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
 import { BODY_BYTES_MAX, bodyTooLarge, HandedRequest, readBody } from './request-body.ts'
 import { createRequestIds } from './request-id.ts'
-import { breakOff, endWith, endWithText, limitReaderIdle, sendStream } from './response-body.ts'
+import { breakOff, endWith, endWithText, limitReaderIdleUntilSent, sendStream } from './response-body.ts'
 import type { StreamPaces } from './stream-pace.ts'
 import type { Answer, Incoming } from './types.ts'
 import { SMALL_ANSWER_BYTES, type Unsent } from './unsent.ts'
@@ -412,7 +412,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     const bytes = response.writableLength
     if (bytes === 0) return
     connections.whenSent(response, bytes, unsent.hold(caller, bytes))
-    limitReaderIdle(response)
+    limitReaderIdleUntilSent(response)
   }
 
   return {
