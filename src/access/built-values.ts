@@ -1,9 +1,8 @@
 /**
  * Bounds on the values that functions build out of proportion to what they are given: `repeat('x', 1000000000)`, `array_fill(1, [100000000])`.
  *
- * PostgreSQL builds such a value in one go and looks at no timeout and no cancel request meanwhile, so the size is bounded before. Of literals it is
- * known when the statement is checked. Of anything else it is computed in the statement: the argument becomes a CASE that fails where the value would be
- * too large.
+ * PostgreSQL checks no timeout and no cancel request while it builds such a value, so its size is bounded before. The size of literals is known when the
+ * statement is checked. Other sizes are computed in the statement: the argument becomes a CASE that fails if the value would be too large.
  */
 
 import { GatewayError } from '../errors.ts'
@@ -83,7 +82,7 @@ function padIn({ span, name }: FunctionCall, args: readonly BuiltArgument[], tal
 /** `%[position$][flags][width]type`, where the width is digits or `*` (manual, 9.4.1). */
 const SPECIFIER = /%(?:(\d+)\$)?-?(\*(?:\d+\$)?|\d+)?([%sIL])/g
 
-/** Of a format that is no literal: a width of more than three digits, or a computed one. */
+/** A width of more than three digits, or a computed one, in a format that is not a literal. */
 const WIDE_SPECIFIER = '%([0-9]+\\$)?-?([0-9]{4}|\\*)'
 const NARROW_BYTES = 999 * CHARACTER_BYTES
 
@@ -188,12 +187,12 @@ function isQuery(expression: Expression): boolean {
   return expression.kind === 'cast' && expression.type.name === 'tsquery'
 }
 
-/** Nobody multiplies anything by such a separator. */
+/** Longer separators are multiplied and compared with the limit. */
 const SEPARATOR_BYTES = 64
 
 // ---- arrays ------------------------------------------------------------------------------------------------
 
-/** What an element takes at least (manual, 8.15; `Datum`). */
+/** The least size of an element (manual, 8.15; `Datum`). */
 const ELEMENT_BYTES = 8
 
 function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {

@@ -24,7 +24,7 @@ const EXTENSIONS: ReadonlySet<string> = new Set(['citext', 'hstore', 'ltree'])
 /** The type, with its schema where it is the database's own. Throws `FORBIDDEN` for any other, whether it exists or not. */
 export function castableType(type: TypeName, { catalog, rights }: View): TypeName {
   const { schema, name } = type
-  // An array type has a name of its own, too.
+  // `_int4` is another name of `int4[]`.
   const element = name.replace(/^_/, '')
   if ((schema === null || schema === 'pg_catalog') && VALUES.has(element)) return type
   if (schema === null && EXTENSIONS.has(name)) return type

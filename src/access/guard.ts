@@ -9,7 +9,7 @@ import { isParameter } from './parameters.ts'
 import type { Growth, Tally } from './tally.ts'
 import type { Typed } from './typed.ts'
 
-/** Nobody can send a value that reads like it. */
+/** Random, so that no value of a caller can contain it. */
 export const TOO_LARGE: string = `${crypto.randomUUID()} `
 
 export interface BuiltArgument extends Typed {
@@ -38,7 +38,7 @@ export function textBytes(expression: Expression): number | null {
   return expression.kind === 'literal' && expression.type === 'text' ? encoder.encode(expression.value).length : null
 }
 
-/** A parameter takes its type from the first place that it stands in; here all of them are to agree. */
+/** PostgreSQL types a parameter by its first use, so all uses in a guard get the same cast. */
 export function asType({ expression }: Typed, type: 'text' | 'int4'): Expression {
   return isParameter(expression) || isNull(expression) ? cast(expression, type) : expression
 }

@@ -10,7 +10,7 @@ import { GatewayError } from '../errors.ts'
 import type { Join, Span } from '../language/ast.ts'
 import { LIMIT_NAMES, STATEMENT_LIMITS, type StatementLimits } from '../statement-limits.ts'
 
-/** What an expression adds to a statement each time it is evaluated. */
+/** The size that an expression adds to a statement with each mention. */
 export interface Growth {
   /** Nodes of the tree. */
   readonly terms: number

@@ -1,4 +1,4 @@
-/** What `svc check` says of a configuration that is right as it is, for whoever did not choose it knowingly. */
+/** Notes of `svc check` on defaults that an operator may want to change. */
 import type { Finding } from '../finding.ts'
 import type { Config } from './config.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Who is told what PostgreSQL estimates and counts. Its statistics are of all tenants' rows, and a plan that was run counts the rows that row-level security
+ * The figures of plans, and the scope that opens them. PostgreSQL's statistics cover all tenants' rows, and a plan that was run counts the rows that row-level security
  * left out, so only a scope that operators give opens the figures.
  */
 import type { Identity } from '../identity/identity.ts'
@@ -11,7 +11,7 @@ export function seesFigures({ scopes }: Pick<Identity, 'scopes'>): boolean {
   return scopes.includes(EXPLAIN_SCOPE)
 }
 
-/** What says how a statement is run, and nothing of how much there is to read (manual, EXPLAIN; `explain.c`). A key that is not here is left out. */
+/** Keys that describe how a statement runs and contain no figure (manual, EXPLAIN; `explain.c`). All others are left out. */
 const SHAPE: ReadonlySet<string> = new Set([
   'Plan',
   'Plans',

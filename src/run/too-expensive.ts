@@ -43,7 +43,7 @@ export async function tooExpensive({
   })
 }
 
-/** Which of the two it is would tell of rows as well: of one row and of a million, a search by an index costs about the same. */
+/** It names both limits, since the one that is exceeded would reveal something about the rows. */
 const WITHOUT_REASONS =
   'the query is too expensive: PostgreSQL estimates more for it than explain_max_cost and explain_max_rows allow'
 
@@ -59,7 +59,7 @@ function withReasons(estimate: Estimate, limits: CostLimits): string {
   return `the query is too expensive: ${reasons.join('; ')}`
 }
 
-/** A number above the limit that says nothing else: the next power of ten. 0 where the limit is off. */
+/** The next power of ten above the limit; 0 where the limit is off. */
 function aboveLimit(limit: number): number {
   return limit === Number.POSITIVE_INFINITY ? 0 : 10 ** (Math.floor(Math.log10(limit)) + 1)
 }
