@@ -44,6 +44,8 @@ export type Event =
   | { readonly kind: 'statement refused'; readonly limit: LimitName }
   | { readonly kind: 'request failed'; readonly requestId: string; readonly error: unknown }
   | { readonly kind: 'warning'; readonly message: string; readonly fix: string | null }
+  /** The gateway is starting and has not reached its database yet. */
+  | { readonly kind: 'waiting for database'; readonly message: string }
   | { readonly kind: 'database'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   /** The circuit that guards attempts to connect with Kerberos changed (specification 3). */
   | { readonly kind: 'circuit'; readonly from: CircuitKind; readonly to: CircuitKind; readonly error: Error | null }

@@ -7,11 +7,12 @@ import type { Emit } from '../events.ts'
 import type { Gss } from '../postgres/auth/gss-attempts.ts'
 import { UnavailableError } from '../postgres/errors.ts'
 import { createListener, type Listener } from '../postgres/listener.ts'
-import { createPool, type Pool } from '../postgres/pool.ts'
+import { createPool, type Pool, type PoolEvent } from '../postgres/pool.ts'
 import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import type { OpenListener } from '../realtime/realtime.ts'
 import { BootError, NO_DATABASE } from './boot.ts'
+import { createWaitingLines } from './waiting.ts'
 
 /** The server ends a statement at its timeout. If the answer is later than this, the gateway cancels the statement itself. */
 const CANCEL_GRACE_MS = 500
@@ -22,6 +23,17 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
   const { databaseUrl, maxConnections, acquireTimeoutMs, preparedStatements, statementTimeoutMs } = config.gateway
   if (databaseUrl === null) throw new BootError([NO_DATABASE])
   const target = parseUrl(databaseUrl)
+  const lineOf = config.devMode ? createWaitingLines(target, () => performance.now()) : null
+  let isReady = false
+  const onEvent = (event: PoolEvent) => {
+    if (lineOf !== null && !isReady && event.kind === 'connect-failed') {
+      const message = lineOf(event)
+      if (message !== null) emit({ kind: 'waiting for database', message })
+      return
+    }
+    const { kind, ...detail } = event
+    emit({ kind: 'database', event: kind, detail })
+  }
   const pool = createPool({
     target,
     gss: await openTokens(target, config, emit),
@@ -32,10 +44,11 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
     preparedStatements,
     cancelAfterMs: statementTimeoutMs + CANCEL_GRACE_MS,
     answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,
-    onEvent: ({ kind, ...detail }) => emit({ kind: 'database', event: kind, detail }),
+    onEvent,
   })
   try {
     await pool.ready()
+    isReady = true
   } catch (error) {
     await pool.close({ deadlineMs: 0 })
     throw error

@@ -53,7 +53,10 @@ export function createAuthenticator(config: AuthenticatorConfig, clock: () => nu
     const claimed = config.devMode ? identityOfHeaders(headers) : null
     if (claimed !== null) return claimed
     if (config.gateway.requireAuth)
-      throw unauthenticated('authentication is required: send "Authorization: Bearer <token>"')
+      throw unauthenticated(
+        'authentication is required: send "Authorization: Bearer <token>"',
+        headers.accept?.includes('text/html') === true ? BROWSER_HINT : undefined,
+      )
     return ANONYMOUS
   }
 }
@@ -80,6 +83,10 @@ function bearerToken(authorization: string): string {
 }
 
 /** Without an error code: nothing was presented that could be invalid (RFC 6750, 3.1). */
-function unauthenticated(message: string): GatewayError {
-  return new GatewayError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'Bearer' } })
+function unauthenticated(message: string, hint?: string): GatewayError {
+  const headers = { 'WWW-Authenticate': 'Bearer' }
+  return new GatewayError('UNAUTHORIZED', message, { headers, ...(hint === undefined ? {} : { hint }) })
 }
+
+const BROWSER_HINT =
+  'a browser sends no token when it opens an address; use curl -H "Authorization: Bearer $TOKEN" and this address, with a token from your identity provider or, for development, from "svc token"'

@@ -51,6 +51,9 @@ function write(logger: Logger, event: Event): void {
     case 'warning':
       logger.warn(event.fix === null ? {} : { fix: event.fix }, event.message)
       return
+    case 'waiting for database':
+      logger.warn({}, event.message)
+      return
     case 'webhook attempt': {
       const { kind, trigger, id, tries, outcome, durationMs, message } = event
       const line = { trigger, id, tries, outcome, duration_ms: Math.round(durationMs), message }

@@ -115,7 +115,7 @@ class RewrittenBody {
   readonly #body: Buffer
   readonly #forms: TextForms
   #text: ArrayText | null = null
-  /** What of the body is in the text already, as it came or rewritten. */
+  /** Offset up to which the body has been copied or rewritten. */
   #done = 0
 
   constructor(body: Buffer, forms: TextForms) {

@@ -237,7 +237,7 @@ export function scanKnown(bytes: Buffer, start: number): number {
   }
 }
 
-/** Whether an array, in bytes that are known to be JSON, has more than `max` items; looks no further than that many. */
+/** Whether an array, in bytes that are known to be JSON, has more than `max` items; reads only that many. */
 export function hasMoreItems(array: Buffer, max: number): boolean {
   let at = skipWhiteSpace(array, 1)
   let count = 0

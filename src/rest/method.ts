@@ -44,9 +44,14 @@ function isWriting(method: string): method is keyof typeof NEEDS {
 }
 
 /** `METHOD_NOT_ALLOWED`, with what is allowed. */
-export function methodNotAllowed({ method, path }: Incoming, allowed: readonly string[]): GatewayError {
+export function methodNotAllowed({ method, path }: Incoming, allowed: readonly string[], hint?: string): GatewayError {
   const list = allowed.join(', ')
   return new GatewayError('METHOD_NOT_ALLOWED', `${method} is not possible on ${path.slice(0, 200)}; use ${list}`, {
     headers: { Allow: list },
+    ...(hint === undefined ? {} : { hint }),
   })
 }
+
+/** What other APIs call PUT. */
+export const INSTEAD_OF_PUT =
+  'to change columns of a row, send PATCH /api/{table}/{id}; to create or replace one, send POST /api/{table} with X-Upsert: true'

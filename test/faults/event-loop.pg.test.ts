@@ -14,10 +14,10 @@ import { killSvc, type Svc, startBuiltSvc } from '../support/process.ts'
 
 const METER = fileURLToPath(new URL('../support/turn-meter.js', import.meta.url))
 
-/** What a hostile request may use in one turn, in terms of an ordinary one of the same size. The repaired faults used 15 to 200 times as much. */
+/** Limit on the CPU of one turn of a hostile request, as a multiple of an ordinary request of the same size. The repaired faults used 15 to 200. */
 const TIMES_ORDINARY = 8
 
-/** What a legitimate one may use that is as large as bodies can be, and has to be rewritten on its way. */
+/** The same for a legitimate request of the largest size that has to be rewritten on its way. */
 const TIMES_ORDINARY_REWRITTEN = 16
 
 /** The first requests of a kind run code that is not compiled yet. */
@@ -169,7 +169,7 @@ const ANSWERED: Readonly<Record<string, readonly [request: Request, status: numb
   'an array parameter of 900 000 values': [withParameter('get notes where tags = :x', numbers(900_000)), 200],
 }
 
-describe('keeps nobody waiting and is refused:', () => {
+describe('other requests do not wait for a request that is refused:', () => {
   test.each(Object.entries(REFUSED))('%s', { timeout: 60_000 }, async (_, [request, says]) => {
     const { status, text, longestMs } = await measure(request)
     expect(text).toContain(says)
@@ -178,7 +178,7 @@ describe('keeps nobody waiting and is refused:', () => {
   })
 })
 
-describe('keeps nobody waiting and is answered:', () => {
+describe('other requests do not wait for a request that is answered:', () => {
   test.each(Object.entries(ANSWERED))('%s', { timeout: 60_000 }, async (_, [request, expected]) => {
     const { status, longestMs } = await measure(request)
     expect(status).toBe(expected)

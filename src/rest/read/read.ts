@@ -11,7 +11,7 @@ import { seesFigures } from '../../run/explain-figures.ts'
 import type { Reading, Row, Runner } from '../../run/run.ts'
 import { type BoundStatement, explained, printRead, type Statement } from '../../run/statement.ts'
 import { bindValues } from '../bind.ts'
-import { methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
+import { INSTEAD_OF_PUT, methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import { preferencesOf, withPreference } from '../prefer.ts'
@@ -30,6 +30,7 @@ import {
   parseListRequest,
   parseOneRequest,
   type ReadLimits,
+  refuseEmbedded,
   refuseMisspelt,
 } from './request.ts'
 import { buildList, buildOne, buildParent, childCondition, type ListTree, unknownChild } from './tree.ts'
@@ -108,8 +109,10 @@ export function createReader(parts: ReaderParts): Reader {
     const table = readable(view, tableName)
     const shape = new Shape(`one ${table.resource}`)
     const parameters = idParameters(table, id, shape)
-    const request = parseOneRequest(parseQueryString(incoming.query), shape, limits)
+    const given = parseQueryString(incoming.query)
+    const request = parseOneRequest(given, shape, limits)
     const plan = onePlans.of(view, shape.key, () => {
+      refuseEmbedded(given, table)
       const row = printRead(check(buildOne(request, table, parameters, view, limits), view), 'without keys')
       return { row, statements: [row] }
     })
@@ -156,6 +159,7 @@ export function createReader(parts: ReaderParts): Reader {
     const request = parseListRequest(parameters, shape, limits, cursors, preferencesOf(incoming.headers))
     const plan = listPlans.of(view, shape.key, (): ListPlan => {
       refuseMisspelt(parameters, table, view, LIST_PARAMETERS)
+      refuseEmbedded(parameters, table)
       const tree = buildList(request, table, view, limits, parent === null ? null : parent.within())
       const keys = tree.paging === 'keys' && !request.stream ? 'with keys' : 'without keys'
       const print = (query: Get) => printRead(check(query, view), 'without keys')
@@ -254,7 +258,8 @@ export function createReader(parts: ReaderParts): Reader {
   /** Of rows that are not there, nothing is possible. */
   function refusedMethod(incoming: Incoming, route: ReadRoute, identity: Identity): GatewayError {
     if (route.kind !== 'list' && route.kind !== 'one') return methodNotAllowed(incoming, methodsOf(route.kind))
-    return methodNotAllowed(incoming, methodsAt(route.kind, tableNamed(parts.view(identity), route.table)))
+    const allowed = methodsAt(route.kind, tableNamed(parts.view(identity), route.table))
+    return methodNotAllowed(incoming, allowed, incoming.method === 'PUT' ? INSTEAD_OF_PUT : undefined)
   }
 
   return (incoming, route, identity) => {

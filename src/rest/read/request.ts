@@ -136,8 +136,44 @@ export function refuseMisspelt(
   ours: readonly string[],
 ): void {
   const name = misspelt(parameters, known => ours.includes(known) || table.columnByName.has(known))
-  if (name !== undefined) throw unknownColumn(name, table, rights, ours)
+  if (name === undefined) return
+  const instead = FOREIGN_PARAMETERS.get(name.toLowerCase())
+  if (instead === undefined || !ours.includes(instead)) throw unknownColumn(name, table, rights, ours)
+  throw new GatewayError('PARSE_ERROR', `there is no parameter "${name}"; did you mean "${instead}"?`, {
+    hint: HINTS[instead],
+  })
 }
+
+/** What other APIs call these. */
+const FOREIGN_PARAMETERS: ReadonlyMap<string, keyof typeof HINTS> = new Map([
+  ...(['order', 'order_by', 'orderby', 'sort_by'] as const).map(name => [name, 'sort'] as const),
+  ...(['fields', 'columns'] as const).map(name => [name, 'select'] as const),
+  ...(['include', 'embed', 'with'] as const).map(name => [name, 'expand'] as const),
+])
+
+const HINTS = {
+  sort: 'write sort=name for ascending order, sort=-name or sort=name:desc for descending order',
+  select: 'write select=id,name',
+  expand:
+    'write expand=customer for the row that a key of this table points to, expand=nested:items for rows that point here',
+} as const
+
+/** `select=a,rel(*)`, as PostgREST embeds rows: names in parentheses are no columns. */
+export function refuseEmbedded(parameters: readonly QueryParameter[], table: Table): void {
+  const text = parameters.find(({ name }) => name === 'select')?.value ?? ''
+  const [, written = '', name = ''] = EMBEDDED.exec(text) ?? []
+  if (name === '' || table.columns.some(column => column.name.includes('('))) return
+  throw new GatewayError(
+    'PARSE_ERROR',
+    `select has "${shorten(written)}(…)"; select takes columns, and expand joins rows`,
+    {
+      hint: `write expand=${shorten(name)} for the row that a key of this table points to, expand=nested:${shorten(name)} for rows that point here`,
+    },
+  )
+}
+
+/** An item of a list that opens a parenthesis: `rel(`, `alias:rel(`, `rel!hint(`. */
+const EMBEDDED = /(?:^|,)\s*((?:[^",():]+:)?([^",():!]+)(?:![^",():!]+)?)\(/
 
 export function parseSearch(
   named: Pick<ReadonlyMap<'search' | 'search_columns', string>, 'get'>,

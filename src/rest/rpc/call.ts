@@ -98,7 +98,7 @@ export function createCaller(parts: CallerParts): Caller {
     const resolved = resolve(overloads, given, name)
     const { function: of } = resolved
     const read = of.volatility !== 'volatile'
-    if (!read && isGet(incoming)) throw methodNotAllowed(incoming, ['POST'])
+    if (!read && isGet(incoming)) throw methodNotAllowed(incoming, ['POST'], volatileHint(name))
 
     const shape = new Shape(`rpc ${of.resource}`)
     shape.add(of.identityArgs)
@@ -146,7 +146,7 @@ export function createCaller(parts: CallerParts): Caller {
     const rules: NameRules = { qualified: parts.qualified, allowed: parts.allowed() }
     const overloads = functionsNamed(view.catalog, route.function, rules)
     const name = nameOf(overloads, rules)
-    assertMethod(incoming, overloads)
+    assertMethod(incoming, overloads, name)
     const format = formatOf(incoming)
     const { given, others } = readRequest(incoming, overloads, name)
     const called: Called = { incoming, identity, view, overloads, name, format, given, others }
@@ -163,12 +163,17 @@ function isGet({ method }: Incoming): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
+function volatileHint(name: string): string {
+  return `function "${name}" is VOLATILE, which means that a call may change data; call it by POST, or declare it STABLE or IMMUTABLE if it only reads`
+}
+
 /** GET where nothing is changed by it; which of the functions is meant may still say that something is. */
-function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[]): void {
+function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[], name: string): void {
   if (incoming.method === 'POST') return
   const reads = overloads.some(({ volatility }) => volatility !== 'volatile')
   const allowed = reads ? methodsOf('rpc') : ['POST']
-  if (!allowed.includes(incoming.method)) throw methodNotAllowed(incoming, allowed)
+  if (allowed.includes(incoming.method)) return
+  throw methodNotAllowed(incoming, allowed, isGet(incoming) ? volatileHint(name) : undefined)
 }
 
 const FORMAT_HEADER = 'x-svc-result-format'
