@@ -97,8 +97,11 @@ function compile() {
 /** The files of the pages that the gateway and the demo serve, by their folders below src. */
 const PAGES = {
   'http/docs': ['page.html', 'page.css', 'page.js'],
-  'demo/board': ['page.html', 'page.css', 'board.js', 'follow.js'],
+  'demo/board': ['page.html', 'page.css', 'board.js'],
 }
+
+/** What applications run themselves: it is in the package as it is, and the demo's page loads it. */
+const CLIENT = 'client/follow.js'
 
 /**
  * The files of the pages as they are sent; those of Swagger UI belong to `/docs`. In the package they are half a megabyte, where the library itself would
@@ -108,6 +111,9 @@ function compressPages(dist) {
   for (const [folder, names] of Object.entries(PAGES)) {
     for (const name of names) compress(join(root, 'src', folder, name), join(dist, folder))
   }
+  compress(join(root, 'src', CLIENT), join(dist, 'demo/board'))
+  mkdirSync(join(dist, 'client'), { recursive: true })
+  copyFileSync(join(root, 'src', CLIENT), join(dist, CLIENT))
   const library = join(root, 'node_modules/swagger-ui-dist')
   const docs = join(dist, 'http/docs')
   for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css']) compress(join(library, name), docs)

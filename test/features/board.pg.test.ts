@@ -99,7 +99,7 @@ describe('follow.js', { timeout: 120_000 }, () => {
   let end = () => {}
 
   async function begin(token: (why: string | null) => Promise<string>): Promise<void> {
-    const { follow } = await import(/* @vite-ignore */ pathToFileURL(`${ROOT}src/demo/board/follow.js`).href)
+    const { follow } = await import(/* @vite-ignore */ pathToFileURL(`${ROOT}src/client/follow.js`).href)
     end = follow({
       ...{ base: `${gateway.url}/`, table: 'orders', filter: FILTER, select: SELECT, onState() {} },
       token: (why: string | null) => {

@@ -1,10 +1,11 @@
 /** What docs/guides/realtime.md shows works as it stands. */
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 import { openSocket } from '../support/socket.ts'
-import { read } from '../tidy/tree.ts'
+import { ROOT, read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/guides/realtime.md')
 const MESSAGES = [...PAGE.matchAll(/^```json\n(.*)\n```/gm)].map(([, text = '']) => JSON.parse(text))
@@ -42,7 +43,7 @@ test('each message that a client sends is answered as the page says', async () =
   await socket.close()
 })
 
-test('the client follows a table, and comes back', async () => {
+test('the client function follows a table as the page shows, and comes back', { timeout: 60_000 }, async () => {
   const sockets: WebSocket[] = []
   class Watched extends WebSocket {
     constructor(...given: ConstructorParameters<typeof WebSocket>) {
@@ -50,35 +51,43 @@ test('the client follows a table, and comes back', async () => {
       sockets.push(this)
     }
   }
-  const follow = new Function('WebSocket', `${CLIENT}\nreturn follow`)(Watched)
-  const ask = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(gateway.url + path, {
-      ...{ method, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    // biome-ignore lint/suspicious/noExplicitAny: rows of a table that the page names
-    return (response.status === 204 ? null : await response.json()) as any
-  }
+  vi.stubGlobal('WebSocket', Watched)
+  const { follow } = await import(/* @vite-ignore */ pathToFileURL(`${ROOT}src/client/follow.js`).href)
+  const [line = ''] = CLIENT.split('\n')
+  expect(line).toBe("import { follow } from './follow.js'")
+  const code = CLIENT.replace(line, '').replace('http://127.0.0.1:8080/', `${gateway.url}/`)
+  const names = ['follow', 'getToken', 'show', 'showState', 'showError']
   let rows: readonly { id: number; name: string }[] = []
-  const table = 'customers'
-  follow({
-    ...{ url: `${gateway.url.replace('http', 'ws')}/ws`, token: () => token, table },
-    read: async () => (await ask('GET', `/api/${table}?limit=10000`)).data,
-    onRows: (now: typeof rows) => {
+  const states: string[] = []
+  const errors: unknown[] = []
+  const stop = new Function(...names, `${code}\nreturn stop`)(
+    follow,
+    () => token,
+    (now: typeof rows) => {
       rows = now
     },
-  })
+    (state: string) => states.push(state),
+    (...error: unknown[]) => errors.push(error),
+  )
+  const rename = async (id: number | undefined, name: string) => {
+    const { status } = await fetch(`${gateway.url}/api/customers/${id}`, {
+      ...{ method: 'PATCH', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ name }),
+    })
+    expect(status).toBe(200)
+  }
   await vi.waitFor(() => expect(rows.length).toBeGreaterThan(0), { timeout: 10_000 })
   const [first] = rows
   const nameOf = (id: number | undefined) => rows.find(row => row.id === id)?.name
-  await ask('PATCH', `/api/${table}/${first?.id}`, { name: 'Renamed' })
+  await rename(first?.id, 'Renamed')
   await vi.waitFor(() => expect(nameOf(first?.id)).toBe('Renamed'), { timeout: 10_000 })
   sockets[0]?.terminate()
-  await ask('PATCH', `/api/${table}/${first?.id}`, { name: 'Renamed while away' })
+  await rename(first?.id, 'Renamed while away')
   await vi.waitFor(() => expect(nameOf(first?.id)).toBe('Renamed while away'), { timeout: 15_000 })
-  const [, second] = sockets
   expect(sockets).toHaveLength(2)
-  second?.close(1000)
-  // Before the gateway ends, which the client would take for a reason to come back.
-  await vi.waitFor(() => expect(second?.readyState).toBe(WebSocket.CLOSED), { timeout: 10_000 })
+  expect(states).toEqual(['connecting', 'live', 'waiting', 'connecting', 'live'])
+  expect(errors).toEqual([])
+  stop()
+  await vi.waitFor(() => expect(sockets[1]?.readyState).toBe(WebSocket.CLOSED), { timeout: 10_000 })
+  vi.unstubAllGlobals()
 })

@@ -97,7 +97,7 @@ test('where the package lives is left to whoever publishes it', () => {
 })
 
 test('the build has no file without a source', () => {
-  const sources = new Set(filesBelow('src').map(path => path.replace(/^src\/(.*)\.ts$/, '$1')))
+  const sources = new Set(filesBelow('src').map(path => path.replace(/^src\/(.*)\.[jt]s$/, '$1')))
   const built = BUILT.filter(path => !isOfProgram(path))
   expect(built.length).toBeGreaterThan(80)
   expect(built.filter(path => !sources.has(path.replace(/^dist\/(.*)\.js$/, '$1')))).toEqual([])

@@ -1,4 +1,4 @@
-/** The page `/demo/orders`: open orders as they are now. What keeps them right is in follow.js; here they are only shown. */
+/** The page `/demo/orders`: open orders as they are now. The client function (src/client/follow.js) keeps them right; this file only shows them. */
 import { follow } from './follow.js'
 
 const KEY = 'svc-token'
