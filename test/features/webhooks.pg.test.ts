@@ -432,6 +432,23 @@ describe('what comes of it', () => {
     await slow.close()
   })
 
+  test('thirty deliveries that time out leave no connection to the receiver open', async () => {
+    await open([trigger({ retry_count: 0, timeout_ms: 100 })])
+    hook.respond(() => {})
+    await send(
+      'POST',
+      '/api/notes',
+      Array.from({ length: 30 }, (_, id) => ({ id })),
+    )
+    await overview(({ dead_letter_count }) => dead_letter_count === 30)
+    await hook.when(() => hook.open() === 0)
+    // Whatever would still connect has had its turn after one more delivery.
+    hook.respond(OK)
+    await send('POST', '/api/notes', { id: 99 })
+    await hook.when(() => hook.received.some(({ json }) => json.data.new.id === 99))
+    expect([hook.open(), hook.connections()]).toEqual([1, 31])
+  })
+
   test('a gateway that stops delivers what waits for its first turn, and says what it loses', async () => {
     const events: Event[] = []
     await open([trigger()], { emit: event => events.push(event) })
