@@ -3,6 +3,13 @@
 import { buffer } from 'node:stream/consumers'
 import { run } from './program.ts'
 
+// Whoever reads a pipe has enough when he closes it, as in `svc format | head -1`. The command ends as if he had read on.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+}
+
 process.exitCode = await run(process.argv.slice(2), {
   environment: process.env,
   workingDirectory: process.cwd(),

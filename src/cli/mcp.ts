@@ -1,12 +1,11 @@
 /** `svc mcp`: the tool server, over HTTP until a signal stops it, or over standard input until that ends. */
 import { randomBytes } from 'node:crypto'
-import type { Bind } from '../config/config.ts'
-import { bind as bindKind } from '../config/kinds.ts'
 import { loadConfig } from '../config/load.ts'
 import { type Answerer, createAnswerer } from '../mcp/answer.ts'
 import { RATE_LIMIT, startToolServer } from '../mcp/http.ts'
 import { loadLibrary } from '../mcp/library/load.ts'
 import { answerLines } from '../mcp/stdio.ts'
+import { parseBind } from './bind.ts'
 import { printFailure, UsageError } from './failure.ts'
 import { runUntilSignal } from './signals.ts'
 import { EXIT, type World } from './world.ts'
@@ -45,12 +44,4 @@ async function serve({ file, bind }: McpCommand, answerer: Answerer, world: Worl
     return server
   }
   await runUntilSignal(start, world.signals, world.error)
-}
-
-function parseBind(text: string): Bind {
-  try {
-    return bindKind.parse(text, '/')
-  } catch {
-    throw new UsageError(`--bind ${text}: expected ${bindKind.expected}`)
-  }
 }

@@ -139,6 +139,21 @@ describe('token', () => {
     expect((await strict(out)).claims).toContain('"iss":"me","aud":"svc"')
   })
 
+  test('needs no database: a variable of its URL can be unset', async () => {
+    writeFileSync(
+      join(folder, 'svc.toml'),
+      '[gateway]\ndatabase_url = "${NOT_SET}"\npolicy_path = "gone.yaml"\njwt_issuer = "me"',
+    )
+    const { code, out, error } = await svc(['token'], { JWT_SECRET: SECRET })
+    expect([code, error]).toEqual([0, ''])
+    expect((await verify(out)).claims).toContain('"iss":"me"')
+    writeFileSync(join(folder, 'svc.toml'), '[gateway]\njwt_issuer = "${NOT_SET}"')
+    expect(await svc(['token'], { JWT_SECRET: SECRET })).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('NOT_SET is not set'),
+    })
+  })
+
   test('needs the secret', async () => {
     const message = 'JWT_SECRET is not set: set it to the secret that the gateway verifies tokens with'
     expect(await svc(['token'])).toEqual({ code: 2, out: '', error: message })
@@ -231,6 +246,15 @@ describe('check, of the lists of what may be asked and called', () => {
 })
 
 describe('serve refuses to start', () => {
+  test('with an address that is none, or two', async () => {
+    expect(await svc(['serve', '--bind', 'here'], { JWT_SECRET: SECRET })).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(/^--bind here: expected /),
+    })
+    expect((await svc(['serve', '--port', '70000'])).error).toContain('Expected a port from 1 to 65535.')
+    expect((await svc(['serve', '--port', '9000', '--bind', '127.0.0.1:9000'])).code).toBe(2)
+  })
+
   test('with a broken configuration', async () => {
     expect(await svc(['serve', '--config', 'gone.toml'])).toEqual({
       code: 1,

@@ -57,15 +57,20 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     .description(
       'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads the schema and the lists again.',
     )
+    .option('-b, --bind <host:port>', 'address to listen on (else SVC_BIND, else [gateway] bind, else 127.0.0.1:8080)')
+    .addOption(
+      new Option('-p, --port <number>', 'port to listen on, at the same host').argParser(parsePort).conflicts('bind'),
+    )
     .option(...CONFIG)
     .examples(
       ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'no file needed'],
       ['svc serve --config /etc/svc/svc.toml', 'settings from a file'],
-      ['SVC_BIND=0.0.0.0:8080 svc serve', 'reachable from elsewhere'],
+      ['svc serve --port 9000', 'another port'],
+      ['svc serve --bind 0.0.0.0:8080', 'reachable from elsewhere'],
     )
-    .action(async (options: { config?: string }) => {
+    .action(async ({ config, bind, port }: ServeOptions) => {
       const { serve } = await import('./serve.ts')
-      finish(await serve({ file: options.config }, world))
+      finish(await serve({ file: config, bind, port }, world))
     })
 
   program
@@ -196,6 +201,12 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   return program
 }
 
+interface ServeOptions {
+  readonly config?: string
+  readonly bind?: string
+  readonly port?: number
+}
+
 interface McpOptions {
   readonly config?: string
   readonly bind?: string
@@ -224,7 +235,10 @@ function collect(one: string, all: readonly string[] = []): readonly string[] {
 }
 
 export const EXIT_CODES = [
-  ['0', 'done, or stopped by a signal as asked'],
+  [
+    '0',
+    'done, or stopped by a signal as asked; a closed pipe on standard output or standard error changes no exit code',
+  ],
   ['1', 'something is wrong, as it says'],
   ['2', 'the command line was not understood, or what the command needs was not given'],
   ['130 or 143', 'stopped at once: by a second signal, or while it was still starting'],

@@ -27,6 +27,19 @@ async function serve(): Promise<Svc & { readonly url: string }> {
   return { ...gateway, url: await gateway.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/) }
 }
 
+test('--bind and --port beat the configured address', async () => {
+  const environment = { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:1' }
+  const bound = startSvc(['serve', '--bind', '127.0.0.1:0'], environment)
+  const url = await bound.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/)
+  expect((await get(`${url}/health`)).status).toBe(200)
+  bound.child.kill('SIGTERM')
+  expect(await bound.exited).toEqual([0, null])
+  // Free a moment ago, at the host of the environment.
+  const { port } = new URL(url)
+  const moved = startSvc(['serve', '--port', port], environment)
+  expect(await moved.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/)).toBe(url)
+})
+
 async function get(url: string): Promise<Response> {
   const token = await mintToken(SECRET, { tenantId: 't', expiresInSeconds: 60 }, Date.now())
   return fetch(url, { headers: { authorization: `Bearer ${token}` } })

@@ -16,7 +16,7 @@ export interface TokenCommand {
 }
 
 export async function token(command: TokenCommand, world: World): Promise<void> {
-  const { jwtSecret, gateway } = loadConfig({ ...world, file: command.file }).config
+  const { jwtSecret, gateway } = loadConfig({ ...world, file: command.file, purpose: 'token' }).config
   if (!jwtSecret)
     throw new UsageError('JWT_SECRET is not set: set it to the secret that the gateway verifies tokens with')
   const request = {

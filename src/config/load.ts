@@ -27,8 +27,11 @@ export interface LoadOptions {
   readonly environment: Environment
   /** Where a relative name of the file itself begins. */
   readonly workingDirectory: string
-  /** `record`: the allow-list is being made, and need not be there yet. `serve` by default. */
-  readonly purpose?: 'serve' | 'record'
+  /**
+   * `record`: the allow-list is being made and can be absent. `token`: only what tokens are made from counts, so that a variable of
+   * `database_url` can be unset. `serve` by default.
+   */
+  readonly purpose?: 'serve' | 'record' | 'token'
 }
 
 export interface LoadedConfig {
@@ -46,6 +49,8 @@ export interface Given {
 
 const FILE_NAME = 'svc.toml'
 
+const TOKEN_SETTINGS: ReadonlySet<unknown> = new Set([PROCESS.jwtSecret, GATEWAY.jwtIssuer, GATEWAY.jwtAudience])
+
 /** Throws `ConfigError` with all problems. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const problems: Problem[] = []
@@ -56,6 +61,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 
   let fileDatabaseUrl: string | null = null
   const read: Read = (setting, role) => {
+    if (options.purpose === 'token' && !TOKEN_SETTINGS.has(setting)) return setting.default
     const inFile = file === null ? null : readFromFile(setting, role, file, options.environment, report)
     const inEnvironment = writtenInEnvironment(setting, options.environment, options.workingDirectory)
     const written = inEnvironment ?? inFile

@@ -1,0 +1,109 @@
+/** Every command ends quietly when nobody reads its output any more: `svc format | true`. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { SvcCommand } from '../../src/cli/command.ts'
+import { createProgram } from '../../src/cli/program.ts'
+import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { BUILT_MAIN } from '../support/process.ts'
+
+const SECRET = 'a secret of 32 bytes, or of more'
+const QUERY = 'get users where id = 1'
+
+/** What each command is run with. A server runs until a signal, and is told to end when it has answered. */
+const ARGUMENTS: Readonly<Record<string, readonly string[] | 'server'>> = {
+  ...{ serve: 'server', demo: 'server', postgres: 'server', mcp: 'server' },
+  ...{ token: [], check: ['--print'], openapi: [], types: [] },
+  ...{ parse: ['query.svc'], transpile: ['query.svc'], explain: ['query.svc'], format: ['query.svc'] },
+  ...{ 'schema pull': [], 'schema summary': [], install: ['--dry-run'], uninstall: ['--dry-run'] },
+  ...{ 'webhooks list': [], 'webhooks show': ['1'], 'webhooks redeliver': ['1'], 'webhooks purge': ['--yes'] },
+  'webhooks test': ['nobody'],
+}
+
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await testDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'svc-pipe-'))
+  await writeFile(join(folder, 'query.svc'), `${QUERY};\n`.repeat(2_000))
+})
+afterAll(async () => {
+  await database?.drop()
+  if (folder !== undefined) await rm(folder, { recursive: true })
+})
+
+const program = createProgram(
+  {
+    ...{ environment: {}, workingDirectory: '.', input: async () => new Uint8Array(), out() {}, error() {} },
+    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
+    signals: { on() {}, off() {}, exit() {} },
+  },
+  () => {},
+)
+
+function leaves(command: SvcCommand, path: readonly string[] = []): readonly string[] {
+  return command.commands.flatMap(below => {
+    const name = [...path, below.name()]
+    return below.commands.length > 0 ? leaves(below, name) : [name.join(' ')]
+  })
+}
+
+const COMMANDS = leaves(program)
+
+interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly error: string
+}
+
+/** `pipe`: whether its standard output is read, or closed before anything is written. */
+async function run(argv: readonly string[], pipe: 'open' | 'closed'): Promise<Ended> {
+  const child = spawn(process.execPath, [BUILT_MAIN, ...argv], {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '', DATABASE_URL: database.url, JWT_SECRET: SECRET },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let error = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    error += chunk.toString()
+  })
+  if (pipe === 'open') child.stdout.resume()
+  else child.stdout.destroy()
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+  return { code, signal, error }
+}
+
+test('every command is here', () => {
+  expect(Object.keys(ARGUMENTS).sort()).toEqual([...COMMANDS].sort())
+})
+
+test.each(['', ...COMMANDS])('svc %s --help', { timeout: 60_000 }, async command => {
+  const ended = await run([...command.split(' ').filter(word => word !== ''), '--help'], 'closed')
+  expect(ended).toEqual({ code: 0, signal: null, error: '' })
+})
+
+test.each(COMMANDS.filter(command => ARGUMENTS[command] !== 'server'))('svc %s', { timeout: 60_000 }, async command => {
+  const given = ARGUMENTS[command]
+  const argv = [...command.split(' '), ...(given === undefined || given === 'server' ? [] : given)]
+  const open = await run(argv, 'open')
+  expect(open.error).not.toMatch(/\n {4}at /)
+  expect(await run(argv, 'closed')).toEqual(open)
+})
+
+test('a server goes on without its reader, and ends as it is told', { timeout: 60_000 }, async () => {
+  const child = spawn(process.execPath, [BUILT_MAIN, 'mcp', '--bind', '127.0.0.1:0'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let error = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    error += chunk.toString()
+  })
+  await once(child.stdout, 'data')
+  child.stdout.destroy()
+  child.kill('SIGTERM')
+  expect([...(await once(child, 'close')), error]).toEqual([0, null, ''])
+})
