@@ -27,7 +27,7 @@ import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { createFeed } from './feed.ts'
-import { openLists } from './lists.ts'
+import { misfitFindings, openLists } from './lists.ts'
 import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
 import { openServer } from './server.ts'
 
@@ -102,6 +102,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
     reportViews(catalog.current(), emit)
+    if (record === null) report(await misfitFindings(config, catalog.current()), config, emit)
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
     const recaptured: ((left: readonly string[]) => void)[] = []

@@ -1,9 +1,11 @@
 /** The allow-lists, of queries and of functions. */
 import { AllowListError } from '../access/list/list-file.ts'
+import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { type Emit, unusableFile } from '../events.ts'
 import type { Finding } from '../finding.ts'
 import { type Lists, type ListsParts, openLists as loadLists } from '../rest/lists.ts'
+import { misfitLines } from '../rest/misfit-lines.ts'
 
 /** What is wrong with the files that say what may be asked and called, for `svc check`; at the start it is fatal anyway. */
 export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promise<readonly Finding[]> {
@@ -17,6 +19,30 @@ export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promis
     ]
   }
 }
+
+/** Lines of the query allow-list that no request can match, because the schema has changed or they are misspelt. */
+export async function misfitFindings(
+  { gateway }: Pick<Config, 'gateway'>,
+  catalog: Catalog,
+): Promise<readonly Finding[]> {
+  if (gateway.allowListPath === null) return []
+  // A file that cannot be read is a finding of `listFindings`.
+  const lines = await misfitLines(gateway.allowListPath, catalog).catch((error: unknown) => {
+    if (error instanceof AllowListError) return []
+    throw error
+  })
+  if (lines.length === 0) return []
+  const more = lines.length > LINES_SHOWN_MAX ? `; and ${lines.length - LINES_SHOWN_MAX} more` : ''
+  return [
+    {
+      level: 'warning',
+      message: `Lines of allow_list_path name what the schema does not have: ${lines.slice(0, LINES_SHOWN_MAX).join('; ')}${more}.`,
+      fix: 'Correct the lines or remove them: no request can match them.',
+    },
+  ]
+}
+
+const LINES_SHOWN_MAX = 20
 
 function listFiles(gateway: Config['gateway']): Pick<ListsParts, 'functionsFile' | 'queriesFile' | 'firstSchema'> {
   return {

@@ -6,7 +6,7 @@
 import { GatewayError } from '../../errors.ts'
 import { LanguageError } from '../../language/error.ts'
 import { QuerySyntaxError } from '../../language/syntax-error.ts'
-import { type ReadLine, readLines, readLinesInTurns, readListFile } from './list-file.ts'
+import { linesOf, type ReadLine, readLines, readLinesInTurns, readListFile } from './list-file.ts'
 import { createPatternSet, type PatternSet, type QueryPattern } from './pattern.ts'
 import { parseQueryPattern } from './query-shape.ts'
 
@@ -68,6 +68,22 @@ export function parseLine(line: string, parseRequest: ParseRequestPattern): Quer
   const entry = withoutComment(line)
   if (entry === '') return null
   return isRequest(entry) ? parseRequest(entry) : parseQueryPattern(entry)
+}
+
+export interface ListEntry {
+  readonly entry: string
+  /** From 1. */
+  readonly line: number
+  /** Otherwise it is a text of the query language. */
+  readonly isRequest: boolean
+}
+
+/** The lines of a list that say something, without their comments. */
+export function* entriesOf(text: string): Generator<ListEntry> {
+  for (const [index, line] of linesOf(text).entries()) {
+    const entry = withoutComment(line.trim())
+    if (entry !== '') yield { entry, line: index + 1, isRequest: isRequest(entry) }
+  }
 }
 
 /** A method and a path; no table of the language begins with a slash. */

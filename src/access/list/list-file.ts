@@ -51,11 +51,12 @@ export async function readLinesInTurns(text: string, file: string, read: ReadLin
 /** Some milliseconds' worth. */
 const LINES_AT_ONCE = 50
 
+export function linesOf(text: string): readonly string[] {
+  return text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/)
+}
+
 function* problemsOf(text: string, file: string, read: ReadLine): Generator<string | null> {
-  for (const [index, line] of text
-    .replace(/^\ufeff/, '')
-    .split(/\r\n|\n|\r/)
-    .entries()) {
+  for (const [index, line] of linesOf(text).entries()) {
     const problem = line.includes('\0') ? 'there is a NUL character; a list is plain text' : read(line.trim())
     yield problem === null ? null : `${file}:${index + 1}: ${problem}`
   }
