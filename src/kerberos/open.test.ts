@@ -1,4 +1,4 @@
-/** Decisions 11: one circuit for each connection target and process, whoever connects. */
+/** Decisions 11: one circuit for each connection target and process. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
