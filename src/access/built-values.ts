@@ -27,6 +27,7 @@ const BOUNDS: ReadonlyMap<string, Bound> = new Map<string, Bound>([
   ['regexp_replace', replaceIn],
   ['array_to_string', joinedIn],
   ['ts_headline', headlineIn],
+  ['power', powerIn],
 ])
 
 /** The arguments of a call of PostgreSQL's own function `name`, bounded. */
@@ -231,6 +232,31 @@ function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], t
   if (first === undefined) return plain(args)
   const bounded = { ...list, items: [guarded('array_fill', first, tooLarge, [of.expression, ...items]), ...others] }
   return [of.expression, bounded, ...plain(rest)]
+}
+
+// ---- numbers -----------------------------------------------------------------------------------------------
+
+/** Digits before the point of a power. `numeric` has 131 072 of them, and computing those takes a second each time. */
+const DIGITS_MAX = 1_000
+
+function powerIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [base, exponent] = args
+  if (base === undefined || exponent === undefined) return plain(args)
+  const numbers = [integerOf(base.expression), integerOf(exponent.expression)] as const
+  if (numbers[0] !== null && numbers[1] !== null) {
+    const digits = Math.abs(numbers[1]) * Math.log10(Math.max(Math.abs(numbers[0]), 1))
+    if (digits <= DIGITS_MAX) return plain(args)
+    throw refused(`"power" would compute a number of more than ${DIGITS_MAX} digits`, span, 'maxBuiltValueBytes')
+  }
+  tally.add(sumOf(base.growth, exponent.growth), span)
+  const [of, to] = [base, exponent].map(argument =>
+    isParameter(argument.expression) ? cast(argument.expression, 'float8') : argument.expression,
+  )
+  if (of === undefined || to === undefined) return plain(args)
+  const one = cast(integer('1'), 'float8')
+  const size = own('log', [own('greatest', [own('abs', [cast(of, 'float8')]), one])])
+  const digits = arithmetic('*', own('abs', [cast(to, 'float8')]), size)
+  return [of, guarded('power', to, compare('>', digits, integer(String(DIGITS_MAX))), [of, to])]
 }
 
 // ---- casts -------------------------------------------------------------------------------------------------

@@ -211,6 +211,10 @@ const BUILT = new RegExp(`${TOO_LARGE}(with recursive|\\w+) `)
 
 function tooLarge(name: string, cause: DatabaseError): GatewayError {
   const limit = name === 'generate_series' ? LIMIT_NAMES.maxSeriesRows : LIMIT_NAMES.maxBuiltValueBytes
+  if (name === 'power') {
+    const message = '"power" would compute a number of more than 1000 digits; use smaller numbers'
+    return new GatewayError('PARSE_ERROR', message, { cause, limit })
+  }
   const what = name === 'generate_series' ? 'would make more rows' : 'would build a larger value'
   return new GatewayError('PARSE_ERROR', `"${name}" ${what} than ${limit} allows; ask for less`, { cause, limit })
 }

@@ -244,6 +244,31 @@ describe('a value that a function builds', () => {
   })
 })
 
+describe('a power', () => {
+  test.each<[string, unknown[]?]>([
+    ['get sizes fields power(9.99, 130000) as v'],
+    ['get sizes fields power(9.99, times) as v'],
+    ['get sizes fields power(9.99, $1) as v', [130_000]],
+    ['get sizes fields power(power(times::numeric, 90), 90) as v'],
+  ])('%s of more than 1 000 digits is refused', async (query, parameters = []) => {
+    const reply = await ask(query, parameters)
+    expect([query, reply.status]).toEqual([query, 400])
+  })
+  test.each<[string, unknown, unknown[]?]>([
+    ['get sizes fields power(2, 10) as v where id = 1', [{ v: 1024 }]],
+    ['get sizes fields power(times, 2) as v where id = 1', [{ v: 9 }]],
+    ['get sizes fields power(times::numeric, 2)::int as v where id = 1', [{ v: 9 }]],
+    ['get sizes fields power(times, $1) as v where id = 1', [{ v: 27 }], [3]],
+    ['get sizes fields power(0.5, times) as v where id = 1', [{ v: 0.125 }]],
+    ['get sizes fields power(0, 20) + power(1, 100000) as v where id = 1', [{ v: 1 }]],
+    ['get sizes fields power(times, 2) as v where id = 3', [{ v: null }]],
+  ])('%s is answered', async (query, rows, parameters = []) => {
+    const reply = await ask(query, parameters)
+    const data = reply.json.data?.map(({ v }: { v: unknown }) => ({ v: v === null ? null : Number(v) }))
+    expect([query, reply.text, data]).toEqual([query, reply.text, rows])
+  })
+})
+
 describe('rows of a series', () => {
   test.each<[string, unknown[]?]>([
     ['get users fields generate_series(1, 2000000000) as n'],
