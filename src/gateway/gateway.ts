@@ -159,7 +159,11 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
       ...{ installed, onBroken: () => void following.look() },
     })
-    recaptured.push(realtime.recapture)
+    recaptured.push(left => {
+      realtime.recapture(left)
+      // Subscriptions that were being set up read their rules once more, against the schema as it is by then.
+      void catalog.reload('svc install or svc uninstall').then(realtime.refresh)
+    })
     if (hooks !== null) recaptured.push(() => void hooks.refresh())
     opened.push(() => realtime.close())
     opened.push(() => server.close())
