@@ -32,7 +32,7 @@ export async function configFindings(config: Config): Promise<readonly Finding[]
 
 /** `strict` looks at everything that `svc check` looks at; who only wants to start does not wait for that. */
 export async function databaseFindings({ gateway }: Config, query: Query): Promise<readonly Finding[]> {
-  if (gateway.strict) return (await lintDatabase(query, gateway)).findings
+  if (gateway.strict) return (await lintDatabase(query, gateway, 'strict')).findings
   return asWarnings(await bootDangers(query, gateway))
 }
 

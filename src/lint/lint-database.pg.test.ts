@@ -286,6 +286,14 @@ describe('version', () => {
     expect(await bootDangers(ofVersion(version), TARGET)).toEqual([])
   })
 
+  test('a minor release that lacks the fix is a note of svc check and an error under strict', async () => {
+    const levelFor = async (purpose: 'check' | 'strict') => {
+      const { findings } = await lintDatabase(ofVersion(180_006), TARGET, purpose)
+      return findings.find(({ check }) => check === 'version-reads-past-rls')?.level
+    }
+    expect([await levelFor('check'), await levelFor('strict')]).toEqual(['note', 'error'])
+  })
+
   test('the real server is asked', async () => {
     const [[number = ''] = []] = await database.app.query(`select current_setting('server_version_num')`, [])
     const finding = await only(database.app.query, 'version-reads-past-rls')

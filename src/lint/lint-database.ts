@@ -24,8 +24,12 @@ export async function bootDangers(ask: Query, target: LintTarget): Promise<reado
   )
 }
 
-/** Everything, in one round trip as well; a schema of thousands of tables takes some seconds. */
-export async function lintDatabase(ask: Query, target: LintTarget): Promise<DatabaseLints> {
+/** Everything, in one round trip as well; a schema of thousands of tables takes some seconds. `purpose`: which levels the findings have. */
+export async function lintDatabase(
+  ask: Query,
+  target: LintTarget,
+  purpose: 'check' | 'strict' = 'check',
+): Promise<DatabaseLints> {
   const acceptance = readAcceptance(target.acceptedFindings, LINTS)
   let accepted = 0
   const findings = await findingsOf(ask, target, LINTS, (lint, object) => {
@@ -33,7 +37,13 @@ export async function lintDatabase(ask: Query, target: LintTarget): Promise<Data
     if (isAccepted) accepted++
     return isAccepted
   })
-  return { findings: [...acceptance.findings, ...findings], accepted }
+  const leveled = purpose === 'check' ? findings.map(asInCheck) : findings
+  return { findings: [...acceptance.findings, ...leveled], accepted }
+}
+
+function asInCheck(finding: Finding): Finding {
+  const level = LINTS.find(({ name }) => name === finding.check)?.levelInCheck
+  return level === undefined ? finding : { ...finding, level }
 }
 
 async function findingsOf(

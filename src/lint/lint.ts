@@ -14,8 +14,10 @@ export interface LintTarget {
 export interface Lint {
   /** Stable: scripts and configurations name it. */
   readonly name: string
-  /** Of its findings in `svc check`. */
+  /** Of its findings, under `strict` as well. */
   readonly level: Level
+  /** Of its findings in `svc check`, where that is another: `note` for what a schema cannot mend. */
+  readonly levelInCheck?: Level
   /** Looked for at every boot and never accepted (decisions 1). The others are for `svc check` and `strict`. */
   readonly boot: boolean
   /** What has been found, to be followed by the names. */

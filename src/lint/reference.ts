@@ -23,6 +23,7 @@ function printSection([title, lints]: readonly [string, readonly Lint[]]): strin
   return `\n## ${title}\n${lints.map(printLint).join('')}`
 }
 
-function printLint({ name, level, boot, what, why, remedy }: Lint): string {
-  return `\n### \`${name}\`\n\n*${level}${boot ? ', at every boot' : ''}* – ${what('tenant_id')}. ${why}\n\n${remedy}\n`
+function printLint({ name, level, levelInCheck, boot, what, why, remedy }: Lint): string {
+  const inCheck = levelInCheck === undefined ? '' : `, ${levelInCheck} in \`svc check\``
+  return `\n### \`${name}\`\n\n*${level}${boot ? ', at every boot' : ''}${inCheck}* – ${what('tenant_id')}. ${why}\n\n${remedy}\n`
 }

@@ -32,6 +32,7 @@ export const SERVER_LINTS: readonly Lint[] = [
   {
     name: 'version-reads-past-rls',
     level: 'error',
+    levelInCheck: 'note',
     boot: true,
     what: () => `PostgreSQL older than ${SAFE_VERSIONS.map(printVersion).join(', ')} or what follows`,
     why: 'INSERT … ON CONFLICT DO UPDATE can read past row-level security.',

@@ -109,5 +109,6 @@ export async function installSvc(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules')
   await mkdir(join(modules, '.bin'), { recursive: true })
   await symlink(ROOT, join(modules, 'svc-gateway'))
+  await symlink(join(ROOT, 'node_modules/ws'), join(modules, 'ws'))
   await symlink(BUILT_MAIN, join(modules, '.bin/svc'))
 }
