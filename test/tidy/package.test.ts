@@ -61,7 +61,7 @@ test('the package holds the build, the licence and the changelog, and neither te
     ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md'],
     ...['dist/cli/main.js', 'dist/index.js', 'dist/index.d.ts', 'dist/language/index.js', 'dist/language/index.d.ts'],
     ...['dist/mcp/library/library.json.gz', 'dist/http/docs/page.html.gz', 'dist/http/docs/swagger-ui.LICENSE'],
-    'dist/demo/board/page.html.gz',
+    ...['dist/demo/board/page.html.gz', 'dist/client/follow.js'],
   ]
   expect(needed.filter(path => !paths.includes(path))).toEqual([])
   expect(paths.filter(path => /\.test\.|^src\/|^test\/|\.map$/.test(path))).toEqual([])
