@@ -1,12 +1,24 @@
 /** Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide (language reference, `join`, `nest`). */
-import type { Catalog, Relation } from '../catalog/model.ts'
+import type { Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Join, Nest, Span } from '../language/ast.ts'
-import { childJoin, pairs } from './relations.ts'
-import type { ScopeSource } from './scope.ts'
+import { childJoin, type JunctionTables, pairs } from './relations.ts'
+
+/** What has to be known of a source to find its keys; a `ScopeSource` is one. */
+export interface KeyedSource {
+  readonly alias: string
+  readonly rowset: {
+    readonly label: string
+    readonly isReadable: (column: string) => boolean
+    readonly table: Pick<Table, 'resource' | 'relations'> | null
+  }
+}
+
+/** No foreign key leads from any of the sources to the other one. */
+export class NoKeyError extends GatewayError {}
 
 /** The condition by which `joined` belongs to one of the sources to its left; the nearest that has a key to it. */
-export function joinByKey(join: Join, joined: ScopeSource, left: readonly ScopeSource[]): Expression {
+export function joinByKey(join: Join, joined: KeyedSource, left: readonly KeyedSource[]): Expression {
   for (const source of [...left].reverse()) {
     const relations = relationsBetween(source, joined).filter(({ junction }) => junction === null)
     const [only] = relations
@@ -20,9 +32,9 @@ export function joinByKey(join: Join, joined: ScopeSource, left: readonly ScopeS
 /** The condition by which rows of `nested` belong to the row around them. */
 export function nestByKey(
   nest: Nest,
-  nested: ScopeSource,
-  around: readonly ScopeSource[],
-  catalog: Catalog,
+  nested: KeyedSource,
+  around: readonly KeyedSource[],
+  catalog: JunctionTables,
 ): Expression {
   const cardinality = nest.many ? 'many' : 'one'
   for (const source of around) {
@@ -42,7 +54,7 @@ function unlike(aliases: readonly string[]): string {
   return ['via', 'via2', 'via3'].find(name => !aliases.includes(name)) ?? 'via'
 }
 
-function relationsBetween(from: ScopeSource, to: ScopeSource): readonly Relation[] {
+function relationsBetween(from: KeyedSource, to: KeyedSource): readonly Relation[] {
   const target = to.rowset.table?.resource
   const relations =
     target === undefined ? [] : (from.rowset.table?.relations.filter(({ table }) => table === target) ?? [])
@@ -54,14 +66,15 @@ function relationsBetween(from: ScopeSource, to: ScopeSource): readonly Relation
 
 function severalKeys(
   what: string,
-  from: ScopeSource,
-  to: ScopeSource,
+  from: KeyedSource,
+  to: KeyedSource,
   relations: readonly Relation[],
   span: Span,
 ): GatewayError {
-  const choices = relations.map(
-    ({ columns, targetColumns }) => `on ${from.alias}.${columns[0]} = ${to.alias}.${targetColumns[0]}`,
-  )
+  const choices = relations.map(({ columns, targetColumns }) => {
+    const equal = columns.map((name, index) => `${from.alias}.${name} = ${to.alias}.${targetColumns[index]}`)
+    return `on ${equal.join(' and ')}`
+  })
   return new GatewayError(
     'PARSE_ERROR',
     `several keys lead from ${from.rowset.label} to ${to.rowset.label}; say which one the ${what} means: ${choices.join(', or ')}`,
@@ -69,9 +82,9 @@ function severalKeys(
   )
 }
 
-function noKey(what: string, to: ScopeSource, from: readonly ScopeSource[], span: Span): GatewayError {
+function noKey(what: string, to: KeyedSource, from: readonly KeyedSource[], span: Span): NoKeyError {
   const labels = from.map(({ rowset }) => rowset.label).join(', ')
-  return new GatewayError(
+  return new NoKeyError(
     'PARSE_ERROR',
     `no foreign key says what the ${what} of ${to.rowset.label} with ${labels} is on; write it: on a.b_id = b.id`,
     { span },

@@ -1,11 +1,11 @@
 /** The condition that joins the rows of a relation's two tables. */
-import type { Catalog, Relation, Table } from '../catalog/model.ts'
-import type { Expression } from '../language/ast.ts'
+import type { Relation, Table } from '../catalog/model.ts'
+import type { Expression, TableName } from '../language/ast.ts'
 import { and, column, compare, exists, get } from '../language/build.ts'
 import { allows, EVERYTHING, type View } from './rights.ts'
 
 /** Relations only name tables of their own catalogue; anything else is a defect of introspection. */
-export function relatedTable(catalog: Catalog, name: string): Table {
+export function relatedTable<T>(catalog: { readonly tables: ReadonlyMap<string, T> }, name: string): T {
   const table = catalog.tables.get(name)
   if (table === undefined) throw new Error(`relation names "${name}", which is not in the catalogue`)
   return table
@@ -26,6 +26,11 @@ export function followable(table: Table, { catalog, rights }: View): readonly Re
   )
 }
 
+/** What is known of the tables that a relation can lead through, by resource name. */
+export interface JunctionTables {
+  readonly tables: ReadonlyMap<string, Pick<TableName, 'schema' | 'name'>>
+}
+
 /**
  * `child` belongs to `parent`: its key equals the parent's, or a row of the junction joins the two (as `exists`, so that a pair that is joined
  * twice is still one row, and the junction's own row security applies).
@@ -34,7 +39,7 @@ export function childJoin(
   relation: Relation,
   parent: string,
   child: string,
-  catalog: Catalog,
+  catalog: JunctionTables,
   junctionAlias: string,
 ): Expression {
   const { junction } = relation

@@ -1,4 +1,5 @@
 /** Names, options and help of the commands about the query language and the schema document. */
+import { Option } from 'commander'
 import type { SvcCommand } from './command.ts'
 import { CONFIG } from './help.ts'
 import type { World } from './world.ts'
@@ -8,6 +9,12 @@ type Finish = (code: number) => void
 interface LanguageOptions {
   readonly json?: true
   readonly parameterized?: true
+}
+
+interface TranspileOptions extends LanguageOptions {
+  readonly schema?: string
+  readonly database?: true
+  readonly config?: string
 }
 
 interface FormatOptions {
@@ -45,15 +52,36 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
     .command('transpile')
     .description('Print queries as SQL for PostgreSQL.')
     .argument(...FILE)
-    .option('--json', 'what the tool svc_transpile_query answers: SQL and parameters')
+    .option(
+      '--json',
+      'what the tool svc_transpile_query answers: SQL, parameters, and notes where a condition was guessed',
+    )
     .option('--parameterized', 'literals become parameters')
+    .addOption(
+      new Option(
+        '--schema <file>',
+        'resolve joins and nests without "on" by the foreign keys of this schema document',
+      ).conflicts(['database', 'config']),
+    )
+    .option('--database', 'resolve them by the foreign keys of the configured database')
+    .option(...CONFIG)
     .examples(
       ["echo 'cnt users where active = true' | svc transpile", 'SELECT COUNT(*) FROM users WHERE active = true;'],
       ['svc transpile queries.svc | psql', 'run them by hand'],
+      ['svc transpile --schema shop.schema queries.svc', 'joins by the keys of a document'],
+      ['DATABASE_URL=postgres://… svc transpile --database queries.svc', 'joins by the keys of the database'],
     )
-    .action(async (file: string | undefined, options: LanguageOptions) => {
+    .action(async (file: string | undefined, options: TranspileOptions, command: SvcCommand) => {
+      const { schema, database, config } = options
+      if (config !== undefined && database === undefined) {
+        command.error("error: option '--config' says which database, and needs '--database'", { exitCode: 2 })
+      }
+      if (schema === '-' && (file === undefined || file === '-')) {
+        command.error('error: queries and schema cannot both be standard input', { exitCode: 2 })
+      }
       const { transpile } = await import('./language.ts')
-      finish(await transpile(languageCommand(file, options), world))
+      const keys = schema === undefined && database === undefined ? null : { file: schema, config }
+      finish(await transpile({ ...languageCommand(file, options), keys }, world))
     })
 
   program

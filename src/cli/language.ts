@@ -1,7 +1,12 @@
-/** `svc parse | format | transpile | explain`: the query language without a database (decisions 1). */
+/** `svc parse | format | transpile | explain`: the query language (decisions 1). Only `transpile --database` needs a database. */
+import { fillKeys, type KeyedTables } from '../access/fill-keys.ts'
+import { GatewayError } from '../errors.ts'
 import { answerExplain, answerFormat, answerParse, answerTranspile } from '../language/answer.ts'
+import { LanguageError } from '../language/error.ts'
 import { withHabit } from '../language/foreign.ts'
+import { guessesIn } from '../language/guesses.ts'
 import { type Parsed, parseMany } from '../language/parse.ts'
+import { placeOf } from '../language/place.ts'
 import type { ParameterMode } from '../language/printer.ts'
 import { QuerySyntaxError } from '../language/syntax-error.ts'
 import { explanationLines } from './explanation.ts'
@@ -14,6 +19,17 @@ export interface LanguageCommand {
   readonly json: boolean
   /** `all` lifts literals out of the SQL. */
   readonly parameters: ParameterMode
+}
+
+export interface TranspileCommand extends LanguageCommand {
+  /** What says which foreign keys there are; null: the names of the tables have to do. */
+  readonly keys: KeysFrom | null
+}
+
+export interface KeysFrom {
+  /** A schema document; undefined: the configured database. */
+  readonly file: string | undefined
+  readonly config: string | undefined
 }
 
 export interface FormatCommand {
@@ -30,12 +46,29 @@ export async function parse(command: LanguageCommand, world: World): Promise<num
   )
 }
 
-/** The SQL of each statement. */
-export async function transpile(command: LanguageCommand, world: World): Promise<number> {
-  return each(command.file, world, ({ statement }, { length }) => {
-    const answer = answerTranspile(statement, command.parameters)
-    return command.json ? printTool(answer, length) : `${answer.sql};`
+/** The SQL of each statement. What was guessed goes to standard error, or is part of the JSON. */
+export async function transpile(command: TranspileCommand, world: World): Promise<number> {
+  const known = command.keys === null ? null : await keyedTables(command.keys, world)
+  const guessed: string[] = []
+  const code = await each(command.file, world, ({ statement }, { length }, source) => {
+    const keyed = known === null ? statement : fillKeys(statement, known)
+    const answer = answerTranspile(keyed, command.parameters)
+    if (command.json) return printTool(answer, length)
+    for (const { note, span } of guessesIn(keyed)) guessed.push(`${placed(source, span.start)}: note: ${note}`)
+    return `${answer.sql};`
   })
+  if (code === EXIT.ok) for (const note of guessed) world.error(note)
+  return code
+}
+
+/** Loaded only when asked for: most calls need no database. */
+async function keyedTables({ file, config }: KeysFrom, world: World): Promise<KeyedTables> {
+  const [{ documentOf, firstSchema }, { relateDocument }] = await Promise.all([
+    import('./schema.ts'),
+    import('../catalog/document.ts'),
+  ])
+  const document = await documentOf({ file, config }, world)
+  return relateDocument(document, file === undefined ? firstSchema(config, world) : 'public')
 }
 
 /** What each statement does, part by part. */
@@ -74,10 +107,10 @@ export async function formatFiles({ files, json, mode }: FormatCommand, world: W
 async function each(
   file: string | undefined,
   world: World,
-  print: (parsed: Parsed, all: readonly Parsed[]) => string,
+  print: (parsed: Parsed, all: readonly Parsed[], source: SourceText) => string,
 ): Promise<number> {
   const source = await readText(file, world)
-  const lines = told(source, world, () => parseMany(source.text).map((parsed, _, all) => print(parsed, all)))
+  const lines = told(source, world, () => parseMany(source.text).map((parsed, _, all) => print(parsed, all, source)))
   for (const line of lines ?? []) world.out(line)
   return lines === null ? EXIT.failed : EXIT.ok
 }
@@ -89,10 +122,21 @@ function told<T>(source: SourceText, world: World, work: () => T): T | null {
   } catch (error) {
     if (!(error instanceof Error) || !('span' in error)) throw error
     const shown = error instanceof QuerySyntaxError ? withHabit(error, source.text) : error
-    const place = shown instanceof QuerySyntaxError ? `:${shown.line}:${shown.column}` : ''
-    world.error(`${source.name}${place}: ${shown.message}`)
+    world.error(`${placeIn(source, shown)}: ${shown.message}`)
     return null
   }
+}
+
+/** The text alone where the error has no place in it. */
+function placeIn(source: SourceText, error: Error): string {
+  if (error instanceof QuerySyntaxError) return `${source.name}:${error.line}:${error.column}`
+  const span = error instanceof LanguageError || error instanceof GatewayError ? error.span : null
+  return span ? placed(source, span.start) : source.name
+}
+
+function placed({ name, text }: SourceText, offset: number): string {
+  const { line, column } = placeOf(text, offset)
+  return `${name}:${line}:${column}`
 }
 
 function printJson(value: unknown): string {

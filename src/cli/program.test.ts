@@ -140,14 +140,16 @@ describe('token', () => {
   })
 
   test('needs no database: a variable of its URL can be unset', async () => {
+    const name = 'NOT_SET'
+    const unset = `\${${name}}`
     writeFileSync(
       join(folder, 'svc.toml'),
-      '[gateway]\ndatabase_url = "${NOT_SET}"\npolicy_path = "gone.yaml"\njwt_issuer = "me"',
+      `[gateway]\ndatabase_url = "${unset}"\npolicy_path = "gone.yaml"\njwt_issuer = "me"`,
     )
     const { code, out, error } = await svc(['token'], { JWT_SECRET: SECRET })
     expect([code, error]).toEqual([0, ''])
     expect((await verify(out)).claims).toContain('"iss":"me"')
-    writeFileSync(join(folder, 'svc.toml'), '[gateway]\njwt_issuer = "${NOT_SET}"')
+    writeFileSync(join(folder, 'svc.toml'), `[gateway]\njwt_issuer = "${unset}"`)
     expect(await svc(['token'], { JWT_SECRET: SECRET })).toMatchObject({
       code: 1,
       error: expect.stringContaining('NOT_SET is not set'),
@@ -389,6 +391,134 @@ notes     Every row of posts is deleted (where all).`,
       expect(await svc([command], {}, latin)).toEqual({ code: 2, out: '', error: `<stdin> ${error}` })
     }
     expect(await svc(['transpile'], {}, Buffer.from('\ufeffget users'))).toMatchObject({ out: 'SELECT * FROM users;' })
+  })
+  const SHOP = `
+table users { id int8 primary_key, home int8 references cities (code), name text }
+table cities { code int8 primary_key }
+table posts { key int8 primary_key, writer int8 references users (id), editor int8, foreign_key (editor) references users (id) }
+table likes { user int8 references users (id), post int8 references posts (key), primary_key (user, post) }
+table islands { id int8 }
+table addresses { tenant int8, id int8, primary_key (tenant, id) }
+table parcels { tenant int8, from_id int8, to_id int8
+  foreign_key (tenant, from_id) references addresses (tenant, id)
+  foreign_key (tenant, to_id) references addresses (tenant, id) }
+`
+  test('transpile says on standard error which conditions of joins and nests it guessed', async () => {
+    const text = 'count users;\nget users u join posts p nest many likes nest cities on true'
+    const guessed = 'which is guessed from the names; write "on", or let svc transpile read the foreign keys'
+    const both = [
+      `the join of p is on p.user_id = u.id, ${guessed}: --schema FILE or --database`,
+      `the nest of likes is on likes.user_id = u.id, ${guessed}: --schema FILE or --database`,
+    ]
+    const { code, out, error } = await svc(['transpile'], {}, text)
+    expect(code).toBe(0)
+    expect(out).toContain('LEFT JOIN posts AS p ON p.user_id = u.id')
+    expect(error.split('\n')).toEqual([`<stdin>:2:13: note: ${both[0]}`, `<stdin>:2:26: note: ${both[1]}`])
+    const json = await svc(['transpile', '--json'], {}, text)
+    expect(json.error).toBe('')
+    const [count, get] = json.out.split('\n').map(line => JSON.parse(line))
+    expect(count).toEqual({ ok: true, sql: 'SELECT COUNT(*) FROM users', parameters: [] })
+    expect(get.notes).toEqual(both)
+  })
+  test('transpile guesses nothing where a condition is written, or none is needed', async () => {
+    const text = 'get users u join posts p on p.writer = u.id cross join cities inner join lateral (get likes) l'
+    expect(await svc(['transpile'], {}, text)).toMatchObject({ code: 0, error: '' })
+  })
+  test.each([
+    ['get users join cities', 'SELECT * FROM users LEFT JOIN cities ON users.home = cities.code;'],
+    ['get cities c join users u', 'SELECT * FROM cities AS c LEFT JOIN users AS u ON c.code = u.home;'],
+    [
+      'get users join cities nest cities as home',
+      'SELECT *, (SELECT row_to_json(n.*) FROM (SELECT * FROM cities AS home WHERE home.code = users.home) AS n) AS home FROM users LEFT JOIN cities ON users.home = cities.code;',
+    ],
+    [
+      'del users inner join cities where cities.code = 1',
+      'DELETE FROM users USING cities WHERE users.home = cities.code AND cities.code = 1;',
+    ],
+    [
+      'get users where exists (get likes join posts)',
+      'SELECT * FROM users WHERE EXISTS (SELECT * FROM likes LEFT JOIN posts ON likes.post = posts.key);',
+    ],
+    [
+      'get public.users join public.cities',
+      'SELECT * FROM public.users LEFT JOIN public.cities ON users.home = cities.code;',
+    ],
+  ])('transpile --schema: %s', async (text, sql) => {
+    writeFileSync(join(folder, 'shop.schema'), SHOP)
+    expect(await svc(['transpile', '--schema', 'shop.schema'], {}, text)).toEqual({ code: 0, out: sql, error: '' })
+  })
+  test.each([
+    [
+      'get users join posts',
+      '<stdin>:1:11: several keys lead from table "users" to table "posts"; say which one the join means: on users.id = posts.writer, or on users.id = posts.editor',
+    ],
+    [
+      'get parcels join addresses',
+      '<stdin>:1:13: several keys lead from table "parcels" to table "addresses"; say which one the join means: on parcels.tenant = addresses.tenant and parcels.from_id = addresses.id, or on parcels.tenant = addresses.tenant and parcels.to_id = addresses.id',
+    ],
+    [
+      'get users join islands',
+      '<stdin>:1:11: no foreign key says what the join of table "islands" with table "users" is on; write it: on a.b_id = b.id; table "islands" has no foreign key, and none leads to it',
+    ],
+    [
+      'get islands nest many likes',
+      '<stdin>:1:13: no foreign key says what the nest many of table "likes" with table "islands" is on; write it: on a.b_id = b.id; the keys of table "likes" are: likes.user = users.id, or likes.post = posts.key',
+    ],
+    [
+      'get users join ghosts',
+      '<stdin>:1:11: no foreign key says what the join of table "ghosts", which the schema does not have, with table "users" is on; write it: on a.b_id = b.id',
+    ],
+    [
+      'with cities as (get islands) get users join cities',
+      '<stdin>:1:40: no foreign key says what the join of "cities" with table "users" is on; write it: on a.b_id = b.id',
+    ],
+  ])('transpile --schema refuses: %s', async (text, error) => {
+    writeFileSync(join(folder, 'shop.schema'), SHOP)
+    expect(await svc(['transpile', '--schema', 'shop.schema'], {}, text)).toEqual({ code: 1, out: '', error })
+  })
+  test('transpile follows a key through a junction, as the gateway does', async () => {
+    writeFileSync(
+      join(folder, 'tags.schema'),
+      'table posts { id int8 primary_key }\ntable tags { id int8 primary_key }\ntable post_tags { post int8 references posts (id), tag int8 references tags (id) }\nunique index pairs on post_tags (post, "tag")',
+    )
+    const { out, error } = await svc(['transpile', '--schema', 'tags.schema', '--json'], {}, 'get posts nest many tags')
+    expect(error).toBe('')
+    expect(JSON.parse(out)).toEqual({
+      ok: true,
+      sql: "SELECT *, (SELECT COALESCE(json_agg(row_to_json(n.*)), '[]') FROM (SELECT * FROM tags WHERE EXISTS (SELECT * FROM post_tags AS via WHERE via.post = posts.id AND via.tag = tags.id)) AS n) AS tags FROM posts",
+      parameters: [],
+    })
+  })
+  test('the guide shows what transpile says, with a schema document and without', async () => {
+    const guide = readFileSync(new URL('../../docs/guides/query-language.md', import.meta.url), 'utf8')
+    const blocks = Array.from(guide.matchAll(/^```console\n(.*?)^```/gms), match => match[1] ?? '')
+    const shown = blocks.flatMap(block => block.split(/^\$ /m).slice(1)).map(part => part.split(/\n(.*)/s))
+    const document = shown.find(([command]) => command === 'cat shop.schema')?.[1] ?? ''
+    writeFileSync(join(folder, 'shop.schema'), document)
+    let run = 0
+    for (const [command = '', said = ''] of shown) {
+      const [, text, options] = /^echo '(.*)' \| npx svc transpile(.*)$/.exec(command) ?? []
+      if (text === undefined || options === undefined) continue
+      const { out, error } = await svc(['transpile', ...options.split(' ').filter(one => one !== '')], {}, text)
+      expect([out, error].filter(one => one !== '').join('\n'), command).toBe(said.trimEnd())
+      run++
+    }
+    expect(run).toBe(5)
+  })
+  test('transpile takes one source of keys, and says what is wrong with it', async () => {
+    const usage = async (...options: readonly string[]): Promise<string> => {
+      const { code, out, error } = await svc(['transpile', ...options], {}, 'get users')
+      expect([code, out]).toEqual([2, ''])
+      return error
+    }
+    expect(await usage('--schema', 'a.schema', '--database')).toContain("cannot be used with option '--database'")
+    expect(await usage('--config', 'svc.toml')).toContain("needs '--database'")
+    expect(await usage('--schema', '-')).toContain('cannot both be standard input')
+    expect(await usage('--schema', 'gone.schema')).toBe('gone.schema cannot be read: there is no such file')
+    expect(await usage('--database')).toMatch(/^no database is configured: set DATABASE_URL/)
+    writeFileSync(join(folder, 'bad.schema'), 'table (')
+    const { code, error } = await svc(['transpile', '--schema', 'bad.schema'], {}, 'get users')
+    expect([code, error]).toEqual([1, expect.stringMatching(/^bad\.schema: .*line 1/s)])
   })
   test('a file that is not there', async () => {
     expect(await svc(['parse', 'nope.svc'])).toEqual({

@@ -38,7 +38,10 @@ export async function types(command: DocumentCommand, world: World): Promise<num
   return put(printTypes(await documentOf(command, world)), command.out, world)
 }
 
-async function documentOf({ file, config }: DocumentCommand, world: World): Promise<SchemaDocument> {
+export async function documentOf(
+  { file, config }: Pick<DocumentCommand, 'file' | 'config'>,
+  world: World,
+): Promise<SchemaDocument> {
   if (file === undefined) return pulled(config, world)
   const { name, text } = await readText(file, world)
   try {
@@ -47,6 +50,11 @@ async function documentOf({ file, config }: DocumentCommand, world: World): Prom
     if (!(error instanceof Error) || !('line' in error)) throw error
     throw new DocumentError(`${name}: ${error.message}`)
   }
+}
+
+/** The schema whose tables `pulled` names without it. */
+export function firstSchema(file: string | undefined, world: World): string {
+  return loadConfig({ ...world, file }).config.gateway.schemas[0] ?? 'public'
 }
 
 /** A schema document that cannot be understood. */

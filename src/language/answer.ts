@@ -6,6 +6,7 @@
 import type { Statement } from './ast.ts'
 import { type Explanation, explain } from './explain.ts'
 import { format, formatStatement } from './format.ts'
+import { guessesIn } from './guesses.ts'
 import { printSql } from './print.ts'
 import type { ParameterMode, SqlParameter } from './printer.ts'
 
@@ -14,9 +15,11 @@ export interface TranspileAnswer {
   readonly sql: string
   /** Entry n-1 is what `$n` stands for. */
   readonly parameters: readonly SqlParameter[]
+  /** What was guessed; left out where nothing was. */
+  readonly notes?: readonly string[]
 }
 
-export interface ParseAnswer extends TranspileAnswer {
+export interface ParseAnswer extends Omit<TranspileAnswer, 'notes'> {
   /** The tree without its places in the text. */
   readonly ast: object
   readonly formatted: string
@@ -32,13 +35,14 @@ export interface ExplainAnswer extends Explanation {
 }
 
 export function answerParse(statement: Statement, mode: ParameterMode): ParseAnswer {
-  const { sql, parameters } = answerTranspile(statement, mode)
+  const { text: sql, parameters } = printSql(statement, { parameters: mode })
   return { ok: true, ast: withoutPlaces(statement), formatted: formatStatement(statement), sql, parameters }
 }
 
 export function answerTranspile(statement: Statement, mode: ParameterMode): TranspileAnswer {
   const { text, parameters } = printSql(statement, { parameters: mode })
-  return { ok: true, sql: text, parameters }
+  const notes = guessesIn(statement).map(({ note }) => note)
+  return { ok: true, sql: text, parameters, ...(notes.length > 0 ? { notes } : {}) }
 }
 
 export function answerExplain(statement: Statement): ExplainAnswer {

@@ -17,9 +17,12 @@ export function arrayOf(items: JsonSchema): JsonSchema {
   return { type: 'array', items }
 }
 
-/** Every property is always there. */
-export function record(properties: Readonly<Record<string, JsonSchema>>): JsonSchema & { readonly type: 'object' } {
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
+type Properties = Readonly<Record<string, JsonSchema>>
+
+/** Every property is always there, but for the optional ones. */
+export function record(properties: Properties, optional: Properties = {}): JsonSchema & { readonly type: 'object' } {
+  const required = Object.keys(properties)
+  return { type: 'object', properties: { ...properties, ...optional }, required, additionalProperties: false }
 }
 
 /** What went wrong with a text, and how to mend it. */
@@ -37,11 +40,11 @@ const FAILED: JsonSchema = record({
 })
 
 /** An answer about a text: of one that is understood, or of one that is not; `ok` says which. */
-export function outcome(properties: Readonly<Record<string, JsonSchema>>): JsonSchema & { readonly type: 'object' } {
+export function outcome(properties: Properties, optional: Properties = {}): JsonSchema & { readonly type: 'object' } {
   return {
     type: 'object',
     properties: { ok: BOOLEAN },
     required: ['ok'],
-    oneOf: [record({ ok: { const: true }, ...properties }), FAILED],
+    oneOf: [record({ ok: { const: true }, ...properties }, optional), FAILED],
   }
 }

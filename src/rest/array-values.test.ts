@@ -38,7 +38,7 @@ test('an object of hstore is its text, which escapes what it must at every level
     ),
   )
   expect(written).toEqual([
-    { id: 1, h: String.raw`"a"=>"1","b\"\\"=>NULL,"c"=>"2","d"=>"{\"e\": []}","` + '\n"=>"true"' },
+    { id: 1, h: `${String.raw`"a"=>"1","b\"\\"=>NULL,"c"=>"2","d"=>"{\"e\": []}","`}\n"=>"true"` },
     { id: 2, h: 'x=>1' },
   ])
   expect(JSON.parse(rewritten('{"hs": [{"a": "x\\"y"}, null, {}], "h": {}}'))).toEqual({

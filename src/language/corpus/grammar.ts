@@ -494,7 +494,7 @@ export const NOTES: readonly Note[] = [
     constructs: ['name', 'json', 'fields'],
   },
   {
-    text: 'Joins and nests without `on` follow the foreign key. Where no catalogue is at hand (on the command line) the names decide: `posts.user_id = users.id`.',
+    text: 'Joins and nests without `on` follow the foreign key. Where no schema is known, the names decide: `posts.user_id = users.id`. `svc transpile` notes each such guess, and `--schema` or `--database` lets it read the keys.',
     constructs: ['join', 'nest'],
   },
   {

@@ -50,7 +50,7 @@ export const transpileQuery: Tool = defineTool({
   title: 'Query to SQL',
   description: 'Turns a query into SQL for PostgreSQL and the list of its parameters, without running it.',
   arguments: { query: QUERY, parameterized: PARAMETERIZED },
-  output: outcome({ sql: STRING, parameters: PARAMETERS }),
+  output: outcome({ sql: STRING, parameters: PARAMETERS }, { notes: arrayOf(STRING) }),
   run: ({ query, parameterized }) =>
     taught(query, exampleFor(query), () => answerTranspile(parse(query), modeOf(parameterized))),
 })

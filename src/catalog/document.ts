@@ -1,0 +1,89 @@
+/** The ways between the tables of a schema document, found as those of a database are. */
+import { keyOf, lookupOf, primaryKeyOf, shownName } from '../language/schema/lookup.ts'
+import type {
+  Name,
+  Reference,
+  SchemaDocument,
+  TableDefinition,
+  TableName,
+  ViewDefinition,
+} from '../language/schema/model.ts'
+import type { ForeignKey, Relation } from './model.ts'
+import { type KeyedTable, relate } from './relations.ts'
+
+export interface DocumentTable extends Pick<TableName, 'schema' | 'name'> {
+  readonly resource: string
+  readonly relations: readonly Relation[]
+}
+
+export interface DocumentTables {
+  /** By resource name. */
+  readonly tables: ReadonlyMap<string, DocumentTable>
+  /** What a query means by a name; null where the document does not have it. */
+  find(name: TableName): DocumentTable | null
+}
+
+/** `first`: the schema whose tables the document may name without it. */
+export function relateDocument(document: SchemaDocument, first: string): DocumentTables {
+  const lookup = lookupOf(document)
+  const definitionOf = ({ schema, name }: Pick<TableName, 'schema' | 'name'>) => {
+    const exact = lookup.relation({ schema, name })
+    const found = typeof exact === 'string' && schema === first ? lookup.relation({ schema: null, name }) : exact
+    return typeof found === 'string' ? null : found
+  }
+  const keyed = document.tables.map((table): KeyedTable => {
+    const keys = document.indexes.filter(
+      ({ table: of, unique, where }) => unique && where === null && definitionOf(of) === table,
+    )
+    return {
+      name: table.name.name,
+      resource: shownName(table.name),
+      primaryKey: primaryKeyOf(table),
+      unique: [
+        ...table.columns.filter(({ unique }) => unique).map(({ name }) => [name.text]),
+        ...table.keys.filter(({ kind }) => kind === 'unique').map(({ columns }) => textsOf(columns)),
+        ...keys.map(({ elements }) => elements.map(unquoted)),
+      ],
+      foreignKeys: foreignKeysOf(table, definitionOf),
+    }
+  })
+  const relations = relate(keyed)
+  const described = [...document.tables, ...document.views].toReversed().map(({ name: { schema, name } }) => {
+    const resource = shownName({ schema, name })
+    return { schema, name, resource, relations: relations.get(resource) ?? [] }
+  })
+  const byKey = new Map(described.map(table => [keyOf(table), table]))
+  return {
+    tables: new Map(described.map(table => [table.resource, table])),
+    find(name) {
+      const definition = definitionOf(name)
+      return definition === null ? null : (byKey.get(keyOf(definition.name)) ?? null)
+    },
+  }
+}
+
+function foreignKeysOf(
+  table: TableDefinition,
+  definitionOf: (name: TableName) => TableDefinition | ViewDefinition | null,
+): readonly ForeignKey[] {
+  const written: readonly (readonly [readonly string[], Reference])[] = [
+    ...table.columns.flatMap(({ name, references }) =>
+      references === null ? [] : [[[name.text], references] as const],
+    ),
+    ...table.foreignKeys.map(({ columns, references }) => [textsOf(columns), references] as const),
+  ]
+  return written.flatMap(([columns, { table: target, columns: named }]) => {
+    const found = definitionOf(target)
+    if (found?.kind !== 'table definition') return []
+    return { name: columns.join('_'), columns, table: shownName(found.name), referencedColumns: textsOf(named) }
+  })
+}
+
+function textsOf(names: readonly Name[]): readonly string[] {
+  return names.map(({ text }) => text)
+}
+
+/** The column of an element of an index; an expression stays what it is, and is no column. */
+function unquoted(element: string): string {
+  return /^"(?:[^"]|"")+"$/.test(element) ? element.slice(1, -1).replaceAll('""', '"') : element
+}

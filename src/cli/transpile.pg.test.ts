@@ -1,0 +1,87 @@
+/** `svc transpile --database`: joins and nests by the foreign keys of a real database, and what comes of it is valid there. */
+import { EventEmitter } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { run } from './program.ts'
+import type { SignalSource } from './signals.ts'
+
+let database: TestDatabase
+const folder = mkdtempSync(join(tmpdir(), 'svc-transpile-'))
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table members (number int primary key, sponsor int references members);
+     create table posts (key int primary key, writer int references members, editor int references members, home int);
+     create table notes (id int, about int references posts);
+     create schema side;
+     create table side.badges (holder int references members);
+     grant usage on schema side to public;
+     grant select on all tables in schema public, side to public`,
+  )
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true })
+  await database.drop()
+})
+
+async function transpile(text: string, schemas: readonly string[] = ['public']) {
+  const out: string[] = []
+  const error: string[] = []
+  writeFileSync(join(folder, 'own.toml'), `[gateway]\nschemas = ${JSON.stringify(schemas)}`)
+  const code = await run(['transpile', '--database', '--config', 'own.toml'], {
+    environment: { DATABASE_URL: database.url },
+    workingDirectory: folder,
+    input: async () => Buffer.from(text),
+    stdio: () => ({ input: new PassThrough(), output: new PassThrough() }),
+    out: line => out.push(line),
+    error: line => error.push(line),
+    signals: new EventEmitter() as unknown as SignalSource,
+  })
+  return { code, out: out.join('\n'), error: error.join('\n') }
+}
+
+test('the keys of the database decide, and PostgreSQL runs what is printed', async () => {
+  const { code, out, error } = await transpile(
+    'get notes n join posts p nest posts post; get public.posts join public.notes',
+  )
+  expect([code, error]).toEqual([0, ''])
+  expect(out).toContain('LEFT JOIN posts AS p ON n.about = p.key')
+  expect(out).toContain('WHERE post.key = n.about')
+  expect(out).toContain('LEFT JOIN public.notes ON posts.key = notes.about')
+  await execute(database.url, out)
+})
+
+test('tables of another schema are found when it is configured', async () => {
+  const text = 'get side.badges b join members m'
+  expect(await transpile(text)).toMatchObject({
+    code: 1,
+    error: expect.stringContaining('"side.badges", which the schema does not have'),
+  })
+  const { out, error } = await transpile(text, ['public', 'side'])
+  expect(error).toBe('')
+  expect(out).toBe('SELECT * FROM side.badges AS b LEFT JOIN members AS m ON b.holder = m.number;')
+  await execute(database.url, out)
+  const first = await transpile('get badges b join public.members m', ['side', 'public'])
+  expect(first).toMatchObject({ code: 0, error: '' })
+  expect((await transpile('get side.badges b join public.members m', ['side', 'public'])).out).toContain(
+    'ON b.holder = m.number',
+  )
+})
+
+test('several keys and none are refused, with the choices', async () => {
+  expect(await transpile('get members join posts')).toEqual({
+    code: 1,
+    out: '',
+    error:
+      '<stdin>:1:13: several keys lead from table "members" to table "posts"; say which one the join means: on members.number = posts.writer, or on members.number = posts.editor',
+  })
+  const none = await transpile('get members join notes')
+  expect([none.code, none.out]).toEqual([1, ''])
+  expect(none.error).toContain('the keys of table "notes" are: notes.about = posts.key')
+})
