@@ -8,8 +8,7 @@
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
-import { timedOut } from './errors.ts'
-import { type Estimate, readEstimate } from './estimate.ts'
+import { type Estimate, readEstimate, readPlanningMs } from './estimate.ts'
 import { createEstimates } from './estimates.ts'
 import type { Row, Runner, Running } from './run.ts'
 import { type BoundStatement, explained, type Statement } from './statement.ts'
@@ -23,11 +22,20 @@ export interface CostGuardParts {
   readonly statementTimeoutMs: number
 }
 
+interface Estimated {
+  readonly estimates: readonly Estimate[]
+  /** What all of them took to plan, without waiting for a connection. */
+  readonly planningMs: number
+}
+
+/** Planning that took less than this share of the statement timeout is not taken off the time to run, which would cost a command more. */
+const UNCOUNTED_SHARE = 0.05
+
 /** `runner` whose reads and streams run within the limits or are refused with `QUERY_TOO_EXPENSIVE`; all else goes through as it is. */
 export function guardCost(runner: Runner, { limits: settings, now, statementTimeoutMs }: CostGuardParts): Runner {
   const limitsOf = costLimitsByRole(settings)
   const estimates = createEstimates(now)
-  const firsts = new Map<string, Shared<readonly Estimate[]>>()
+  const firsts = new Map<string, Shared<Estimated>>()
 
   /** Nobody needs to be asked. */
   function passes({ role }: Identity, limits: CostLimits, statements: readonly BoundStatement[]): boolean {
@@ -40,18 +48,21 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
     return true
   }
 
-  /** Rejects when a statement is too expensive, or cannot even be planned: with what the read itself would be refused for. */
+  /**
+   * Rejects when a statement is too expensive, or cannot even be planned: with what the read itself would be refused for. Resolves with the milliseconds
+   * that planning took, if they are a part of the statement timeout worth counting, else 0.
+   */
   async function check(
     identity: Identity,
     limits: CostLimits,
     statements: readonly BoundStatement[],
     steps: Steps,
-  ): Promise<void> {
+  ): Promise<number> {
     const judged = statements.flatMap(({ statement, values }) => {
       const running = runningOf(statement)
       return running === null ? [] : [{ statement: running, values }]
     })
-    const found = await estimatesOf(identity, limits, judged, steps)
+    const { estimates: found, planningMs } = await estimatesOf(identity, limits, judged, steps)
     for (const [index, estimate] of found.entries()) {
       if (isWithin(estimate, limits)) continue
       throw await tooExpensive({
@@ -63,6 +74,7 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
         extent: judged[index]?.statement.extent ?? 'page',
       })
     }
+    return planningMs < statementTimeoutMs * UNCOUNTED_SHARE ? 0 : planningMs
   }
 
   async function estimatesOf(
@@ -70,7 +82,7 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
     limits: CostLimits,
     judged: readonly BoundStatement[],
     steps: Steps,
-  ): Promise<readonly Estimate[]> {
+  ): Promise<Estimated> {
     const { role } = identity
     const alone = () => steps.run(() => ask(identity, judged))
     const isShared = judged.some(({ statement }) => estimates.find(statement.text, role) === undefined)
@@ -80,11 +92,11 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
     if (first === undefined) return steps.run(() => askFirst(key, identity, judged))
     // It fails for values of its own, or because the one who asked went away.
     const found = await steps.run(() => first.join()).catch(() => null)
-    return found?.every(estimate => isFarBelow(estimate, limits)) ? found : alone()
+    return found?.estimates.every(estimate => isFarBelow(estimate, limits)) ? found : alone()
   }
 
   /** Whoever asks the same meanwhile joins in. */
-  function askFirst(key: string, identity: Identity, judged: readonly BoundStatement[]): Running<readonly Estimate[]> {
+  function askFirst(key: string, identity: Identity, judged: readonly BoundStatement[]): Running<Estimated> {
     const shared = share(ask(identity, judged), () => {
       if (firsts.get(key) === shared) firsts.delete(key)
     })
@@ -93,17 +105,24 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
   }
 
   /** All in one packet and in their order, so that they fail where the read would. */
-  function ask(identity: Identity, judged: readonly BoundStatement[]): Running<readonly Estimate[]> {
-    const plans = judged.map(({ statement, values }) => ({ statement: explained(statement, 'plan only'), values }))
+  function ask(identity: Identity, judged: readonly BoundStatement[]): Running<Estimated> {
+    const plans = judged.map(({ statement, values }) => ({
+      statement: explained(statement, 'plan and planning time'),
+      values,
+    }))
     const asking = runner.read(identity, plans)
     return {
-      result: asking.result.then(results =>
-        judged.map(({ statement }, index) => {
-          const estimate = readEstimate(planOf(results[index]))
+      result: asking.result.then(results => {
+        let planningMs = 0
+        const found = judged.map(({ statement }, index) => {
+          const plan = planOf(results[index])
+          planningMs += readPlanningMs(plan)
+          const estimate = readEstimate(plan)
           if (statement.eachTime !== true) estimates.keep(statement.text, identity.role, estimate)
           return estimate
-        }),
-      ),
+        })
+        return { estimates: found, planningMs }
+      }),
       cancel: () => asking.cancel(),
     }
   }
@@ -113,20 +132,20 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
     read(identity, statements) {
       const limits = limitsOf(identity.role)
       if (limits === null || passes(identity, limits, statements)) return runner.read(identity, statements)
-      const steps = createSteps(statementTimeoutMs)
+      const steps = createSteps()
       return {
-        result: check(identity, limits, statements, steps)
-          .then(() => steps.run(() => runner.read(identity, statements)))
-          .finally(steps.end),
+        result: check(identity, limits, statements, steps).then(planningMs =>
+          steps.run(() => runner.read(identity, statements, planningMs)),
+        ),
         cancel: steps.cancel,
       }
     },
     stream(identity, statement) {
       const limits = limitsOf(identity.role)
       if (limits === null || passes(identity, limits, [statement])) return runner.stream(identity, statement)
-      const steps = createSteps(statementTimeoutMs)
+      const steps = createSteps()
       const open = async () => {
-        await check(identity, limits, [statement], steps).finally(steps.end)
+        await check(identity, limits, [statement], steps)
         return runner.stream(identity, statement)
       }
       return opening(open, steps.cancel)
@@ -145,30 +164,21 @@ function planOf(rows: readonly Row[] | undefined): string {
   return plan.toString()
 }
 
-/** One thing after another for one caller, who may go away at any time. All of them share one time. */
+/** One thing after another for one caller, who may go away at any time. */
 interface Steps {
   run<T>(start: () => Running<T>): Promise<T>
   cancel(): void
-  /** Nothing comes after. */
-  end(): void
 }
 
-/** PostgreSQL's own timeout begins again with every statement. The time begins with the first step. */
-function createSteps(timeoutMs: number): Steps {
-  let refused: GatewayError | null = null
+function createSteps(): Steps {
+  let gone = false
   let current: { cancel(): void } | null = null
-  let timer: ReturnType<typeof setTimeout> | null = null
-  const stop = (reason: GatewayError) => {
-    refused ??= reason
-    current?.cancel()
-  }
   const assertWanted = () => {
-    if (refused !== null) throw refused
+    if (gone) throw new GatewayError('TIMEOUT', 'the request was cancelled')
   }
   return {
     async run(start) {
       assertWanted()
-      timer ??= setTimeout(() => stop(timedOut()), timeoutMs)
       const running = start()
       current = running
       try {
@@ -177,9 +187,9 @@ function createSteps(timeoutMs: number): Steps {
         assertWanted()
       }
     },
-    cancel: () => stop(new GatewayError('TIMEOUT', 'the request was cancelled')),
-    end() {
-      if (timer !== null) clearTimeout(timer)
+    cancel() {
+      gone = true
+      current?.cancel()
     },
   }
 }

@@ -35,7 +35,7 @@ export function toGatewayError(error: unknown, attempt: Attempt): unknown {
   return error
 }
 
-export function timedOut(extras: ErrorExtras = {}): GatewayError {
+function timedOut(extras: ErrorExtras = {}): GatewayError {
   return new GatewayError('TIMEOUT', 'the query took longer than statement_timeout_ms allows and was cancelled', extras)
 }
 

@@ -10,8 +10,11 @@ import type { BoundStatement, Statement } from './statement.ts'
 export type { Row, Running } from '../postgres/types.ts'
 
 export interface Runner {
-  /** One result for each statement, all of one transaction. Rejects with a `GatewayError`. */
-  read(identity: Identity, statements: readonly BoundStatement[]): Reading
+  /**
+   * One result for each statement, all of one transaction. Rejects with a `GatewayError`.
+   * @param spentMs Milliseconds of the statement timeout that preparations have used up in the database; 0 if absent.
+   */
+  read(identity: Identity, statements: readonly BoundStatement[], spentMs?: number): Reading
   /** As `read`, for statements that change something: all of them, or none. */
   write(identity: Identity, statements: readonly BoundStatement[]): Running<readonly Written[]>
   /** Runs a statement that calls a function of the database, and undoes whatever settings the function leaves behind. */
@@ -76,9 +79,8 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   /** All statements of a transaction share one timeout: where there are several, each is given the time that is left. */
-  function inTime(statements: readonly BoundStatement[]): readonly Command[] {
+  function inTime(statements: readonly BoundStatement[], deadline: Command = settings.deadline): readonly Command[] {
     if (statements.length <= 1) return statements.map(toCommand)
-    const { deadline } = settings
     return statements.flatMap((statement, index) =>
       index === 0 ? [toCommand(statement)] : [deadline, toCommand(statement)],
     )
@@ -109,10 +111,17 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   return {
-    read(identity, statements) {
+    read(identity, statements, spentMs = 0) {
       const after = reset.afterRead(statements)
-      const commands = [settings.for(identity, 'read only'), ...inTime(statements), ...after]
-      return run('read only', statements, commands, results =>
+      const first = settings.for(identity, 'read only')
+      if (spentMs === 0) {
+        return run('read only', statements, [first, ...inTime(statements), ...after], results =>
+          statements.map((_, index) => resultOf(results, index, statements.length).rows),
+        )
+      }
+      const deadline = settings.deadlineAfter(spentMs)
+      const commands = [first, deadline, ...inTime(statements, deadline), ...after]
+      return run('read only', statements, commands, ([, ...results]) =>
         statements.map((_, index) => resultOf(results, index, statements.length).rows),
       )
     },

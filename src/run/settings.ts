@@ -29,6 +29,8 @@ export interface SettingsSource {
    * `statement_timeout` starts again with every statement.
    */
   readonly deadline: Command
+  /** The same for a transaction that has only part of the time, because `spentMs` of it have been spent elsewhere. */
+  deadlineAfter(spentMs: number): Command
 }
 
 /** With `preparedStatements` false a pooler is in between, so what a connection begins with elsewhere is set in each transaction. */
@@ -58,6 +60,7 @@ export function createSettings({
     for: (identity, access) => sources[access](identity),
     numbered: source('read write', 'pg_current_xact_id() ', [ORIGIN]),
     deadline: deadlineOf(statementTimeoutMs),
+    deadlineAfter: spentMs => deadlineOf(Math.max(1, Math.round(statementTimeoutMs - spentMs))),
   }
 }
 

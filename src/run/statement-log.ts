@@ -24,10 +24,10 @@ export function logStatements(runner: Runner, { emit, requestId }: StatementLogP
     return running
   }
   return {
-    read: (identity, bound) =>
+    read: (identity, bound, spentMs) =>
       logged(
         bound.map(({ statement }) => statement),
-        () => runner.read(identity, bound),
+        () => runner.read(identity, bound, spentMs),
       ),
     write: (identity, bound) =>
       logged(

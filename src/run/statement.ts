@@ -151,12 +151,17 @@ export function printColumns(checked: CheckedQuery): Statement {
 }
 
 /** What PostgreSQL would do to answer a statement, or with `analyze` did (manual, EXPLAIN). */
-export function explained(statement: Statement, analyze: 'analyze' | 'plan only'): Statement {
-  const options = analyze === 'analyze' ? 'ANALYZE, FORMAT JSON' : 'FORMAT JSON'
+const EXPLAIN_OPTIONS = {
+  analyze: 'ANALYZE, FORMAT JSON',
+  'plan only': 'FORMAT JSON',
+  'plan and planning time': 'FORMAT JSON, SUMMARY',
+} as const
+
+export function explained(statement: Statement, mode: keyof typeof EXPLAIN_OPTIONS): Statement {
   return {
     ...statement,
-    text: `EXPLAIN (${options}) ${statement.text}`,
-    runs: analyze === 'analyze' ? statement : null,
+    text: `EXPLAIN (${EXPLAIN_OPTIONS[mode]}) ${statement.text}`,
+    runs: mode === 'analyze' ? statement : null,
   }
 }
 
