@@ -2,7 +2,7 @@
 
 import type { Expression, Get, Name, Span, Statement, TableName } from './ast.ts'
 import { BINDING } from './formatter.ts'
-import { IDENTIFIER_BYTES_MAX } from './identifier.ts'
+import { IDENTIFIER_BYTES_MAX, utf8Length } from './identifier.ts'
 import { advance, type Comment, type Lexer, type Sign, type Token } from './lexer.ts'
 import { NESTING_MAX } from './nesting.ts'
 import { nearestWord } from './spelling.ts'
@@ -247,8 +247,7 @@ export function parseName(parser: Parser, kind: string): string {
 export function takeName(parser: Parser): string {
   const { start, end } = parser
   const name = takeWord(parser)
-  // A UTF-16 unit becomes at most three bytes.
-  const bytes = name.length > IDENTIFIER_BYTES_MAX / 3 ? new TextEncoder().encode(name).length : 0
+  const bytes = utf8Length(name)
   if (bytes > IDENTIFIER_BYTES_MAX)
     failAt(parser, start, end, `a name of ${bytes} bytes; at most ${IDENTIFIER_BYTES_MAX}`, null)
   return name

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { utf8Length } from './identifier.ts'
+
+test.each(['', 'plain', 'per cent %41', '\u007f\u0080', 'ß\u07ff\u0800', '€\uffff', '💥'])(
+  'the length of %j in UTF-8 is that of its encoding',
+  text => {
+    expect(utf8Length(text)).toBe(Buffer.byteLength(text))
+  },
+)
