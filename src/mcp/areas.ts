@@ -149,6 +149,12 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/guides/agents.md', 'src/mcp/README.md'],
   },
   {
+    name: 'client',
+    path: 'src/client',
+    purpose: "What applications run themselves: follow.js keeps a copy of a table's rows up to date.",
+    documents: ['docs/guides/realtime.md'],
+  },
+  {
     name: 'demo',
     path: 'src/demo',
     purpose: 'The embedded PostgreSQL and the sample business of three shops.',
