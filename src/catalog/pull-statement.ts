@@ -154,6 +154,11 @@ export interface Pulled {
   readonly comment: PulledComment[]
 }
 
+/** Columns of the catalogue that came with PostgreSQL 15, read in a way that PostgreSQL 14 understands: there they are null. */
+const NULLS_NOT_DISTINCT = `coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::bool, false)`
+const DELETE_SET_COLUMNS =
+  "array(select n::int2 from jsonb_array_elements_text(nullif(to_jsonb(c) -> 'confdelsetcols', 'null')) n)"
+
 /** Names of columns in the order of their numbers in an array. */
 function columnNames(relation: string, numbers: string): string {
   return `array(
@@ -218,7 +223,7 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
     select c.conrelid::int8 as relation, c.conname as name, c.contype as kind,
       ${columnNames('c.conrelid', 'c.conkey')} as columns,
       c.condeferrable as deferrable, c.condeferred as deferred,
-      i.indnullsnotdistinct as "nullsNotDistinct", i.indisexclusion as exclusion, m.amname as method,
+      ${NULLS_NOT_DISTINCT} as "nullsNotDistinct", i.indisexclusion as exclusion, m.amname as method,
       case when c.contype = 'f' then (
         select json_build_object('schema', n.nspname, 'name', t.relname)
         from pg_catalog.pg_class t
@@ -226,7 +231,7 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
         where t.oid = c.confrelid
       ) end as target,
       ${columnNames('c.confrelid', 'c.confkey')} as "targetColumns",
-      c.confdeltype as "onDelete", ${columnNames('c.conrelid', 'c.confdelsetcols')} as "onDeleteColumns",
+      c.confdeltype as "onDelete", ${columnNames('c.conrelid', DELETE_SET_COLUMNS)} as "onDeleteColumns",
       c.confupdtype as "onUpdate", c.confmatchtype as match,
       case c.contype when 'c' then pg_get_expr(c.conbin, c.conrelid) end as expression,
       case c.contype when 'x' then pg_get_expr(i.indpred, i.indrelid) end as "where",
@@ -241,7 +246,7 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
 
   index: `
     select i.indrelid::int8 as relation, x.relname as name, i.indisunique as unique,
-      i.indnullsnotdistinct as "nullsNotDistinct", m.amname as method, pg_get_indexdef(i.indexrelid) as definition,
+      ${NULLS_NOT_DISTINCT} as "nullsNotDistinct", m.amname as method, pg_get_indexdef(i.indexrelid) as definition,
       ${columnNames('i.indrelid', '(i.indkey::int2[])[i.indnkeyatts:]')} as include,
       pg_get_expr(i.indpred, i.indrelid) as "where"
     from relation r
