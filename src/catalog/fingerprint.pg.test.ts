@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { INVOKER, POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { introspect, readFingerprint } from './introspect.ts'
 
 const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed'], dependences: true }
@@ -25,15 +26,15 @@ beforeAll(async () => {
     create table events (id int, at date) partition by range (at);
     create table events_2024 partition of events for values from ('2024-01-01') to ('2025-01-01');
     create table hidden.secret (id int primary key);
-    create view simple with (security_invoker) as select * from customers;
+    create view simple ${INVOKER} as select * from customers;
     create view listed as select * from customers;
     create view unlisted as select * from customers;
     create materialized view m as select * from customers;
     insert into customers (id, name, zip) select n, 'name ' || n, '12345' from generate_series(1, 1000) n;
-    create view summary with (security_invoker) as select count(*) as n from customers;
+    create view summary ${INVOKER} as select count(*) as n from customers;
     create function skip() returns trigger language plpgsql as 'begin return null; end';
     create view hidden.v as select id from customers;
-    create view over_hidden with (security_invoker) as select * from hidden.v`)
+    create view over_hidden ${INVOKER} as select * from hidden.v`)
 })
 
 afterAll(async () => {
@@ -87,11 +88,12 @@ test.each([
   'alter domain zip drop not null',
   'alter sequence numbers rename to ids',
   'alter function one() rename to uno',
-  'alter view unlisted set (security_invoker = true)',
-  'alter view unlisted set (security_invoker = false)',
+  ...(POSTGRES_MAJOR < 15
+    ? []
+    : ['alter view unlisted set (security_invoker = true)', 'alter view unlisted set (security_invoker = false)']),
   'alter view listed rename to unlisted2',
   'alter view unlisted2 rename to listed',
-  'create or replace view simple with (security_invoker) as select *, 1 as one from customers',
+  `create or replace view simple ${INVOKER} as select *, 1 as one from customers`,
   'create trigger take instead of insert on summary for each row execute function skip()',
   // Two views down, in a schema that is not served: the view over it takes no writes any more.
   'create or replace view hidden.v as select id from customers limit 1',
@@ -109,7 +111,7 @@ test.each([
   'alter table kept add constraint up foreign key (id) references customers on delete cascade',
   'alter table kept drop constraint up, add constraint up foreign key (id) references customers on delete restrict',
   'create table heir () inherits (kept)',
-  'create or replace view simple with (security_invoker) as select *, 1 as one from customers where now() is not null',
+  `create or replace view simple ${INVOKER} as select *, 1 as one from customers where now() is not null`,
   'create foreign data wrapper w; create server s foreign data wrapper w; create foreign table f (id int) server s',
   "create function call_me(a int, b text default 'x') returns int language sql as 'select 1'",
   "create or replace function call_me(a int, b text default 'y') returns int language sql as 'select 1'",

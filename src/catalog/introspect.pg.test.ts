@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { INVOKER, sqlSince } from '../../test/support/postgres-version.ts'
+import { testSince } from '../../test/support/test-since.ts'
 import { introspect } from './introspect.ts'
 import type { Catalog, Column, Table } from './model.ts'
 
@@ -41,10 +43,12 @@ function column(of: Table, name: string): Column {
 }
 
 describe('resources', () => {
-  test('tables, partitioned and foreign tables are resources; views only when security_invoker or listed', async () => {
-    const catalog = await read(
-      'kinds',
-      `create table t (id int);
+  testSince(15)(
+    'tables, partitioned and foreign tables are resources; views only when security_invoker or listed',
+    async () => {
+      const catalog = await read(
+        'kinds',
+        `create table t (id int);
        create table p (id int, at date) partition by range (at);
        create table p_2024 partition of p for values from ('2024-01-01') to ('2025-01-01') partition by range (at);
        create table p_2024_01 partition of p_2024 for values from ('2024-01-01') to ('2024-02-01');
@@ -61,18 +65,19 @@ describe('resources', () => {
        create sequence s;
        create type composite as (a int);
        create index on t (id)`,
-      ['listed_view', 'kinds.listed_m', 'absent'],
-    )
-    expect([...catalog.tables.values()].map(({ resource, kind }) => [resource, kind])).toEqual([
-      ['child', 'table'],
-      ['f', 'foreign'],
-      ['invoker_view', 'view'],
-      ['listed_m', 'materialized view'],
-      ['listed_view', 'view'],
-      ['p', 'partitioned'],
-      ['t', 'table'],
-    ])
-  })
+        ['listed_view', 'kinds.listed_m', 'absent'],
+      )
+      expect([...catalog.tables.values()].map(({ resource, kind }) => [resource, kind])).toEqual([
+        ['child', 'table'],
+        ['f', 'foreign'],
+        ['invoker_view', 'view'],
+        ['listed_m', 'materialized view'],
+        ['listed_view', 'view'],
+        ['p', 'partitioned'],
+        ['t', 'table'],
+      ])
+    },
+  )
 
   test('in the first schema the name is the table’s, in the others schema.table; other schemas are not read', async () => {
     await admin.run(`
@@ -174,13 +179,13 @@ describe('resources', () => {
        comment on table plain is 'Nothing special: "quotes", 💥 and
        two lines';
        comment on column plain.id is 'which';
-       create view simple with (security_invoker) as select * from plain;
-       create view total with (security_invoker) as select count(*) as n from plain;
-       create view handled with (security_invoker) as select count(*) as n from plain;
+       create view simple ${INVOKER} as select * from plain;
+       create view total ${INVOKER} as select count(*) as n from plain;
+       create view handled ${INVOKER} as select count(*) as n from plain;
        create function ignore() returns trigger language plpgsql as 'begin return null; end';
        create trigger t instead of delete on handled for each row execute function ignore();
        create materialized view m as select * from plain`,
-      ['m'],
+      ['m', 'simple', 'total', 'handled'],
     )
     const facts = [...catalog.tables.values()].map(({ name, rowSecurity: { enabled, forced }, writable }) => [
       name,
@@ -206,8 +211,9 @@ describe('resources', () => {
       'dead_end',
       `create foreign data wrapper nothing; create server nowhere foreign data wrapper nothing;
        create foreign table f (id int) server nowhere;
-       create view v with (security_invoker) as select * from f;
-       create view vv with (security_invoker) as select * from v`,
+       create view v ${INVOKER} as select * from f;
+       create view vv ${INVOKER} as select * from v`,
+      ['v', 'vv'],
     )
     for (const name of ['f', 'v', 'vv']) {
       expect(table(catalog, name).writable).toEqual({ insert: false, update: false, delete: false })
@@ -298,12 +304,13 @@ describe('columns', () => {
          at timestamptz default now(),
          price numeric, amount numeric,
          stored numeric generated always as (price * amount) stored,
-         virtual numeric generated always as (price * 2) virtual,
+         virtual numeric generated always as (price * 2) ${sqlSince(18, 'virtual', 'stored')},
          required required, still still_required,
          with_default with_default, own_default with_default default 8, over_default over_default
        );
        alter table t drop column dropped;
-       create view v with (security_invoker) as select id, must, required, with_default from t`,
+       create view v ${INVOKER} as select id, must, required, with_default from t`,
+      ['v'],
     )
     const facts = (of: Table) =>
       of.columns.map(one => [one.name, one.nullable, one.default, one.generated, one.identity])
@@ -318,7 +325,7 @@ describe('columns', () => {
       ['price', true, null, null, null],
       ['amount', true, null, null, null],
       ['stored', true, null, 'stored', null],
-      ['virtual', true, null, 'virtual', null],
+      ['virtual', true, null, sqlSince(18, 'virtual', 'stored'), null],
       ['required', false, null, null, null],
       ['still', false, null, null, null],
       ['with_default', true, '7', null, null],
@@ -333,7 +340,7 @@ describe('columns', () => {
     ])
   })
 
-  test('a not-null constraint that is not valid yet keeps no NULL out', async () => {
+  testSince(18)('a not-null constraint that is not valid yet keeps no NULL out', async () => {
     const catalog = await read(
       'not_valid',
       `create table t (a int, b int); insert into t values (null, 1);
@@ -354,7 +361,7 @@ describe('keys', () => {
        create unique index same_as_primary on t (b, a);
        create unique index on t (d) where c > 0;
        create unique index on t (lower(d));
-       create unique index on t (a, e) nulls not distinct;
+       create unique index on t (a, e) ${sqlSince(15, 'nulls not distinct')};
        create index on t (c, d);
        create table none (a int);
        create materialized view m as select 1 as id; create unique index on m (id)`,
@@ -367,17 +374,20 @@ describe('keys', () => {
     expect(table(catalog, 'm')).toMatchObject({ primaryKey: [], unique: [['id']] })
   })
 
-  test('a key without overlaps is a primary key, but no unique key, and a key with period is no way to it', async () => {
-    const catalog = await read(
-      'temporal',
-      `create extension if not exists btree_gist with schema public;
+  testSince(18)(
+    'a key without overlaps is a primary key, but no unique key, and a key with period is no way to it',
+    async () => {
+      const catalog = await read(
+        'temporal',
+        `create extension if not exists btree_gist with schema public;
        create table price (id int, during daterange, extra int, primary key (id, during without overlaps), unique (extra, during without overlaps));
        create table booking (id int primary key, price_id int, during daterange,
          foreign key (price_id, period during) references price (id, period during))`,
-    )
-    expect(table(catalog, 'price')).toMatchObject({ primaryKey: ['id', 'during'], unique: [], relations: [] })
-    expect(table(catalog, 'booking')).toMatchObject({ foreignKeys: [], relations: [] })
-  })
+      )
+      expect(table(catalog, 'price')).toMatchObject({ primaryKey: ['id', 'during'], unique: [], relations: [] })
+      expect(table(catalog, 'booking')).toMatchObject({ foreignKeys: [], relations: [] })
+    },
+  )
 
   test('an index that is not valid makes no key', async () => {
     await admin.run('create schema invalid; create table invalid.t (a int); insert into invalid.t values (1), (1)')

@@ -4,6 +4,7 @@ import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../../test/support/real-data.ts'
 import { sampleDatabase } from '../../test/support/sample.ts'
+import { testSince } from '../../test/support/test-since.ts'
 import type { SchemaDocument } from '../language/schema/model.ts'
 import { parseSchema } from '../language/schema/parse.ts'
 import { printSchema } from '../language/schema/print.ts'
@@ -63,7 +64,7 @@ describe.skipIf(SKIPPED !== null)('databases that nobody here wrote', () => {
   })
 })
 
-test('the sample business comes back from its text, and nothing looks wrong', async () => {
+testSince(15)('the sample business comes back from its text, and nothing looks wrong', async () => {
   const sample = await sampleDatabase()
   const session = await openSession(sample.url)
   try {
@@ -112,7 +113,7 @@ describe('everything that a document can say', () => {
     )
   })
 
-  test('constraints: at the column where there is room, below it where there is more to say', async () => {
+  testSince(15)('constraints: at the column where there is room, below it where there is more to say', async () => {
     expect(
       await pull(
         'pull_constraints',
@@ -159,19 +160,21 @@ table stays {
     await admin.run('drop extension btree_gist cascade')
   })
 
-  test('indexes: method, expressions, order, operator class, include, condition; not those of keys', async () => {
-    expect(
-      await pull(
-        'pull_indexes',
-        `create table t (id int primary key, email text, "Using (x)" text, meta jsonb, gone boolean);
+  testSince(15)(
+    'indexes: method, expressions, order, operator class, include, condition; not those of keys',
+    async () => {
+      expect(
+        await pull(
+          'pull_indexes',
+          `create table t (id int primary key, email text, "Using (x)" text, meta jsonb, gone boolean);
          create unique index "using (" on t (id, lower(email), "Using (x)" desc nulls last) include (gone, meta) where not gone and email <> ')';
          create index hashed on t using hash (email);
          create index by_path on t using gin (meta jsonb_path_ops, (meta -> 'a'));
          create index sum on t ((id + 1));
          create unique index one_null on t (id, gone) nulls not distinct`,
-      ),
-    ).toBe(
-      `table t {
+        ),
+      ).toBe(
+        `table t {
   id int4 primary_key
   email text
   \`Using (x)\` text
@@ -185,8 +188,9 @@ unique index one_null on t (id, gone) nulls_not_distinct
 index sum on t (((id + 1)))
 unique index \`using (\` on t (id, lower(email), "Using (x)" DESC NULLS LAST) include (gone, meta) where (NOT gone) AND (email <> ')'::text)
 `,
-    )
-  })
+      )
+    },
+  )
 
   test('policies: operation, roles, restrictive, both conditions; tables say whether they enable and force them', async () => {
     await admin.run('create role pull_reader; create role "pull ""writer"""')
@@ -228,7 +232,7 @@ policy \`c d\` on t
     }
   })
 
-  test('enums, domains, views, comments on all of them', async () => {
+  testSince(15)('enums, domains, views, comments on all of them', async () => {
     expect(
       await pull(
         'pull_others',
@@ -399,7 +403,7 @@ index b_at_idx on b (at)
   )
 })
 
-test('keys over time and columns worked out on reading', async () => {
+testSince(18)('keys over time and columns worked out on reading', async () => {
   await admin.run('create extension btree_gist with schema public')
   const text = await pull(
     'pull_time',
@@ -430,7 +434,7 @@ table sale {
   expect(summarize(parseSchema(text)).warnings).toEqual([])
 })
 
-test('rules that are not enforced are no rules', async () => {
+testSince(18)('rules that are not enforced are no rules', async () => {
   expect(
     await pull(
       'pull_unenforced',

@@ -1,7 +1,9 @@
 /** Specification 1.10 and 5.2, decisions 1: the process itself, as a shell starts it and signals end it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { INVOKER } from '../../test/support/postgres-version.ts'
 import { killSvc, type Svc, startSvc } from '../../test/support/process.ts'
+import { testSince } from '../../test/support/test-since.ts'
 import { mintToken } from '../identity/mint.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
@@ -13,7 +15,7 @@ beforeAll(async () => {
   await execute(
     database.adminUrl,
     `create table notes (id int primary key, body text); insert into notes values (1, 'hello');
-     create view slow with (security_invoker) as select pg_sleep(60)::text as done;
+     create view slow ${INVOKER} as select pg_sleep(60)::text as done;
      grant select on notes, slow to public`,
   )
 })
@@ -58,7 +60,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('a second signal ends it at once, although a request is in flight', async () => {
+testSince(15)('a second signal ends it at once, although a request is in flight', async () => {
   const gateway = await serve()
   const answer = get(`${gateway.url}/api/slow`).then(
     response => response.status,

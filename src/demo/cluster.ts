@@ -38,13 +38,20 @@ export async function createCluster(binaries: Binaries, options: ClusterOptions)
     await writeServerFile(binaries, passwordFile, options.password)
     await runInitdb(binaries, place, [
       ...['-D', place.path, '-U', 'postgres', '--encoding=UTF8', '--no-instructions'],
-      ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+      ...localeOf(binaries),
       ...['--auth=scram-sha-256', `--pwfile=${place.beside('.password')}`],
       ...(options.durable ? [] : ['--no-sync']),
     ])
   } finally {
     await rm(passwordFile, { force: true })
   }
+}
+
+/** PostgreSQL has a locale of its own from 17 on; before that the operating system's is used. */
+function localeOf({ major }: Binaries): readonly string[] {
+  return major >= 17
+    ? ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+    : ['--lc-collate=C', '--lc-ctype=C.UTF-8']
 }
 
 /** A folder that the server's user owns and nobody else may enter. */

@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { testSince } from '../../test/support/test-since.ts'
 import type { Add, Del, Set as SetStatement, TypeName } from './ast.ts'
 import { NOWHERE } from './ast.ts'
 import {
@@ -118,7 +119,7 @@ test('everything of an update is its target and what it takes its values from', 
   expect(text).toContain('FROM (SELECT t.*, x.*) AS r')
 })
 
-test('keys come beside the row, and know what was there before', async () => {
+testSince(18)('keys come beside the row, and know what was there before', async () => {
   const upsert = insertion({ conflict: conflict(['id'], [assign('name', column('excluded', 'name'))]) })
   const options = { keys: [isNull(column('old', 'id')), column('r', 'id')], rowsMax: null }
   expect(printWriteRows({ ...upsert, returning: [] }, options).text).toMatch(
@@ -176,7 +177,7 @@ const STORING = {
   },
 }
 
-test('images are handed to a statement that writes them down, and the answer stays as it is', async () => {
+testSince(18)('images are handed to a statement that writes them down, and the answer stays as it is', async () => {
   await client.query('create temp table kept (happened text, after json, before json, id int)')
   const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
   const options = { ...NOTHING_ELSE, images, storing: STORING }
@@ -197,7 +198,7 @@ test('images are handed to a statement that writes them down, and the answer sta
   expect((await client.query('select count(*)::int from kept')).rows).toEqual([{ count: 4 }])
 })
 
-test('a row that is answered whole is written down as it is answered, and else made for it', async () => {
+testSince(18)('a row that is answered whole is written down as it is answered, and else made for it', async () => {
   const columns = ['id', 'name', 'r']
   await client.query('create temp table kept (happened text, after json, before json, id int)')
   const whole = columns.map(name => field(column('t', name)))

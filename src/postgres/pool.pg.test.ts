@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
 import { execute, privateServer, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { CancelledError, DatabaseError, UnavailableError } from './errors.ts'
 import { encodeParameters } from './parameters.ts'
 import { createPool, type Pool, type PoolEvent, type PoolOptions } from './pool.ts'
@@ -584,7 +585,11 @@ test.each<[string, string]>([
 
 test('a server without free connections is waited for', async () => {
   const server = await privateServer({
-    settings: ['max_connections = 5', 'superuser_reserved_connections = 1', 'reserved_connections = 0'],
+    settings: [
+      'max_connections = 5',
+      'superuser_reserved_connections = 1',
+      ...(POSTGRES_MAJOR < 16 ? [] : ['reserved_connections = 0']),
+    ],
   })
   try {
     await withPool(

@@ -1,6 +1,7 @@
 /** Which callers may share what is read for them is decided here: a setting that is overlooked would show one's rows to another. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { INVOKER } from '../../test/support/postgres-version.ts'
 import { introspect } from '../catalog/introspect.ts'
 import type { Table } from '../catalog/model.ts'
 import { queryThrough } from '../catalog/query.ts'
@@ -27,7 +28,7 @@ beforeAll(async () => {
      create table notes (id int primary key, tenant text, who text, team int, kind kind, org uuid, label varchar(9), amount numeric, folded text collate folding, parent int references parents on delete cascade);
      create view noted as select * from notes;
      create table old_notes () inherits (notes);
-     create view member with (security_invoker) as select * from members;
+     create view member ${INVOKER} as select * from members;
      create table admins (who text);
      alter table members enable row level security;
      create policy known on members using (exists (select from admins a where a.who = members.who));

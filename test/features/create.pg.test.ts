@@ -3,6 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { forThisVersion } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 
 let database: TestDatabase
@@ -12,7 +13,7 @@ let admin: pg.Client
 const post = sender(() => gateway, 'POST')
 /** The rows of the last statement. */
 async function sql(text: string): Promise<Record<string, unknown>[]> {
-  const result: pg.QueryResult | pg.QueryResult[] = await admin.query(text)
+  const result: pg.QueryResult | pg.QueryResult[] = await admin.query(forThisVersion(text))
   return (Array.isArray(result) ? result.at(-1) : result)?.rows ?? []
 }
 

@@ -12,6 +12,7 @@ import { printWrite } from '../../src/run/statement.ts'
 import { openSession, type Session } from '../support/catalog.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { forThisVersion, POSTGRES_MAJOR, sqlSince } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 
 let database: TestDatabase
@@ -21,7 +22,7 @@ let admin: pg.Client
 const send = sender(() => gateway, 'POST')
 /** The rows of the last statement. */
 async function sql(text: string): Promise<Record<string, unknown>[]> {
-  const result: pg.QueryResult | pg.QueryResult[] = await admin.query(text)
+  const result: pg.QueryResult | pg.QueryResult[] = await admin.query(forThisVersion(text))
   return (Array.isArray(result) ? result.at(-1) : result)?.rows ?? []
 }
 
@@ -43,7 +44,7 @@ create unique index on slots (lower(who));
 create unique index on slots (note) where open;
 create table numbered (id int generated always as identity primary key, code text not null unique, n int);
 create table serials (id serial primary key, n int);
-create table loose (id serial primary key, k int, n int, unique nulls not distinct (k));
+create table loose (id serial primary key, k int, n int, unique ${sqlSince(15, 'nulls not distinct')} (k));
 create table keyless (n int);
 create table parts (id int, region text, n int, primary key (id, region)) partition by list (region);
 create table parts_a partition of parts for values in ('a');
@@ -552,7 +553,8 @@ describe('telling created from updated on every server version', () => {
       by: { 170000: 'xmax', 180000: 'xmax' },
     },
   ]
-  const VERSIONS = [150000, 170000, 180000]
+  // What is printed for an older version runs on a newer one as well.
+  const VERSIONS = [150000, 170000, 180000].filter(version => version < 180000 || POSTGRES_MAJOR >= 18)
   test.each(CASES.flatMap(one => VERSIONS.map(version => [one.table, version, one] as const)))(
     '%s on %i',
     async (_, version, one) => {

@@ -8,6 +8,7 @@ import type { Event } from '../../src/events.ts'
 import { type GatewayOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { FEED_ROLE, installed } from '../support/install.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { forThisVersion } from '../support/postgres-version.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 
 const ADMIN = 'an-admin-token'
@@ -26,7 +27,7 @@ beforeAll(async () => {
      create table keyless (n int);
      create table apart (id int primary key);
      create table late (id int primary key);
-     create view note_bodies with (security_invoker = true) as select id, body from notes;
+     ${forThisVersion('create view note_bodies with (security_invoker = true)')} as select id, body from notes;
      grant select, insert, update, delete on all tables in schema public to app`,
   )
   await installed(

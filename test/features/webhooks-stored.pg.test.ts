@@ -11,6 +11,7 @@ import type { Event } from '../../src/events.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { forThisVersion, POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 import { openSocket } from '../support/socket.ts'
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
     `create table notes (id int primary key, body text, tenant_id text, note int references notes deferrable initially deferred);
      create table pairs ("a'b" int, "C" text, n int, primary key ("a'b", "C"));
      create table blind (id int primary key, body text);
-     create view note_bodies with (security_invoker = true) as select id, body from notes;
+     ${forThisVersion('create view note_bodies with (security_invoker = true)')} as select id, body from notes;
      grant select, insert, update, delete on notes, pairs, note_bodies to app;
      grant insert on blind to app`,
   )
@@ -223,7 +224,9 @@ test('a view is told of as itself', async () => {
   const gateway = await open([trigger({ table: 'note_bodies' })])
   await send(gateway, 'PATCH', '/api/note_bodies?id=1', { body: 'x' })
   const [first] = await hook.until(1)
-  expect(first?.json).toMatchObject({ table: 'note_bodies', data: { old: { id: 1, body: 'one' }, new: { body: 'x' } } })
+  // A view has no key by which older versions could find the row as it was.
+  const old = POSTGRES_MAJOR < 18 ? null : { id: 1, body: 'one' }
+  expect(first?.json).toMatchObject({ table: 'note_bodies', data: { old, new: { body: 'x' } } })
   await until(async () => (await rowsOf('select from svc.webhook_attempt')).length === 1)
 })
 

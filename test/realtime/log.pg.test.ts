@@ -6,6 +6,7 @@ import { READ_ROWS_MAX, SINCE_ROWS_MAX } from '../../src/realtime/log.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { forThisVersion } from '../support/postgres-version.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
 let database: TestDatabase
@@ -26,7 +27,7 @@ beforeAll(async () => {
       execute format('alter table %I enable row level security; alter table %I force row level security', t, t);
     end loop; end $$;
     create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
-    create view team_list with (security_invoker) as select * from teams;
+    ${forThisVersion('create view team_list with (security_invoker)')} as select * from teams;
     create policy team on shared using (team in (select id from team_list where who = current_setting('app.current_tenant_id', true)));
     grant select, insert, update, delete on all tables in schema public to app`)
   await installed(database)

@@ -11,6 +11,7 @@ import { cacheFolder } from '../../src/demo/folders.ts'
 import { spawnAs } from '../../src/demo/run-as.ts'
 import { type Server, type StopMode, startServer } from '../../src/demo/server.ts'
 import { execute } from './execute.ts'
+import { POSTGRES_FOLDER } from './postgres-version.ts'
 
 /** The plain login role of `url`: no superuser, no BYPASSRLS, owns nothing. */
 export const PLAIN_ROLE = 'app'
@@ -56,7 +57,10 @@ export interface TestServer {
 }
 
 export async function locateTestBinaries(): Promise<Binaries> {
-  return locateBinaries(await cacheFolder(process.env))
+  const cache = await cacheFolder(process.env)
+  return POSTGRES_FOLDER === undefined
+    ? locateBinaries(cache)
+    : locateBinaries(cache, join(POSTGRES_FOLDER, 'package.json'))
 }
 
 /** Makes the cluster that all servers of a run are copies of. */

