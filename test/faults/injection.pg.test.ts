@@ -6,7 +6,9 @@
  */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { introspect } from '../../src/catalog/introspect.ts'
 import { shopDatabase } from '../features/shop.ts'
+import { openSession } from '../support/catalog.ts'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase } from '../support/postgres.ts'
 
@@ -180,6 +182,16 @@ test('nothing that is sent is run', { timeout: 60_000 }, async () => {
   // Not everything was turned away at the door: many payloads reached the database as values and as aliases.
   expect(statuses.get(200)).toBeGreaterThan(800)
   expect(await execute(database.adminUrl, 'select count(*)::int from users')).toEqual([{ count: 4 }])
+})
+
+test('no statement here ends with a reset of its session, which would release a lock before it is seen', async () => {
+  const session = await openSession(database.url)
+  try {
+    const { functionReach } = await introspect(session.query, { schemas: ['public'], exposedViews: [] })
+    expect([[...functionReach.relations], functionReach.everywhere]).toEqual([[], false])
+  } finally {
+    await session.close()
+  }
 })
 
 test('a lock that a session holds is seen', async () => {
