@@ -1,4 +1,4 @@
-/** Decisions 12: `parameterized`, and what `parameters[n-1]` says. */
+/** docs/guides/agents.md#tools: `parameterized`, and what each entry of `parameters` describes. */
 import { describe, expect, test } from 'vitest'
 import { answerExplain, answerFormat, answerParse, answerTranspile } from './answer.ts'
 import { parse } from './parse.ts'

@@ -1,6 +1,6 @@
 /**
  * What can be said about a text, as plain data: the objects of the tools `svc_parse_query`, `svc_transpile_query`, `svc_explain_query` and
- * `svc_format_query`, which `svc parse --json` and its like print too (decisions 1, 12).
+ * `svc_format_query` (docs/guides/agents.md#tools), which `svc parse --json`, `transpile`, `explain` and `format` print too.
  */
 
 import type { Statement } from './ast.ts'

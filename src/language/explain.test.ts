@@ -1,4 +1,4 @@
-/** Decisions 12, `svc_explain_query`: what a query does, part by part, and what a reader may overlook. */
+/** What `svc_explain_query` answers (docs/guides/agents.md#tools): what a query does, part by part, and what a reader may overlook. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyStatement } from '../../test/support/trees.ts'

@@ -47,7 +47,7 @@ export function printSource(source: Source, scope: Scope, printer: Printer): str
   }
 }
 
-/** Fixed types, and never `json_populate_recordset`, which looks the table's type up for every row (design 4). */
+/** Fixed types, and never `json_populate_recordset`, which looks the table's type up for every row. */
 function printRecordSource(source: RecordSource, scope: Scope, printer: Printer): string {
   const columns = source.columns.map(({ name, type }) => `${quoteIdentifier(name)} ${printer.type(type)}`)
   const value = printer.expression(source.value, scope, LEVEL.any)

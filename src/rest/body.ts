@@ -1,4 +1,4 @@
-/** The body of a request, which has to say what it is (decisions 4): JSON, or the text of a query. */
+/** Request bodies, which need a `Content-Type` (docs/reference/rest-api.md#bodies): JSON, or the text of a query. */
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'

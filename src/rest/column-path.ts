@@ -1,4 +1,4 @@
-/** `column`, `meta->>theme`, `meta->a->0`: a column, or a path into a JSON column (decisions 3). */
+/** `column`, `meta->>theme`, `meta->a->0`: a column, or a path into a JSON column. */
 import type { Expression } from '../language/ast.ts'
 import { cast, column, jsonStep } from '../language/build.ts'
 import { NameReader } from './names.ts'

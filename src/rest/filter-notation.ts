@@ -1,6 +1,6 @@
 /**
- * The notation of filters in a query string, read without looking at names or values (specification 4.2, 4.3; decisions 3): which operator, on
- * what, with which text.
+ * The notation of filters in a query string (docs/reference/reading.md#filters), parsed without looking at names or values: which
+ * operator, on what, with which text.
  */
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../shorten.ts'

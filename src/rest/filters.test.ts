@@ -54,7 +54,7 @@ test('a range on one column keeps both ends', () => {
   })
 })
 
-describe('both styles mean the same (specification 4.3)', () => {
+describe('both styles mean the same', () => {
   test.each<[valueStyle: string, keyStyle: string, tree: Expression, values: string[]]>([
     ['total=7', 'total.eq=7', compare('=', total, $1), ['7']],
     ['total=eq.7', 'total.eq=7', compare('=', total, $1), ['7']],
@@ -90,7 +90,7 @@ describe('both styles mean the same (specification 4.3)', () => {
   })
 })
 
-describe('key-style wins (decisions 3)', () => {
+describe('key-style wins', () => {
   test('a literal that looks like an operator is written key-style', () => {
     expect(read('name.eq=in.x')).toMatchObject({ tree: compare('=', column('name'), $1), values: ['in.x'] })
   })

@@ -1,5 +1,5 @@
 /**
- * Turns the filters of a query string into one condition (specification 4.2, 4.3; decisions 3).
+ * Turns the filters of a query string (docs/reference/reading.md#filters) into one condition.
  *
  * Names are not checked here and values are not typed: `access/check` does both. Every value becomes a parameter.
  */

@@ -1,4 +1,4 @@
-/** Decisions 5: a number whose type nothing says is what PostgreSQL takes a constant for that looks the same. */
+/** An integer of no known type has the type that PostgreSQL gives a constant of the same digits (docs/reference/functions.md#arguments). */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'

@@ -1,6 +1,6 @@
 /**
- * Reads a request body that has to be JSON (decisions 4): valid UTF-8, no key twice in an object, nested at most 64 deep. What comes out is an
- * outline: the bytes of values go to PostgreSQL as they came, so numbers keep every digit.
+ * Reads a JSON request body (docs/reference/writing.md#bodies): valid UTF-8, no duplicate keys in an object, nested at most 64 deep. The result is
+ * an outline: the bytes of values go to PostgreSQL as they came, so numbers keep every digit.
  *
  * Ours because none of the packages that keep numbers or positions (lossless-json, jsonc-parser, momoa) works on bytes, refuses every duplicate
  * key or survives deep nesting.

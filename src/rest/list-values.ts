@@ -2,7 +2,7 @@
 import { printElements, quoteElement } from './array-text.ts'
 
 /**
- * Elements of `(a,"b,c",d)`, the parentheses optional (decisions 3). An element in double quotes may contain anything, with `\"` and
+ * Elements of `(a,"b,c",d)`, the parentheses optional. An element in double quotes may contain anything, with `\"` and
  * `\\` for the quote and the back-slash. Nothing between the parentheses is the empty list. Elements past `itemsMax` are not read.
  */
 export function parseListItems(

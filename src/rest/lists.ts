@@ -1,4 +1,4 @@
-/** The files that say what may be asked and what may be called (specification 5.4 (5), (6)), or the record of what is asked. */
+/** The allow-lists of queries and of functions, or the recorder of the queries that are asked. */
 import { loadQueryList } from '../access/list/allow-list.ts'
 import { type Approvals, createApprovals } from '../access/list/approvals.ts'
 import { AllowListError } from '../access/list/list-file.ts'

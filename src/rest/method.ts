@@ -1,4 +1,4 @@
-/** Methods that a resource takes, and those that it does not (specification 4.1, decisions 8). */
+/** The methods of each resource; any other is answered 405 with `Allow` (docs/reference/rest-api.md#routes). */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'

@@ -110,7 +110,7 @@ describe('expand', () => {
       step('orders', { alias: 'recent', nested: true }),
     ])
   })
-  test('the prefix is repeated where it applies (decisions 13)', () => {
+  test('the prefix is repeated where it applies', () => {
     expect(expand('nested:items.product,nested:customers.nested:orders')).toEqual([
       step('items', { nested: true, below: [step('product')] }),
       step('customers', { nested: true, below: [step('orders', { nested: true })] }),

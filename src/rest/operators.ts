@@ -1,4 +1,4 @@
-/** The filter operators by the names they have in a query string (specification 4.3, decisions 3). */
+/** The filter operators by the names they have in a query string (docs/reference/reading.md#filters is written from this table). */
 
 /** What stands after the operator: one value, a list, or a flag that may be left out. */
 export type Operand = 'value' | 'list' | 'flag'

@@ -1,4 +1,4 @@
-/** `limit`, `offset` and flags (specification 4.2, decisions 3). */
+/** `limit`, `offset` (docs/reference/reading.md#order-and-pages) and flags. */
 import { GatewayError } from '../errors.ts'
 import type { Count, Parameter } from '../language/ast.ts'
 import { integer } from '../language/build.ts'

@@ -1,4 +1,4 @@
-/** Reads the path below `/api/`: which resource, which row, which child (specification 4.1, decisions 2). */
+/** Parses the path below `/api/`: which resource, which row, which child (docs/reference/rest-api.md#routes). */
 import { GatewayError } from '../errors.ts'
 import { decodePercent } from './query-string.ts'
 
@@ -72,7 +72,7 @@ function endOfSegment(path: string, start: number): number {
 }
 
 /**
- * The values of a primary key from an `{id}` that was percent-decoded once (decisions 2). A key of one column takes the
+ * The values of a primary key from an `{id}` that was percent-decoded once (docs/reference/reading.md#names). A key of one column takes the
  * whole text. A composite key is split at its commas; a comma that belongs to a value was encoded twice and arrives here as `%2C`,
  * and so does a percent sign that would read as one (`%25`).
  */

@@ -1,5 +1,5 @@
 /**
- * A line of the allow-list that is a request: the shape of requests, written by a person or recorded (decisions 7, 13).
+ * A line of the allow-list that is a request (docs/guides/allow-list.md#requests, decision 0013): the shape of requests, written by a person or recorded.
  *
  *   line      = method path [ "?" parameter { "&" parameter } ]          path: as sent, with {id} for the id of a row
  *   parameter = column [ [ ".not" ] "." operator ] | group "=(" … ")"        filters, without values

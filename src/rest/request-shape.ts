@@ -1,4 +1,4 @@
-/** The shape of a request: method, route, and the parameters without their values (decisions 7, 13). No names are looked up. */
+/** The shape of a request (docs/guides/allow-list.md#requests): method, route, and the parameters without their values. No names are looked up. */
 import type { QueryShape } from '../access/list/pattern.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../http/types.ts'

@@ -1,4 +1,4 @@
-/** Makes answers of rows. PostgreSQL wrote their JSON; here it is only put together, byte by byte, never parsed (design 4). */
+/** Makes responses of rows. PostgreSQL wrote their JSON; here buffers are only joined and never parsed, which is most of why a read is cheap. */
 import type { Table } from '../catalog/model.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
@@ -9,7 +9,7 @@ import type { BoundStatement } from '../run/statement.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 
-/** `X-Cache` (specification 4.8). */
+/** `X-Cache` (docs/reference/reading.md#headers). */
 export type CacheUse = 'HIT' | 'MISS'
 
 export function cacheUseOf({ kept }: Pick<Reading, 'kept'>): CacheUse {
@@ -60,7 +60,7 @@ export interface ListOutcome {
   readonly use: CacheUse
 }
 
-/** `{"data":[…],"count":n,"limit":n,"offset":n,"next_cursor":…}` and `"total"` (decisions 3). */
+/** `{"data":[…],"count":n,"limit":n,"offset":n,"next_cursor":…}` and `"total"`. */
 export function respondList(outcome: ListOutcome): Answer {
   const { rows, limit, offset, total } = outcome
   const count = Math.min(rows.length, limit)
@@ -96,7 +96,7 @@ export function respondGroups(rows: readonly Row[], use: CacheUse): Answer {
   return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body: joinRows(rows, rows.length, ']}') }
 }
 
-/** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it (decisions 4). */
+/** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it. */
 /** `figures` false: without what the plan estimates and counts. */
 export function respondExplained({ statement, values }: BoundStatement, answered: Buffer, figures: boolean): Answer {
   const plan = figures ? answered : withoutFigures(answered)
@@ -127,7 +127,7 @@ export interface CreatedOutcome {
   readonly upsert: boolean
 }
 
-/** 201 for a row that was created, 200 for one that was there; null for one that was left alone (decisions 4, 13). */
+/** 201 for a row that was created, 200 for one that was there; null for one that was left alone (docs/reference/writing.md#upsert). */
 export function respondCreatedRow({ table, rows, count, minimal, upsert }: CreatedOutcome): Answer {
   const [row] = rows
   if (row === undefined && !minimal)
@@ -197,7 +197,7 @@ export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], coun
 
 /**
  * NDJSON, a line a row. The first batch is awaited before the status is sent, so an error up to there is an ordinary error answer; a later one
- * ends the body with a line `{"error": …}` and the connection is then aborted (decisions 3).
+ * ends the body with a line `{"error": …}` and the connection is then aborted (docs/reference/reading.md#streams).
  */
 export async function respondStream(
   batches: AsyncIterableIterator<readonly Row[]>,

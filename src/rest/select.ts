@@ -1,4 +1,4 @@
-/** `select=id,total,buyer:customer_name,meta->>theme,*` (decisions 3). */
+/** `select=id,total,buyer:customer_name,meta->>theme,*` (docs/reference/reading.md#columns). */
 import { GatewayError } from '../errors.ts'
 import type { Field } from '../language/ast.ts'
 import { field, star } from '../language/build.ts'

@@ -1,4 +1,4 @@
-/** The text of a request's shape: its parts in canonical form, sorted by name and then by operator (decisions 13). */
+/** The text of a request's shape: its parts in canonical form, sorted by name and then by operator. */
 import type { QueryShape } from '../access/list/pattern.ts'
 import type { ColumnPath } from './column-path.ts'
 import { INDEX } from './column-path.ts'

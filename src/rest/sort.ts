@@ -1,4 +1,4 @@
-/** `sort=-created_at,name:asc.nullsfirst,meta->>theme:desc` (specification 4.2, decisions 3). */
+/** `sort=-created_at,name:asc.nullsfirst,meta->>theme:desc` (docs/reference/reading.md#order-and-pages). */
 import type { Order } from '../language/ast.ts'
 import { order } from '../language/build.ts'
 import { pathExpression, readColumnPath } from './column-path.ts'

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 
-/** What PostgreSQL called it (manual, appendix A), as the caller is told (decisions 8); null for an error that is none of the database's. */
+/** The SQLSTATE (PostgreSQL manual, appendix A) of an error as the caller receives it; null for an error that did not come from the database. */
 export function sqlstateOf(error: unknown): string | null {
   if (!(error instanceof GatewayError)) return null
   const { sqlstate } = (error.details ?? {}) as { readonly sqlstate?: unknown }

@@ -1,4 +1,4 @@
-/** What a program is told of a constraint that a write violated: its kind and its columns, never a value of a row (decisions 8). */
+/** The `details` of a constraint that a write violated: its kind and its columns, never a value of a row. */
 import { allows, type View } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** The document of `GET /api/_openapi`: everything that one caller can ask of this gateway, from the live catalogue (specification 4.1, 9). */
+/** The document of `GET /api/_openapi` (docs/guides/openapi.md): everything that one caller can ask of this gateway, from the live catalogue. */
 import type { View } from '../../access/rights.ts'
 import type { FunctionList } from '../rpc/function-list.ts'
 import { callName } from '../rpc/names.ts'

@@ -1,4 +1,4 @@
-/** The documents of `_schema` and `_rpc/contracts` as schemas (decisions 2, 5); their types are in catalog/describe.ts and describe-functions.ts. */
+/** The documents of `_schema` and `_rpc/contracts` as schemas. */
 import type { Schema } from './model.ts'
 import { envelope } from './responses.ts'
 

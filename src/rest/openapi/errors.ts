@@ -1,4 +1,4 @@
-/** The response of every request that fails: one envelope, whatever the status (specification 7, decisions 8). */
+/** The response of every request that fails: one envelope, whatever the status (docs/reference/errors.md). */
 import { type ErrorCode, STATUS_OF } from '../../errors.ts'
 import { headersWith } from './headers.ts'
 import { type Response, type Schema, schemaRef } from './model.ts'
@@ -43,7 +43,7 @@ const ERROR: Schema = {
       },
       required: ['code', 'message', 'status', 'request_id'],
     },
-    // The flat form of QUERY_TOO_EXPENSIVE (decisions 7).
+    // QUERY_TOO_EXPENSIVE has these fields beside `error` too, for clients that expect its flat form.
     code: { type: 'string', description: 'Of a 422 only, as in `error`.' },
     message: { type: 'string', description: 'Of a 422 only, as in `error`.' },
     details: {

@@ -1,4 +1,4 @@
-/** Examples of calls: the one that a function's comment declares, as a body that would make it (specification 4.6), or arguments made from types. */
+/** Examples of calls: the one that a function's comment declares (docs/guides/openapi.md#examples-of-your-own), as a request body, or arguments made from types. */
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { type Declared, misfit, notOne, readJson } from './declared.ts'
 import { exampleValue } from './examples.ts'

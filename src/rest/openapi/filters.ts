@@ -1,4 +1,4 @@
-/** Filters as parameters: both styles, each documented once (specification 4.2, 4.3; decisions 3). */
+/** Filters (docs/reference/reading.md#filters) as parameters: both styles, each documented once. */
 import type { Column } from '../../catalog/model.ts'
 import { GROUP_PARAMETERS } from '../filter-notation.ts'
 import { OPERAND_OF, operatorNamed } from '../operators.ts'

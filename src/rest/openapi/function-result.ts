@@ -1,4 +1,4 @@
-/** What a call answers, and what a request may say about it (decisions 5). */
+/** The response of a call (docs/reference/functions.md#results), and the parameters that a request can have for it. */
 import { readableResult } from '../../access/columns.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { columnSchema } from './columns.ts'

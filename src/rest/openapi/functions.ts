@@ -1,4 +1,4 @@
-/** Calls of functions: one path for each name, whose overloads are told apart by what they are given (specification 4.6, decisions 5). */
+/** Calls of functions (docs/reference/functions.md): one path for each name, whose overloads are told apart by their arguments. */
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { printSignatures } from '../rpc/signature.ts'
 import { declaredArgument, isNeeded, namedExample, positionalExample } from './example-call.ts'

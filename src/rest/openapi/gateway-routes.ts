@@ -1,4 +1,4 @@
-/** Routes that belong to no table and no function: queries, documents, figures (specification 4.1, 5.5; decisions 2, 5, 8). */
+/** Routes that belong to no table and no function (docs/reference/rest-api.md#routes): queries, documents, health and metrics. */
 
 import type { Table } from '../../catalog/model.ts'
 import { formatDotted } from '../../language/format-name.ts'

@@ -1,4 +1,4 @@
-/** Headers of requests and responses (specification 4.8, decisions 8). */
+/** Headers of requests and responses (docs/reference/rest-api.md#headers). */
 import { type Header, headerRef, type Reference } from './model.ts'
 
 export const HEADER_PARAMETERS = [

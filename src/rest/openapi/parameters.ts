@@ -1,4 +1,4 @@
-/** Parameters that operations share, and those of each table (specification 4.2, 4.5; decisions 3, 4). */
+/** Parameters that operations share, and those of each table. */
 import { isOrdered } from '../../access/types.ts'
 import type { Column } from '../../catalog/model.ts'
 import { partOfId } from '../path.ts'

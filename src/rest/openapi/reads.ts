@@ -1,4 +1,4 @@
-/** The reads of a table: list, one row, children, aggregates, plan (specification 4.1 to 4.4; decisions 3, 4). */
+/** The reads of a table (docs/reference/reading.md): list, one row, children, aggregates, plan. */
 import { pairKey } from './keys.ts'
 import { type Operation, type PathItem, parameterRef, responseRef } from './model.ts'
 import { ADMIN_SECURITY } from './security.ts'

@@ -1,4 +1,4 @@
-/** Answers with data, as schemas: envelopes around rows (decisions 3, 4). */
+/** Responses with data, as schemas: envelopes around rows. */
 import { type HeaderName, headersWith } from './headers.ts'
 import {
   type Header,

@@ -1,4 +1,4 @@
-/** The rows of a table as schemas: as they are read, and as they are sent (decisions 3, 4). */
+/** The rows of a table as schemas: one for what is read, others for what is written. */
 import { allows, type Columns } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { isReadOnly, type SeenColumn } from './columns.ts'

@@ -1,4 +1,4 @@
-/** Who may call (specification 5.1, 5.5). */
+/** Security schemes: the callers' tokens (docs/reference/rest-api.md#who-asks), and the admin token (docs/guides/monitoring.md#the-admin-token). */
 import type { Operation } from './model.ts'
 
 type Security = NonNullable<Operation['security']>

@@ -1,4 +1,4 @@
-/** Everything about one table: its routes as far as the caller may use them, with what they take and answer (specification 4.1). */
+/** Everything about one table: the routes that the caller may use, with their parameters, bodies and responses. */
 import type { Part, PathItem, Response } from './model.ts'
 import type { PageLimits } from './parameters.ts'
 import { tableParameters } from './parameters.ts'

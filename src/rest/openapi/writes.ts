@@ -1,4 +1,4 @@
-/** The writes of a table: create and upsert, change and delete, one row or those that filters match (specification 4.1, 4.5; decisions 4). */
+/** The writes of a table (docs/reference/writing.md): create and upsert, change and delete, one row or those that filters match. */
 import { headersWith } from './headers.ts'
 import {
   type Operation,

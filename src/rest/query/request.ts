@@ -1,4 +1,4 @@
-/** The body of `POST /api/_query`: a text of the query language, alone or with its parameters (issue of the query language; decisions 4). */
+/** The body of `POST /api/_query` (docs/reference/language.md#over-http): a text of the query language, alone or with its parameters. */
 import type { ParameterKey } from '../../access/check.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../http/types.ts'

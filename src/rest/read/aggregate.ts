@@ -1,4 +1,4 @@
-/** `GET /api/{table}/aggregate` (specification 4.1, 4.4; decisions 4): one number over the rows that the filters leave, or one for each group. */
+/** `GET /api/{table}/aggregate` (docs/reference/reading.md#aggregates): one value over the rows that match the filters, or one for each group. */
 
 import type { View } from '../../access/rights.ts'
 import { baseOf, isOrdered } from '../../access/types.ts'

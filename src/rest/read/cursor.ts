@@ -1,5 +1,5 @@
 /**
- * The opaque position after a row: what `next_cursor` holds and `cursor` takes (decisions 3).
+ * The opaque position after a row: what `next_cursor` holds and `cursor` takes (docs/reference/reading.md#order-and-pages, decision 0006).
  *
  * base64url of the JSON array `[digest, …values]`: the text of the row's sort values, null for NULL, after a digest of these and of
  * what they were sorted by. The digest makes a cursor of another table or sort, or an altered one, an error; it is keyed so that

@@ -1,4 +1,4 @@
-/** `expand=customers,nested:items.product,approver:users!approved_by` → nests (specification 4.2, decisions 3 and 13). */
+/** `expand=customers,nested:items.product,approver:users!approved_by` → nests (docs/reference/reading.md#related-rows). */
 
 import { childJoin } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'

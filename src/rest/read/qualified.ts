@@ -1,5 +1,5 @@
 /**
- * Tables of other schemas in `expand`: their names are `schema.table` (decisions 2), and a dot is also a step down (decisions 3). What begins with no
+ * Tables of other schemas in `expand`: their names are `schema.table`, and a dot is also a step down. What begins with no
  * relation's name, and is one with the step below, is that one; written in quotes it can be nothing else.
  */
 import type { Table } from '../../catalog/model.ts'

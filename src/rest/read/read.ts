@@ -1,4 +1,4 @@
-/** Answers the reads of the API: list, one row, children, aggregates, explain (specification 4.1; decisions 3, 4). */
+/** Answers the reads of the API (docs/reference/reading.md): list, one row, children, aggregates, explain. */
 import { type CheckedQuery, checkRead } from '../../access/check.ts'
 import { assertAllowed } from '../../access/refusals.ts'
 import { EVERYTHING, type View } from '../../access/rights.ts'
@@ -316,7 +316,7 @@ function childRelation(parent: Table, child: string, view: View): Relation {
   return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view, '')
 }
 
-/** It was looked for: a read like any other (specification 4.8). */
+/** A read that finds nothing has an `X-Cache` header like any other. */
 function missing(table: Table, id: string, reading: Pick<Reading, 'kept'>): GatewayError {
   return notFound(table, id, { 'X-Cache': cacheUseOf(reading) })
 }

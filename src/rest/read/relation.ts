@@ -1,4 +1,4 @@
-/** Which relation of a table a request means (decisions 2, 3). */
+/** Which relation of a table a request means (docs/reference/reading.md#related-rows). */
 import { followable, relatedTable } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'

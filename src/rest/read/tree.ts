@@ -102,7 +102,7 @@ function countDistinct(name: string): Expression {
 
 /**
  * The sort asked for and, where the table has a primary key, the key's columns that are not in it already: so no two rows are equal and
- * pages neither repeat nor skip (decisions 3). Without a key, pages are counted; so they are where a cursor would tell what the caller may not read.
+ * pages neither repeat nor skip rows. Without a key, pages are counted; so they are where a cursor would reveal what the caller may not read.
  */
 function sortKeys(
   request: ListRequest,
@@ -166,7 +166,7 @@ function offsetOf(request: ListRequest, paging: ListTree['paging']): Parameter |
   return parameter
 }
 
-/** Several columns are one document: the words may lie in different ones (decisions 13). */
+/** Several columns are one document: the words can be in different columns. */
 export function searchCondition(search: Search | null, table: Table, view: View): Expression | null {
   if (search === null) return null
   const columns = search.columns ?? searchableColumns(table, view)

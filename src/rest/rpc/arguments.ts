@@ -12,7 +12,7 @@ const ARGUMENTS_MAX = 100
 /** Elements of a variadic argument that a body may list; more can be passed by name, as one array. */
 export const POSITIONAL_MAX = 10_000
 
-/** The body's forms: object, array, one value, nothing (specification 4.6). */
+/** The body's forms: object, array, one value, nothing (docs/reference/functions.md#arguments). */
 export function givenByBody(body: JsonBody): Given {
   switch (body.kind) {
     case 'empty':

@@ -1,4 +1,4 @@
-/** Answers calls of stored functions: `POST /api/rpc/{function}`, and GET for those that change nothing (specification 4.6; decisions 5, 13). */
+/** Answers calls of stored functions (docs/reference/functions.md): `POST /api/rpc/{function}`, and GET for those that change nothing. */
 import { checkRead } from '../../access/check.ts'
 import { readableResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'

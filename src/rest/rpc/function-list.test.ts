@@ -1,4 +1,4 @@
-/** Specification 5.4 (6), decisions 13: one function a line, any letter case, `#` comments, compared fully qualified. */
+/** The file of `rpc_allowlist_path` (docs/reference/functions.md#transactions-and-rights): one function a line, any letter case, `#` comments, compared fully qualified. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

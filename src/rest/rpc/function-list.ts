@@ -1,5 +1,5 @@
 /**
- * The file of functions that may be called (specification 5.4 (6), decisions 13): one a line, any letter case, `#` begins a comment.
+ * The file of functions that may be called (docs/reference/functions.md#transactions-and-rights): one a line, any letter case, `#` begins a comment.
  *
  *   line = [ name [ "." name ] ] [ "#" anything ] ;   name = '"' { character | '""' } '"' | { character but white space, '.', '#', '"', '(' }
  *

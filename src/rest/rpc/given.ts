@@ -1,4 +1,4 @@
-/** What a call was given: arguments by name or by position, as JSON or as texts of a query string (specification 4.6). */
+/** What a call was given (docs/reference/functions.md#arguments): arguments by name or by position, as JSON or as texts of a query string. */
 import type { JsonValue } from '../json-body.ts'
 
 export type Given = NamedArguments | PositionalArguments

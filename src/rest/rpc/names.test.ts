@@ -1,4 +1,4 @@
-/** Decisions 5, 13: which functions a name means, and what is refused before anything else is said. */
+/** Which functions a name means (docs/reference/functions.md), and which names are refused before anything else is answered. */
 import { expect, test } from 'vitest'
 import { catalogWith, functionOf } from '../../../test/support/functions.ts'
 import { parseFunctionList } from './function-list.ts'

@@ -1,4 +1,4 @@
-/** Which functions the name in the path means (decisions 5, 13). */
+/** Which functions the name in the path means: `f` in the first schema, or `schema.f`. */
 import { unknownFunction } from '../../access/resources.ts'
 import type { Catalog, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'

@@ -1,5 +1,5 @@
 /**
- * Which functions are offered to a caller, by the contracts and by OpenAPI: the callable ones (specification 4.1). Others can be asked for all the same, and
+ * Which functions are offered to a caller, by the contracts and by OpenAPI: the callable ones. Others can be asked for all the same, and
  * the answer says why not.
  */
 import { canSeeResult } from '../../access/columns.ts'

@@ -1,4 +1,4 @@
-/** Decisions 5: the overload that is chosen here is the one that PostgreSQL calls. Functions and calls are random; the answer names the function. */
+/** The overload that is chosen here is the one that PostgreSQL calls. Functions and calls are random; the answer names the function. */
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Decisions 5: overloads are chosen by argument names, count and JSON types, `variadic` and defaults honoured. */
+/** docs/reference/functions.md#arguments: overloads are chosen by argument names, count and JSON types, `variadic` and defaults honoured. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { functionOf } from '../../../test/support/functions.ts'

@@ -1,5 +1,5 @@
 /**
- * Which of the functions of a name a call means (decisions 5). Pure, and independent of the order in which functions or arguments come.
+ * Which of the functions of a name a call means (docs/reference/functions.md#arguments). Pure, and independent of the order in which functions or arguments come.
  *
  * A function fits when every argument given is one of its inputs, and every input not given has a default. Of several that fit, the one is meant that
  * fits each value at least as well as every other does (fit.ts); then one that is not variadic. Where that leaves more than one, the caller has to

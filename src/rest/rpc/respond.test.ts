@@ -1,4 +1,4 @@
-/** Decisions 5: `{data, function, result_format}`, `count` with a set; binary cells as base64, with `columns`. */
+/** docs/reference/functions.md#results: `{data, function, result_format}`, `count` with a set; binary cells as base64, with `columns`. */
 import { expect, test } from 'vitest'
 import { columnOf } from '../../../test/support/functions.ts'
 import { domainOver } from '../../../test/support/model.ts'

@@ -1,4 +1,4 @@
-/** Answers of calls: `{data, function, result_format}`, and `count` with a set, `columns` with binary cells (decisions 5). */
+/** Responses of calls (docs/reference/functions.md#results): `{data, function, result_format}`, and `count` with a set, `columns` with binary cells. */
 import type { Answer } from '../../http/types.ts'
 import type { Called, Row } from '../../run/run.ts'
 import { joinRows, wholeValue } from '../respond.ts'

@@ -1,4 +1,4 @@
-/** What a request says about the rows of a function that returns a set: filters, sort, select, limit, offset, as in lists (decisions 5). */
+/** The parameters for the rows of a function that returns a set: filters, sort, select, limit, offset, as in lists (docs/reference/functions.md#results). */
 import { resultColumns } from '../../access/columns.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'

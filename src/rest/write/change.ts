@@ -1,4 +1,4 @@
-/** PATCH and DELETE, of the row that the path names or of those that the filters match (specification 4.1, 4.5; decisions 4). */
+/** PATCH and DELETE, of the row that the path names or of those that the filters match (docs/reference/writing.md#many-rows-at-once). */
 import { checkWrite } from '../../access/check.ts'
 import type { Answer } from '../../http/types.ts'
 import type { Expression, Field } from '../../language/ast.ts'
@@ -95,7 +95,7 @@ async function change(
   return { written: await writing.writeOne(request, statement).catch(naming(table, body)), fields }
 }
 
-/** A PATCH body: an object with at least one column (decisions 4). */
+/** A PATCH body: an object with at least one column (docs/reference/writing.md#change). */
 function changesIn(request: WriteRequest): JsonObject {
   const body = readJsonBody(request.incoming, REFUSED_ITEMS_MAX, columnKeys(request))
   if (body.kind === 'object' && body.members.length > 0) return body

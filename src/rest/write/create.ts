@@ -1,4 +1,4 @@
-/** `POST /api/{table}`: one row or a batch, created or upserted (specification 4.1, 4.5; decisions 4). */
+/** `POST /api/{table}`: one row or a batch, created (docs/reference/writing.md#create) or upserted (docs/reference/writing.md#upsert). */
 import { checkRead } from '../../access/check.ts'
 import { allows, type Columns } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'

@@ -1,5 +1,5 @@
 /**
- * A write request, parsed: query string and headers, without the body (specification 4.1, 4.5; decisions 4). As with reads, what gives the
+ * A write request, parsed: query string and headers, without the body. As with reads, what gives the
  * statement its form goes into the shape.
  */
 import type { Columns } from '../../access/rights.ts'

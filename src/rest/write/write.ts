@@ -1,4 +1,4 @@
-/** Answers the writes of the API: create, upsert, change, delete, of one row or many (specification 4.1, 4.5; decisions 4). */
+/** Answers the writes of the API (docs/reference/writing.md): create, upsert, change, delete, of one row or many. */
 import { assertAllowed } from '../../access/refusals.ts'
 import type { View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
