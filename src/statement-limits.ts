@@ -11,7 +11,7 @@ export interface StatementLimits {
   readonly maxSeriesRows: number
 }
 
-/** Measured in docs/decisions/0029-what-a-statement-may-plan-and-build.md. */
+/** Measured for decision 0029. */
 export const STATEMENT_LIMITS: StatementLimits = {
   maxJoins: 16,
   maxRelations: 64,

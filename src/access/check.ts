@@ -82,7 +82,7 @@ function guarded(statement: Get | Write, context: CheckContext): CheckContext {
 }
 
 /**
- * Throws `PARSE_ERROR` for a name that does not exist, with the nearest one that the caller may read (decisions 3, 7).
+ * Throws `PARSE_ERROR` for a name that does not exist, with the nearest one that the caller may read (docs/guides/access-policies.md#every-mention-counts).
  */
 export function checkRead(query: Get, context: CheckContext): CheckedQuery {
   const checking = begin(guarded(query, context))

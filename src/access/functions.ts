@@ -10,7 +10,7 @@ import { isKnownAggregate, isOrderedSet, SYNTAX_FUNCTIONS, VALUE_FUNCTIONS } fro
 import { nearest } from '../nearest.ts'
 import { shorten } from '../shorten.ts'
 
-/** By chapter of the manual (part II, 9). Aggregates are known to the language already. */
+/** In the order of the PostgreSQL manual, 9. Aggregates are known to the language already. */
 const COMPUTING: ReadonlySet<string> = words(`
   coalesce nullif greatest least num_nulls num_nonnulls grouping
   abs cbrt ceil ceiling degrees div erf erfc exp factorial floor gamma gcd lcm lgamma ln log log10 min_scale mod pi power radians random round

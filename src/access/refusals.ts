@@ -30,7 +30,7 @@ export function assertWritten(names: readonly Name[], columns: Columns, table: T
   if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'write', refused.span)
 }
 
-/** The target of a conflict tells whether a row is there: the right to read or to write the column (decisions 13). */
+/** A conflict target reveals whether a row exists, so it needs the right to read or to write the column. */
 export function assertConflictAllowed({ target }: Conflict, table: Table, rights: Rights): void {
   const refused = target.find(({ text }) => !isKnownColumn(text, rights.of(table)))
   if (refused !== undefined) throw forbiddenColumn(refused.text, table, 'compare', refused.span)

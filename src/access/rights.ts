@@ -1,5 +1,5 @@
 /**
- * What a caller may do: with which tables, which of their columns, which of their rows (specification 2.4, 2.5, 5.4; decisions 7).
+ * What a caller may do: with which tables, which of their columns, which of their rows (docs/guides/access-policies.md, decision 0012).
  *
  * The check asks at every mention; who makes the answers – policies, or nothing at all – it does not know.
  */
@@ -20,7 +20,7 @@ export interface TableRights {
   readonly read: Columns
   readonly create: Columns
   readonly update: Columns
-  /** What a write may answer; null: the columns that it wrote and those that may be read (decisions 13). */
+  /** What a write may answer; null: the columns that it wrote and those that may be read. */
   readonly returning: Columns | null
   /** A condition, not yet checked, that rows must meet; null: all of them. Parameters are named for what they say of the caller. */
   readonly rows: Readonly<Record<Operation, Expression | null>>
@@ -69,7 +69,7 @@ export function isKnown(table: Table, rights: Rights): boolean {
   return OPERATIONS.some(operation => refused[operation] === null)
 }
 
-/** Hidden from a caller is a column that they may neither read nor write (decisions 13). */
+/** A column is hidden from a caller who may neither read nor write it: it is never suggested, and its mention is 403. */
 export function isKnownColumn(name: string, { read, create, update }: TableRights): boolean {
   return allows(read, name) || allows(create, name) || allows(update, name)
 }

@@ -1,5 +1,5 @@
 /**
- * The rows that a policy leaves of a table (specification 2.5; decisions 7): its condition becomes part of every statement that touches the table.
+ * The rows that a policy leaves of a table (docs/guides/access-policies.md#the-route-policy): its condition becomes part of every statement that touches the table.
  *
  * What a condition says of the caller is read from the settings of the transaction, so a statement is the same for everybody with the same rights:
  * `tenant_id = $tenant_id` is `tenant_id = cast(nullif(current_setting('app.current_tenant_id', true), '') as uuid)`.
@@ -25,7 +25,7 @@ import type { Checking } from './checking.ts'
 import { allows, type Operation } from './rights.ts'
 import { sourceOf, tableRowset } from './scope.ts'
 
-/** What `$…` in a condition stands for, by name (specification 2.3). */
+/** What `$…` in a condition stands for, by name. */
 const SETTINGS: ReadonlyMap<string, string> = new Map([
   ['tenant_id', 'app.current_tenant_id'],
   ['user_id', 'app.current_user_id'],

@@ -121,7 +121,7 @@ export function isScalar(type: DataType): boolean {
   return base.kind === 'enum' || (base.kind === 'base' && 'NSDBT'.includes(base.category))
 }
 
-/** The types that `search` looks into when it is given no columns (decisions 3). */
+/** The types that `search` looks into when it is given no columns. */
 const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'citext'])
 
 export function isSearchable(type: DataType): boolean {

@@ -1,4 +1,4 @@
-/** The document of `GET /api/_rpc/contracts` (decisions 5): the functions that can be called, as plain JSON data. */
+/** The document of `GET /api/_rpc/contracts` (docs/reference/functions.md): the functions that can be called, as plain JSON data. */
 import type { Catalog, DatabaseFunction, FunctionInput } from './model.ts'
 
 export interface ContractsDocument {

@@ -1,4 +1,4 @@
-/** Decisions 2, `_schema`: the document's shape, and that it holds only what the caller may see. */
+/** docs/reference/rest-api.md#the-schema: the document's shape, and that it holds only what the caller may see. */
 import { afterAll, beforeAll, expect, describe as group, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'

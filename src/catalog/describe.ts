@@ -1,4 +1,4 @@
-/** The document of `GET /api/_schema` (decisions 2): what the caller may see of the catalogue, as plain JSON data. */
+/** The document of `GET /api/_schema` (docs/reference/rest-api.md#the-schema): what the caller may see of the catalogue, as plain JSON data. */
 import type { Catalog, Column, DataType, ForeignKey, Relation, Table, TableKind } from './model.ts'
 
 /** Whether the caller may know of a table (`column` null), or of a column of a table that they may know of. */

@@ -1,4 +1,4 @@
-/** Decisions 2: the schema is read again when the catalogue's fingerprint changed – and for nothing else. */
+/** The fingerprint differs when the published schema has changed, and only then: polling reads the schema again for nothing else. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'

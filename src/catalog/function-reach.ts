@@ -1,6 +1,6 @@
 /**
  * The sections of the catalogue statement that say which statements can run functions of the database: a policy, a view, a trigger or a cast may call
- * one, and a function can leave settings, a role or locks in the session (docs/decisions/0026-reads-that-run-functions-reset-the-session.md).
+ * one, and a function can leave settings, a role or locks in the session (decision 0026).
  *
  * The search starts at the functions and follows `pg_depend` upwards, so a database without any pays nothing, however many tables it has. A function
  * counts whatever its volatility: PostgreSQL does not check IMMUTABLE. Functions in C, and those of extensions that are not VOLATILE, do not count.

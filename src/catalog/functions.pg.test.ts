@@ -1,4 +1,4 @@
-/** Decisions 5: which functions can be called, and what is known of each, against a real PostgreSQL. */
+/** docs/reference/functions.md: which functions can be called, and what is known of each, against a real PostgreSQL. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'

@@ -39,7 +39,7 @@ export interface Table {
   readonly oid: number
   readonly schema: string
   readonly name: string
-  /** The name in paths and answers (decisions 2). */
+  /** The name in paths and answers: `table` in the first schema, else `schema.table`. */
   readonly resource: string
   readonly kind: TableKind
   readonly comment: string | null
@@ -132,7 +132,7 @@ export interface DatabaseFunction {
   readonly oid: number
   readonly schema: string
   readonly name: string
-  /** The name in paths and answers (decisions 5); all overloads share it. */
+  /** The name in paths and answers; all overloads share it. */
   readonly resource: string
   readonly comment: string | null
   /** The body of a call, as its comment declares one (comment.ts). */

@@ -1,4 +1,4 @@
-/** Decisions 2 and 3 (expand): which ways lead between tables, and what they are called. */
+/** docs/reference/reading.md#related-rows: which relations lead between tables, and their names. */
 import { describe, expect, test } from 'vitest'
 import type { ForeignKey, Relation } from './model.ts'
 import { type KeyedTable, relate } from './relations.ts'

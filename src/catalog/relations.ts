@@ -111,7 +111,7 @@ function isSubset(part: ReadonlySet<string>, whole: ReadonlySet<string>): boolea
   return true
 }
 
-/** `customer_id` → `customer` (decisions 3, expand). */
+/** `customer_id` → `customer`: a foreign key can be expanded by its column's name without `_id`. */
 function shortNameOf(key: ForeignKey): string | null {
   const [column] = key.columns
   if (key.columns.length !== 1 || column === undefined || !column.endsWith('_id') || column === '_id') return null

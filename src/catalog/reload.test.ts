@@ -1,4 +1,4 @@
-/** Decisions 2: the new catalogue is built aside and swapped whole; when it cannot be built the old one keeps serving. */
+/** The new catalogue is built aside and swapped whole; when it cannot be built the old one keeps serving. */
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from './model.ts'
 import { type CatalogEvent, type CatalogSource, createCatalogSource, SETTLE_MS, type Timers } from './reload.ts'

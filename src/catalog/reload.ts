@@ -1,5 +1,5 @@
 /**
- * Holds the catalogue that is being served and keeps it up to date: on request, on notice, and by polling (decisions 2).
+ * Holds the catalogue in service and keeps it up to date: on request, on notification, and by polling (docs/guides/your-own-database.md#when-the-schema-changes).
  * A new catalogue is built aside and swapped whole; when that fails the old one keeps serving.
  */
 import type { Catalog } from './model.ts'

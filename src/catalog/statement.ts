@@ -216,7 +216,7 @@ const SECTIONS = {
         where d.classid = 'pg_catalog.pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
       )`,
 
-  // A default has no column references, so its text needs no relation (manual: pg_get_expr): no lock is taken.
+  // A default has no column references, so its text needs no relation (PostgreSQL manual, pg_get_expr): no lock is taken.
   // A not-null constraint that is not yet valid (PostgreSQL 18) does not keep NULL out of the rows that were there.
   column: `
     select a.attrelid::int8 as relation, a.attnum as number, a.attname as name, a.atttypid::int8 as type,
@@ -322,7 +322,7 @@ const SECTIONS = {
 
 /**
  * What the sections share.
- * - relation: the resources. A partition never is one (docs/decisions/0002-what-becomes-a-resource.md).
+ * - relation: the resources. A partition never is one (decision 0002).
  * - broken: foreign tables whose wrapper has no handler, and the views over them. To ask whether they take writes is an
  *   error in PostgreSQL, and one such table must not cost us all the others.
  * - function: what can be called. Not those of extensions, and not those that take or give what no statement has

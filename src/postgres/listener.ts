@@ -1,5 +1,5 @@
 /**
- * A connection of its own for LISTEN (PostgreSQL manual: LISTEN, NOTIFY). It asks regularly whether the other side is
+ * A connection of its own for LISTEN. It asks regularly whether the other side is
  * still there – a half-open socket never tells – comes back by itself, and says when notifications may have been missed.
  */
 import type { Gss } from './auth/gss-attempts.ts'

@@ -1,4 +1,4 @@
-/** The pool against real PostgreSQL: the invariants of design 5, each attacked. */
+/** The pool against real PostgreSQL: its invariants (ARCHITECTURE.md#what-always-holds-and-the-test-that-tries-to-break-it), each attacked. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
 import { execute, privateServer, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'

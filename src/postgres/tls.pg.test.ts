@@ -1,5 +1,5 @@
 /**
- * TLS against a real server (specification 5.6, decisions 11): what each sslmode takes, and what it refuses with a message
+ * TLS against a real server (docs/guides/database-connections.md#every-parameter): what each sslmode takes, and what it refuses with a message
  * that says what to do. What pg_hba.conf asks for besides is in auth/auth.pg.test.ts.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,5 @@
 /**
- * Turns a plain socket into an encrypted one, as `sslmode` says (PostgreSQL manual 34.19.1, 54.2.10; decisions 11).
+ * Turns a plain socket into an encrypted one, as `sslmode` says (PostgreSQL manual, 34.19.1 and 54.2.10).
  * `verify-ca` and `verify-full` really verify, and any mode with `sslrootcert` verifies the chain once there is TLS.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** The parameters of a connection URL that are about GSSAPI, SSPI and Kerberos (specification 5.6). */
+/** The parameters of a connection URL for GSSAPI, SSPI and Kerberos (docs/guides/database-connections.md#every-parameter). */
 import type { GssMethod } from './auth/gss.ts'
 import { GSS_PROVIDERS, type GssSettings } from './auth/gss-attempts.ts'
 import type { AuthPolicy } from './auth/policy.ts'

@@ -1,5 +1,5 @@
 /**
- * Reads a connection URL (PostgreSQL manual 34.1.1.2, specification 5.6, decisions 11). Everything that is wrong is
+ * Parses a connection URL (PostgreSQL manual, 34.1.1.2; docs/guides/database-connections.md#every-parameter). Everything that is wrong is
  * reported together. A parameter is honoured, or refused by name; one of Kerberos while that is off is a warning.
  */
 import { nearest } from '../nearest.ts'
@@ -101,7 +101,7 @@ function toAddress(host: string, port: number, problems: string[]): Address {
   return { kind: 'tcp', host, port }
 }
 
-/** The host as it is written is the one the ticket is for (specification 5.6: `gss_service`). */
+/** The Kerberos ticket is for the host as the URL has it. */
 function toGss({ service, target, ...rest }: GssParameters, address: Address, problems: string[]): GssSettings {
   if (address.kind === 'unix') {
     problems.push('PostgreSQL has no Kerberos over a Unix socket; name a host, or use another way of authenticating')

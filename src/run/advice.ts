@@ -1,4 +1,4 @@
-/** What somebody can do whose read is too expensive: the `suggestions` of specification 7. */
+/** What a caller can do whose read is too expensive: the `suggestions` in `details` (docs/reference/reading.md#cost-guard). */
 import { quoteIdentifier } from '../language/quote.ts'
 import type { Extent } from './extent.ts'
 import type { Index } from './indexes.ts'

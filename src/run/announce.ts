@@ -1,5 +1,5 @@
 /**
- * Our own writes tell of themselves (decisions 9, the *gateway* capture): `NOTIFY svc_table_<table>` with the keys of the rows, in the transaction of the
+ * Writes of a gateway publish their changes where no triggers do (decision 0019): `NOTIFY svc_table_<table>` with the keys of the rows, in the transaction of the
  * write and within its statement, so that it costs no round trip and is heard exactly when the write is committed.
  *
  * A transaction that notifies takes a lock of the whole instance when it commits, so none does unless somebody listens. Who listens – any gateway on this
@@ -16,7 +16,7 @@ import type { Announced, Statement } from './statement.ts'
 const LOCK_CLASS = 0x73766372
 const LOCK_SLOTS = 64
 
-/** PostgreSQL takes less than 8000 bytes (manual, NOTIFY); beside the changes there is a head. */
+/** PostgreSQL takes less than 8000 bytes (PostgreSQL manual, NOTIFY); beside the changes there is a head. */
 const CHANGES_BYTES_MAX = 7_000
 
 /** More rows in one statement are told of as so many, without their keys. */

@@ -1,4 +1,4 @@
-/** Specification 6.2: what a write did is known once it is committed, and the caller gets what it would have got. */
+/** What a write did to each row is known once it is committed, and the caller gets the same answer as without capture (decision 0020). */
 import { beforeEach, expect, test } from 'vitest'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** Writes that say what they did to each row, for whoever wants to know it once they are committed, or that write it down (specification 6.2). */
+/** Writes that report what they did to each row once they are committed, or that store it for webhooks in their own transaction (decision 0020). */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'

@@ -1,7 +1,7 @@
 /**
- * The cost pre-check of specification 4.7 (7): a read whose plan would cost too much, or would have to produce too many rows, never runs.
+ * The cost guard (docs/reference/reading.md#cost-guard): a read whose plan would cost too much, or would have to produce too many rows, never runs.
  *
- * What PostgreSQL estimates is kept by the statement's text and the caller's role (decisions 7), so an ordinary read costs a look into a map.
+ * What PostgreSQL estimates is kept by the statement's text and the caller's role, so an ordinary read costs one lookup in a map.
  * Near a limit it is asked again for every read, with the values of that read; so it is for statements with functions that return sets (`eachTime`). Of other
  * statements, values far more expensive than those that were estimated can pass until the minute is over; the statement timeout bounds them.
  */

@@ -1,4 +1,4 @@
-/** How much a read may take, by the caller's role (specification 8: `explain_max_cost`, `explain_max_rows`, `role_overrides`). */
+/** How much a read may take, by the caller's role (docs/reference/configuration.md#cost-guard). */
 import type { Estimate } from './estimate.ts'
 
 export interface CostSettings {
@@ -42,7 +42,7 @@ export function isWithin({ cost, rows }: Estimate, limits: CostLimits): boolean 
   return cost <= limits.cost && rows <= limits.rows
 }
 
-/** Other values of the same statement may take more, but hardly that much (decisions 7). */
+/** Other values of the same statement can cost more, but hardly ten times as much. */
 const NEAR_FACTOR = 10
 
 export function isFarBelow({ cost, rows }: Estimate, limits: CostLimits): boolean {

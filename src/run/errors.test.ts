@@ -96,7 +96,7 @@ describe('a value that could not be read', () => {
   })
 })
 
-/** Every error code of the manual's appendix A (PostgreSQL 18), by what a change that meets it is told. */
+/** Every error code of the PostgreSQL manual, appendix A (PostgreSQL 18), by what a change that meets it is told. */
 const STATUSES = {
   'QUERY_ERROR 400': [
     ...[

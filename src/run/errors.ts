@@ -1,4 +1,4 @@
-/** Turns what PostgreSQL and the pool say into what a caller is told (specification 7, decisions 8). */
+/** Translates errors of PostgreSQL and the pool into those of docs/reference/errors.md. */
 
 import type { ParameterUse } from '../access/check.ts'
 import { TOO_LARGE } from '../access/guard.ts'

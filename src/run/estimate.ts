@@ -3,7 +3,7 @@
 export interface Estimate {
   /** Of the whole plan, in the planner's units. */
   readonly cost: number
-  /** The most rows that any node of the plan would produce: what the database does, whatever the page shows (decisions 13). */
+  /** The most rows that any node of the plan would produce: what the database has to go through, whatever the page shows. */
   readonly rows: number
 }
 

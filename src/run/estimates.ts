@@ -1,4 +1,4 @@
-/** Keeps what statements were estimated to take, by their text and the caller's role (decisions 7). */
+/** Keeps what statements were estimated to take, by their text and the caller's role. */
 import { LRUCache } from 'lru-cache'
 import type { Estimate } from './estimate.ts'
 

@@ -1,4 +1,4 @@
-/** Decisions 10: rows before and after, exactly, on every version of PostgreSQL. Statements for older ones run here on the newest, where they mean the same. */
+/** Rows before and after a write, exactly, on every version of PostgreSQL. Statements for older ones run here on the newest, where they mean the same. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
 import { openSession, type Session } from '../../test/support/catalog.ts'

@@ -1,5 +1,5 @@
 /**
- * How a write can answer what it did to each row: the word for it, the row after and the row before (decisions 10). PostgreSQL 18 shows both versions to
+ * How a write can answer what it did to each row: the word for it, the row after and the row before (decision 0020). PostgreSQL 18 shows both versions to
  * `returning` (manual, 6.4); before it, an update locks and reads its rows first, in its own statement, so that nobody changes them in between.
  */
 import type { CheckedWrite, Write } from '../access/check.ts'

@@ -1,6 +1,6 @@
 /**
- * What a value was meant as that its column's type does not take: an operator that PostgREST or Hasura has, and we have not. What is no operator is a value
- * (decisions 3), so nobody can tell before PostgreSQL has refused it.
+ * What a value was meant as that its column's type does not take: an operator that PostgREST or Hasura has, and we have not. A text that begins with no
+ * operator of ours is a value (docs/reference/reading.md#filters), so nobody can tell before PostgreSQL has refused it.
  */
 
 /** Behind `is.`: ours, whole. */

@@ -1,4 +1,4 @@
-/** Runs statements under the settings of the one who asked: a transaction, a packet, a round trip (design 4). */
+/** Runs statements under the settings of the caller: one transaction, one packet, one round trip (decision 0007). */
 import type { Identity } from '../identity/identity.ts'
 import type { Command, Database, Result, ResultFormat, Row, Running } from '../postgres/types.ts'
 import type { Announcements } from './announcements.ts'

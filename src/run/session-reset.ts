@@ -1,6 +1,6 @@
 /**
  * What undoes, at the end of a transaction, whatever functions of the database left in the session: settings and the role, locks, LISTEN, temporary
- * tables (docs/decisions/0011, 0026). Only statements that can run such a function pay for it.
+ * tables (decision 0011, decision 0026). Only statements that can run such a function pay for it.
  */
 import type { Catalog } from '../catalog/model.ts'
 import type { TableName } from '../language/ast.ts'

@@ -1,4 +1,4 @@
-/** The refusal of a read that is too expensive: `QUERY_TOO_EXPENSIVE` (specification 7, decisions 7). */
+/** The refusal of a read that is too expensive: `QUERY_TOO_EXPENSIVE` (docs/reference/reading.md#cost-guard). */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { adviseOn } from './advice.ts'

@@ -1,5 +1,5 @@
 /**
- * Statements are kept by the shape of a request (docs/decisions/0005-one-statement-per-shape.md). A shape that forgot something would run one
+ * Statements are kept by the shape of a request (decision 0005). A shape that forgot something would run one
  * caller's statement for another's request; so whatever was asked before, a request gets the statement it would have got from a reader that was
  * never asked anything.
  */

@@ -1,5 +1,5 @@
 /**
- * What an allow-list approves (docs/decisions/0014-a-line-demands-what-it-says.md): two requests with one line run one statement, but for the order of
+ * What an allow-list approves (decision 0013): two requests with one line run one statement, but for the order of
  * what is joined by `and` or `or`, and for the page. A shape that forgot something would let the second do what only the first was approved for.
  */
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** Specification 5.4 (5), decisions 7 and 13: one query shape a line, `#` comments, and all that is wrong at once. */
+/** docs/guides/allow-list.md: one query shape a line, `#` comments, and all that is wrong at once. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

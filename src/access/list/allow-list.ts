@@ -1,5 +1,5 @@
 /**
- * The file of queries that may be asked (specification 5.4 (5), decisions 7, 13): one a line. A line is a request, `GET /api/orders?status.eq`, or a
+ * The file of queries that may be asked (docs/guides/allow-list.md): one a line. A line is a request, `GET /api/orders?status.eq`, or a
  * query-language text with `?` for values. `#` begins a comment; the operators `#>` and `#>>` of the language, and what stands in quotes there, are none.
  */
 

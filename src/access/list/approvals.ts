@@ -1,4 +1,4 @@
-/** Whether a query may be asked at all (specification 5.4 (5)): the step of the pipeline before anything is looked up. */
+/** Whether the allow-list has the shape of a query. It is asked before any name is looked up, so a refusal reveals nothing about the schema. */
 import { GatewayError } from '../../errors.ts'
 import type { PatternSet, QueryShape } from './pattern.ts'
 

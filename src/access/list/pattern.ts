@@ -1,5 +1,5 @@
 /**
- * What an allow-list compares: a query apart from its values (decisions 7, 13). The key is the query in canonical form with every place open that a
+ * What an allow-list compares: a query apart from its values (decision 0013). The key is the query in canonical form with every place open that a
  * line may leave open; the values are what stands in these places.
  */
 

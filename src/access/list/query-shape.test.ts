@@ -1,4 +1,4 @@
-/** Decisions 7: a query-language text with its values replaced by `?`, and the line of the allow-list that stands for it. */
+/** docs/guides/allow-list.md#texts-of-the-query-language: a text with its values replaced by `?`, and the line of the allow-list that stands for it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyStatement } from '../../../test/support/trees.ts'

@@ -1,4 +1,4 @@
-/** The shape of a query-language text: its canonical form with `?` for every value (decisions 7). */
+/** The shape of a query-language text: its canonical form with `?` for every value (docs/guides/allow-list.md#texts-of-the-query-language). */
 import type { Expression, Get, Literal, Negate, Nest, Parameter, Statement } from '../../language/ast.ts'
 import { NOWHERE, PLACEHOLDER } from '../../language/ast.ts'
 import { LanguageError } from '../../language/error.ts'

@@ -1,4 +1,4 @@
-/** Decisions 7: what is recorded becomes an allow-list that approves it. */
+/** docs/guides/allow-list.md#recording: the recorded shapes are an allow-list that approves the queries they came from. */
 import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Writes down the shapes of the queries that were answered, so that they can become an allow-list (decisions 7). */
+/** Records the shapes of the queries that were answered, so that they can become an allow-list (docs/guides/allow-list.md#recording). */
 import { access, realpath } from 'node:fs/promises'
 import { type ParseRequestPattern, parseLine, parseQueryList, SHAPES_MAX } from './allow-list.ts'
 import type { Approvals } from './approvals.ts'

@@ -1,4 +1,4 @@
-/** Decisions 7: files are read again on SIGHUP, and a broken one keeps the old one and says why. */
+/** Files are read again on SIGHUP; a broken one leaves the old one in force and the log says why (docs/guides/deploying.md#start-reload-stop). */
 import { expect, test } from 'vitest'
 import { AllowListError } from './list-file.ts'
 import { createReloaded } from './reloaded.ts'

@@ -1,4 +1,4 @@
-/** A file that may change while the gateway runs: read at the start, and again when asked to (decisions 7). */
+/** A file that can change while the gateway runs: read at the start, and again on request (docs/guides/deploying.md#start-reload-stop). */
 import { AllowListError } from './list-file.ts'
 
 export interface Reloaded<T> {

@@ -1,4 +1,4 @@
-/** Both policies together: each has to allow, the native one is asked first (decisions 7). */
+/** Both policies together: each has to allow, the native one is asked first. */
 import { type Columns, OPERATIONS, type TableRights } from '../rights.ts'
 import { refusals } from './native.ts'
 

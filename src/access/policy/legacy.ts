@@ -1,5 +1,5 @@
 /**
- * The legacy route policy (specification 2.5, 5.4 (4); decisions 7): a list of what roles may do with tables. Any policy that matches and allows wins,
+ * The legacy route policy (docs/guides/access-policies.md#the-route-policy): a list of what roles may do with tables. Any policy that matches and allows wins,
  * wherever in the list it stands; their columns add up, and so do the rows that their filters leave.
  */
 import type { Table } from '../../catalog/model.ts'

@@ -1,4 +1,4 @@
-/** The native access policy (specification 2.4, 5.4; decisions 7): what a role with its scopes may do with a table and its columns. */
+/** The native access policy (docs/guides/access-policies.md#the-native-policy): what a role with its scopes may do with a table and its columns. */
 import type { Table } from '../../catalog/model.ts'
 import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
 

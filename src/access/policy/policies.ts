@@ -1,4 +1,4 @@
-/** The policies in force: what each caller may do by them, and their files read again (decisions 7). */
+/** The policies in force: each caller's rights by them, and reloading of their files. */
 import { LRUCache } from 'lru-cache'
 import type { Table } from '../../catalog/model.ts'
 import { type Document, DocumentProblems, isProblem, readDocument } from '../../config/document.ts'

@@ -1,4 +1,4 @@
-/** Document → legacy route policy, with all that is wrong in it (specification 2.5; decisions 7). */
+/** Document → legacy route policy (docs/guides/access-policies.md#the-route-policy), with all that is wrong in it. */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import type { Expression } from '../../language/ast.ts'

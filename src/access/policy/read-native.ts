@@ -1,4 +1,4 @@
-/** Document → native policy, with all that is wrong in it (specification 2.4; decisions 7). */
+/** Document → native policy (docs/guides/access-policies.md#the-native-policy), with all that is wrong in it. */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import { nearest } from '../../nearest.ts'

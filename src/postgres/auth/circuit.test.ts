@@ -1,4 +1,4 @@
-/** The circuit (specification 3): example by example, and whatever happens in whatever order. */
+/** The circuit of docs/guides/database-connections.md#kerberos, example by example, and with random events in random order. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { abandoned, type CircuitState, CLOSED, enter, failed, succeeded } from './circuit.ts'

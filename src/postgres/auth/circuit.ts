@@ -1,5 +1,5 @@
 /**
- * The circuit that guards attempts to connect with Kerberos (specification 3, decisions 11): too many failures within a
+ * The circuit that guards attempts to connect with Kerberos (docs/guides/database-connections.md#kerberos): too many failures within a
  * window open it, and nothing is tried until the cooldown is over; then one attempt decides. So a KDC that is away is not
  * asked by everybody all the time, and an account is not locked by a gateway that knows no better.
  *

@@ -1,6 +1,6 @@
 /**
  * Attempts to connect where Kerberos may be used: failures that may pass are tried again, ever more patiently, and the
- * circuit keeps everybody from trying what has failed too often (specification 3 and 5.6).
+ * circuit keeps everybody from trying what has failed too often (docs/guides/database-connections.md#kerberos).
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Backoff, delayMs } from '../backoff.ts'

@@ -1,4 +1,4 @@
-/** Which ways of authenticating we accept, and the choice of one when the server has asked (specification 5.6, decisions 11). */
+/** Which authentication methods are accepted (docs/guides/database-connections.md#every-parameter), and the choice of one when the server has asked. */
 import { ConnectError } from '../errors.ts'
 import type { Authentication } from '../protocol/backend.ts'
 import { bindChannel, type ChannelBindingMode, demanded, SCRAM_SHA_256, SCRAM_SHA_256_PLUS } from './channel-binding.ts'

@@ -96,7 +96,7 @@ export async function scramProofs(
   return { clientProof, serverSignature: hmac(hmac(saltedPassword, 'Server Key'), authMessage) }
 }
 
-/** What PostgreSQL keeps of a password (manual, 54.53: `rolpassword`), so that the password itself is not sent. */
+/** What PostgreSQL stores of a password (PostgreSQL manual, pg_authid), so that the password itself is not sent. */
 export async function scramVerifier(password: string, salt: Buffer): Promise<string> {
   const saltedPassword = await derive(saslprep(password), salt, ITERATIONS_MIN, 32, 'sha256')
   const storedKey = createHash('sha256').update(hmac(saltedPassword, 'Client Key')).digest('base64')

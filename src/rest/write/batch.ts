@@ -16,7 +16,7 @@ export interface Batch {
 
 /**
  * Groups the rows by key set, in the order in which the sets appear. A missing key takes the column's default, and only a statement that does not name the
- * column can make it do so: each set becomes one statement (docs/decisions/0009).
+ * column can make it do so: each set becomes one statement (decision 0009).
  */
 export function batches(body: JsonArray, keySetsMax: number): readonly Batch[] {
   const { items } = body

@@ -1,4 +1,4 @@
-/** The answers that are kept: by their keys, so many of them and so many bytes, the one unused for longest goes first (specification 8). */
+/** The cached answers by their keys: limited in number and bytes, least recently used first out (docs/guides/caching.md#how-much-there-is-of-it). */
 import { LRUCache } from 'lru-cache'
 import type { Reading, Row } from '../run.ts'
 import type { Change } from './changes.ts'

@@ -1,9 +1,9 @@
 /**
- * The result cache (specification 8, decisions 7): answers of reads are kept until they are too old, something they were read from changes, or others are
+ * The result cache (docs/guides/caching.md, decision 0016): answers of reads are kept until they are too old, something they were read from changes, or others are
  * wanted more.
  *
- * It stands between the tenant's gate and the cost guard. So the order of specification 4.7 is that of every request, whoever serves it: a tenant at
- * its limit is refused whether or not somebody has asked the same before. And what is kept has passed the guard, so it is not judged again.
+ * It stands between the tenant's gate and the cost guard. So a tenant at its limit is refused whether or not somebody has asked the same before. And
+ * what is kept has passed the guard, so it is not judged again.
  */
 import type { Catalog } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'

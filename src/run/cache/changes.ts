@@ -1,5 +1,5 @@
 /**
- * When each relation was changed last, by a clock that only counts changes: the generations of decisions 7.
+ * When each relation was changed last, by a clock that only counts changes: the generations of the result cache (decision 0016).
  *
  * A change has two ends, before it is sent and when it is over, and in between nobody knows which of the two states a read sees. So a relation that is being
  * changed is at no time at all: nothing of it is served and nothing of it is kept. What is served from the cache was read after the last change had ended and

@@ -1,5 +1,5 @@
 /**
- * What an answer is kept under: everything that reaches the database (decisions 7).
+ * The cache key of an answer: everything that reaches the database (docs/guides/caching.md#whose-answers-are-whose).
  *
  * - the settings of the caller, as the very bytes that would be sent: what is added to them some day is in the key by itself;
  * - the texts of the statements, in their order;
