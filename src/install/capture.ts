@@ -1,5 +1,5 @@
 /**
- * Triggers that write down what a statement did (design 6): one for each kind of statement, once for all of its rows. They belong to nobody who writes: whoever
+ * Triggers that log what a statement did (decision 0021): one for each kind of statement, once for all of its rows. They belong to nobody who writes: whoever
  * may change a row need not be able to see the log, and cannot write anything else into it.
  *
  * The arguments of a trigger are the schema and name of the table that the changes are those of – a partition's are its root's – and the columns of its key.

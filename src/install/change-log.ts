@@ -1,5 +1,5 @@
 /**
- * The change log (design 6): who changed which rows, in the transaction that did it. It is a ring of tables, one for each hour of a day and two more: an hour
+ * The change log (decision 0021): who changed which rows, in the transaction that did it. It is a ring of tables, one for each hour of a day and two more: an hour
  * that is over is thrown away by emptying a table, and nothing has to be created while the gateway runs.
  */
 

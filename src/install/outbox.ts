@@ -1,5 +1,5 @@
 /**
- * The outbox of webhooks (design 7; decisions 10): what is to be told, written in the transaction of the change; what was tried, for a week; what was given up.
+ * The outbox of webhooks (decision 0023): deliveries, written in the transaction of the change; attempts, kept for a week; dead letters.
  * Which changes are wanted is registered by the gateways, which have read the file with the triggers; where they go and how they are signed stays with them.
  */
 

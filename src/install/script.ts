@@ -1,5 +1,5 @@
 /**
- * The SQL that `svc install` runs and prints (decisions 9): schema `svc` with the change log, the outbox, and the triggers that fill both. Each statement can be
+ * The SQL that `svc install` runs and prints (docs/guides/installation.md): schema `svc` with the change log, the outbox, and the triggers that fill both. Each statement can be
  * run again on what it made before; all of them are one transaction.
  */
 import { quoteLiteral } from '../language/quote.ts'

@@ -1,5 +1,5 @@
 /**
- * Live queries (specification 6.1, decisions 9): a read that is run again and again, and whose rows are sent when they are others than before. Whoever asks
+ * Live queries (docs/guides/realtime.md#a-live-query): a read that is run again and again, and whose rows are sent whenever they have changed. Whoever asks
  * the same as somebody whom the database cannot tell from them shares the run; the database itself says whether anything changed, so what stays the same
  * costs a digest on the way and not the rows. Where triggers capture everything that a query reads, it is run only when some of that has changed.
  */

@@ -1,4 +1,4 @@
-/** The questions that a gateway asks of the change log (decisions 0022), and their answers as data. */
+/** The statements by which a gateway reads the change log (decision 0022), and their answers as data. */
 import type { Command, Database, Result, Row } from '../postgres/types.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The change log, followed (decisions 0022): while anybody wants to hear of a table, it is asked again and again for what was not there the last time. Nothing is
+ * Follows the change log (decision 0022): while anybody subscribes to a table, it is asked again and again for what was not there the last time. Nothing is
  * kept between two questions but the snapshot of the last answer, so a connection that is lost, or a pooler in between, loses nothing.
  */
 import { createHash } from 'node:crypto'

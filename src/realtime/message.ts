@@ -1,4 +1,4 @@
-/** What clients say on `/ws` (specification 6.1, decisions 9): JSON text becomes one of these, or a refusal that says what was expected. */
+/** Client messages on `/ws` (docs/reference/realtime.md#what-clients-say): JSON text becomes one of these, or a refusal that says what was expected. */
 import { GatewayError } from '../errors.ts'
 import { nearest } from '../nearest.ts'
 import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../rest/json-body.ts'

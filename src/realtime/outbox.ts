@@ -1,6 +1,6 @@
 /**
  * What is on its way to one client. A reader who cannot keep up is told less and less, and in the end nothing: first only the last news of each row, then
- * that it should read again, then the connection ends (decisions 9). Memory for one client ends at the last of the limits, whatever it does.
+ * that it should read again, then the connection ends (docs/reference/realtime.md#limits). Memory for one client ends at the last of the limits, whatever it does.
  */
 
 /** From here on, of several changes of a row only the last is sent. */

@@ -1,5 +1,5 @@
 /**
- * One client of `/ws` (specification 6.1, decisions 9), without the socket: who it is and until when, what it subscribes to, and what it is told. Messages are
+ * One client of `/ws` (docs/reference/realtime.md), without the socket: who it is and until when, what it subscribes to, and what it is sent. Messages are
  * taken one after the other; whoever sends faster than they are answered is not read from meanwhile.
  */
 import { GatewayError } from '../errors.ts'
@@ -15,7 +15,7 @@ import { printError, printMessage, printRows } from './server-message.ts'
 import { Teller } from './teller.ts'
 import { createTokenLife } from './token-life.ts'
 
-/** Decisions 9. */
+/** docs/reference/realtime.md#limits has these for clients. */
 export const SUBSCRIPTIONS_MAX = 100
 export const LIVE_QUERIES_MAX = 50
 

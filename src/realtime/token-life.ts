@@ -1,4 +1,4 @@
-/** How long a token holds: a warning before it expires, and the end (decisions 9). */
+/** The life of a token: a warning before it expires, and the end (docs/reference/realtime.md#closing). */
 
 export const WARNING_MS = 30_000
 

@@ -1,5 +1,5 @@
 /**
- * Which addresses a webhook may be sent to (decisions 10): those of the Internet. Whoever may write a URL into a definition would otherwise have the gateway
+ * Which addresses a webhook may be sent to (docs/guides/webhooks.md#where-webhooks-may-go): those of the Internet. Whoever may write a URL into a definition would otherwise have the gateway
  * ask what only it can reach – the machine itself, its network, the cloud's metadata.
  */
 import { isIP } from 'node:net'

@@ -1,4 +1,4 @@
-/** Design 7: fair between endpoints, and bounded. */
+/** Deliveries are fair between endpoints, and bounded (docs/guides/webhooks.md#answer-quickly-and-expect-a-repetition). */
 import { expect, test } from 'vitest'
 import type { Delivery } from './delivery.ts'
 import {

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
-/** Specification 2.6; decisions 1, 10: a definition that is wrong says all that is wrong with it, where it stands, and what was meant. */
+/** docs/guides/webhooks.md#a-trigger: an invalid definition is reported with all that is wrong, where it stands, and what was probably meant. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

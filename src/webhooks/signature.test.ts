@@ -1,11 +1,11 @@
-/** Decisions 10: signed as Standard Webhooks. */
+/** docs/guides/webhooks.md#verify-what-you-receive: signatures are those of Standard Webhooks. */
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { signatureHeaders, whyNoSecret } from './signature.ts'
 
 const secret = (byte: number, size = 32) => Buffer.alloc(size, byte).toString('base64')
 
-test('the example of the specification', () => {
+test('the example of the Standard Webhooks specification', () => {
   const headers = signatureHeaders(
     ['MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
     'msg_p5jXN8AQM9LWM0D4loKWxJek',

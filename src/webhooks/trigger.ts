@@ -1,4 +1,4 @@
-/** What is to be told to whom when a row of a table changes (specification 2.6; decisions 10). */
+/** Event triggers: which URL receives which changes of a table (docs/guides/webhooks.md#a-trigger). */
 
 export const OPERATIONS = ['create', 'update', 'delete'] as const
 

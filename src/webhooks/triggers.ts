@@ -1,4 +1,4 @@
-/** The triggers in force, and their file read again (decisions 7, 10). */
+/** The triggers in force, and reloading of their file. */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { isWritten, tableWritten } from '../catalog/written.ts'
 import { DocumentProblems, isProblem, readDocument } from '../config/document.ts'

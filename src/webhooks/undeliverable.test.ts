@@ -1,4 +1,4 @@
-/** Decisions 10: what the guard will refuse is told of as soon as it can be known. */
+/** What the address guard will refuse is reported as soon as it can be known. */
 import { expect, test } from 'vitest'
 import { createAddressGuard } from './address-guard.ts'
 import type { Trigger } from './trigger.ts'

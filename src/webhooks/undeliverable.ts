@@ -1,5 +1,5 @@
 /**
- * Triggers whose webhooks will be refused, as far as their URLs tell before a name is looked up (decisions 10). That is no reason not to start: what counts is the
+ * Triggers whose webhooks will be refused, as far as their URLs tell before a name is looked up. That is no reason not to start: what counts is the
  * address that is connected to, and the API works without them.
  */
 import type { Finding } from '../finding.ts'

@@ -1,4 +1,4 @@
-/** What becomes of a delivery after a try (specification 6.2; decisions 10). */
+/** What becomes of a delivery after a try: done, tried again, or a dead letter. */
 import { describeOutcome, isSuccess, type Outcome } from './delivery.ts'
 import { delayBefore, parseRetryAfter } from './retry.ts'
 import type { Trigger } from './trigger.ts'

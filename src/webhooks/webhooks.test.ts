@@ -1,4 +1,4 @@
-/** Specification 6.2 (2): whoever makes a change waits for nothing; and what is waiting is bounded. */
+/** A write never waits for its webhooks, and the queue is bounded (docs/guides/webhooks.md#what-is-lost-and-what-is-not). */
 import { beforeEach, expect, test } from 'vitest'
 import { testClock, turn } from '../../test/support/test-clock.ts'
 import type { Table } from '../catalog/model.ts'

@@ -1,4 +1,4 @@
-/** Webhooks as a whole: changes of rows become deliveries, and whoever runs the gateway can look at them (specification 6.2; decisions 10). */
+/** Webhooks as a whole (docs/guides/webhooks.md): changes of rows become deliveries, which operators can list, send again and delete. */
 import { randomBytes } from 'node:crypto'
 import type { Catalog, Table } from '../catalog/model.ts'
 import type { Emit } from '../events.ts'

@@ -1,4 +1,4 @@
-/** Decisions 10, design 7: what is claimed is bounded, fair, in order where that is asked for, and nobody else's for a while. */
+/** Claims are bounded, fair, in order where the trigger asks for that, and leased: nobody else's for a while (decision 0023). */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { feedUrl, installed } from '../../../test/support/install.ts'

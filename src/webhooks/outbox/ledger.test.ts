@@ -1,4 +1,4 @@
-/** Decisions 10: what came of a webhook is written down, in few statements, whatever the database thinks of one of them. */
+/** The outcome of each delivery is stored, in few statements, even if the database refuses one of them. */
 import { expect, test } from 'vitest'
 import type { Event } from '../../events.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'

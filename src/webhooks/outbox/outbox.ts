@@ -1,4 +1,4 @@
-/** Webhooks that are in the database while they wait: written down in the transaction of the change, delivered by any gateway (design 7; decisions 10). */
+/** Webhooks that wait in the database: stored in the transaction of the change, delivered by any gateway (decision 0023). */
 import type { Catalog } from '../../catalog/model.ts'
 import { tableNamed } from '../../catalog/written.ts'
 import type { Emit } from '../../events.ts'

@@ -1,4 +1,4 @@
-/** Design 7: an endpoint is asked for as much as it has places for, and nobody's turn is always the last. */
+/** An endpoint is asked for as much as it has places for, and nobody's turn is always the last. */
 import { expect, test } from 'vitest'
 import type { Trigger } from '../trigger.ts'
 import type { Claim, ClaimedRow } from './claim.ts'
