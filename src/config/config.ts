@@ -89,6 +89,11 @@ export interface GatewayConfig {
   readonly tenantMaxSockets: number
   readonly tenantMaxSubscriptions: number
   readonly tenantMaxSubscriptionGroups: number
+  readonly tenantMaxLiveQueries: number
+  readonly maxLiveQueries: number
+  readonly maxSockets: number
+  readonly socketMaxSubscriptions: number
+  readonly socketMaxLiveQueries: number
   readonly maxInflightBodyBytes: number
   readonly addressMaxInflightBodyBytes: number
   readonly maxUnsentBytes: number

@@ -23,7 +23,8 @@ test('every key of the specification and the decisions has a row', () => {
     realtime_database_url require_auth require_exp rpc_allowlist_path rpc_require_schema_qualified rpc_signature_check schema_poll_secs
     schemas search_language statement_timeout_ms strict tenant_column tenant_max_concurrent tenant_max_connections tenant_max_streams stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies webhook_allow ws_query_token
     max_client_connections address_max_client_connections max_inflight_body_bytes address_max_inflight_body_bytes allowed_hosts compress_min_bytes
-    address_max_sockets tenant_max_sockets tenant_max_subscriptions tenant_max_subscription_groups
+    address_max_sockets tenant_max_sockets tenant_max_subscriptions tenant_max_subscription_groups tenant_max_live_queries
+    max_live_queries max_sockets socket_max_subscriptions socket_max_live_queries
     connection_max_unsent_bytes tenant_max_unsent_bytes max_unsent_bytes`
   const keys = SETTINGS.flatMap(({ key }) => key ?? [])
   expect(keys.filter(key => /^gateway\.[^.]+$/.test(key)).toSorted()).toEqual(
@@ -67,4 +68,12 @@ test('defaults are values that the kind itself would take', () => {
 test('every feature has a setting', () => {
   const used = new Set(SETTINGS.map(({ feature }) => feature))
   expect([...used].toSorted()).toEqual(Object.keys(FEATURES).toSorted())
+})
+
+test('defaults admit 300 sockets and 5 000 connections of one address, and fewer than 8 000 connections in total', () => {
+  expect(GATEWAY.addressMaxSockets.default).toBeGreaterThanOrEqual(300)
+  expect(GATEWAY.addressMaxClientConnections.default).toBeGreaterThanOrEqual(5_000)
+  expect(GATEWAY.maxClientConnections.default).toBeLessThan(8_000)
+  expect(GATEWAY.maxClientConnections.default).toBeGreaterThan(GATEWAY.addressMaxClientConnections.default)
+  expect(GATEWAY.maxSockets.default).toBeLessThan(GATEWAY.maxClientConnections.default)
 })

@@ -570,6 +570,51 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       'Different subscriptions and live queries of one tenant, or of one user who has no tenant: those that differ in table, filter, columns or in the rows that the caller may see. Each of them has a part in the cost of a change. One more is answered by an `error` message with code `CONCURRENCY_LIMIT`. `0` switches it off.',
   },
+  tenantMaxLiveQueries: {
+    key: 'gateway.tenant_max_live_queries',
+    kind: integer(0, COUNT_MAX),
+    default: 1_000,
+    unit: 'live queries',
+    feature: 'limits',
+    description:
+      'Different live queries of one tenant, or of one user who has no tenant; those that are alike share one run. One more is answered by an `error` message with code `CONCURRENCY_LIMIT`. `0` switches it off.',
+  },
+  maxLiveQueries: {
+    key: 'gateway.max_live_queries',
+    kind: integer(0, COUNT_MAX),
+    default: 2_000,
+    unit: 'live queries',
+    feature: 'limits',
+    description:
+      'Different live queries of the process. One more is answered by an `error` message with code `UNAVAILABLE`. `0` switches it off.',
+  },
+  maxSockets: {
+    key: 'gateway.max_sockets',
+    kind: integer(0, COUNT_MAX),
+    default: 7_000,
+    unit: 'sockets',
+    feature: 'limits',
+    description:
+      'WebSockets (`/ws`) of the process. One more is answered 503 `UNAVAILABLE`, before the upgrade. `0` switches it off.',
+  },
+  socketMaxSubscriptions: {
+    key: 'gateway.socket_max_subscriptions',
+    kind: integer(0, COUNT_MAX),
+    default: 100,
+    unit: 'subscriptions',
+    feature: 'limits',
+    description:
+      'Subscriptions of one WebSocket. One more is answered by an `error` message with code `FORBIDDEN`. `0` switches it off.',
+  },
+  socketMaxLiveQueries: {
+    key: 'gateway.socket_max_live_queries',
+    kind: integer(0, COUNT_MAX),
+    default: 50,
+    unit: 'live queries',
+    feature: 'limits',
+    description:
+      'Live queries of one WebSocket. One more is answered by an `error` message with code `FORBIDDEN`. `0` switches it off.',
+  },
   maxInflightBodyBytes: {
     key: 'gateway.max_inflight_body_bytes',
     kind: integer(0, Number.MAX_SAFE_INTEGER),

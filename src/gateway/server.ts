@@ -165,7 +165,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const isCallable: IsCallable = (of, call) =>
     isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
   const realtime = createRealtime({
-    limits: gateway,
+    ...{ limits: gateway, emit },
     ...{
       database: pool,
       feed: parts.feed,

@@ -76,7 +76,7 @@ export const METRICS = {
     name: 'svc_statements_refused_total',
     type: 'counter',
     labels: ['limit'],
-    help: 'Requests refused because their statement was above a limit, by the key of the limit (max_joins).',
+    help: 'Requests, subscriptions and live queries refused because their statement was above a limit, by the key of the limit (max_joins).',
   },
 
   poolMax: {
@@ -375,7 +375,7 @@ export const METRICS = {
     name: 'svc_realtime_limit_refusals_total',
     type: 'counter',
     labels: ['limit'],
-    help: 'Sockets, subscriptions and live queries refused by a limit of their address or tenant, by the key of the limit.',
+    help: 'Sockets, subscriptions and live queries refused by a limit of the process, their address, tenant or connection, by the key of the limit.',
   },
   realtimeLag: {
     section: 'Realtime',

@@ -1,4 +1,6 @@
 /** What happened in realtime, as numbers that only grow. */
+import { GatewayError } from '../errors.ts'
+import type { Emit } from '../events.ts'
 import type { ResyncReason } from './group.ts'
 import type { SessionCounts } from './session.ts'
 
@@ -20,8 +22,8 @@ export interface Counts {
   all(): RealtimeCounts
 }
 
-/** `clock`: milliseconds since the epoch. */
-export function createCounts(clock: () => number): Counts {
+/** `clock`: milliseconds since the epoch. `emit`: is told of requests above a limit on statements. */
+export function createCounts(clock: () => number, emit: Emit): Counts {
   let notifications = 0
   let liveAnswers = 0
   let lagSum = 0
@@ -46,7 +48,10 @@ export function createCounts(clock: () => number): Counts {
       resync(reason) {
         resyncs.set(reason, (resyncs.get(reason) ?? 0) + 1)
       },
-      error(code) {
+      error(error) {
+        const code = error instanceof GatewayError ? error.code : 'INTERNAL'
+        const limit = error instanceof GatewayError ? error.limit : undefined
+        if (limit !== undefined) emit({ kind: 'statement refused', limit })
         errors.set(code, (errors.get(code) ?? 0) + 1)
       },
     },

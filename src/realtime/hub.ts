@@ -16,7 +16,7 @@ import { createGroup, type Group, type Member, type ResyncReason } from './group
 import { createLimiter } from './limiter.ts'
 import { look, type Seen, type Told, toldOf, tryLook } from './look.ts'
 import { isPassing } from './passing.ts'
-import type { Quotas, Release } from './quotas.ts'
+import type { Beyond, Quotas, Release } from './quotas.ts'
 import { routeStatement, routeValueOf } from './route.ts'
 import type { CaptureKind } from './sources.ts'
 import type { TableRules } from './table-rules.ts'
@@ -155,7 +155,7 @@ export function createHub(parts: HubParts): Hub {
     entry: Entry,
     subscriber: Subscriber,
     { watch, rules }: { readonly watch: Watch; readonly rules: TableRules },
-    beyond: 'refuse' | 'count',
+    beyond: Beyond,
   ): void {
     const { groups } = entry.watched
     const settings = rules.settings === null ? null : [...rules.settings, ...watch.settings]

@@ -12,14 +12,10 @@ import { contextOf } from './context.ts'
 import type { Follow } from './follow.ts'
 import type { Limiter } from './limiter.ts'
 import { isPassing } from './passing.ts'
-import type { Quotas, Release } from './quotas.ts'
+import type { Beyond, Quotas, Release } from './quotas.ts'
 
 /** Of one answer: it has to go through the queue of a socket. */
 export const ANSWER_BYTES_MAX: number = 1024 * 1024
-
-/** Different queries that are run again and again: in the whole process, and of one tenant. */
-export const QUERIES_MAX = 2_000
-const QUERIES_PER_OWNER_MAX: number = QUERIES_MAX / 2
 
 export interface LiveRequest {
   /** The query as it is now, for somebody: planned anew whenever the schema has changed. Throws as `POST /api/_query` answers. */
@@ -64,7 +60,7 @@ export interface LiveQueriesParts {
   /** With the tenant's gate and the cost guard, as for `POST /api/_query`. */
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
-  readonly quotas: Pick<Quotas, 'subscription' | 'group'>
+  readonly quotas: Pick<Quotas, 'subscription' | 'liveQuery'>
   /** Milliseconds, monotonic. */
   readonly now: () => number
 }
@@ -104,14 +100,13 @@ export function createLiveQueries({ runner, limiter, now, follow, quotas }: Live
   const all = new Map<string, Shared>()
   let runs = 0
 
-  function join(watcher: Watcher, beyond: 'refuse' | 'count'): Shared {
+  function join(watcher: Watcher, beyond: Beyond): Shared {
     const statement = watcher.request.prepare(watcher.identity)
     const values = statement.values.map(value => value?.toString('latin1') ?? null)
     const name = JSON.stringify([statement.statement.text, values, contextOf(watcher.identity, null)])
     const known = all.get(name)
     const owner = callerKey(watcher.identity)
-    if (known === undefined) refuseTooMany(owner)
-    watcher.leaveGroup = quotas.group(watcher.identity, `live query ${name}`, beyond)
+    watcher.leaveGroup = quotas.liveQuery(watcher.identity, name, beyond)
     const shared: Shared = known ?? {
       ...{ name, owner, watchers: new Set(), statement },
       ...{ follow: null, driven: false, timer: null, running: false },
@@ -121,16 +116,6 @@ export function createLiveQueries({ runner, limiter, now, follow, quotas }: Live
     if (known === undefined) attend(shared, statement)
     schedule(shared)
     return shared
-  }
-
-  function refuseTooMany(owner: string): void {
-    if (all.size >= QUERIES_MAX) {
-      throw new GatewayError('UNAVAILABLE', `the gateway runs ${QUERIES_MAX} live queries already; try again later`)
-    }
-    const own = [...all.values()].filter(shared => shared.owner === owner).length
-    if (own < QUERIES_PER_OWNER_MAX) return
-    const message = `the gateway runs ${QUERIES_PER_OWNER_MAX} different live queries of this tenant already; try again later`
-    throw new GatewayError('CONCURRENCY_LIMIT', message)
   }
 
   function attend(shared: Shared, statement: BoundStatement): void {

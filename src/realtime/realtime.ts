@@ -1,6 +1,7 @@
 /** Realtime as one part of the gateway: sessions, the hub they subscribe to, live queries, and what operators are told of them. */
 import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
+import type { Emit } from '../events.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Listener, Prepare } from '../postgres/listener.ts'
 import type { Database } from '../postgres/types.ts'
@@ -50,6 +51,7 @@ export interface RealtimeParts {
   readonly openListener: OpenListener | null
   readonly capture: Capture
   readonly limits: RealtimeLimits
+  readonly emit: Emit
   /** What captures changes is not as it was found. */
   readonly onBroken: () => void
   readonly now: () => number
@@ -142,7 +144,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     follow: createFollower({ sources, catalog: parts.catalog }),
   })
   const sessions = new Set<Session>()
-  const counts = createCounts(clock)
+  const counts = createCounts(clock, parts.emit)
 
   return {
     admit(address, identity) {
@@ -158,7 +160,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     open(link, identity, seat) {
       const session = createSession({
         ...{ link, identity, hub, live, now, clock, count: counts.count, authenticate: parts.authenticate },
-        claim: seat.claim,
+        seat,
         liveRequest({ svc, parameters, table, intervalMs }) {
           const request = { text: svc, values: parameters === null ? new Map() : readParameters(parameters.bytes) }
           return { intervalMs, prepare: identity => texts(request, table, identity) }

@@ -11,13 +11,10 @@ import type { LiveQueries, LiveQuery, LiveRequest } from './live-queries.ts'
 import { type ClientMessage, idOf, parseMessage } from './message.ts'
 import { createOutbox, type Outbox, type Pipe, type Recipient } from './outbox.ts'
 import { createPace } from './pace.ts'
+import type { Seat } from './quotas.ts'
 import { printError, printMessage, printRows } from './server-message.ts'
 import { Teller } from './teller.ts'
 import { createTokenLife } from './token-life.ts'
-
-/** docs/reference/realtime.md#limits has these for clients. */
-export const SUBSCRIPTIONS_MAX = 100
-export const LIVE_QUERIES_MAX = 50
 
 /** A client that does not say who it is has gone by then. */
 export const AUTH_MS_MAX = 5_000
@@ -47,8 +44,7 @@ export interface SessionParts {
   /** Null: the first message has to say. */
   readonly identity: Identity | null
   readonly authenticate: (token: string) => Identity | Promise<Identity>
-  /** Counts the connection for its caller. Throws `CONCURRENCY_LIMIT`. */
-  readonly claim: (identity: Identity) => void
+  readonly seat: Pick<Seat, 'claim' | 'assertRoom'>
   readonly hub: Hub
   readonly live: LiveQueries
   readonly liveRequest: (message: Extract<ClientMessage, { readonly type: 'live_query' }>) => LiveRequest
@@ -64,7 +60,7 @@ export interface SessionCounts {
   notification(at: string): void
   liveAnswer(): void
   resync(reason: ResyncReason): void
-  error(code: string): void
+  error(error: unknown): void
 }
 
 export interface Session {
@@ -115,7 +111,7 @@ export function createSession(parts: SessionParts): Session {
   // ---- in and out --------------------------------------------------------------------------------------------
 
   function fail(id: string | null, error: unknown): void {
-    count.error(error instanceof GatewayError ? error.code : 'INTERNAL')
+    count.error(error)
     outbox.send(printError(id, error))
   }
 
@@ -210,7 +206,7 @@ export function createSession(parts: SessionParts): Session {
         'the token is of another tenant or user than the subscriptions of this connection; open another for it',
       )
     }
-    parts.claim(renewed)
+    parts.seat.claim(renewed)
     if (authTimer !== null) clearTimeout(authTimer)
     authTimer = null
     identity = renewed
@@ -238,7 +234,7 @@ export function createSession(parts: SessionParts): Session {
     if (!channel.startsWith(CHANNEL_PREFIX)) {
       throw new GatewayError('PARSE_ERROR', `channel "${shorten(channel)}" is none; write svc_table_<table>`)
     }
-    const name = nameFor(message.id, 'subscription', SUBSCRIPTIONS_MAX)
+    const name = nameFor(message.id, 'subscription')
     const table = channel.slice(CHANNEL_PREFIX.length)
     const teller = new Teller({ id: name, channel, table, events, outbox, now, count })
     const subscription = await hub.subscribe({ table, filter, select, since }, caller(), {
@@ -280,13 +276,8 @@ export function createSession(parts: SessionParts): Session {
   }
 
   /** The client's own name, or one of ours. */
-  function nameFor(id: string | null, kind: (Subscribed | Live)['kind'], max: number): string {
-    if ([...kept.values()].filter(item => item.kind === kind).length >= max) {
-      throw new GatewayError(
-        'FORBIDDEN',
-        `a connection has at most ${max} ${kind === 'subscription' ? 'subscriptions' : 'live queries'}`,
-      )
-    }
+  function nameFor(id: string | null, kind: (Subscribed | Live)['kind']): string {
+    parts.seat.assertRoom(kind, [...kept.values()].filter(item => item.kind === kind).length)
     if (id === null) {
       do named++
       while (kept.has(`#${named}`))
@@ -301,7 +292,7 @@ export function createSession(parts: SessionParts): Session {
 
   function startLive(message: Extract<ClientMessage, { readonly type: 'live_query' }>): void {
     const { table } = message
-    const name = nameFor(message.id, 'live query', LIVE_QUERIES_MAX)
+    const name = nameFor(message.id, 'live query')
     let seq = 0
     // Each answer is whole, so the last one replaces those before it.
     const recipient: Recipient = {

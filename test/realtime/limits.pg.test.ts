@@ -26,15 +26,15 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function open(tenantId: string, address: string): Promise<TestSocket> {
-  return openSocket(gateway.url, {
-    ...{ token: await gateway.token({ tenantId }), headers: { 'X-Forwarded-For': address } },
+async function open(tenantId: string, address: string, of: TestGateway = gateway): Promise<TestSocket> {
+  return openSocket(of.url, {
+    ...{ token: await of.token({ tenantId }), headers: { 'X-Forwarded-For': address } },
   })
 }
 
 /** The answer to a handshake that is refused. */
-async function refusal(tenantId: string, address: string) {
-  const token = await gateway.token({ tenantId })
+async function refusal(tenantId: string, address: string, of: TestGateway = gateway) {
+  const token = await of.token({ tenantId })
   const headers = {
     ...{ Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' },
     ...{
@@ -45,7 +45,7 @@ async function refusal(tenantId: string, address: string) {
   }
   return new Promise<{ status: number | undefined; retryAfter: string | undefined; code: string; message: string }>(
     (resolve, reject) => {
-      const asked = request(`${gateway.url}/ws`, { headers }, async response => {
+      const asked = request(`${of.url}/ws`, { headers }, async response => {
         let text = ''
         for await (const chunk of response) text += chunk
         const { code, message } = JSON.parse(text).error
@@ -61,9 +61,9 @@ async function refusal(tenantId: string, address: string) {
   )
 }
 
-async function refusals(limit: string): Promise<number> {
-  const { text } = await gateway.get('/metrics', { as: null })
-  return Number(new RegExp(`^svc_realtime_limit_refusals_total\\{limit="${limit}"\\} (\\d+)`, 'm').exec(text)?.[1])
+async function refusals(limit: string, of: TestGateway = gateway, metric = 'svc_realtime_limit_refusals_total') {
+  const { text } = await of.get('/metrics', { as: null })
+  return Number(new RegExp(`^${metric}\\{limit="${limit}"\\} (\\d+)`, 'm').exec(text)?.[1])
 }
 
 test('sockets of one address: one more is 429 before the upgrade, other addresses are served', async () => {
@@ -149,4 +149,105 @@ test('different subscriptions and live queries of one tenant: those that are ali
   await one.nextOf('unsubscribed')
   expect(await subscribe(one, 'id=3')).toMatchObject({ type: 'subscribed' })
   await Promise.all([one, other].map(socket => socket.close()))
+})
+
+test('different live queries of one tenant and of the process, and of one socket', async () => {
+  const small = await testGateway(database.url, {
+    toml: `trusted_proxies = ["127.0.0.1"]
+      tenant_max_live_queries = 2
+      max_live_queries = 3
+      socket_max_live_queries = 3
+      socket_max_subscriptions = 1`,
+  })
+  try {
+    const [one, other, third] = [
+      await open('t1', '192.0.2.1', small),
+      await open('t2', '192.0.2.1', small),
+      await open('t3', '192.0.2.1', small),
+    ]
+    const start = async (socket: TestSocket, id: string, limit: number) => {
+      socket.say({ type: 'live_query', id, svc: `get labels limit ${limit}`, table: 'labels' })
+      let answer = await socket.next()
+      while (answer.type === 'notification') answer = await socket.next()
+      return answer
+    }
+    expect(await start(one, 'a', 1)).toMatchObject({ type: 'subscribed', id: 'a' })
+    expect(await start(one, 'b', 2)).toMatchObject({ type: 'subscribed', id: 'b' })
+    expect(await start(one, 'c', 3)).toMatchObject({
+      ...{ type: 'error', id: 'c', code: 'CONCURRENCY_LIMIT' },
+      message:
+        'the tenant has 2 different live queries already (tenant_max_live_queries); close some, or try again later',
+    })
+    expect(await refusals('tenant_max_live_queries', small)).toBe(1)
+    // One that is alike shares the run; the socket's own limit counts it.
+    expect(await start(one, 'd', 1)).toMatchObject({ type: 'subscribed', id: 'd' })
+    expect(await start(one, 'e', 1)).toMatchObject({
+      ...{ type: 'error', id: 'e', code: 'FORBIDDEN' },
+      message: 'a connection has at most 3 live queries (socket_max_live_queries); open another',
+    })
+    expect(await refusals('socket_max_live_queries', small)).toBe(1)
+    expect(await start(other, 'a', 1)).toMatchObject({ type: 'subscribed' })
+    expect(await start(third, 'a', 1)).toMatchObject({
+      ...{ type: 'error', code: 'UNAVAILABLE' },
+      message: 'the gateway has 3 different live queries already (max_live_queries); try again later',
+    })
+    expect(await refusals('max_live_queries', small)).toBe(1)
+    other.say({ type: 'stop_live_query', id: 'a' })
+    await other.nextOf('unsubscribed')
+    // What was refused counts nowhere.
+    expect(await start(third, 'a', 1)).toMatchObject({ type: 'subscribed' })
+    third.say({ type: 'subscribe', channel: 'svc_table_labels' })
+    await third.nextOf('subscribed')
+    third.say({ type: 'subscribe', id: 's', channel: 'svc_table_labels' })
+    expect(await third.nextOf('error')).toMatchObject({ id: 's', code: 'FORBIDDEN' })
+    expect(await refusals('socket_max_subscriptions', small)).toBe(1)
+    await Promise.all([one, other, third].map(socket => socket.close()))
+  } finally {
+    await small.close()
+  }
+})
+
+test('sockets of the process: one more is 503 before the upgrade', async () => {
+  const small = await testGateway(database.url, { toml: 'max_sockets = 1' })
+  try {
+    const socket = await open('t1', '192.0.2.1', small)
+    expect(await refusal('t2', '192.0.2.2', small)).toEqual({
+      ...{ status: 503, retryAfter: '5', code: 'UNAVAILABLE' },
+      message: 'the gateway has 1 sockets already (max_sockets); try again later',
+    })
+    expect(await refusals('max_sockets', small)).toBe(1)
+    await socket.close()
+  } finally {
+    await small.close()
+  }
+})
+
+test('a live query or a subscription above a limit on statements is counted as a request is', async () => {
+  const small = await testGateway(database.url, { toml: 'max_relations = 2' })
+  try {
+    const socket = await open('t1', '192.0.2.1', small)
+    const joins = 'get labels as a join labels as b on b.id = a.id join labels as c on c.id = a.id fields a.id'
+    socket.say({ type: 'live_query', id: 'l', svc: joins, table: 'labels' })
+    expect(await socket.next()).toMatchObject({ type: 'error', id: 'l', code: 'PARSE_ERROR' })
+    expect(await refusals('max_relations', small, 'svc_statements_refused_total')).toBe(1)
+    await socket.close()
+  } finally {
+    await small.close()
+  }
+})
+
+test('by default one address may have 300 sockets', { timeout: 60_000 }, async () => {
+  const usual = await testGateway(database.url)
+  const sockets: TestSocket[] = []
+  try {
+    while (sockets.length < 300) {
+      const some = Array.from({ length: 50 }, (_, n) => open(`t${n % 5}`, '192.0.2.1', usual))
+      sockets.push(...(await Promise.all(some)))
+    }
+    sockets.at(-1)?.say({ type: 'ping', id: 'last' })
+    expect(await sockets.at(-1)?.next()).toEqual({ type: 'pong', id: 'last' })
+  } finally {
+    await Promise.all(sockets.map(socket => socket.close()))
+    await usual.close()
+  }
 })
