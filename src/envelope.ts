@@ -1,9 +1,9 @@
-/** The one place that makes the error envelope (specification 7, decisions 8). */
+/** The one place that makes the error envelope (docs/reference/errors.md). */
 import { GatewayError } from './errors.ts'
 
 /**
  * `{"error": {code, message, status, request_id, details?, hint?}}` as UTF-8. What is no `GatewayError` says nothing about itself. A read that is
- * too expensive is told flat as well, `{code, message, details}` beside `error` (decisions 7).
+ * too expensive has `{code, message, details}` beside `error` too, for clients that expect that flat form.
  */
 export function errorBody(error: unknown, requestId: string): Buffer {
   const known =

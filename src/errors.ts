@@ -1,4 +1,4 @@
-/** The codes an answer can carry, their HTTP statuses, and the one error class that knows them (specification 7, decisions 8). */
+/** The codes an answer can carry (docs/reference/errors.md), their HTTP statuses, and the one error class that knows them. */
 
 import type { LimitName } from './statement-limits.ts'
 

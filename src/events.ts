@@ -47,7 +47,7 @@ export type Event =
   /** The gateway is starting and has not reached its database yet. */
   | { readonly kind: 'waiting for database'; readonly message: string }
   | { readonly kind: 'database'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
-  /** The circuit that guards attempts to connect with Kerberos changed (specification 3). */
+  /** The circuit that guards attempts to connect with Kerberos changed (docs/guides/database-connections.md#kerberos). */
   | { readonly kind: 'circuit'; readonly from: CircuitKind; readonly to: CircuitKind; readonly error: Error | null }
   | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   | { readonly kind: 'webhooks'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }

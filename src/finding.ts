@@ -17,7 +17,7 @@ export interface Finding {
 /** A note is worth knowing and fails nothing. */
 export type Level = 'note' | 'warning' | 'error'
 
-/** Under `strict` every warning is an error (decisions 1). Notes stay notes. */
+/** Under `strict` every warning is an error. Notes stay notes. */
 export function asErrors(findings: readonly Finding[]): readonly Finding[] {
   return findings.map(finding => (finding.level === 'note' ? finding : { ...finding, level: 'error' }))
 }

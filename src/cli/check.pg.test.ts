@@ -1,4 +1,4 @@
-/** `svc check` against a real database (decisions 1): what boot would warn about is an error here. */
+/** `svc check` against a real database (docs/guides/checking.md): what boot would warn about is an error here. */
 import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,5 @@
 /**
- * `svc check`: everything that is wrong or dangerous about configuration and database, each with what mends it
- * (decisions 1).
+ * `svc check` (docs/guides/checking.md): everything that is wrong or dangerous about configuration and database, each with its fix.
  */
 import { loadConfig } from '../config/load.ts'
 import { configNotes } from '../config/notes.ts'

@@ -1,4 +1,4 @@
-/** `svc install` and `svc uninstall` (decisions 9), as somebody who types them sees them. */
+/** `svc install` and `svc uninstall` (docs/guides/installation.md), as seen on the command line. */
 import { EventEmitter } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

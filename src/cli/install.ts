@@ -1,4 +1,4 @@
-/** `svc install` and `svc uninstall` (decisions 9): schema `svc` in the configured database, made or removed in one transaction. */
+/** `svc install` and `svc uninstall` (docs/reference/cli.md#svc-install): schema `svc` in the configured database, made or removed in one transaction. */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'

@@ -1,4 +1,4 @@
-/** `svc parse | format | transpile | explain`: the query language (decisions 1). Only `transpile --database` needs a database. */
+/** `svc parse | format | transpile | explain`: the query language. Only `transpile --database` needs a database. */
 import { fillKeys, type KeyedTables } from '../access/fill-keys.ts'
 import { GatewayError } from '../errors.ts'
 import { answerExplain, answerFormat, answerParse, answerTranspile } from '../language/answer.ts'

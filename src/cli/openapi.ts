@@ -1,4 +1,4 @@
-/** `svc openapi`: the OpenAPI document of the configured database, for one kind of caller (specification 4.1, decisions 1). */
+/** `svc openapi` (docs/reference/cli.md#svc-openapi): the OpenAPI document of the configured database, for one kind of caller. */
 import { createPolicies } from '../access/policy/policies.ts'
 import { EVERYTHING, type Rights } from '../access/rights.ts'
 import { introspect } from '../catalog/introspect.ts'

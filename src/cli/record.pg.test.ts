@@ -1,4 +1,4 @@
-/** Decisions 7: `svc check --record` writes the shapes seen, and what it wrote is an allow-list. The whole story, as a shell would have it. */
+/** docs/guides/allow-list.md#recording: `svc check --record` writes the shapes seen, and the file is an allow-list. The whole story, as in a shell. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Specification 1.10 and 5.2, decisions 1: the process itself, as a shell starts it and signals end it. */
+/** docs/guides/deploying.md#start-reload-stop: the process itself, as a shell starts it and signals end it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { INVOKER } from '../../test/support/postgres-version.ts'

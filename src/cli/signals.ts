@@ -1,4 +1,4 @@
-/** A service that runs until it is told to stop (specification 1.10). */
+/** A service that runs until a signal stops it (docs/guides/deploying.md#start-reload-stop). */
 
 export interface Running {
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** `svc webhooks` against a running gateway (decisions 10). */
+/** `svc webhooks` against a running gateway (docs/guides/webhooks.md#when-it-fails). */
 import { EventEmitter } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

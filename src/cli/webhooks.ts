@@ -1,4 +1,4 @@
-/** `svc webhooks`: what a running gateway's webhooks do, and what is to be done with those that failed (decisions 10). It is asked as any operator asks it. */
+/** `svc webhooks` (docs/reference/cli.md#svc-webhooks): lists a running gateway's webhooks, and sends failed ones again or deletes them, by the gateway's HTTP routes. */
 import type { Bind, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { UsageError } from './failure.ts'

@@ -1,6 +1,6 @@
 /**
  * What the process was told, checked and frozen: the form every other folder reads.
- * `load.ts` makes it from `svc.toml` and the environment; nothing else reads either (decisions 1).
+ * `load.ts` makes it from `svc.toml` and the environment; nothing else reads either.
  * Names are the keys of the file in camel case and units are those of the key; what is absent is null.
  */
 
@@ -10,10 +10,10 @@ export interface Config {
   readonly mcp: McpConfig
   /** `JWT_SECRET` as it was given: null when unset, and possibly empty, which boot refuses. */
   readonly jwtSecret: string | null
-  /** `SVC_DEV_MODE`: the headers of specification 5.2 are believed. */
+  /** `SVC_DEV_MODE`: headers can stand for a token (docs/reference/limits.md#development-mode). */
   readonly devMode: boolean
   readonly logLevel: LogLevel
-  /** Bearer token of `/metrics` and `/health/internal`; null leaves them open (specification 5.5). */
+  /** Bearer token of `/metrics` and `/health/internal`; null leaves them open (docs/guides/monitoring.md#the-admin-token). */
   readonly adminToken: string | null
   /** `SVC_ADMIN_DATABASE_URL`: for what the gateway's own role may not do, which is `svc install`. */
   readonly adminDatabaseUrl: string | null
@@ -28,7 +28,7 @@ export interface Config {
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
 
 /**
- * A rate, concurrency, cost or row limit of 0 means that it is off (decisions 1); limits of shape and time are never
+ * A rate, concurrency, cost or row limit of 0 means that it is off; limits of shape and time are never
  * off.
  */
 export interface GatewayConfig {

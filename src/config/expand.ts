@@ -1,4 +1,4 @@
-/** `${NAME}` and `${NAME:-default}` in the string values of the file (decisions 1). */
+/** `${NAME}` and `${NAME:-default}` in the string values of the file (docs/reference/configuration.md). */
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

@@ -98,7 +98,7 @@ export function choice<const T extends string>(...choices: readonly T[]): Kind<T
   }
 }
 
-/** Resolved against the folder of the file that says it (decisions 1). */
+/** Resolved against the folder of the file that has it. */
 export const path: Kind<string> = {
   expected: 'the path of a file',
   parse: (value, folder) => {
@@ -172,7 +172,7 @@ const isName = (element: string): string | null => (element === '' || element.in
 /** None needed. */
 export const names: Kind<readonly string[]> = list('an array of different names', isName, 0)
 
-/** `svc` is the gateway's own, with rows of every tenant in its log (decisions 9). */
+/** `svc` is the gateway's own schema, with rows of every tenant in its log. */
 const SYSTEM_SCHEMAS = new Set(['pg_catalog', 'information_schema', 'pg_toast', 'svc'])
 
 export const schemaNames: Kind<readonly string[]> = list(

@@ -47,7 +47,7 @@ function problems(start: () => unknown): readonly string[] {
   return []
 }
 
-describe('defaults (decisions 1 and 13)', () => {
+describe('defaults', () => {
   test('without file and environment', () => {
     expect(load()).toEqual({
       gateway: {

@@ -1,6 +1,6 @@
 /**
  * Reads `svc.toml` and the environment into a `Config`, or reports everything that is wrong with them at once
- * (decisions 1). The file is `--config`, else `SVC_CONFIG`, else `./svc.toml` where it exists; the environment beats
+ * (docs/reference/configuration.md). The file is `--config`, else `SVC_CONFIG`, else `./svc.toml` where it exists; the environment beats
  * the file.
  */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'

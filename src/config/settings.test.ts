@@ -16,7 +16,7 @@ test.each([
   }
 })
 
-test('every key of the specification and the decisions has a row', () => {
+test('the table has these keys and no other', () => {
   const gateway = `accepted_findings acquire_timeout_ms admin_token allow_list_path bind cors_allowed_origins database_url default_limit drain_timeout_ms
     events_path explain_endpoint explain_max_cost explain_max_rows exposed_views feed_max_connections feed_url gss_module jwt_audience jwt_issuer log_level max_batch_rows max_batch_key_sets max_built_value_bytes max_connections
     max_expand_depth max_filters max_in_values max_joins max_relations max_result_rows max_series_rows policy_path prepared_statements rate_limit_burst rate_limit_rate

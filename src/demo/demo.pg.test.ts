@@ -1,4 +1,4 @@
-/** Issue "Foundation", item 9: what `svc demo` prints works as it stands, and nothing is left when it closes. */
+/** What `svc demo` prints works as it stands, and nothing is left when it closes. */
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** Issue "Foundation", item 9: the demo's PostgreSQL starts in seconds, is not shared by accident, and leaves nothing running. */
+/** The demo's PostgreSQL starts in seconds, is not shared by accident, and leaves nothing running. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

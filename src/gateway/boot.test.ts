@@ -1,4 +1,4 @@
-/** Decisions 1: what is wrong with a configuration is told together. */
+/** Everything that is wrong with a configuration is reported together. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

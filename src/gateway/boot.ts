@@ -1,4 +1,4 @@
-/** What keeps the gateway from starting, or is said at its start (decisions 1). */
+/** What keeps the gateway from starting, or is logged at its start (docs/guides/checking.md#at-boot). */
 import type { Query } from '../catalog/introspect.ts'
 import type { Config } from '../config/config.ts'
 import { policyFindings } from '../config/policy-files.ts'
@@ -36,7 +36,7 @@ export async function databaseFindings({ gateway }: Config, query: Query): Promi
   return asWarnings(await bootDangers(query, gateway))
 }
 
-/** Warnings go to the log, and notes are for `svc check`; an error, or any finding under `strict`, ends the start (decisions 1). */
+/** Warnings go to the log, and notes are for `svc check`; an error, or any finding under `strict`, ends the start. */
 export function report(findings: readonly Finding[], config: Config, emit: Emit): void {
   const judged = config.gateway.strict ? asErrors(findings) : findings
   const errors = judged.filter(finding => finding.level === 'error')

@@ -1,5 +1,5 @@
 /**
- * The feed: connections of a separate role, for the change log and the outbox of webhooks (decisions 0028). No SQL of a request runs on them, and the role that
+ * The feed: connections of a separate role, for the change log and the outbox of webhooks (decision 0028). No SQL of a request runs on them, and the role that
  * requests run under can read neither.
  */
 import { queryThrough } from '../catalog/query.ts'

@@ -34,7 +34,7 @@ import { openServer } from './server.ts'
 export interface Gateway {
   /** Where it listens, e.g. `http://127.0.0.1:8080`. */
   readonly url: string
-  /** Stops accepting, finishes what is in flight until `drain_timeout_ms`, drains the pool (specification 1.10). */
+  /** Stops accepting, finishes what is in flight until `drain_timeout_ms`, drains the pool (docs/guides/deploying.md#start-reload-stop). */
   close(): Promise<void>
   /** What SIGHUP does: reads the schema again, and the files that may change while it runs. */
   reload(): Promise<void>
@@ -43,7 +43,7 @@ export interface Gateway {
 export interface GatewayOptions {
   /** Hears of everything that happens; the log by default. */
   readonly emit?: Emit
-  /** A file to write the shapes of all queries to that are answered; every query may be asked then (decisions 7). */
+  /** A file to write the shapes of all answered queries to (docs/guides/allow-list.md#recording); every query may be asked then. */
   readonly record?: string
   /** What `${NAME}` means in the files that are read again; the process's by default. */
   readonly environment?: Environment

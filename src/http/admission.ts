@@ -1,6 +1,6 @@
 /**
- * Whether a request is looked at at all: the rate limit of its address (specification 4.7 (2)), and the load of the whole process. Both are asked before its
- * body is read and before anybody wonders who calls, so a refusal costs next to nothing.
+ * Whether a request is looked at at all: the rate limit of its address (docs/reference/limits.md#requests-per-address), and the load of the whole
+ * process (docs/reference/limits.md#load). Both are asked before the body is read and before the token is verified, so a refusal costs next to nothing.
  */
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'

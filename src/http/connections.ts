@@ -1,6 +1,6 @@
 /**
  * What Node does not know of connections: which have something to finish, so that a server that closes cuts none of them short
- * (specification 1.10), that a client has gone whose answer had not come to its turn, and when a pipelined request may start.
+ * (docs/guides/deploying.md#start-reload-stop), that a client has gone whose answer had not come to its turn, and when a pipelined request may start.
  *
  * Node's `closeIdleConnections` takes a connection for idle as soon as its answer was handed over, although a slow reader has only a part of it yet
  * (https://nodejs.org/docs/latest-v20.x/api/http.html#serverclosecallback), and one whose answer ends later stays open until its keep-alive

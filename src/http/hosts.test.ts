@@ -1,4 +1,4 @@
-/** Decisions 12: "A foreign `Origin` or `Host` → 403." */
+/** A foreign `Host` or `Origin` is refused: docs/guides/agents.md#where-others-can-reach-it, docs/reference/limits.md#development-mode. */
 import { expect, test } from 'vitest'
 import { createHosts } from './hosts.ts'
 

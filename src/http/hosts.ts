@@ -1,6 +1,6 @@
 /**
  * Whether a request was meant for this server. A page in a browser can be made to ask a server of the local network under a name of its own
- * (DNS rebinding), so `Host` and, where a browser says it, `Origin` must name this server. The tool server always asks (decisions 12), the gateway in
+ * (DNS rebinding), so `Host` and, where a browser says it, `Origin` must name this server. The tool server always asks, because it has no tokens; the gateway in
  * development mode, where it believes headers about who calls.
  */
 import { isIP } from 'node:net'

@@ -1,5 +1,5 @@
 /**
- * What happens to a request, in the order of specification 4.7. Limits on the bytes of a request, CORS and the rate limit come before, in `server.ts` and
+ * What happens to a request, in order (docs/internals/a-request.md). Limits on the bytes of a request, CORS and the rate limit come before, in `server.ts` and
  * `admission.ts`.
  */
 import type { Approvals } from '../access/list/approvals.ts'
@@ -170,7 +170,7 @@ function assertReading(incoming: Incoming): void {
   if (!READING.includes(incoming.method)) throw methodNotAllowed(incoming, READING)
 }
 
-/** Decisions 13: off is as if it were not there, and `admin` answers 401 without the token. */
+/** With `explain_endpoint = "off"` the route does not exist; with `"admin"` it answers 401 without the token. */
 function assertExplainable(incoming: Incoming, { explainEndpoint, isAdmin }: PipelineParts): void {
   if (explainEndpoint === 'off') throw noRoute(incoming)
   if (explainEndpoint === 'on' || isAdmin(incoming.headers)) return

@@ -3,7 +3,7 @@ import { IncomingMessage, type ServerResponse } from 'node:http'
 import { GatewayError } from '../errors.ts'
 import type { HeldBody, HoldBody } from './bodies.ts'
 
-/** Specification 8. */
+/** docs/reference/limits.md#bytes-and-time has it for clients. */
 export const BODY_BYTES_MAX: number = 2 * 1024 * 1024
 
 /**

@@ -1,4 +1,4 @@
-/** `X-Request-Id`: a valid one from the client is kept, any other replaced (decisions 8, 13). */
+/** `X-Request-Id`: a valid one from the client is kept, any other replaced (docs/reference/rest-api.md#headers). */
 import { randomBytes } from 'node:crypto'
 
 const VALID = /^[A-Za-z0-9._-]{1,128}$/

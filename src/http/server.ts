@@ -73,7 +73,7 @@ export interface ServerOptions {
 export interface Server {
   listen(): Promise<string>
   readonly isDraining: () => boolean
-  /** Takes no more connections, lets what runs finish until the deadline, then cuts it off (specification 1.10). */
+  /** Takes no more connections, lets what runs finish until the deadline, then cuts it off. */
   close(): Promise<void>
 }
 
@@ -139,7 +139,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   for (const type of ['application/json', '*']) app.addContentTypeParser(type, takeBody)
   const hasCors = options.corsAllowedOrigins.length > 0
   if (hasCors) {
-    // Preflights are answered by the plugin, and every answer has these (specification 4.8) and is told of.
+    // Preflights are answered by the plugin, and they too have these headers and an event.
     app.addHook('onSend', (request, reply, payload, done) => {
       const requestId = nextRequestId(one(request.headers['x-request-id']))
       const { elapsedTime } = reply
@@ -510,7 +510,7 @@ function lengthOf(body: Answer['body']): number {
   return 'latin1' in body ? body.latin1.length : 0
 }
 
-/** Nothing was changed: the client may ask again. Whatever the method, a read says how it used the cache (specification 4.8). */
+/** Nothing was changed: the client may ask again. Whatever the method, a read says in `X-Cache` how it used the cache. */
 function isRead({ method }: Incoming, { headers }: Answer): boolean {
   return method === 'GET' || method === 'HEAD' || 'X-Cache' in headers
 }

@@ -1,4 +1,4 @@
-/** Issue 18, item 1: a minimum throughput of streams, 2 KB/s averaged over 60 s by default. */
+/** docs/reference/limits.md#streams: a minimum throughput of streams, 2 KB/s averaged over 60 s by default. */
 import { expect, test } from 'vitest'
 import { createStreamPaces } from './stream-pace.ts'
 

@@ -1,5 +1,5 @@
 /**
- * `GET /ws` (specification 4.1, 6.1; decisions 9): from the upgrade of a connection to a session, and between the two the frames of RFC 6455. What is said in
+ * `GET /ws` (docs/reference/realtime.md#connecting): from the upgrade of a connection to a session, and between the two the frames of RFC 6455. What is said in
  * them is no matter of this file.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
@@ -91,7 +91,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
   const frames = new WebSocketServer({
     ...{ noServer: true, clientTracking: false, autoPong: false },
     maxPayload: sockets.messageBytesMax,
-    // Decisions 9 and the memory it takes: what is compressed may be a thousand times as large.
+    // A compressed message can be a thousand times as large once it is inflated, past the limit on messages.
     perMessageDeflate: false,
     handleProtocols: chosenProtocol,
   })

@@ -1,4 +1,4 @@
-/** The admin token of the operator (specification 5.5), which is no token of a caller and says nothing about one. */
+/** The operator's admin token (docs/guides/monitoring.md#the-admin-token), which is no token of a caller and says nothing about one. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 

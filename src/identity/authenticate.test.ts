@@ -99,7 +99,7 @@ describe('Bearer', () => {
     expect(await refusal({ authorization: `Bearer ${token}` }, { jwtSecret: '' })).toHaveLength(2)
   })
 
-  test('a bad one is never downgraded to headers or anonymous (specification 5.1)', async () => {
+  test('a bad one is never downgraded to headers or anonymous', async () => {
     const headers = { authorization: `Bearer ${TOKEN}x`, 'x-tenant-id': 't2' }
     expect(await refusal(headers, { devMode: true, requireAuth: false })).toEqual([
       'the token was refused: its signature does not match',
@@ -111,7 +111,7 @@ describe('Bearer', () => {
   })
 })
 
-describe('development headers (specification 5.2)', () => {
+describe('development headers', () => {
   const headers = { 'x-tenant-id': 't2', 'x-user-id': 'u2', 'x-user-role': 'editor' }
 
   test('in development mode', async () => {

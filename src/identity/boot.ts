@@ -1,4 +1,4 @@
-/** Whether the gateway may start as it was told who to believe: fail-closed (specification 5.2, decisions 6 and 1). */
+/** Whether the gateway may start with its settings of identity. Fail-closed: development mode starts on a loopback address only. */
 import { isIPv4, isIPv6 } from 'node:net'
 import type { Bind, Config, GatewayConfig } from '../config/config.ts'
 import type { Finding } from '../finding.ts'

@@ -1,4 +1,4 @@
-/** From a verified payload to an `Identity`: what a token must and may say (specification 2.2, decisions 6). */
+/** From a verified payload to an `Identity`: the claims of a token (docs/reference/rest-api.md#who-asks). */
 import {
   isArray,
   isNumber,

@@ -2,7 +2,7 @@
 
 export interface Identity {
   readonly source: 'jwt' | 'headers' | 'anonymous'
-  /** Empty string where absent: so it reaches the database (decisions 6). */
+  /** Empty string where absent: so it reaches the database, and nothing of an earlier caller can stay in the setting. */
   readonly tenantId: string
   readonly userId: string
   readonly agentId: string

@@ -1,5 +1,5 @@
 /**
- * Specification 5.1, decisions 6; RFC 7515, 7519, 8725. Tokens are signed here by hand, not by the library that
+ * Tokens by RFC 7515, RFC 7519 and RFC 8725 (docs/reference/rest-api.md#who-asks). They are signed here by hand, not by the library that
  * verifies them.
  */
 import { createHmac } from 'node:crypto'
@@ -73,7 +73,7 @@ describe('claims', () => {
     })
   })
 
-  test('operator_id is never the tenant (specification 2.2)', async () => {
+  test('operator_id is never the tenant', async () => {
     expect((await identityOf('{"operator_id":"o1"}')).tenantId).toBe('')
   })
 

@@ -1,4 +1,4 @@
-/** The one form of "this token is not accepted" (RFC 6750, 3.1; decisions 6). */
+/** The one form of "this token is not accepted" (RFC 6750, 3.1). */
 import { GatewayError } from '../errors.ts'
 
 /** `reason` completes "the token was refused: …" and never holds a secret or what would have been right. */

@@ -14,7 +14,7 @@ const IDENTITY: Identity = {
   expiresAt: null,
 }
 
-test('specification 2.3 and decisions 6', () => {
+test('a caller becomes the settings of docs/guides/your-own-database.md#2-row-level-security', () => {
   expect(settingsOf(IDENTITY)).toEqual([
     ['app.current_tenant_id', 't1'],
     ['app.current_user_id', 'u1'],
@@ -26,7 +26,7 @@ test('specification 2.3 and decisions 6', () => {
   ])
 })
 
-test('an agent without a tenant has no effect (specification 2.2)', () => {
+test('an agent without a tenant has no effect', () => {
   expect(Object.fromEntries(settingsOf({ ...IDENTITY, tenantId: '' }))['app.current_agent_id']).toBe('')
 })
 

@@ -1,4 +1,4 @@
-/** What the database is told about the caller (specification 2.3, decisions 6). */
+/** The session settings that say who the caller is (docs/guides/your-own-database.md#2-row-level-security). */
 import type { Identity } from './identity.ts'
 
 export type SessionSetting = readonly [name: string, value: string]
@@ -11,7 +11,7 @@ export function settingsOf(identity: Identity): readonly SessionSetting[] {
   return [
     ['app.current_tenant_id', identity.tenantId],
     ['app.current_user_id', identity.userId],
-    // A secondary scope: without a tenant it scopes nothing (specification 2.2).
+    // A scope within the tenant: without a tenant it scopes nothing.
     ['app.current_agent_id', identity.tenantId === '' ? '' : identity.agentId],
     ['app.is_super_admin', 'false'],
     ['app.current_role', identity.role],

@@ -1,4 +1,4 @@
-/** Decisions 11: one circuit for each connection target and process. */
+/** One circuit for each connection target and process (docs/guides/database-connections.md#kerberos). */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

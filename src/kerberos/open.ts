@@ -1,4 +1,4 @@
-/** Where the tokens of a target come from (specification 5.6: `gss_provider`), and the circuit that everything in the process shares to reach it. */
+/** The provider of a target's tokens (`gss_provider`), and the circuit that everything in the process shares to reach it (docs/guides/database-connections.md#kerberos). */
 import type { GssProvider } from '../postgres/auth/gss.ts'
 import {
   Circuit,

@@ -1,5 +1,5 @@
 /**
- * What can be known of Kerberos before anything is tried (specification 5.6: "preflight checks"): that the files which the
+ * What can be known of Kerberos before anything is tried: that the files which the
  * library will read are there, can be read, and are what they should be. The library's own messages name none of them.
  */
 import { open, stat } from 'node:fs/promises'

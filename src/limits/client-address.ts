@@ -1,5 +1,5 @@
 /**
- * Whose request it is: the other end of the socket, or behind proxies that are trusted the address that they saw (decisions 7).
+ * Whose request it is: the other end of the socket, or behind trusted proxies the address that they saw (docs/reference/limits.md#behind-proxies).
  *
  * Each proxy appends the address it was connected from to `X-Forwarded-For`, so the header is read from its end: whatever a client wrote itself stands
  * left of the first address that no trusted proxy has, and is never reached.

@@ -1,5 +1,5 @@
 /**
- * Requests per client address: a token bucket for each, in bounded memory (specification 8, decisions 7).
+ * Requests per client address: a token bucket for each, in bounded memory (docs/reference/limits.md#requests-per-address).
  *
  * A bucket is one number: when it will be full again, in tokens since the beginning – time is counted in tokens too, `rate` of them a second. Taking one
  * moves that by one; there is none left when it would lie more than `burst` ahead. A bucket that is full is as good as none, so nothing has to be

@@ -1,4 +1,4 @@
-/** Decisions 1: boot never hides a danger. How findings are told, what can be accepted, and what is asked of the server itself. */
+/** How findings are reported, which can be accepted, and what is asked of the server itself (docs/guides/checking.md). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LintedDatabase, lintedDatabase, TARGET } from '../../test/support/lint.ts'
 import type { Query } from '../catalog/introspect.ts'

@@ -14,7 +14,7 @@ export interface DatabaseLints {
   readonly accepted: number
 }
 
-/** The dangers that boot never hides (decisions 1), in one round trip. */
+/** The dangers that every boot looks for (docs/guides/checking.md#at-boot), in one round trip. */
 export async function bootDangers(ask: Query, target: LintTarget): Promise<readonly Finding[]> {
   return findingsOf(
     ask,

@@ -18,7 +18,7 @@ export interface Lint {
   readonly level: Level
   /** Of its findings in `svc check`, where that is another: `note` for what a schema cannot mend. */
   readonly levelInCheck?: Level
-  /** Looked for at every boot and never accepted (decisions 1). The others are for `svc check` and `strict`. */
+  /** Looked for at every boot and never accepted. The others are for `svc check` and `strict`. */
   readonly boot: boolean
   /** What has been found, to be followed by the names. */
   readonly what: (tenantColumn: string) => string

@@ -1,4 +1,4 @@
-/** Lints of policies: those that let too much through, and those that are slow (specification 5.3). */
+/** Lints of policies (docs/reference/checks.md#policies): those that let too much through, and those that are slow. */
 import { settingsOf } from '../identity/settings.ts'
 import { nearest } from '../nearest.ts'
 import type { Found, Lint, LintRow } from './lint.ts'

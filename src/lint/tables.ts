@@ -1,4 +1,4 @@
-/** Lints of tables and views: whether row-level security binds whoever asks (specification 5.3). */
+/** Lints of tables and views (docs/reference/checks.md#tables-and-views): whether row-level security binds every caller. */
 import type { Lint } from './lint.ts'
 
 /** For tables of which there are few: each looks through all rights that were granted. */

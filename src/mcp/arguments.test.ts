@@ -1,4 +1,4 @@
-/** Decisions 12: "Arguments are validated: −32602 names the argument." */
+/** docs/guides/agents.md#rules-and-limits: a wrong argument is −32602, with the argument's name. */
 import { describe, expect, test } from 'vitest'
 import { type ArgumentTable, choice, optional, printSchema, readArguments, required } from './arguments.ts'
 import { RPC } from './rpc.ts'

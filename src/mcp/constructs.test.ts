@@ -1,10 +1,10 @@
-/** Specification of the tool server, 4.2: "grammar card for a construct (where, join, with, conflict, order, and others)". */
+/** Every construct of the language has a card with its grammar, notes, mistakes and examples, which `svc_syntax` answers (docs/guides/agents.md#tools). */
 import { expect, test } from 'vitest'
 import { CONSTRUCTS } from '../language/corpus/constructs.ts'
 import { GRAMMAR } from '../language/corpus/grammar.ts'
 import { PART_NAMES, partOf } from './constructs.ts'
 
-test.each(['where', 'join', 'with', 'conflict', 'order'])('%s, which the specification names', name => {
+test.each(['where', 'join', 'with', 'conflict', 'order'])('%s has a card', name => {
   const { productions, constructs } = partOf(name)
   expect(productions.map(production => production.name)).toContain(name)
   expect(constructs.length).toBeGreaterThan(0)

@@ -1,5 +1,5 @@
 /**
- * The tool server over HTTP: `POST /mcp` with one JSON-RPC message, answered with one (decisions 12; Streamable HTTP of
+ * The tool server over HTTP (decision 0014): `POST /mcp` with one JSON-RPC message, answered with one (Streamable HTTP of
  * https://modelcontextprotocol.io/specification/2025-06-18/basic/transports, without sessions and streams, which nothing here needs).
  */
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { errorOf, MESSAGE_BYTES_MAX, type Response, RPC, type RpcCode, RpcError 
 
 export const PATH = '/mcp'
 
-/** Decisions 12. */
+/** For each address; docs/guides/agents.md#rules-and-limits has it for clients. */
 export const RATE_LIMIT = { burst: 120, rate: 2 } as const
 
 /** 131 072 addresses at a time, in 2 MB; beyond that the fullest bucket of a few is forgotten. */

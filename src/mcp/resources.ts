@@ -17,7 +17,7 @@ interface Document {
 
 const MIME_TYPE = 'text/markdown'
 
-/** Decisions 12. */
+/** docs/guides/agents.md#resources-and-prompts lists them for users. */
 export const DOCUMENTS: readonly Document[] = [
   {
     uri: 'svc://guide/language',

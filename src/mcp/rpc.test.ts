@@ -1,4 +1,4 @@
-/** Decisions 12: "Notifications → 202 …, bad JSON → −32700, array bodies → −32600"; ids are strings and integers. */
+/** docs/guides/agents.md#rules-and-limits: notifications are 202, bad JSON −32700, arrays −32600; ids are strings and integers. */
 import { describe, expect, test } from 'vitest'
 import { decodeMessage, errorOf, invalid, own, RPC, RpcError, resultOf } from './rpc.ts'
 

@@ -1,5 +1,5 @@
 /**
- * JSON-RPC 2.0 as the tool server takes it: one message at a time, bytes to a narrow type and back (decisions 12,
+ * JSON-RPC 2.0 as the tool server takes it: one message at a time, bytes to a narrow type and back (decision 0014,
  * https://modelcontextprotocol.io/specification/2025-06-18/basic).
  */
 

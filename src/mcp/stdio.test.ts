@@ -1,4 +1,4 @@
-/** Decisions 12: "`--stdio` speaks the same over standard input and output". */
+/** docs/guides/agents.md#rules-and-limits: over standard input a message is a line, with the same codes as over HTTP. */
 import { once } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { expect, test } from 'vitest'

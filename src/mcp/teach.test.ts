@@ -1,4 +1,4 @@
-/** Decisions 12: a query that does not parse is answered with its place, what was found and expected, a hint, and an example. */
+/** docs/guides/agents.md#tools: a query that does not parse is answered with its place, what was found and expected, a hint, and an example. */
 import { describe, expect, test } from 'vitest'
 import { CONSTRUCTS, type Construct } from '../language/corpus/constructs.ts'
 import { INVALID } from '../language/corpus/index.ts'

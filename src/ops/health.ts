@@ -1,4 +1,4 @@
-/** `GET /health`: 200 when gateway and database answer, else 503 (specification 4.1, decisions 8). */
+/** `GET /health`: 200 when gateway and database answer, else 503 (docs/guides/monitoring.md). */
 import type { Answer } from '../http/types.ts'
 
 export interface Health {

@@ -1,7 +1,7 @@
 /**
  * The table of metrics. It drives what `/metrics` tells and `docs/reference/metrics.md`: a metric exists when it has a
  * row here, and the compiler sees to it that each is collected. No label may grow with data or traffic: none has a
- * tenant, an id, a path or a name that a caller made up (decisions 8).
+ * tenant, an id, a path or a name that a caller made up.
  */
 import type { Sample } from './exposition.ts'
 

@@ -1,5 +1,5 @@
 /**
- * `GET /metrics`: counts what happens, and asks the parts how they are when somebody wants to know (specification 4.1).
+ * `GET /metrics` (docs/reference/metrics.md): counts what happens, and asks the parts for their state when it is scraped.
  *
  * The text is written by us: a listener on the way of every request may cost a small part of what the request does, and the
  * usual package hashes the labels anew for each number.

@@ -1,6 +1,6 @@
 /**
- * `Server-Timing` (W3C Server Timing; decisions 8): where the time of a request went, for whoever develops against the
- * gateway. It exists in development mode alone; otherwise nothing here is made, and nothing is measured.
+ * `Server-Timing` (W3C Server Timing; docs/guides/monitoring.md#while-you-develop): where the time of a request went, for developers of
+ * applications. It exists in development mode alone; otherwise nothing here is made, and nothing is measured.
  *
  * `auth`: until the caller is known. `plan`: from there until the first statement is sent – reading, checking and printing the
  * request. `db`: from a statement's sending to its answer, or to the first rows of a stream, waiting for a connection included. `total`: all of it.

@@ -1,4 +1,4 @@
-/** Tool server specification, 4.2: "full-text search over documentation, crate readmes, grammar productions"; "a documentation chunk in full by id or repository path". */
+/** `svc_search` and `svc_doc` (docs/guides/agents.md#tools): full-text search over documentation, READMEs, grammar and examples; a document or a part of it in full. */
 import { describe, expect, test } from 'vitest'
 import { repositoryLibrary } from '../../../test/support/tool-server.ts'
 import { filesBelow, read } from '../../../test/tidy/tree.ts'

@@ -1,4 +1,4 @@
-/** The eleven tools, in the order of the specification (4.2). */
+/** The eleven tools, in the order of docs/guides/agents.md#tools. */
 import type { Library } from '../library/library.ts'
 import type { Tool } from '../tool.ts'
 import { cookbookTool } from './cookbook.ts'
