@@ -1,4 +1,4 @@
-/** What becomes a resource and what is known of it (decision 0002), and how quickly a large schema is read, against a real PostgreSQL. */
+/** What becomes a resource and what is known of it (decision 0002), against a real PostgreSQL. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'

@@ -1,5 +1,5 @@
 /**
- * What a caller can do with a body and the headers around it (issue 3, "Hostile"): texts that are almost JSON, as large as may be and larger, sent in
+ * What a caller can do with a body and the headers around it: texts that are almost JSON, as large as may be and larger, sent in
  * pieces, slowly, or not to the end. All of it is answered, none of it with 5xx; what was refused has left nothing, and the one connection to the
  * database is the same before and after.
  */

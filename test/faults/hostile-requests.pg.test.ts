@@ -1,5 +1,5 @@
 /**
- * What a caller can do to a gateway with nothing but requests (issue 2, "Hostile"): every type under every operator, tables of the strangest form, shapes
+ * What a caller can do to a gateway with nothing but requests: every type under every operator, tables of the strangest form, shapes
  * meant for somebody else's plan, and bytes that are almost HTTP. All of it is answered, none of it with 5xx.
  */
 import net from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Somebody in the middle, who ends our TLS with a certificate of their own and speaks TLS to the server (specification 5.6:
- * `channel_binding`). `sslmode=require` checks no certificate and lets them in; the binding of SCRAM does not.
+ * Somebody in the middle, who ends our TLS with a certificate of their own and speaks TLS to the server. `sslmode=require` checks no certificate
+ * and lets them in; `channel_binding=require` does not (docs/guides/database-connections.md#managed-service).
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

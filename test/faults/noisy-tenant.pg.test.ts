@@ -1,5 +1,5 @@
 /**
- * One tenant cannot starve the others (issue 18, item 1): while its slow calls occupy all the connections that it can get, other tenants are answered without
+ * One tenant cannot starve the others (docs/reference/limits.md#shares-of-the-connection-pool): while its slow calls occupy all the connections that it can get, other tenants are answered without
  * waiting for any of them.
  */
 import pg from 'pg'

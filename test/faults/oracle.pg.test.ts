@@ -1,6 +1,6 @@
 /**
  * Random filters, sorts and pages against rows that the test knows: what the gateway answers is what a few lines of JavaScript work out
- * (specification 4.2, 4.3; decisions 3). Every second row belongs to another tenant, and must never be seen.
+ * (docs/reference/reading.md). Every second row belongs to another tenant, and must never be seen.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'

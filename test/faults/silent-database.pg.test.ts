@@ -1,5 +1,5 @@
 /**
- * A database that falls silent without closing its connections (issue 18, item 8): the deadline holds without the server's help. Each request is answered at
+ * A database that falls silent without closing its connections (docs/reference/limits.md#bytes-and-time): the deadline holds without the server's help. Each request is answered at
  * its statement timeout and a small grace, whether it was running, was sent afterwards, or waits for a connection that is being opened.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'

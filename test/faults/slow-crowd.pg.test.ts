@@ -1,4 +1,4 @@
-/** Thousands of clients that send a byte now and then (issue 5, "Hostile"): others are answered as ever, and each of the slow ones costs little. */
+/** Thousands of clients that send a byte now and then: others are answered as ever, and each of the slow ones costs little. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,6 @@
 /**
- * Decisions 8: one JSON line per request, none with secrets, tokens or row values. It names what an operator needs: the table or function, the path with
- * its values masked, the caller, rows, time in the database and use of the cache; at level debug the text of the statements.
+ * docs/guides/monitoring.md#the-access-log: one JSON line per request, none with secrets, tokens or row values. It names what an operator needs: the
+ * table or function, the path with its values masked, the caller, rows, time in the database and use of the cache; at level debug the text of the statements.
  */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Specification 4.4, decisions 4: `GET /api/{table}/aggregate` and its alias `_aggregate`. */
+/** docs/reference/reading.md#aggregates: `GET /api/{table}/aggregate` and its alias `_aggregate`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase } from '../support/postgres.ts'

@@ -1,4 +1,4 @@
-/** Issue 18, item 24: lines of the allow-list are checked against the schema, at the start and by `svc check`. */
+/** docs/guides/allow-list.md#check-against-the-schema: lines of the allow-list are checked against the schema, at the start and by `svc check`. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

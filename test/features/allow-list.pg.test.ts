@@ -1,4 +1,4 @@
-/** Specification 5.4 (5), decisions 7 and 13: with an allow-list, any query pattern that is absent from it is rejected with 403. */
+/** docs/guides/allow-list.md: a query whose shape is not on the list is refused with 403, before anything is looked up. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Specification 8 (cache), 4.8 (`X-Cache`); decisions 7: what is answered without the database, and that nobody can tell but by the header. */
+/** docs/guides/caching.md: what is answered without the database, and that the header `X-Cache` is the only difference. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

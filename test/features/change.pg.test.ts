@@ -1,4 +1,4 @@
-/** Specification 4.1, decisions 4: `PATCH` and `DELETE` of one row and of filtered rows; methods that a path does not take (decisions 8). */
+/** docs/reference/writing.md#change and docs/reference/writing.md#many-rows-at-once: `PATCH` and `DELETE` of one row and of filtered rows; 405 for other methods. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

@@ -1,4 +1,4 @@
-/** Issue 18, item 28: answers above a threshold, and streams, are compressed for clients that accept it. */
+/** docs/reference/rest-api.md#compression: answers above a threshold, and streams, are compressed for clients that accept it. */
 import { once } from 'node:events'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib'

@@ -1,5 +1,5 @@
 /**
- * Specification 4.7 (7), 7 and 8, decisions 7 and 13: a read that PostgreSQL estimates above `explain_max_cost` or `explain_max_rows` is refused with
+ * docs/reference/reading.md#cost-guard: a read that PostgreSQL estimates above `explain_max_cost` or `explain_max_rows` is refused with
  * 422 and advice, and never runs. Estimates are kept by statement and role; near a limit the request's own values are estimated.
  */
 import pg from 'pg'

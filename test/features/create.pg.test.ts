@@ -1,4 +1,4 @@
-/** Specification 4.1, decisions 4, 8 and 13: `POST /api/{table}`, one row or a batch. */
+/** docs/reference/writing.md#create: `POST /api/{table}`, one row or a batch. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'

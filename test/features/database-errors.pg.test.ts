@@ -1,6 +1,6 @@
 /**
- * Specification 7, decisions 8: what the database refuses is told in its own words, with `details` {sqlstate, table, column, constraint}, and nothing of
- * rows that the caller cannot see; what is not the request's doing is `UNAVAILABLE` with `Retry-After`, and never tried again by the gateway.
+ * docs/reference/errors.md: an error of the database keeps its own words, with `details` {sqlstate, table, column, constraint} and nothing of
+ * rows that the caller cannot see; one that the request did not cause is `UNAVAILABLE` with `Retry-After`, and never tried again by the gateway.
  */
 
 import { randomBytes } from 'node:crypto'

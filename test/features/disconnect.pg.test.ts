@@ -1,4 +1,4 @@
-/** Decisions 3: "A client that goes away cancels its query in the database" – its own, and nobody else's. */
+/** A client that goes away cancels its query in the database (docs/reference/reading.md#headers): its own, and nobody else's. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Activity, watchActivity } from '../support/activity.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.2 `expand`, decisions 3 and 13: related rows inline, one statement, whatever the depth. */
+/** docs/reference/reading.md#related-rows: related rows inline, in one statement, whatever the depth. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase } from '../support/postgres.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.1, decisions 4 and 13: `GET /api/{table}/_explain`. */
+/** docs/reference/reading.md#explain: `GET /api/{table}/_explain`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase } from '../support/postgres.ts'

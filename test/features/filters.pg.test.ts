@@ -1,4 +1,4 @@
-/** Specification 4.3 and decisions 3: every operator, on real columns of real types. */
+/** docs/reference/reading.md#filters: every operator, on real columns of real types. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'

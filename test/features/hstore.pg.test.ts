@@ -1,4 +1,4 @@
-/** Decisions 3 and 4, for a type of an extension: an `hstore` is answered as a JSON object, which can be written again; what it cannot hold is 400. */
+/** docs/reference/writing.md#bodies: an `hstore` is answered as a JSON object, which can be written again; what it cannot hold is 400. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.7 (1), 4.8, 7 and decisions 8: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
+/** docs/reference/rest-api.md: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'

@@ -1,4 +1,4 @@
-/** Decisions 9: what `svc install` made is found by a gateway that starts, and by one that runs. */
+/** docs/guides/installation.md: what `svc install` made is found by a gateway that starts, and by one that runs. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'

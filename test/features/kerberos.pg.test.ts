@@ -1,5 +1,5 @@
 /**
- * Kerberos (specification 5.6, decisions 11): the program against a real KDC and a PostgreSQL that takes tickets and nothing
+ * docs/guides/database-connections.md#kerberos: the program against a real KDC and a PostgreSQL that takes tickets and nothing
  * else. Where Debian's packages or the optional package are missing, all of it is skipped.
  */
 import { writeFile } from 'node:fs/promises'

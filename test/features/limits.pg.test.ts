@@ -1,4 +1,4 @@
-/** Specification 4.7 (2) and (5), 7, 8; decisions 7: requests per address, requests of a tenant at a time, and what is refused when there is too much to do. */
+/** docs/reference/limits.md: requests per address, concurrent requests of a tenant, and what is refused under too much load. */
 import { request } from 'node:http'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

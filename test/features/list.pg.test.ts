@@ -1,4 +1,4 @@
-/** Specification 4.1, 4.2 and decisions 3: `GET /api/{table}`, its envelope, sort, pages, cursor, select, distinct, search. */
+/** docs/reference/reading.md: `GET /api/{table}`, its envelope, sort, pages, cursor, select, distinct, search. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'

@@ -1,5 +1,5 @@
 /**
- * Tool server specification, 1: "a remote tool server [over] Streamable HTTP"; decisions 12: "`--stdio` speaks the same". The program as users get it, and the
+ * docs/guides/agents.md#connecting: the tool server over Streamable HTTP and over standard input and output. The program as users get it, and the
  * official client, which checks every structured answer against the schema of its tool.
  */
 
@@ -42,7 +42,7 @@ describe.each<readonly [string, () => Transport]>([
   beforeAll(() => client.connect(connect()))
   afterAll(() => client.close())
 
-  test('they agree on the revision of the specification', () => {
+  test('they name the server and agree on its capabilities', () => {
     expect(client.getServerVersion()?.name).toBe('svc')
     expect(client.getInstructions()).toContain('svc_syntax')
     expect(client.getServerCapabilities()).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} })
@@ -111,7 +111,7 @@ describe.each<readonly [string, () => Transport]>([
   })
 })
 
-/** Decisions 1: "`--json` [prints] the same objects as the tools". */
+/** With `--json` the commands print the same objects as the tools (docs/reference/cli.md#svc-parse). */
 describe('on the command line', () => {
   const QUERY = "get users u left join posts p where u.name ~ 'a' and p.id = :id limit 3"
   test.each([

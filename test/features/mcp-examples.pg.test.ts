@@ -1,4 +1,4 @@
-/** Decisions 12: "Everything shown is checked: each example is parsed, printed, and prepared on a real PostgreSQL in the tests." */
+/** Every example that the tools show is parsed, printed, and prepared on a real PostgreSQL (docs/guides/agents.md#tools). */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Statement } from '../../src/language/ast.ts'

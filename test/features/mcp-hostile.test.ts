@@ -1,4 +1,4 @@
-/** Tool server specification, 5: no credentials, so anybody may send anything. Nothing ends the process, and everything has an answer. */
+/** The tool server needs no credentials, so anybody can send anything. Nothing ends the process, and everything has an answer. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'

@@ -1,6 +1,5 @@
 /**
- * Tool server specification, 4.1 and 4.2: "a plain JSON-RPC 2.0 endpoint [that] needs no client library"; decisions 12: the methods, codes and
- * limits of `POST /mcp`.
+ * docs/guides/agents.md#rules-and-limits: a plain JSON-RPC 2.0 endpoint that needs no client library; the methods, codes and limits of `POST /mcp`.
  */
 
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Decisions 2: names are matched exactly, whatever they are made of – as tables, columns, relations and aliases. */
+/** docs/reference/reading.md#names: names are matched exactly, whatever they are made of – as tables, columns, relations and aliases. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'

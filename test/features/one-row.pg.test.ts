@@ -1,4 +1,4 @@
-/** Specification 4.1, decisions 2 and 4: `GET /api/{table}/{id}` and `GET /api/{table}/{id}/{child}`. */
+/** docs/reference/reading.md#names and docs/reference/reading.md#related-rows: `GET /api/{table}/{id}` and `GET /api/{table}/{id}/{child}`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.1 (`/metrics`, `/health/internal`), 5.5; decisions 8: what operators see, and who may. */
+/** docs/guides/monitoring.md: what `/metrics` and `/health/internal` tell operators, and who may ask. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
 import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.3: each operator of docs/reference/reading.md finds rows of the demo, and the same ones in both styles. */
+/** Each operator of docs/reference/reading.md#filters finds rows of the demo, and the same ones in both styles. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { OPERATOR_EXAMPLES } from '../../src/rest/operators-reference.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

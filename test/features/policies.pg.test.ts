@@ -1,4 +1,4 @@
-/** Specification 2.4, 2.5, 5.4 (1) to (4); decisions 7, 13: what a role may do with tables, columns and rows, wherever it mentions them. */
+/** docs/guides/access-policies.md: what a role may do with tables, columns and rows, wherever it mentions them. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

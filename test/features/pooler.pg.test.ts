@@ -1,5 +1,5 @@
 /**
- * `prepared_statements = false` (decisions 11): through PgBouncer in transaction mode, where every transaction may run in
+ * `prepared_statements = false` (docs/guides/database-connections.md#pooler): through PgBouncer in transaction mode, where every transaction may run in
  * another session and every session serves every tenant. Two sessions, five tenants, reads, writes, streams and failures at once.
  */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'

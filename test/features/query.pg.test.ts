@@ -1,6 +1,6 @@
 /**
- * `POST /api/_query`: the query language over HTTP. The same check, row security, limits and transaction as REST; parameters by position and
- * name, typed by what they meet; what does not belong to one statement of rows is refused (issue of the query language).
+ * docs/reference/language.md#over-http: the query language over HTTP. The same check, row security, limits and transaction as REST; parameters by
+ * position and name, typed by what they meet; what does not belong to one statement of rows is refused.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'

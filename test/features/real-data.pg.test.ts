@@ -1,5 +1,5 @@
 /**
- * Specification 4.2, decisions 2 and 3, on databases that nobody here wrote: every table, every row, every relation, every column. What is right is
+ * docs/reference/reading.md on databases that nobody here wrote: every table, every row, every relation, every column. What is right is
  * asked of PostgreSQL directly.
  */
 import pg from 'pg'

@@ -1,4 +1,4 @@
-/** Decisions 2: the schema is read again when told to, and swapped whole; a plan of before is not used after. */
+/** docs/guides/your-own-database.md#when-the-schema-changes: the schema is read again on notification, and swapped whole; no plan made before is used after. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.1: each route of docs/reference/rest-api.md answers what its row says, and refuses the methods that have no row. */
+/** Each route of docs/reference/rest-api.md#routes answers what its row says, and refuses the methods that have no row. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ROUTE_ROWS } from '../../src/http/routes-reference.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.6, 5.4 (6), decisions 5 and 13: under which rules functions are called, and what they cannot do to who comes after. */
+/** docs/reference/functions.md#transactions-and-rights: under which rules functions are called, and that later requests notice nothing of them. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Specification 4.6 and decisions 5: calls of stored functions and what they answer. */
+/** docs/reference/functions.md: calls of stored functions and what they answer. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import type { TestDatabase } from '../support/postgres.ts'

@@ -1,7 +1,7 @@
 /**
- * Decisions 3: "`stream=true`: `application/x-ndjson`, one row per line as PostgreSQL produces it, memory bounded whatever the size, back-pressure
- * from the client to the database, `max_result_rows` applies. A failure after the first byte ends with a line `{"error": …}` and an aborted
- * connection."
+ * docs/reference/reading.md#streams: `stream=true` answers `application/x-ndjson`, one row per line as PostgreSQL produces it, memory bounded whatever
+ * the size, back-pressure from the client to the database, `max_result_rows` applies. A failure after the first byte ends with a line `{"error": …}`
+ * and an aborted connection.
  */
 import { once } from 'node:events'
 import { Agent } from 'node:http'

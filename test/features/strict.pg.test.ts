@@ -1,4 +1,4 @@
-/** Decisions 1: what boot only warns about, and what `svc check` finds besides, ends the start under `strict`. */
+/** docs/guides/checking.md#at-boot: what boot only warns about, and what `svc check` finds besides, ends the start under `strict`. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'

@@ -1,5 +1,5 @@
 /**
- * Decisions 3 and 4: a row is PostgreSQL's own JSON of it, and numbers keep every digit on the way in and out. What was read can be written again: for
+ * docs/reference/writing.md#bodies: a row is PostgreSQL's own JSON of it, and numbers keep every digit on the way in and out. What was read can be written again: for
  * every type that a column can have, the row that comes of it is the same.
  */
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** Decisions 2: views are resources only when they are `security_invoker` or listed. The others are named with the reason (issue 18, item 24). */
+/** Views are resources only when they are `security_invoker` or listed (docs/reference/reading.md#names). The others are named with the reason (docs/reference/checks.md#view-unpublished). */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

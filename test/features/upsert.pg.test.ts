@@ -1,4 +1,4 @@
-/** Specification 4.5, decisions 4 and 13: `POST` with `X-Upsert` and `X-On-Conflict`. */
+/** docs/reference/writing.md#upsert: `POST` with `X-Upsert` and `X-On-Conflict`. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkWrite } from '../../src/access/check.ts'

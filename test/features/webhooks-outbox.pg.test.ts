@@ -1,4 +1,4 @@
-/** Decisions 10 with `svc install`: deliveries are in the database while they wait, and whoever writes is told of. */
+/** docs/guides/webhooks.md#what-is-lost-and-what-is-not, with `svc install`: deliveries wait in the database, and writes of every client are delivered. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

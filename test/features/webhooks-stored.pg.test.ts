@@ -1,6 +1,6 @@
 /**
- * Decisions 10 with `svc install`, on tables that it has not chosen: the statement that makes a change writes down its webhooks, in its own transaction, and
- * answers as it would without.
+ * docs/guides/webhooks.md#what-is-lost-and-what-is-not, with `svc install` and tables that it does not capture: the statement that makes a change stores
+ * its webhooks, in its own transaction, and answers as it would without.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

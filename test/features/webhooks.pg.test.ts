@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
-/** Specification 2.6, 6.2; decisions 10: what is written is told to whoever is to be told, and nobody waits for it. */
+/** docs/guides/webhooks.md: writes are delivered to the triggers that watch the table, and no request waits for a delivery. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

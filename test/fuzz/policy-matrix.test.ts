@@ -1,6 +1,6 @@
 /**
- * Decisions 7: every mention of a column needs the right, whatever mentions it. Policies are crossed with every place of a request and of a query text that
- * can mention a column; what is right is said by an oracle that knows only the rules, never the code that keeps them.
+ * docs/guides/access-policies.md#every-mention-counts: every mention of a column needs the right. Policies are crossed with every place of a request and of
+ * a query text that can mention a column; what is right is said by an oracle that knows only the rules, never the code that keeps them.
  */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Specification 1.10: "It shuts down gracefully: on SIGTERM or interrupt it stops accepting connections, waits for in-flight requests, drains the
- * pool, and exits." And decisions 1: "Boot waits for the database with back-off and says so."
+ * docs/guides/deploying.md#start-reload-stop: on SIGTERM or SIGINT the gateway stops accepting connections, waits for requests in flight, drains the
+ * pool, and exits. Its start waits for the database, with longer and longer pauses, and says so.
  */
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** Decisions 9, the gateway capture: a write tells of itself when somebody listens, in its own transaction, and does not notify otherwise. */
+/** Without triggers (decision 0019): a write notifies in its own transaction when somebody listens, and otherwise not at all. */
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'

@@ -1,5 +1,5 @@
 /**
- * Decisions 9: `events` of a subscription, and where it begins. A change that was committed before `subscribe` was sent is never delivered, a change that is
+ * `events` of a subscription, and docs/reference/realtime.md#where-a-subscription-begins: a change that was committed before `subscribe` was sent is never delivered, a change that is
  * committed after `subscribed` has arrived always is, however much is written at the same time.
  */
 import pg from 'pg'

@@ -1,4 +1,4 @@
-/** Specification 6.1, decisions 9: live queries. */
+/** docs/guides/realtime.md#a-live-query: the rows of a query at once, and again whenever they have changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

@@ -1,4 +1,4 @@
-/** Decisions 9 and 0022: subscriptions to tables whose changes triggers write down, whoever makes them. */
+/** Subscriptions to tables that triggers capture, whoever writes to them (decision 0022). */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'

@@ -1,6 +1,6 @@
 /**
- * Decisions 9, design 5 (7): whatever is written, through whichever gateway, and whatever breaks, in the end every subscriber's copy is what its own SELECT
- * says; and no message ever told it of a row that its SELECT could not have shown. A printed seed repeats what is random in it.
+ * docs/reference/realtime.md#what-is-told: whatever is written, through whichever gateway, and whatever breaks, in the end every subscriber's copy is what its own SELECT
+ * says; and no message had a row that its SELECT could not have shown. A printed seed repeats what is random in it.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

@@ -1,4 +1,4 @@
-/** Decisions 7, 9: access policies hold for what subscribers and live queries are told – columns, rows, and who may at all. */
+/** Access policies (docs/guides/access-policies.md) hold for subscriptions and live queries: columns, rows, and who may subscribe at all. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

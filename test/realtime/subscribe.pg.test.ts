@@ -1,4 +1,4 @@
-/** Specification 6.1, decisions 9: subscriptions on `/ws`, told by the gateway's own writes. */
+/** docs/guides/realtime.md#a-subscription: subscriptions on `/ws` that the gateway's own writes notify. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

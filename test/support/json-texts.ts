@@ -1,5 +1,5 @@
 /**
- * Small texts, and whether they are JSON as a body has to be (RFC 8259; decisions 4: no key twice, at most 64 deep; and what PostgreSQL's text
+ * Small texts, and whether they are JSON as a body has to be (RFC 8259; docs/reference/writing.md#bodies: no key twice, at most 64 deep; and what PostgreSQL's text
  * cannot hold is refused). The verdict is on the text alone: an accepted one may still be no row. The empty body is not among them.
  */
 export interface JsonText {

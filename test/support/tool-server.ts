@@ -41,7 +41,7 @@ export interface Answered {
   readonly body: any
 }
 
-/** With nothing but `Content-Type`, as the specification has it; a string or bytes are sent as they stand. */
+/** With no header but `Content-Type`, which is all that a client needs; a string or bytes are sent as they stand. */
 export async function post(url: string, message: unknown, headers: Record<string, string> = {}): Promise<Answered> {
   const body = typeof message === 'string' || message instanceof Uint8Array ? message : JSON.stringify(message)
   const response = await fetch(url, {
