@@ -1,6 +1,6 @@
 /** The OpenAPI document of a large schema, made once in a process that has made none before; prints milliseconds and megabytes. */
 import { EVERYTHING } from '../../dist/access/rights.js'
-import { openApiDocument } from '../../dist/rest/openapi/document.js'
+import { openApiDocument } from '../../dist/openapi/document.js'
 
 const tables = Number(process.argv[2])
 

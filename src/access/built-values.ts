@@ -6,8 +6,8 @@
  */
 
 import { GatewayError } from '../errors.ts'
-import type { Expression, FunctionCall, TypeName } from '../language/ast.ts'
-import { arithmetic, call, cast, compare, integer, or, text } from '../language/build.ts'
+import type { Expression, FunctionCall, TypeName } from '../language/tree/ast.ts'
+import { arithmetic, call, cast, compare, integer, or, text } from '../language/tree/build.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { asType, type BuiltArgument, bytesOf, guarded, integerOf, own, plain, textBytes, times8 } from './guard.ts'
 import { isParameter } from './parameters.ts'

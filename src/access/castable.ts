@@ -6,7 +6,7 @@
  */
 import type { Catalog, DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { TypeName } from '../language/ast.ts'
+import type { TypeName } from '../language/tree/ast.ts'
 import { isKnown, isKnownColumn, type Rights, type View } from './rights.ts'
 import { typeNameOf } from './types.ts'
 

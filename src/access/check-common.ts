@@ -1,6 +1,6 @@
 /** Common tables: statements before a statement, by whose names it and those after them read the answers. */
 import { GatewayError } from '../errors.ts'
-import type { CommonTable, Get, Statement, With } from '../language/ast.ts'
+import type { CommonTable, Get, Statement, With } from '../language/tree/ast.ts'
 import type { Answering, Checking, Write } from './checking.ts'
 import { type Rowset, type RowsetColumn, rowset, type Scope } from './scope.ts'
 

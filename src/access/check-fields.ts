@@ -1,8 +1,8 @@
 /** What rows are made of: the fields that a read or a write answers, with every `*` written out. */
 import { GatewayError } from '../errors.ts'
-import type { ExpressionField, Field } from '../language/ast.ts'
-import { outputName } from '../language/output-name.ts'
-import { shorten } from '../shorten.ts'
+import type { ExpressionField, Field } from '../language/tree/ast.ts'
+import { outputName } from '../language/tree/output-name.ts'
+import { shorten } from '../text/shorten.ts'
 import type { Checking } from './checking.ts'
 import { countColumns, everyColumn, type RowsetColumn, type Scope, type TypedField, unknownColumn } from './scope.ts'
 

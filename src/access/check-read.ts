@@ -1,9 +1,9 @@
 /** Reads: a query and what is nested in its rows. */
 import { GatewayError } from '../errors.ts'
-import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest } from '../language/ast.ts'
-import { allOf } from '../language/build.ts'
-import { childrenOf } from '../language/children.ts'
-import { outputName } from '../language/output-name.ts'
+import type { CommonTable, Compound, Expression, ExpressionField, Get, Nest } from '../language/tree/ast.ts'
+import { allOf } from '../language/tree/build.ts'
+import { childrenOf } from '../language/tree/children.ts'
+import { outputName } from '../language/tree/output-name.ts'
 import { commonTable, commonTablesIn } from './check-common.ts'
 import { aliasesOf, fieldsIn, outputsOf, refuseSameNames } from './check-fields.ts'
 import { conditionedIn, conditionedJoins, joinIn, sourceIn } from './check-source.ts'

@@ -1,7 +1,15 @@
 /** What a statement reads from: tables, queries, the body, functions, and how they are joined. */
 import type { DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Argument, Expression, FunctionSource, Join, RecordSource, Source, TableSource } from '../language/ast.ts'
+import type {
+  Argument,
+  Expression,
+  FunctionSource,
+  Join,
+  RecordSource,
+  Source,
+  TableSource,
+} from '../language/tree/ast.ts'
 import { unreachable } from '../unreachable.ts'
 import type { Checking } from './checking.ts'
 import { resultColumns, resultTable } from './columns.ts'

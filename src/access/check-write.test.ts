@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { baseType, catalogOf, tableOf } from '../../test/support/model.ts'
 import type { Column, Table } from '../catalog/model.ts'
-import type { Add, Parameter, RecordColumn } from '../language/ast.ts'
+import { printWriteRows } from '../language/sql/print-write-rows.ts'
+import type { Add, Parameter, RecordColumn } from '../language/tree/ast.ts'
 import {
   add,
   and,
@@ -18,8 +19,7 @@ import {
   recordSource,
   set,
   star,
-} from '../language/build.ts'
-import { printWriteRows } from '../language/print-write-rows.ts'
+} from '../language/tree/build.ts'
 import { checkWrite, type Write } from './check.ts'
 import { EVERYTHING } from './rights.ts'
 import { toTypeName } from './types.ts'

@@ -1,8 +1,8 @@
 /** Writes: what is written, to which rows, and what of them is answered. */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Add, Assignment, Conflict, Del, Expression, Name, Set as SetStatement } from '../language/ast.ts'
-import { allOf } from '../language/build.ts'
+import type { Add, Assignment, Conflict, Del, Expression, Name, Set as SetStatement } from '../language/tree/ast.ts'
+import { allOf } from '../language/tree/build.ts'
 import { unreachable } from '../unreachable.ts'
 import { commonTablesIn } from './check-common.ts'
 import { everyColumnIn, fieldsIn, outputsOf } from './check-fields.ts'

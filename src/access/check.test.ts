@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { arrayOf, baseType, catalogOf, domainOver, tableOf } from '../../test/support/model.ts'
-import type { Expression, Get } from '../language/ast.ts'
+import { printSql } from '../language/sql/print.ts'
+import type { Expression, Get } from '../language/tree/ast.ts'
 import {
   arithmetic,
   cast,
@@ -20,8 +21,7 @@ import {
   row,
   star,
   text,
-} from '../language/build.ts'
-import { printSql } from '../language/print.ts'
+} from '../language/tree/build.ts'
 import { checkRead } from './check.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
 

@@ -7,9 +7,9 @@
  */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Expression, Get, Parameter } from '../language/ast.ts'
-import { column } from '../language/build.ts'
-import { rewrite } from '../language/walk.ts'
+import type { Expression, Get, Parameter } from '../language/tree/ast.ts'
+import { column } from '../language/tree/build.ts'
+import { rewrite } from '../language/tree/walk.ts'
 import { type StatementLimits, UNLIMITED } from '../statement-limits.ts'
 import { castableType } from './castable.ts'
 import { refuseSameNames } from './check-fields.ts'

@@ -1,6 +1,6 @@
 /** What the parts of one check have of each other: reads contain sources, sources queries, common tables both kinds of statement. */
 import type { Catalog, Table } from '../catalog/model.ts'
-import type { Add, CommonTable, Del, Expression, Get, Set as SetStatement } from '../language/ast.ts'
+import type { Add, CommonTable, Del, Expression, Get, Set as SetStatement } from '../language/tree/ast.ts'
 import type { ExpressionChecker } from './expressions.ts'
 import type { Rights } from './rights.ts'
 import type { RowsetColumn, Scope, ScopeSource } from './scope.ts'

@@ -1,6 +1,6 @@
 /** Comparisons: two operands, of which one may be a parameter and then takes the other's type. */
-import type { Comparison, Expression, PatternMatch } from '../language/ast.ts'
-import { call, cast, compare, text } from '../language/build.ts'
+import type { Comparison, Expression, PatternMatch } from '../language/tree/ast.ts'
+import { call, cast, compare, text } from '../language/tree/build.ts'
 import { isParameter } from './parameters.ts'
 import type { Scope } from './scope.ts'
 import {

@@ -1,5 +1,6 @@
 /** Expressions: every name in them resolved, every parameter typed by what it meets. */
 import { GatewayError } from '../errors.ts'
+import { isAlike, listAsJson } from '../language/sql/json-list.ts'
 import type {
   Case,
   Cast,
@@ -15,10 +16,9 @@ import type {
   SubQuery,
   TypeName,
   WindowBody,
-} from '../language/ast.ts'
-import { cast, literal } from '../language/build.ts'
-import { isAggregate, UNTYPED_ARGUMENTS } from '../language/functions.ts'
-import { isAlike, listAsJson } from '../language/json-list.ts'
+} from '../language/tree/ast.ts'
+import { cast, literal } from '../language/tree/build.ts'
+import { isAggregate, UNTYPED_ARGUMENTS } from '../language/tree/functions.ts'
 import { unreachable } from '../unreachable.ts'
 import { boundedArguments, boundPadding } from './built-values.ts'
 import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'

@@ -3,10 +3,10 @@
  * has no caller whose rights could be asked.
  */
 import type { Relation as Way } from '../catalog/model.ts'
-import type { Expression, Span, Statement, TableName } from '../language/ast.ts'
-import { LanguageError } from '../language/error.ts'
-import { type Relation, sourceName } from '../language/scope.ts'
-import { rewrite } from '../language/walk.ts'
+import type { Expression, Span, Statement, TableName } from '../language/tree/ast.ts'
+import { LanguageError } from '../language/tree/error.ts'
+import { type Relation, sourceName } from '../language/tree/scope.ts'
+import { rewrite } from '../language/tree/walk.ts'
 import { joinByKey, type KeyedSource, NoKeyError, nestByKey } from './keys.ts'
 
 /** A table with its ways to others. */

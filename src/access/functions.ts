@@ -5,10 +5,10 @@
  */
 import type { Catalog, DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { FunctionCall } from '../language/ast.ts'
-import { isKnownAggregate, isOrderedSet, SYNTAX_FUNCTIONS, VALUE_FUNCTIONS } from '../language/functions.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import type { FunctionCall } from '../language/tree/ast.ts'
+import { isKnownAggregate, isOrderedSet, SYNTAX_FUNCTIONS, VALUE_FUNCTIONS } from '../language/tree/functions.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 
 /** In the order of the PostgreSQL manual, 9. Aggregates are known to the language already. */
 const COMPUTING: ReadonlySet<string> = words(`

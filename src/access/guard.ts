@@ -3,8 +3,8 @@
  *
  * A failure is a cast of a text that begins with `TOO_LARGE`, by which `run/errors` knows it.
  */
-import type { Expression, Literal } from '../language/ast.ts'
-import { arithmetic, call, caseWhen, cast, compare, integer, literal, text } from '../language/build.ts'
+import type { Expression, Literal } from '../language/tree/ast.ts'
+import { arithmetic, call, caseWhen, cast, compare, integer, literal, text } from '../language/tree/build.ts'
 import { isParameter } from './parameters.ts'
 import type { Growth, Tally } from './tally.ts'
 import type { Typed } from './typed.ts'

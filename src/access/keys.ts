@@ -1,7 +1,7 @@
 /** Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide (language reference, `join`, `nest`). */
 import type { Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Expression, Join, Nest, Span } from '../language/ast.ts'
+import type { Expression, Join, Nest, Span } from '../language/tree/ast.ts'
 import { childJoin, type JunctionTables, pairs } from './relations.ts'
 
 /** What has to be known of a source to find its keys; a `ScopeSource` is one. */

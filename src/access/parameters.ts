@@ -1,8 +1,8 @@
 /** The parameters of one statement: what each meets says what it is. */
 import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Cast, Expression, Parameter } from '../language/ast.ts'
-import { cast } from '../language/build.ts'
+import type { Cast, Expression, Parameter } from '../language/tree/ast.ts'
+import { cast } from '../language/tree/build.ts'
 import { isJsonValue, type Typed, UNKNOWN, untyped } from './typed.ts'
 import { castTo, castToNamed } from './types.ts'
 

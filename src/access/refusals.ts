@@ -1,9 +1,9 @@
 /** What a caller is told who may not do something. Names are those that the caller wrote. */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Conflict, Name, Span } from '../language/ast.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import type { Conflict, Name, Span } from '../language/tree/ast.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import { allows, type Columns, isKnownColumn, type Operation, type Rights, readableColumns } from './rights.ts'
 
 /** Throws `FORBIDDEN` where the operation is refused. */

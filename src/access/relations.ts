@@ -1,7 +1,7 @@
 /** The condition that joins the rows of a relation's two tables. */
 import type { Relation, Table } from '../catalog/model.ts'
-import type { Expression, TableName } from '../language/ast.ts'
-import { and, column, compare, exists, get } from '../language/build.ts'
+import type { Expression, TableName } from '../language/tree/ast.ts'
+import { and, column, compare, exists, get } from '../language/tree/build.ts'
 import { allows, EVERYTHING, type View } from './rights.ts'
 
 /** Relations only name tables of their own catalogue; anything else is a defect of introspection. */

@@ -1,9 +1,9 @@
 /** Which table or function of the catalogue a name means, and what to say where it means none. */
 import type { Catalog, DatabaseFunction, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { TableName } from '../language/ast.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import type { TableName } from '../language/tree/ast.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import { isKnown, type Rights } from './rights.ts'
 
 export function tableOf(name: TableName, catalog: Catalog, rights: Rights): Table {

@@ -4,7 +4,7 @@
  * The check asks at every mention; who makes the answers – policies, or nothing at all – it does not know.
  */
 import type { Catalog, Column, Table } from '../catalog/model.ts'
-import type { Expression } from '../language/ast.ts'
+import type { Expression } from '../language/tree/ast.ts'
 import type { StatementLimits } from '../statement-limits.ts'
 
 export const OPERATIONS = ['read', 'create', 'update', 'delete'] as const

@@ -5,7 +5,7 @@
  * `tenant_id = $tenant_id` is `tenant_id = cast(nullif(current_setting('app.current_tenant_id', true), '') as uuid)`.
  */
 import type { Table } from '../catalog/model.ts'
-import type { Expression, QuerySource, Span } from '../language/ast.ts'
+import type { Expression, QuerySource, Span } from '../language/tree/ast.ts'
 import {
   and,
   call,
@@ -19,8 +19,8 @@ import {
   jsonStep,
   literal,
   text,
-} from '../language/build.ts'
-import { rewrite } from '../language/walk.ts'
+} from '../language/tree/build.ts'
+import { rewrite } from '../language/tree/walk.ts'
 import type { Checking } from './checking.ts'
 import { allows, type Operation } from './rights.ts'
 import { sourceOf, tableRowset } from './scope.ts'

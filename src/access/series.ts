@@ -1,6 +1,6 @@
 /** A bound on the rows of `generate_series`. */
-import type { Expression, FunctionCall } from '../language/ast.ts'
-import { arithmetic, cast, compare, integer, text } from '../language/build.ts'
+import type { Expression, FunctionCall } from '../language/tree/ast.ts'
+import { arithmetic, cast, compare, integer, text } from '../language/tree/build.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { type BuiltArgument, guarded, integerOf, own, plain } from './guard.ts'
 import { isParameter } from './parameters.ts'

@@ -7,7 +7,7 @@
  */
 
 import { GatewayError } from '../errors.ts'
-import type { Join, Span } from '../language/ast.ts'
+import type { Join, Span } from '../language/tree/ast.ts'
 import { LIMIT_NAMES, STATEMENT_LIMITS, type StatementLimits } from '../statement-limits.ts'
 
 /** The size that an expression adds to a statement with each mention. */

@@ -1,8 +1,8 @@
 /** What the check finds an expression to be, and which operators such a thing has none of. */
 import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Expression } from '../language/ast.ts'
-import { column } from '../language/build.ts'
+import type { Expression } from '../language/tree/ast.ts'
+import { column } from '../language/tree/build.ts'
 import type { Growth } from './tally.ts'
 import { baseOf, castTo, isComparable, isDocument, isEnumDomain, isJson, isOrdered, isScalar, isText } from './types.ts'
 

@@ -1,7 +1,7 @@
 /** How the check speaks of PostgreSQL's types: as cast targets and in questions about them. */
 import type { DataType } from '../catalog/model.ts'
-import type { Cast, Expression, TypeName } from '../language/ast.ts'
-import { NOWHERE } from '../language/ast.ts'
+import type { Cast, Expression, TypeName } from '../language/tree/ast.ts'
+import { NOWHERE } from '../language/tree/ast.ts'
 
 /**
  * Names that mean something else when written bare: `char` and `bit` take a length of one. Behind their schema they are the

@@ -1,6 +1,6 @@
 /** Turns the rows of the catalogue statement into the frozen model. Pure: the same rows give the same catalogue. */
 
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import type { EffectItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
 import { buildDependences } from './dependences.ts'
 import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'

@@ -1,13 +1,6 @@
 /** The ways between the tables of a schema document, found as those of a database are. */
-import { keyOf, lookupOf, primaryKeyOf, shownName } from '../language/schema/lookup.ts'
-import type {
-  Name,
-  Reference,
-  SchemaDocument,
-  TableDefinition,
-  TableName,
-  ViewDefinition,
-} from '../language/schema/model.ts'
+import { keyOf, lookupOf, primaryKeyOf, shownName } from '../schema/lookup.ts'
+import type { Name, Reference, SchemaDocument, TableDefinition, TableName, ViewDefinition } from '../schema/model.ts'
 import type { ForeignKey, Relation } from './model.ts'
 import { type KeyedTable, relate } from './relations.ts'
 

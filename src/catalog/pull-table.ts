@@ -1,6 +1,6 @@
 /** One table of a pulled document. What concerns one column and is nothing special is written at the column, the rest below. */
-import { openCursor, skipBlanks, takeSymbol, wordAt } from '../language/schema/cursor.ts'
-import { canonicalExpression, readElement, readElements } from '../language/schema/expression.ts'
+import { openCursor, skipBlanks, takeSymbol, wordAt } from '../schema/cursor.ts'
+import { canonicalExpression, readElement, readElements } from '../schema/expression.ts'
 import {
   type Check,
   type Exclusion,
@@ -13,7 +13,7 @@ import {
   type SchemaColumn,
   type TableDefinition,
   type Timing,
-} from '../language/schema/model.ts'
+} from '../schema/model.ts'
 import type { PulledColumn, PulledConstraint, PulledRelation } from './pull-statement.ts'
 import type { Names } from './pull-type.ts'
 

@@ -1,6 +1,6 @@
 /** Names of tables and types as a pulled document writes them: those of the first schema bare, others with their schema. */
-import { NOWHERE, type SchemaType, type TableName } from '../language/schema/model.ts'
-import { DIMENSIONS_MAX, isOwnType } from '../language/schema/type-name.ts'
+import { NOWHERE, type SchemaType, type TableName } from '../schema/model.ts'
+import { DIMENSIONS_MAX, isOwnType } from '../schema/type-name.ts'
 import type { Pulled } from './pull-statement.ts'
 
 export interface Names {

@@ -1,6 +1,6 @@
 /** A live database → the schema document that describes it: one statement, one round trip, one snapshot. */
 
-import { canonicalExpression } from '../language/schema/expression.ts'
+import { canonicalExpression } from '../schema/expression.ts'
 import {
   type CommentDefinition,
   type DomainDefinition,
@@ -11,8 +11,8 @@ import {
   type PolicyDefinition,
   type PolicyOperation,
   type SchemaDocument,
-} from '../language/schema/model.ts'
-import { nearest } from '../nearest.ts'
+} from '../schema/model.ts'
+import { nearest } from '../text/nearest.ts'
 import { CatalogError } from './build.ts'
 import { readComment } from './comment.ts'
 import { groupByRelation } from './group.ts'

@@ -1,5 +1,5 @@
 /** What a query does, in lines for people: the parts of an explanation that have something to say. */
-import type { Explanation } from '../language/explain.ts'
+import type { Explanation } from '../language/hints/explain.ts'
 
 const LABEL_WIDTH = 10
 

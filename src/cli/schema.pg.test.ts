@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { type SampleDatabase, sampleDatabase } from '../../test/support/sample.ts'
-import { parseSchema } from '../language/schema/parse.ts'
+import { parseSchema } from '../schema/parse.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 

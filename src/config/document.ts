@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { parse as parseToml, TomlError } from 'smol-toml'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import type { Problem } from './problem.ts'
 import { indexTomlLines } from './toml-lines.ts'
 

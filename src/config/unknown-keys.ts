@@ -1,5 +1,5 @@
 /** Finds what the file says and no setting takes. */
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import type { Problem } from './problem.ts'
 import { SETTINGS } from './settings.ts'
 import { isTable, type TomlFile, type TomlTable } from './toml-file.ts'

@@ -4,8 +4,8 @@ import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { type Emit, unusableFile } from '../events.ts'
 import type { Finding } from '../finding.ts'
-import { type Lists, type ListsParts, openLists as loadLists } from '../rest/lists.ts'
-import { misfitLines } from '../rest/misfit-lines.ts'
+import { type Lists, type ListsParts, openLists as loadLists } from '../rest/allow-list/lists.ts'
+import { misfitLines } from '../rest/allow-list/misfit-lines.ts'
 
 /** What is wrong with the files that say what may be asked and called, for `svc check`; at the start it is fatal anyway. */
 export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promise<readonly Finding[]> {

@@ -35,11 +35,11 @@ import type { Internal, InternalAnswer } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
+import { createQuerier, createTextReader } from '../query/query.ts'
 import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
 import { createCapture, createRealtime, type Realtime } from '../realtime/realtime.ts'
 import { planWatch } from '../realtime/watch.ts'
-import type { Lists } from '../rest/lists.ts'
-import { createQuerier, createTextReader } from '../rest/query/query.ts'
+import type { Lists } from '../rest/allow-list/lists.ts'
 import { createCursorCodec } from '../rest/read/cursor.ts'
 import { createReader } from '../rest/read/read.ts'
 import { createCaller } from '../rest/rpc/call.ts'
@@ -153,7 +153,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       ),
   })
   const apiDocument = onDemand(async () => {
-    const { openApiDocument } = await import('../rest/openapi/document.ts')
+    const { openApiDocument } = await import('../openapi/document.ts')
     const told = { ...gateway, version: VERSION, adminGuard: config.adminToken !== null }
     return documentFor<View>({
       ...documents,

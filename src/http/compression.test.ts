@@ -1,7 +1,7 @@
 import { brotliDecompressSync, constants, createBrotliDecompress, createGunzip, gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import type { Answer } from '../exchange.ts'
 import { type Coding, compress, compressStream, createCompression, negotiate } from './compression.ts'
-import type { Answer } from './types.ts'
 
 describe('the coding', () => {
   test.each([

@@ -15,7 +15,7 @@ import {
   gzipSync,
   type ZlibOptions,
 } from 'node:zlib'
-import type { Answer } from './types.ts'
+import type { Answer } from '../exchange.ts'
 
 export type Coding = 'br' | 'gzip'
 

@@ -1,6 +1,7 @@
 /** `/docs`: the API reference in the browser. Its files are ours and Swagger UI's. */
+
+import type { Answer } from '../exchange.ts'
 import { createPages, type Pages } from './pages.ts'
-import type { Answer } from './types.ts'
 
 /** From the sources and from the build alike. */
 const FOLDER = new URL('../../dist/http/docs/', import.meta.url)

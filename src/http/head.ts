@@ -1,7 +1,7 @@
 /** What makes the head of a request unacceptable, whatever it asks for. Asked before its body is read and before its caller is known. */
 import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'
-import { shorten } from '../shorten.ts'
+import { shorten } from '../text/shorten.ts'
 import type { Hosts } from './hosts.ts'
 
 /** Null: it is acceptable. */

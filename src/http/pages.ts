@@ -7,8 +7,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
+import type { Answer } from '../exchange.ts'
 import { mayNotTransform } from './compression.ts'
-import type { Answer } from './types.ts'
 
 export type Page = (headers: IncomingHttpHeaders) => Promise<Answer>
 

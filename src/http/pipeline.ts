@@ -4,20 +4,20 @@
  */
 import type { Approvals } from '../access/list/approvals.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { Answer, Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Health } from '../ops/health.ts'
 import type { Internal } from '../ops/internal.ts'
 import type { Timed } from '../ops/server-timing.ts'
+import type { Querier } from '../query/query.ts'
+import { type DataRoute, shapeOfRequest } from '../rest/allow-list/request-shape.ts'
 import { methodNotAllowed, READING } from '../rest/method.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
-import type { Querier } from '../rest/query/query.ts'
 import type { Reader } from '../rest/read/read.ts'
-import { type DataRoute, shapeOfRequest } from '../rest/request-shape.ts'
 import type { Caller } from '../rest/rpc/call.ts'
 import type { Writer } from '../rest/write/write.ts'
 import { unreachable } from '../unreachable.ts'
-import type { Answer, Incoming } from './types.ts'
 
 export interface CallerParts {
   /** 3. Who calls. Synchronous for a token that was verified before. */

@@ -2,7 +2,7 @@
  * The feed role: the login role under which gateways read the change log and deliver webhooks. SQL of a request runs as the gateway's own role, which has no
  * right to either, cannot become the feed role, and cannot log in as it (decision 0028).
  */
-import { quoteLiteral } from '../language/quote.ts'
+import { quoteLiteral } from '../language/sql/quote.ts'
 
 export interface FeedRole {
   readonly role: string

@@ -2,7 +2,7 @@
  * The SQL that `svc install` runs and prints (docs/guides/installation.md): schema `svc` with the change log, the outbox, and the triggers that fill both. Each statement can be
  * run again on what it made before; all of them are one transaction.
  */
-import { quoteLiteral } from '../language/quote.ts'
+import { quoteLiteral } from '../language/sql/quote.ts'
 import { CAPTURE, CAPTURE_TRIGGERS } from './capture.ts'
 import { CHOSEN, MEND } from './captured.ts'
 import { CHANGE_LOG, CLUSTER } from './change-log.ts'

@@ -3,7 +3,7 @@
  * for all of a lint, `foreign-key-index: fk_name on table` for one.
  */
 import type { Finding } from '../finding.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import type { Lint } from './lint.ts'
 
 export interface Acceptance {

@@ -1,6 +1,6 @@
 /** Lints of policies (docs/reference/checks.md#policies): those that let too much through, and those that are slow. */
 import { settingsOf } from '../identity/settings.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import type { Found, Lint, LintRow } from './lint.ts'
 import { replaceCalls, type SettingCall, settingCalls } from './setting-calls.ts'
 

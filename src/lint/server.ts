@@ -1,5 +1,5 @@
 /** Lints of what the gateway connects to and as whom. */
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import type { Lint, LintRow } from './lint.ts'
 
 /**

@@ -3,8 +3,8 @@
  * `initialize`, and a client that comes back finds what it left (decision 0014).
  */
 import type { InitializeResult } from '@modelcontextprotocol/sdk/spec.types.js'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import { VERSION } from '../version.ts'
 import { notAmong } from './arguments.ts'
 import { complete } from './completion.ts'

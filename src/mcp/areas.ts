@@ -20,10 +20,10 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'schema',
-    path: 'src/language/schema',
+    path: 'src/schema',
     purpose:
       'The schema document: a text form of a database schema, its summary with warnings, and types for the builder.',
-    documents: ['docs/guides/schema-document.md', 'src/language/schema/README.md'],
+    documents: ['docs/guides/schema-document.md', 'src/schema/README.md'],
   },
   {
     name: 'corpus',
@@ -34,13 +34,44 @@ export const AREAS: readonly Area[] = [
   {
     name: 'rest',
     path: 'src/rest',
-    purpose: 'HTTP requests to trees and rows to answers: lists, filters, expand, writes, aggregates, RPC, _query.',
+    purpose: 'HTTP requests to trees and rows to answers: lists, filters, expand, writes, aggregates, RPC.',
     documents: [
       'docs/reference/rest-api.md',
       'docs/reference/reading.md',
       'docs/reference/writing.md',
       'src/rest/rpc/README.md',
     ],
+  },
+  {
+    name: 'query',
+    path: 'src/query',
+    purpose:
+      'POST /api/_query and live queries: a text of the query language to a statement, and its parameters to values.',
+    documents: ['docs/reference/language.md#over-http'],
+  },
+  {
+    name: 'openapi',
+    path: 'src/openapi',
+    purpose: 'The OpenAPI document of what one caller may do, written from the catalogue and their rights.',
+    documents: ['docs/guides/openapi.md', 'docs/decisions/0018-an-openapi-document-that-is-true.md'],
+  },
+  {
+    name: 'json',
+    path: 'src/json',
+    purpose: 'JSON bodies outlined as bytes: where each value begins and ends, with limits on depth, keys and work.',
+    documents: ['docs/decisions/0008-a-body-is-outlined-not-decoded.md'],
+  },
+  {
+    name: 'compile',
+    path: 'src/compile',
+    purpose: 'A checked tree as the SQL text that runs, with what the cache, webhooks and realtime need to know of it.',
+    documents: ['docs/internals/a-request.md', 'docs/decisions/0005-one-statement-per-shape.md'],
+  },
+  {
+    name: 'text',
+    path: 'src/text',
+    purpose: 'Text in messages: the nearest known name, and as much of a hostile text as may be shown.',
+    documents: ['docs/reference/errors.md'],
   },
   {
     name: 'access',

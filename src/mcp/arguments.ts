@@ -1,6 +1,6 @@
 /** The arguments of a tool as a table: its JSON Schema is printed from it, and what a caller gives is read by it. */
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import { invalid, isObject, kindOf, own, type Params } from './rpc.ts'
 import type { JsonSchema } from './schema.ts'
 

@@ -1,8 +1,9 @@
 /** Mends a text that the parser refuses, where a small change makes it right: what the author most likely meant. */
-import { LanguageError } from '../language/error.ts'
-import { parse } from '../language/parse.ts'
-import { printSql } from '../language/print.ts'
-import type { QuerySyntaxError } from '../language/syntax-error.ts'
+
+import { printSql } from '../language/sql/print.ts'
+import { parse } from '../language/syntax/parse.ts'
+import type { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
+import { LanguageError } from '../language/tree/error.ts'
 import { fromSql } from './from-sql.ts'
 
 /** Longer texts are not written once more. */

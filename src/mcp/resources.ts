@@ -1,8 +1,8 @@
 /** The documents that an agent may attach whole, and the grammar cards by template. */
 import type { ReadResourceResult, Resource, ResourceTemplate } from '@modelcontextprotocol/sdk/spec.types.js'
 import { block, printExample } from '../language/corpus/markdown.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import { PART_NAMES, partOf } from './constructs.ts'
 import type { Library } from './library/library.ts'
 import { RPC, RpcError } from './rpc.ts'

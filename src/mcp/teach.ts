@@ -1,12 +1,12 @@
 /** What is said about a text that is not understood: where it stops, what was possible there, and a text that is right. */
 import type { Construct } from '../language/corpus/constructs.ts'
 import { EXAMPLES } from '../language/corpus/index.ts'
-import { LanguageError } from '../language/error.ts'
-import { withHabit } from '../language/foreign.ts'
-import { placeOf } from '../language/place.ts'
-import { SchemaSyntaxError } from '../language/schema/syntax-error.ts'
-import { QuerySyntaxError } from '../language/syntax-error.ts'
-import { shorten } from '../shorten.ts'
+import { withHabit } from '../language/hints/foreign.ts'
+import { placeOf } from '../language/syntax/place.ts'
+import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
+import { LanguageError } from '../language/tree/error.ts'
+import { SchemaSyntaxError } from '../schema/syntax-error.ts'
+import { shorten } from '../text/shorten.ts'
 import { mended } from './mend.ts'
 import { constructNear } from './near.ts'
 

@@ -1,5 +1,5 @@
 /** `GET /health`: 200 when gateway and database answer, else 503 (docs/guides/monitoring.md). */
-import type { Answer } from '../http/types.ts'
+import type { Answer } from '../exchange.ts'
 
 export interface Health {
   answer(): Promise<Answer>

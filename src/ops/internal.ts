@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../errors.ts'
-import type { Answer, Incoming } from '../http/types.ts'
+import type { Answer, Incoming } from '../exchange.ts'
 import type { Installation } from '../install/installation.ts'
 import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'

@@ -1,5 +1,5 @@
 /** The parameters of a connection URL: their names, their values, and what each becomes. */
-import { shorten } from '../shorten.ts'
+import { shorten } from '../text/shorten.ts'
 import { CHANNEL_BINDINGS } from './auth/channel-binding.ts'
 import { AUTH_MODES, type AuthPolicy } from './auth/policy.ts'
 import { type ConnectionTarget, SESSION_ATTRIBUTES, SSL_MODES, type SslMode } from './target.ts'

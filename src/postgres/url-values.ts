@@ -1,6 +1,6 @@
 /** Values of a connection URL's parameters: what is given becomes a type, or a problem that names what would have been right. */
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 
 export type Given = ReadonlyMap<string, string>
 

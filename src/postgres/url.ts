@@ -2,8 +2,8 @@
  * Parses a connection URL (PostgreSQL manual, 34.1.1.2; docs/guides/database-connections.md#every-parameter). Everything that is wrong is
  * reported together. A parameter is honoured, or refused by name; one of Kerberos while that is off is a warning.
  */
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import type { GssSettings } from './auth/gss-attempts.ts'
 import { UrlError } from './errors.ts'
 import { type Address, type ConnectionTarget, isVerifying } from './target.ts'

@@ -1,6 +1,6 @@
 /** The changes of one table, given to the groups of those who subscribe to it; and where somebody who was away goes on among them. */
 
-import { bytesOf, parseJsonBody } from '../rest/json-body.ts'
+import { bytesOf, parseJsonBody } from '../json/json-body.ts'
 import { type Boundary, createBoundary } from './boundary.ts'
 import type { Change, Operation } from './change.ts'
 import type { ResyncReason } from './group.ts'

@@ -1,8 +1,8 @@
 /** Which statements change their answers only when tables change that triggers capture, and hearing of those. */
 import type { Catalog } from '../catalog/model.ts'
+import type { BoundStatement } from '../compile/statement.ts'
+import { hasClockWord } from '../compile/steady.ts'
 import { steadyReads } from '../run/cache/plans.ts'
-import { hasClockWord } from '../run/cache/steady.ts'
-import type { BoundStatement } from '../run/statement.ts'
 import type { Heard, Named, Sources } from './sources.ts'
 
 export interface Follow {

@@ -2,12 +2,12 @@
  * Who subscribes to what: each table that somebody watches, and groups of subscriptions that see the same. Nothing here runs while nobody subscribes.
  */
 import type { Table } from '../catalog/model.ts'
+import { catalogueStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
-import { catalogueStatement } from '../run/statement.ts'
 import type { Boundary } from './boundary.ts'
 import { contextOf } from './context.ts'
 import { createCrowd } from './crowd.ts'

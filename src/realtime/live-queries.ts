@@ -3,11 +3,12 @@
  * the same as somebody whom the database cannot tell from them shares the run; the database itself says whether anything changed, so what stays the same
  * costs a digest on the way and not the rows. Where triggers capture everything that a query reads, it is run only when some of that has changed.
  */
+
+import { type BoundStatement, ifChanged } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
 import type { Runner } from '../run/run.ts'
-import { type BoundStatement, ifChanged } from '../run/statement.ts'
 import { contextOf } from './context.ts'
 import type { Follow } from './follow.ts'
 import type { Limiter } from './limiter.ts'

@@ -3,10 +3,11 @@
  * are and judges them as they were. Never several contexts in one: a policy's `(select current_setting(…))` is evaluated once for a statement, and would
  * hand one tenant's rows to another.
  */
+
+import { type BoundStatement, catalogueStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
-import { tableName } from '../language/build.ts'
+import { tableName } from '../language/tree/build.ts'
 import type { Row, Runner } from '../run/run.ts'
-import { type BoundStatement, catalogueStatement } from '../run/statement.ts'
 import { type Change, type Step, stepsOf, transitionsOf } from './change.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.ts'

@@ -1,8 +1,8 @@
 /** Client messages on `/ws` (docs/reference/realtime.md#what-clients-say): JSON text becomes one of these, or a refusal that says what was expected. */
 import { GatewayError } from '../errors.ts'
-import { nearest } from '../nearest.ts'
-import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../rest/json-body.ts'
-import { shorten } from '../shorten.ts'
+import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../json/json-body.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import type { Operation } from './change.ts'
 
 /** `id` is the client's own name for what it asks; null where it gave none. */

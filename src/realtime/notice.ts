@@ -1,6 +1,6 @@
 /** What a write told of itself (run/announce): decoded from the payload of a NOTIFY, which anybody who may connect to the database can send. */
 
-import { bytesOf, type JsonObject, parseJsonBody } from '../rest/json-body.ts'
+import { bytesOf, type JsonObject, parseJsonBody } from '../json/json-body.ts'
 import type { Operation } from './change.ts'
 
 export interface Notice {

@@ -4,7 +4,7 @@
  * everybody.
  */
 import type { Table } from '../catalog/model.ts'
-import { quoteIdentifier } from '../language/quote.ts'
+import { quoteIdentifier } from '../language/sql/quote.ts'
 import { routeHash } from '../run/announce.ts'
 import type { Row } from '../run/run.ts'
 

@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import { shorten } from '../shorten.ts'
+import { shorten } from '../text/shorten.ts'
 import type { ResyncReason } from './group.ts'
 import type { Hub, Subscription } from './hub.ts'
 import type { LiveQueries, LiveQuery, LiveRequest } from './live-queries.ts'

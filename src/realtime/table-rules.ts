@@ -5,7 +5,7 @@
 import type { Table } from '../catalog/model.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import { settingsOf } from '../identity/settings.ts'
-import { quoteIdentifier } from '../language/quote.ts'
+import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { Database } from '../postgres/types.ts'
 import { exactColumns, type PolicyCondition, type Route, routeOf } from './route.ts'
 

@@ -17,6 +17,7 @@ import { assertAllowed } from '../access/refusals.ts'
 import type { View } from '../access/rights.ts'
 import { toTypeName } from '../access/types.ts'
 import type { Table } from '../catalog/model.ts'
+import { type BoundStatement, printRead, printValues, type Statement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type {
   Expression,
@@ -27,8 +28,8 @@ import type {
   RecordSource,
   Source,
   TypeName,
-} from '../language/ast.ts'
-import { NOWHERE } from '../language/ast.ts'
+} from '../language/tree/ast.ts'
+import { NOWHERE } from '../language/tree/ast.ts'
 import {
   and,
   call,
@@ -47,18 +48,17 @@ import {
   star,
   subquery,
   text,
-} from '../language/build.ts'
+} from '../language/tree/build.ts'
+import { shapeOfRequest } from '../rest/allow-list/request-shape.ts'
 import { bindValues, textOf } from '../rest/bind.ts'
-import { type FilterLimits, parseFilters } from '../rest/filters.ts'
 import { ofSource } from '../rest/of-source.ts'
-import { parseQueryString } from '../rest/query-string.ts'
+import { type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
+import { parseQueryString } from '../rest/parameters/query-string.ts'
+import { parseSelect } from '../rest/parameters/select.ts'
+import { sortOut } from '../rest/parameters/sort-out.ts'
 import { LIST_PARAMETERS, refuseMisspelt } from '../rest/read/request.ts'
-import { shapeOfRequest } from '../rest/request-shape.ts'
 import { SELF, tableNamed } from '../rest/resource.ts'
-import { parseSelect } from '../rest/select.ts'
 import { Shape } from '../rest/shape.ts'
-import { sortOut } from '../rest/sort-out.ts'
-import { type BoundStatement, printRead, printValues, type Statement } from '../run/statement.ts'
 
 export interface WatchRequest {
   /** Resource name. */

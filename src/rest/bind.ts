@@ -1,10 +1,10 @@
 /** Fills a statement's parameters from a request's values: the notations of the query string become PostgreSQL's text forms. */
 import type { ParameterUse } from '../access/check.ts'
 import { baseOf } from '../access/types.ts'
+import type { BoundStatement, Statement, StatementValue } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
-import type { BoundStatement, Statement, StatementValue } from '../run/statement.ts'
-import { shorten } from '../shorten.ts'
-import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './list-values.ts'
+import { shorten } from '../text/shorten.ts'
+import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './parameters/list-values.ts'
 
 export function bindValues(statement: Statement, values: readonly StatementValue[]): BoundStatement {
   return {

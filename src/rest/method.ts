@@ -1,7 +1,7 @@
 /** The methods of each resource; any other is answered 405 with `Allow` (docs/reference/rest-api.md#routes). */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Incoming } from '../http/types.ts'
+import type { Incoming } from '../exchange.ts'
 import type { Route } from './path.ts'
 
 /** Of each route; where there is GET, there is HEAD. Of a function's, GET is for those that change nothing. */

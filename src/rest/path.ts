@@ -1,6 +1,6 @@
 /** Parses the path below `/api/`: which resource, which row, which child (docs/reference/rest-api.md#routes). */
 import { GatewayError } from '../errors.ts'
-import { decodePercent } from './query-string.ts'
+import { decodePercent } from './parameters/query-string.ts'
 
 export type Route =
   | { readonly kind: 'schema' }

@@ -1,5 +1,5 @@
 /** Keeps what was worked out for a shape of request, so that the next request of the shape only fills in its values. */
-import type { Statement } from '../run/statement.ts'
+import type { Statement } from '../compile/statement.ts'
 import { type ByCatalog, createByCatalog } from './by-catalog.ts'
 
 /** Plans kept by the shape of their request. Shapes are made by callers, so there is an end to them. */

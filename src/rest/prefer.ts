@@ -1,5 +1,5 @@
 /** The `Prefer` header (RFC 7240): a comma-separated list of preferences; what is not known is ignored, as the RFC wants it. */
-import type { Answer, Incoming } from '../http/types.ts'
+import type { Answer, Incoming } from '../exchange.ts'
 import { headerOf } from './header.ts'
 
 export interface Preferences {

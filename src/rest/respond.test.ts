@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Incoming } from '../http/types.ts'
+import type { Incoming } from '../exchange.ts'
 import type { Row } from '../run/run.ts'
 import { Usage } from '../usage.ts'
 import { respondStream } from './respond.ts'

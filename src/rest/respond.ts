@@ -1,11 +1,11 @@
 /** Makes responses of rows. PostgreSQL wrote their JSON; here buffers are only joined and never parsed, which is most of why a read is cheap. */
 import type { Table } from '../catalog/model.ts'
+import type { BoundStatement } from '../compile/statement.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
-import type { Answer, Incoming, Latin1 } from '../http/types.ts'
+import type { Answer, Incoming, Latin1 } from '../exchange.ts'
 import { withoutFigures } from '../run/explain-figures.ts'
 import type { Reading, Row, Written } from '../run/run.ts'
-import type { BoundStatement } from '../run/statement.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 

@@ -5,9 +5,10 @@
  * alone. The key names the shape: two requests with equal keys have equal trees, and the printed statement of the first serves the
  * second.
  */
-import type { Parameter } from '../language/ast.ts'
-import { NOWHERE } from '../language/ast.ts'
-import type { StatementValue } from '../run/statement.ts'
+
+import type { StatementValue } from '../compile/statement.ts'
+import type { Parameter } from '../language/tree/ast.ts'
+import { NOWHERE } from '../language/tree/ast.ts'
 
 export class Shape {
   #key: string

@@ -1,5 +1,5 @@
 /** Waiting for PostgreSQL on behalf of a client that may not wait as long. */
-import type { Incoming } from '../http/types.ts'
+import type { Incoming } from '../exchange.ts'
 import type { Reading, Row, Running } from '../run/run.ts'
 
 /** The result, unless the client goes away first: what nobody hears of is cancelled, and a write undone. */

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { checkRead } from '../access/check.ts'
 import { EVERYTHING } from '../access/rights.ts'
-import { parse } from '../language/parse.ts'
+import type { Mention } from '../compile/mentions.ts'
+import { printText } from '../compile/statement.ts'
+import { parse } from '../language/syntax/parse.ts'
 import { adviseOn, type Expensive } from './advice.ts'
 import type { Index } from './indexes.ts'
-import type { Mention } from './mentions.ts'
-import { printText } from './statement.ts'
 
 const columns = { id: 'int8', status: 'text', total: 'int4', shop_id: 'int8', meta: 'jsonb' }
 const catalog = catalogOf(tableOf('orders', columns), tableOf('shops', { id: 'int8', name: 'text' }))

@@ -1,8 +1,9 @@
 /** What a caller can do whose read is too expensive: the `suggestions` in `details` (docs/reference/reading.md#cost-guard). */
-import { quoteIdentifier } from '../language/quote.ts'
-import type { Extent } from './extent.ts'
+
+import type { Extent } from '../compile/extent.ts'
+import type { Mention } from '../compile/mentions.ts'
+import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { Index } from './indexes.ts'
-import type { Mention } from './mentions.ts'
 
 export interface Expensive {
   readonly extent: Extent

@@ -8,9 +8,9 @@
  * answer. Writes have slots by process, so that they rarely meet, and when they do they only notify without need.
  */
 import { createHash } from 'node:crypto'
-import { quoteLiteral } from '../language/quote.ts'
+import type { Announced, Statement } from '../compile/statement.ts'
+import { quoteLiteral } from '../language/sql/quote.ts'
 import type { Command } from '../postgres/types.ts'
-import type { Announced, Statement } from './statement.ts'
 
 /** `svcr` in ASCII: the first key of our advisory locks. */
 const LOCK_CLASS = 0x73766372

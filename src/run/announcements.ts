@@ -1,10 +1,11 @@
 /** Runs writes so that they tell of themselves (`announce.ts`), and passes on what only this process learns: the rows as they were before. */
+
+import type { BoundStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Command, Result, Row, Running } from '../postgres/types.ts'
 import { createAnnouncer } from './announce.ts'
 import { rebound } from './rebound.ts'
-import type { BoundStatement } from './statement.ts'
 
 /** Who wants to know what rows were like. */
 export interface RowsBefore {

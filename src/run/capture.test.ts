@@ -1,13 +1,13 @@
 /** What a write did to each row is known once it is committed, and the caller gets the same answer as without capture (decision 0020). */
 import { beforeEach, expect, test } from 'vitest'
 import type { Table } from '../catalog/model.ts'
+import type { BoundStatement, Statement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
-import type { Storing } from '../language/storing.ts'
+import type { Storing } from '../language/sql/storing.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { type ChangeWatch, captureChanges } from './capture.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
-import type { BoundStatement, Statement } from './statement.ts'
 
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
 const STORED = { ...TABLE, name: 'stored', resource: 'stored' } as Table

@@ -1,13 +1,13 @@
 /** Writes that report what they did to each row once they are committed, or that store it for webhooks in their own transaction (decision 0020). */
 import type { Table } from '../catalog/model.ts'
+import type { Happened } from '../compile/images.ts'
+import type { BoundStatement, Captured, HiddenWrite, Statement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Storing } from '../language/storing.ts'
+import type { Storing } from '../language/sql/storing.ts'
 import { DatabaseError } from '../postgres/errors.ts'
-import type { Happened } from './images.ts'
 import { rebound } from './rebound.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
-import type { BoundStatement, Captured, HiddenWrite, Statement } from './statement.ts'
 
 export interface RowChange {
   readonly happened: Happened

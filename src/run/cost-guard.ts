@@ -5,13 +5,14 @@
  * Near a limit it is asked again for every read, with the values of that read; so it is for statements with functions that return sets (`eachTime`). Of other
  * statements, values far more expensive than those that were estimated can pass until the minute is over; the statement timeout bounds them.
  */
+
+import { type BoundStatement, explained, type Statement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
 import { type Estimate, readEstimate, readPlanningMs } from './estimate.ts'
 import { createEstimates } from './estimates.ts'
 import type { Row, Runner, Running } from './run.ts'
-import { type BoundStatement, explained, type Statement } from './statement.ts'
 import { tooExpensive } from './too-expensive.ts'
 
 export interface CostGuardParts {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { ParameterUse } from '../access/check.ts'
 import type { DataType } from '../catalog/model.ts'
+import type { BoundStatement } from '../compile/statement.ts'
 import type { GatewayError } from '../errors.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
 import { type Attempt, isStaleSchema, toGatewayError } from './errors.ts'
-import type { BoundStatement } from './statement.ts'
 
 function databaseError(sqlstate: string, message: string, more: Readonly<Record<string, string>> = {}): DatabaseError {
   return new DatabaseError(new Map([['C', sqlstate], ['M', message], ...Object.entries(more)]))

@@ -4,13 +4,13 @@ import type { ParameterUse } from '../access/check.ts'
 import { TOO_LARGE } from '../access/guard.ts'
 import { REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
+import { type BoundStatement, TOO_MANY_ROWS } from '../compile/statement.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
 import { CancelledError, DatabaseError, SilentError, UnavailableError } from '../postgres/errors.ts'
-import { shorten } from '../shorten.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
+import { shorten } from '../text/shorten.ts'
 import { meantOperator } from './meant-operator.ts'
 import type { Access } from './settings.ts'
-import { type BoundStatement, TOO_MANY_ROWS } from './statement.ts'
 
 /** Seconds a client should wait before it tries again. */
 const RETRY_AFTER = { 'Retry-After': '1' }

@@ -1,8 +1,9 @@
 /** Which indexes tables have, for the advice on a read that is too expensive. Asked when one is refused, and never before. */
+
+import type { Mention } from '../compile/mentions.ts'
+import type { BoundStatement, Statement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Mention } from './mentions.ts'
 import type { Row, Runner } from './run.ts'
-import type { BoundStatement, Statement } from './statement.ts'
 
 export interface Index {
   readonly schema: string

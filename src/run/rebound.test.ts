@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { BoundStatement, Statement, StatementParameter } from '../compile/statement.ts'
 import { rebound } from './rebound.ts'
-import type { BoundStatement, Statement, StatementParameter } from './statement.ts'
 
 const use = { typeName: 'int4', type: null, subject: 'a', list: false } as const
 const key = (name: string): StatementParameter => ({ key: name, use })

@@ -1,5 +1,5 @@
 /** A statement that is printed in another way has its parameters in another order, and literals of its own. */
-import type { BoundStatement, Statement, StatementParameter, StatementValue } from './statement.ts'
+import type { BoundStatement, Statement, StatementParameter, StatementValue } from '../compile/statement.ts'
 
 /** Values go with the parameter that they are of; literals are the other statement's own. */
 export function rebound({ statement, values }: BoundStatement, other: Statement): BoundStatement {

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/model.ts'
-import type { TableName } from '../language/ast.ts'
+import type { TableName } from '../language/tree/ast.ts'
 
 /** The OID of a resource by its name in a checked tree; null: the catalogue has none of that name, or no longer. */
 export function relationOid({ schema, name }: TableName, catalog: Catalog): number | null {

@@ -1,11 +1,12 @@
 /** Runs statements under the settings of the caller: one transaction, one packet, one round trip (decision 0007). */
+
+import type { BoundStatement, Statement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Command, Database, Result, ResultFormat, Row, Running } from '../postgres/types.ts'
 import type { Announcements } from './announcements.ts'
 import { isStaleSchema, toGatewayError } from './errors.ts'
 import { CONSTRAINTS_NOW, RESET, RESET_AFTER_CHANGE, RESET_AFTER_READ, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
-import type { BoundStatement, Statement } from './statement.ts'
 
 export type { Row, Running } from '../postgres/types.ts'
 

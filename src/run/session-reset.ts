@@ -3,10 +3,10 @@
  * tables (decision 0011, decision 0026). Only statements that can run such a function pay for it.
  */
 import type { Catalog } from '../catalog/model.ts'
-import type { TableName } from '../language/ast.ts'
+import type { BoundStatement, Statement } from '../compile/statement.ts'
+import type { TableName } from '../language/tree/ast.ts'
 import type { Command } from '../postgres/types.ts'
 import { relationOid } from './relation-oid.ts'
-import type { BoundStatement, Statement } from './statement.ts'
 
 /** Back to what the session began with (manual, RESET; it leaves the role alone). */
 export const RESET: readonly Command[] = commands('RESET ALL', 'RESET ROLE')

@@ -1,7 +1,8 @@
 /** Tells the texts of the statements that requests run: for the log at level debug, and nothing is made of it otherwise. */
+
+import type { Statement } from '../compile/statement.ts'
 import type { Emit } from '../events.ts'
 import type { Runner, Running } from './run.ts'
-import type { Statement } from './statement.ts'
 
 export interface StatementLogParts {
   readonly emit: Emit

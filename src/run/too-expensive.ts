@@ -1,13 +1,14 @@
 /** The refusal of a read that is too expensive: `QUERY_TOO_EXPENSIVE` (docs/reference/reading.md#cost-guard). */
+
+import type { Extent } from '../compile/extent.ts'
+import type { Mention } from '../compile/mentions.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { adviseOn } from './advice.ts'
 import type { CostLimits } from './cost-limits.ts'
 import type { Estimate } from './estimate.ts'
 import { seesFigures } from './explain-figures.ts'
-import type { Extent } from './extent.ts'
 import { type Index, readIndexes } from './indexes.ts'
-import type { Mention } from './mentions.ts'
 import type { Runner } from './run.ts'
 
 export interface Refused {

@@ -1,6 +1,6 @@
 /** The headers that a trigger adds to its requests. */
 import type { DocumentProblems, Path } from '../config/document.ts'
-import { shorten } from '../shorten.ts'
+import { shorten } from '../text/shorten.ts'
 
 export const HEADERS_MAX = 32
 const VALUE_LENGTH_MAX = 4_096

@@ -1,8 +1,8 @@
 /** Document → triggers (docs/guides/webhooks.md#a-trigger), with all that is wrong in it. Values may be secrets: no message repeats one. */
 import { type Document, DocumentProblems, type Path } from '../config/document.ts'
 import { type Environment, expand } from '../config/expand.ts'
-import { nearest } from '../nearest.ts'
-import { shorten } from '../shorten.ts'
+import { nearest } from '../text/nearest.ts'
+import { shorten } from '../text/shorten.ts'
 import { readHeaders } from './read-headers.ts'
 import { whyNoSecret } from './signature.ts'
 import { OPERATIONS, type Operation, ORDERS, SOURCES, type Trigger } from './trigger.ts'

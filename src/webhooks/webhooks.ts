@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Catalog, Table } from '../catalog/model.ts'
 import type { Emit } from '../events.ts'
-import type { Storing } from '../language/storing.ts'
+import type { Storing } from '../language/sql/storing.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { Clock } from './clock.ts'
 import { createDeadLetters, type DeadLetter } from './dead-letters.ts'

@@ -1,10 +1,10 @@
 /** Every example that the tools show is parsed, printed, and prepared on a real PostgreSQL (docs/guides/agents.md#tools). */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Statement } from '../../src/language/ast.ts'
 import { CONSTRUCTS, CORPUS_SCHEMA, INVALID } from '../../src/language/corpus/index.ts'
-import { parse } from '../../src/language/parse.ts'
-import { printSql } from '../../src/language/print.ts'
+import { printSql } from '../../src/language/sql/print.ts'
+import { parse } from '../../src/language/syntax/parse.ts'
+import type { Statement } from '../../src/language/tree/ast.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { buildRecipes } from '../support/recipes.ts'
 import { call, repositoryLibrary, type TestToolServer, testToolServer } from '../support/tool-server.ts'

@@ -1,6 +1,6 @@
 /** Each operator of docs/reference/reading.md#filters finds rows of the demo, and the same ones in both styles. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { OPERATOR_EXAMPLES } from '../../src/rest/operators-reference.ts'
+import { OPERATOR_EXAMPLES } from '../../src/rest/parameters/operators-reference.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 

@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { parseRequestPattern } from '../../src/rest/allow-list/request-pattern.ts'
+import { type DataRoute, shapeOfRequest } from '../../src/rest/allow-list/request-shape.ts'
 import { parsePath } from '../../src/rest/path.ts'
-import { parseRequestPattern } from '../../src/rest/request-pattern.ts'
-import { type DataRoute, shapeOfRequest } from '../../src/rest/request-shape.ts'
 import { summary } from './aggregate-requests.ts'
 import { call } from './call-requests.ts'
 import { recordingCaller, recordingReader, recordingWriter } from './reader.ts'

@@ -2,10 +2,10 @@
 
 import type { Catalog, Column, DatabaseFunction, ForeignKey, Table } from '../../src/catalog/model.ts'
 import { relate } from '../../src/catalog/relations.ts'
+import type { BoundStatement } from '../../src/compile/statement.ts'
 import { GatewayError } from '../../src/errors.ts'
-import type { Answer, Incoming } from '../../src/http/types.ts'
+import type { Answer, Incoming } from '../../src/exchange.ts'
 import type { Row, Runner } from '../../src/run/run.ts'
-import type { BoundStatement } from '../../src/run/statement.ts'
 import { Usage } from '../../src/usage.ts'
 import { catalogWith, columnOf, functionOf } from '../support/functions.ts'
 import { arrayOf, baseType, catalogOf, tableOf } from '../support/model.ts'

@@ -41,8 +41,8 @@ import type {
   TypeName,
   WindowBody,
   With,
-} from '../../src/language/ast.ts'
-import { NOWHERE } from '../../src/language/ast.ts'
+} from '../../src/language/tree/ast.ts'
+import { NOWHERE } from '../../src/language/tree/ast.ts'
 
 const span = NOWHERE
 

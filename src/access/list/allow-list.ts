@@ -4,8 +4,8 @@
  */
 
 import { GatewayError } from '../../errors.ts'
-import { LanguageError } from '../../language/error.ts'
-import { QuerySyntaxError } from '../../language/syntax-error.ts'
+import { QuerySyntaxError } from '../../language/syntax/syntax-error.ts'
+import { LanguageError } from '../../language/tree/error.ts'
 import { linesOf, type ReadLine, readLines, readLinesInTurns, readListFile } from './list-file.ts'
 import { createPatternSet, type PatternSet, type QueryPattern } from './pattern.ts'
 import { parseQueryPattern } from './query-shape.ts'

@@ -1,10 +1,11 @@
 /** The shape of a query-language text: its canonical form with `?` for every value (docs/guides/allow-list.md#texts-of-the-query-language). */
-import type { Expression, Get, Literal, Negate, Nest, Parameter, Statement } from '../../language/ast.ts'
-import { NOWHERE, PLACEHOLDER } from '../../language/ast.ts'
-import { LanguageError } from '../../language/error.ts'
-import { formatStatement } from '../../language/format.ts'
-import { parsePattern } from '../../language/parse.ts'
-import { rewrite } from '../../language/walk.ts'
+
+import { formatStatement } from '../../language/format/format.ts'
+import { parsePattern } from '../../language/syntax/parse.ts'
+import type { Expression, Get, Literal, Negate, Nest, Parameter, Statement } from '../../language/tree/ast.ts'
+import { NOWHERE, PLACEHOLDER } from '../../language/tree/ast.ts'
+import { LanguageError } from '../../language/tree/error.ts'
+import { rewrite } from '../../language/tree/walk.ts'
 import type { QueryPattern, QueryShape } from './pattern.ts'
 
 export function shapeOfQuery(statement: Statement): QueryShape {

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { parse } from '../../language/parse.ts'
+import { parse } from '../../language/syntax/parse.ts'
 import { loadQueryList, SHAPES_MAX } from './allow-list.ts'
 import type { QueryShape } from './pattern.ts'
 import { shapeOfQuery } from './query-shape.ts'

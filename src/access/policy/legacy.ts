@@ -4,8 +4,8 @@
  */
 import type { Table } from '../../catalog/model.ts'
 import { isWritten } from '../../catalog/written.ts'
-import type { Expression } from '../../language/ast.ts'
-import { or } from '../../language/build.ts'
+import type { Expression } from '../../language/tree/ast.ts'
+import { or } from '../../language/tree/build.ts'
 import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
 import { NONE, type PolicyCaller, refusals, WILDCARD } from './native.ts'
 

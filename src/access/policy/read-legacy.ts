@@ -1,12 +1,12 @@
 /** Document → legacy route policy (docs/guides/access-policies.md#the-route-policy), with all that is wrong in it. */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
-import type { Expression } from '../../language/ast.ts'
-import { get } from '../../language/build.ts'
-import { LanguageError } from '../../language/error.ts'
-import { parseCondition } from '../../language/parse.ts'
-import { QuerySyntaxError } from '../../language/syntax-error.ts'
-import { visit } from '../../language/walk.ts'
+import { parseCondition } from '../../language/syntax/parse.ts'
+import { QuerySyntaxError } from '../../language/syntax/syntax-error.ts'
+import type { Expression } from '../../language/tree/ast.ts'
+import { get } from '../../language/tree/build.ts'
+import { LanguageError } from '../../language/tree/error.ts'
+import { visit } from '../../language/tree/walk.ts'
 import { CALLER_PARAMETERS, isCallerParameter } from '../row-filter.ts'
 import type { RoutePolicy } from './legacy.ts'
 import { readOperations } from './read-native.ts'

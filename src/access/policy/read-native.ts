@@ -1,7 +1,7 @@
 /** Document → native policy (docs/guides/access-policies.md#the-native-policy), with all that is wrong in it. */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
-import { nearest } from '../../nearest.ts'
+import { nearest } from '../../text/nearest.ts'
 import { OPERATIONS, type Operation } from '../rights.ts'
 import type { ColumnRule, NativeEntry, NativePolicy } from './native.ts'
 

@@ -1,6 +1,6 @@
 /** The grammar as data is whole: it defines what it mentions, and its words are those of the language. */
 import { expect, test } from 'vitest'
-import { findWord, hashed } from '../vocabulary.ts'
+import { findWord, hashed } from '../syntax/vocabulary.ts'
 import { EXAMPLES, GRAMMAR } from './index.ts'
 
 /** What is left to the reader's eye. */

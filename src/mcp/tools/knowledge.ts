@@ -1,6 +1,6 @@
 /** Tools that answer from what is built into the package: where things are, and what is written about them. */
-import { nearest } from '../../nearest.ts'
-import { shorten } from '../../shorten.ts'
+import { nearest } from '../../text/nearest.ts'
+import { shorten } from '../../text/shorten.ts'
 import { AREAS } from '../areas.ts'
 import { choice, notAmong, optional, required } from '../arguments.ts'
 import { KINDS, type Library } from '../library/library.ts'

@@ -1,7 +1,7 @@
 /** Tools that read a query: the real parser, printer, formatter and explanation of the language. */
-import { answerExplain, answerFormat, answerParse, answerTranspile } from '../../language/answer.ts'
-import { parse } from '../../language/parse.ts'
-import type { ParameterMode } from '../../language/printer.ts'
+import { answerExplain, answerFormat, answerParse, answerTranspile } from '../../language/hints/answer.ts'
+import type { ParameterMode } from '../../language/sql/printer.ts'
+import { parse } from '../../language/syntax/parse.ts'
 import { type FlagArgument, required } from '../arguments.ts'
 import { arrayOf, INTEGER, type JsonSchema, nullable, OBJECT, outcome, record, STRING } from '../schema.ts'
 import { exampleFor, taught } from '../teach.ts'

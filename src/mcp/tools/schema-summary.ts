@@ -1,7 +1,7 @@
 /** The tool that reads a schema document. */
-import { LanguageError } from '../../language/error.ts'
-import { parseSchema } from '../../language/schema/parse.ts'
-import { type SchemaSummary, summarize } from '../../language/schema/summary.ts'
+import { LanguageError } from '../../language/tree/error.ts'
+import { parseSchema } from '../../schema/parse.ts'
+import { type SchemaSummary, summarize } from '../../schema/summary.ts'
 import { required } from '../arguments.ts'
 import { arrayOf, OBJECT, outcome, record, STRING } from '../schema.ts'
 import { taught } from '../teach.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { and, column, compare, isNull, or, order, position, row } from '../../language/build.ts'
+import { and, column, compare, isNull, or, order, position, row } from '../../language/tree/build.ts'
 import { afterCursor, createCursorCodec } from './cursor.ts'
 
 const codec = createCursorCodec('a key')

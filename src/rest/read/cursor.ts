@@ -7,8 +7,8 @@
  */
 import { createHmac } from 'node:crypto'
 import { GatewayError } from '../../errors.ts'
-import type { Expression, Order } from '../../language/ast.ts'
-import { and, compare, isNull, literal, or, row } from '../../language/build.ts'
+import type { Expression, Order } from '../../language/tree/ast.ts'
+import { and, compare, isNull, literal, or, row } from '../../language/tree/build.ts'
 
 export type CursorValues = readonly (string | null)[]
 

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
 import { EVERYTHING } from '../../access/rights.ts'
-import type { Incoming } from '../../http/types.ts'
+import type { Incoming } from '../../exchange.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
 import { Usage } from '../../usage.ts'
 import { parsePath } from '../path.ts'

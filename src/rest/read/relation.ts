@@ -3,8 +3,8 @@ import { followable, relatedTable } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { nearest } from '../../nearest.ts'
-import { shorten } from '../../shorten.ts'
+import { nearest } from '../../text/nearest.ts'
+import { shorten } from '../../text/shorten.ts'
 
 export interface RelationName {
   readonly relation: string

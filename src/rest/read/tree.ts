@@ -5,7 +5,7 @@ import { allows, readableColumns, type View } from '../../access/rights.ts'
 import { isSearchable } from '../../access/types.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Expression, Get, Order, Parameter } from '../../language/ast.ts'
+import type { Expression, Get, Order, Parameter } from '../../language/tree/ast.ts'
 import {
   allOf,
   and,
@@ -21,11 +21,11 @@ import {
   isNull,
   order,
   text,
-} from '../../language/build.ts'
-import { nearest } from '../../nearest.ts'
-import { shorten } from '../../shorten.ts'
+} from '../../language/tree/build.ts'
+import { nearest } from '../../text/nearest.ts'
+import { shorten } from '../../text/shorten.ts'
 import { ofSource } from '../of-source.ts'
-import { limitCount } from '../page.ts'
+import { limitCount } from '../parameters/page.ts'
 import { keyIs, SELF } from '../resource.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'

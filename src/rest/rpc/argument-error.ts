@@ -1,6 +1,6 @@
 /** Says which argument of a call a value in the body did not fit, as for the columns of a row. */
 import { isRaisedWithin } from '../../run/errors.ts'
-import { type Meant, nameRefusedValue } from '../body-error.ts'
+import { type Meant, nameRefusedValue } from '../body/body-error.ts'
 import type { ResolvedArgument } from './resolve.ts'
 import { printArgument } from './signature.ts'
 

@@ -1,8 +1,8 @@
 /** From a request to what a call was given. */
 import type { DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { bytesOf, type JsonBody, type KnownKeys } from '../json-body.ts'
-import type { QueryParameter } from '../query-string.ts'
+import { bytesOf, type JsonBody, type KnownKeys } from '../../json/json-body.ts'
+import type { QueryParameter } from '../parameters/query-string.ts'
 import { explainMisfit } from './explain.ts'
 import type { BodyValue, Given, NamedArguments } from './given.ts'
 

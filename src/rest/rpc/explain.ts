@@ -1,7 +1,7 @@
 /** Why no function of a name fits what a call was given, and what would. */
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
-import { nearest } from '../../nearest.ts'
-import { shorten } from '../../shorten.ts'
+import { nearest } from '../../text/nearest.ts'
+import { shorten } from '../../text/shorten.ts'
 import { fitOf, isTooLarge } from './fit.ts'
 import { describeGiven, type Given, type GivenValue, type NamedArguments } from './given.ts'
 import { printArgument, printSignatures } from './signature.ts'

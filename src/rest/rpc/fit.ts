@@ -6,8 +6,8 @@
  */
 import { baseOf } from '../../access/types.ts'
 import type { DataType } from '../../catalog/model.ts'
-import { integerType } from '../integer-type.ts'
-import type { JsonType } from '../json-body.ts'
+import type { JsonType } from '../../json/json-body.ts'
+import { integerType } from '../body/integer-type.ts'
 import type { BodyValue, GivenValue } from './given.ts'
 import { isPolymorphic, isPolymorphicArray, isPolymorphicScalar } from './polymorphic.ts'
 

@@ -6,7 +6,7 @@
  * A name alone is one of the first schema. Overloads are not told apart.
  */
 import { readLines, readListFile } from '../../access/list/list-file.ts'
-import { shorten } from '../../shorten.ts'
+import { shorten } from '../../text/shorten.ts'
 
 export interface FunctionList {
   has(of: { readonly schema: string; readonly name: string }): boolean

@@ -1,5 +1,5 @@
 /** What a call was given (docs/reference/functions.md#arguments): arguments by name or by position, as JSON or as texts of a query string. */
-import type { JsonValue } from '../json-body.ts'
+import type { JsonValue } from '../../json/json-body.ts'
 
 export type Given = NamedArguments | PositionalArguments
 

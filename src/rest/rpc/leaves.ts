@@ -1,5 +1,5 @@
 /** The values in an array and in the arrays in it, one after the other: for types, which are told by how values begin. */
-import type { JsonType } from '../json-body.ts'
+import type { JsonType } from '../../json/json-body.ts'
 
 export interface Leaf {
   readonly type: Exclude<JsonType, 'array'>

@@ -2,7 +2,7 @@
 import { unknownFunction } from '../../access/resources.ts'
 import type { Catalog, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { shorten } from '../../shorten.ts'
+import { shorten } from '../../text/shorten.ts'
 import type { FunctionList } from './function-list.ts'
 
 export interface NameRules {

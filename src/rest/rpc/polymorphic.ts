@@ -5,9 +5,9 @@
  * All arguments of a family are one type: what they can be together.
  */
 import type { DataType } from '../../catalog/model.ts'
-import type { TypeName } from '../../language/ast.ts'
-import { integerType } from '../integer-type.ts'
-import type { JsonType } from '../json-body.ts'
+import type { JsonType } from '../../json/json-body.ts'
+import type { TypeName } from '../../language/tree/ast.ts'
+import { integerType } from '../body/integer-type.ts'
 import type { GivenValue } from './given.ts'
 import { leavesOf } from './leaves.ts'
 import { builtIn } from './type-name.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { columnOf } from '../../../test/support/functions.ts'
 import { domainOver } from '../../../test/support/model.ts'
-import type { Answer } from '../../http/types.ts'
+import type { Answer } from '../../exchange.ts'
 import { aboutFunction, type CallOutcome, respondBinary, respondText } from './respond.ts'
 import { typeNames } from './type-of.ts'
 

@@ -1,5 +1,5 @@
 /** Responses of calls (docs/reference/functions.md#results): `{data, function, result_format}`, and `count` with a set, `columns` with binary cells. */
-import type { Answer } from '../../http/types.ts'
+import type { Answer } from '../../exchange.ts'
 import type { Called, Row } from '../../run/run.ts'
 import { joinRows, wholeValue } from '../respond.ts'
 import type { CallTree } from './tree.ts'

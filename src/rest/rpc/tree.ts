@@ -1,7 +1,7 @@
 /** Builds the tree of a call: a read of the function's rows, beside the row that its arguments come from. */
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
-import type { Expression, Field, FunctionSource, Get } from '../../language/ast.ts'
-import { NOWHERE } from '../../language/ast.ts'
+import type { Expression, Field, FunctionSource, Get } from '../../language/tree/ast.ts'
+import { NOWHERE } from '../../language/tree/ast.ts'
 import {
   column,
   crossJoin,
@@ -13,10 +13,10 @@ import {
   or,
   star,
   tableName,
-} from '../../language/build.ts'
+} from '../../language/tree/build.ts'
 import { unreachable } from '../../unreachable.ts'
 import { ofSource } from '../of-source.ts'
-import { limitCount } from '../page.ts'
+import { limitCount } from '../parameters/page.ts'
 import type { ArgumentsTree } from './bind-arguments.ts'
 import type { ResultRequest } from './result-request.ts'
 

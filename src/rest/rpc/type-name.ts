@@ -1,8 +1,8 @@
 /** The types of arguments as the tree names them: exactly as declared, so that PostgreSQL takes the overload that was chosen here. */
 import { toTypeName } from '../../access/types.ts'
 import type { DataType } from '../../catalog/model.ts'
-import type { TypeName } from '../../language/ast.ts'
-import { NOWHERE } from '../../language/ast.ts'
+import type { TypeName } from '../../language/tree/ast.ts'
+import { NOWHERE } from '../../language/tree/ast.ts'
 
 /** Unlike in filters and writes a domain stays one: `f(zip)` and `f(text)` are two functions. */
 export function exactTypeName(type: DataType): TypeName {

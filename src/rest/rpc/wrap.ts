@@ -1,5 +1,5 @@
 /** Puts values that came one by one into an object, so that PostgreSQL can take them apart by name: bytes between bytes. */
-import { printListed } from '../array-values.ts'
+import { printListed } from '../body/array-values.ts'
 import type { Slot } from './bind-arguments.ts'
 
 /** `{"a1":…,"a2":[…]}`. Keys need no escapes. */

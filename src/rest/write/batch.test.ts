@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type JsonArray, parseJsonBody } from '../json-body.ts'
+import { type JsonArray, parseJsonBody } from '../../json/json-body.ts'
 import { batches, inOrder, withoutRepeated } from './batch.ts'
 
 function grouped(json: string, keySetsMax = 100) {

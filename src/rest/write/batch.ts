@@ -1,7 +1,7 @@
 /** The rows of a body that is an array, grouped by the columns that they give. */
 import { GatewayError } from '../../errors.ts'
+import { bytesOf, type JsonArray, type JsonItem } from '../../json/json-body.ts'
 import { LIMIT_NAMES } from '../../statement-limits.ts'
-import { bytesOf, type JsonArray, type JsonItem } from '../json-body.ts'
 import { describeType } from './writing.ts'
 
 /** The rows of one key set. */

@@ -1,7 +1,7 @@
 /** The statements that insert the rows of a body. */
 import { checkWrite } from '../../access/check.ts'
-import { type BoundStatement, printWrite, type WriteAnswer } from '../../run/statement.ts'
-import { withArrayColumns } from '../array-values.ts'
+import { type BoundStatement, printWrite, type WriteAnswer } from '../../compile/statement.ts'
+import { withArrayColumns } from '../body/array-values.ts'
 import { Shape } from '../shape.ts'
 import { nextTurn } from '../turn.ts'
 import type { Batch } from './batch.ts'

@@ -11,7 +11,7 @@ import type {
   Parameter,
   RecordColumn,
   Set as SetStatement,
-} from '../../language/ast.ts'
+} from '../../language/tree/ast.ts'
 import {
   add,
   and,
@@ -28,7 +28,7 @@ import {
   recordColumn,
   recordSource,
   set,
-} from '../../language/build.ts'
+} from '../../language/tree/build.ts'
 import { ofSource } from '../of-source.ts'
 import { SELF } from '../resource.ts'
 import type { Upsert } from './request.ts'

@@ -6,18 +6,18 @@
  * what is kept has passed the guard, so it is not judged again.
  */
 import type { Catalog } from '../../catalog/model.ts'
+import type { BoundStatement } from '../../compile/statement.ts'
+import { hasClockWord } from '../../compile/steady.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
 import type { Reading, Runner } from '../run.ts'
 import type { SettingsSource } from '../settings.ts'
-import type { BoundStatement } from '../statement.ts'
 import { createAnswers, WEIGHT_MAX } from './answers.ts'
 import { createChanges } from './changes.ts'
 import { withParts } from './footprint.ts'
 import { createCallerDigests, measureValues, printValues } from './key.ts'
 import { createStatementPlans } from './plans.ts'
-import { hasClockWord } from './steady.ts'
 
 /** Values of more characters are not looked up: it would take long, and hardly anybody sends them twice. */
 export const VALUE_CHARACTERS_MAX = 8_192

@@ -1,7 +1,7 @@
 /** Which relations of the database stand behind the tables that a statement names, as far as the catalogue shows it. */
 import type { Catalog, Dependence, Tie } from '../../catalog/model.ts'
-import { isSteady } from './steady.ts'
-import type { Operation } from './touches.ts'
+import { isSteady } from '../../compile/steady.ts'
+import type { Operation } from '../../compile/touches.ts'
 
 /** Of relations, by OID. */
 export interface ReadFootprint {

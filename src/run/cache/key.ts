@@ -9,9 +9,9 @@
  * make two of one digest could forge certificates.
  */
 import { createHash, hash } from 'node:crypto'
+import type { StatementValue } from '../../compile/statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Command } from '../../postgres/types.ts'
-import type { StatementValue } from '../statement.ts'
 
 /** As many characters as bytes: what a map hashes fastest. */
 export function digestOfText(text: string): string {

@@ -1,11 +1,11 @@
 /** What the cache has to know of a statement, worked out once: what it is called in keys, and which changes concern it. */
 import type { Catalog } from '../../catalog/model.ts'
+import type { Statement } from '../../compile/statement.ts'
+import { hasClockLiteral } from '../../compile/steady.ts'
 import { relationOid } from '../relation-oid.ts'
-import type { Statement } from '../statement.ts'
 import type { Change, Changes } from './changes.ts'
 import { type ReadFootprint, readFootprint, writeFootprint } from './footprint.ts'
 import { digestOfText } from './key.ts'
-import { hasClockLiteral } from './steady.ts'
 
 export interface ReadPlan {
   readonly digest: string

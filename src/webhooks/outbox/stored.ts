@@ -4,8 +4,8 @@
  */
 import type { Table } from '../../catalog/model.ts'
 import { TICKET, TOLD } from '../../install/outbox.ts'
-import { quoteLiteral } from '../../language/quote.ts'
-import type { RowsWritten, Storing } from '../../language/storing.ts'
+import { quoteLiteral } from '../../language/sql/quote.ts'
+import type { RowsWritten, Storing } from '../../language/sql/storing.ts'
 import { HAPPENED, type Happened, OPERATION_OF, type Trigger } from '../trigger.ts'
 
 export interface StoringParts {

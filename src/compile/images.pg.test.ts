@@ -1,0 +1,124 @@
+/** Rows before and after a write, exactly, on every version of PostgreSQL. Statements for older ones run here on the newest, where they mean the same. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { watchActivity } from '../../test/support/activity.ts'
+import { openSession, type Session } from '../../test/support/catalog.ts'
+import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
+import { checkWrite } from '../access/check.ts'
+import { EVERYTHING } from '../access/rights.ts'
+import { introspect } from '../catalog/introspect.ts'
+import type { Catalog } from '../catalog/model.ts'
+import { parse } from '../language/syntax/parse.ts'
+import { column, compare, integer, position } from '../language/tree/build.ts'
+import { buildSet } from '../rest/write/tree.ts'
+import { printWrite, printWriteText, type Statement } from './statement.ts'
+
+let database: TestDatabase
+let session: Session
+let other: Session
+let catalog: Catalog
+beforeAll(async () => {
+  database = await testDatabase()
+  session = await openSession(database.adminUrl)
+  other = await openSession(database.adminUrl)
+  await session.run(`create table r (a int, b int, r text, t text, page text, primary key (a, b));
+    create table n (r text); create table f (a int, x text)`)
+  catalog = await introspect(session.query, { schemas: ['public'], exposedViews: [] })
+})
+afterAll(async () => {
+  await session.close()
+  await other.close()
+  await database.drop()
+})
+beforeEach(() =>
+  session.run(`insert into r values (1, 1, 'one', 'x', 'p'), (1, 2, 'two', 'y', null), (2, 1, 'three', 'z', null);
+    insert into n values ('n'); insert into f values (1, 'f')`),
+)
+afterEach(() => session.run('truncate r, n, f'))
+
+/** What the statement says of its rows. */
+async function images(statement: Statement | undefined, on = session): Promise<readonly (readonly unknown[])[]> {
+  if (statement === undefined) throw new Error('it is a write')
+  const values = statement.parameters.map(parameter => ('literal' in parameter ? parameter.literal : BODY))
+  const rows = await on.query(statement.text, values)
+  const shown = rows.map(row => row.slice(-3).map((cell, at) => (at === 0 || cell == null ? cell : JSON.parse(cell))))
+  return shown.sort((one, two) => JSON.stringify(one).localeCompare(JSON.stringify(two)))
+}
+
+const BODY = '{"t": "body"}'
+
+const ROW_11 = { a: 1, b: 1, r: 'one', t: 'x', page: 'p' }
+const ROW_12 = { a: 1, b: 2, r: 'two', t: 'y', page: null }
+
+const VERSIONS = POSTGRES_MAJOR < 18 ? [170_000] : [170_000, 180_000]
+
+describe.each(VERSIONS)('version %i', serverVersion => {
+  const context = () => ({ catalog: { ...catalog, serverVersion }, rights: EVERYTHING, searchLanguage: 'english' })
+  const written = (text: string, on = session) => {
+    const tree = parse(text)
+    if (tree.kind !== 'add' && tree.kind !== 'set' && tree.kind !== 'del') throw new Error('it is a write')
+    return images(printWriteText(checkWrite(tree, context()), null).captured?.statement(), on)
+  }
+
+  test('an update', async () => {
+    expect(await written(`set r values t = 'new' where a = 1 and b < 2 + 1`)).toEqual([
+      ['UPDATE', { ...ROW_11, t: 'new' }, ROW_11],
+      ['UPDATE', { ...ROW_12, t: 'new' }, ROW_12],
+    ])
+  })
+
+  test('an update of all rows, under an alias that is a column', async () => {
+    expect(await written(`set r t values t = t.r where all`)).toHaveLength(3)
+  })
+
+  test('an update by a body, as REST has it', async () => {
+    const table = catalog.tables.get('r')
+    if (table === undefined) throw new Error('there is r')
+    const tree = buildSet(table, ['t'], position(1), compare('=', column('b'), integer('2')), [])
+    const answer = { key: [], created: false, rowsMax: null }
+    expect(await images(printWrite(checkWrite(tree, context()), answer).captured?.statement())).toEqual([
+      ['UPDATE', { ...ROW_12, t: 'body' }, ROW_12],
+    ])
+  })
+
+  test('an update that is joined, and one with a common table', async () => {
+    const expected = [['UPDATE', { ...ROW_12, t: 'f' }, ROW_12]]
+    expect(await written(`set r inner join f on f.a = r.a values t = f.x where r.b = 2`)).toEqual(expected)
+    const second = [['UPDATE', { ...ROW_12, t: '1' }, { ...ROW_12, t: 'f' }]]
+    expect(
+      await written(`with page as (get f fields a) set r values t = '1' where b in (get page fields a + 1)`),
+    ).toEqual(second)
+  })
+
+  test('an upsert', async () => {
+    const text = `add r fields a, b, t values (1, 1, 'new'), (7, 7, 'x') conflict (a, b) update t = excluded.t`
+    expect(await written(text)).toEqual([
+      ['INSERT', { a: 7, b: 7, r: null, t: 'x', page: null }, null],
+      ['UPDATE', { ...ROW_11, t: 'new' }, ROW_11],
+    ])
+  })
+
+  test('creations and deletions', async () => {
+    expect(await written(`add n fields r values 'new'`)).toEqual([['INSERT', { r: 'new' }, null]])
+    expect(await written(`del n where r = 'n'`)).toEqual([['DELETE', null, { r: 'n' }]])
+    expect(await written(`add r fields a, b values 1, 1 conflict (a, b) nothing`)).toEqual([])
+  })
+
+  test('a key that changes', async () => {
+    const before = serverVersion >= 180_000 ? ROW_12 : null
+    expect(await written(`set r values b = 9 where b = 2`)).toEqual([['UPDATE', { ...ROW_12, b: 9 }, before]])
+  })
+
+  test('somebody who changes the row in between is in the row before', async () => {
+    await other.run(`begin; update r set r = 'theirs' where a = 1 and b = 1`)
+    const ours = written(`set r values t = 'ours' where a = 1 and b = 1`)
+    const watch = watchActivity(database.adminUrl)
+    await watch.until(
+      `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      count => count === '1',
+    )
+    await watch.close()
+    await other.run('commit')
+    expect(await ours).toEqual([['UPDATE', { ...ROW_11, r: 'theirs', t: 'ours' }, { ...ROW_11, r: 'theirs' }]])
+  })
+})

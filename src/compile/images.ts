@@ -1,0 +1,128 @@
+/**
+ * How a write can answer what it did to each row: the word for it, the row after and the row before (decision 0020). PostgreSQL 18 shows both versions to
+ * `returning` (manual, 6.4); before it, an update locks and reads its rows first, in its own statement, so that nobody changes them in between.
+ */
+import type { CheckedWrite, Write } from '../access/check.ts'
+import type { Table } from '../catalog/model.ts'
+import { unusedName } from '../language/sql/print-rows.ts'
+import type { Images } from '../language/sql/print-write-rows.ts'
+import type { Add, CommonTable, Expression, Field, Join, Set as SetStatement } from '../language/tree/ast.ts'
+import { and, column, compare, field, get, name, tableName } from '../language/tree/build.ts'
+import { targetName } from '../language/tree/scope.ts'
+
+/** PostgreSQL 18 shows the row as it was before (manual, 6.4), unless the table itself is called so. */
+export function showsOld({ table, serverVersion }: Pick<CheckedWrite, 'table' | 'serverVersion'>): boolean {
+  return serverVersion >= 180_000 && table.name !== 'old'
+}
+
+export type Happened = 'INSERT' | 'UPDATE' | 'DELETE'
+
+/** What a write may do to rows. */
+export function mayDo(write: Write): readonly Happened[] {
+  switch (write.kind) {
+    case 'add':
+      return write.conflict?.update == null ? ['INSERT'] : ['INSERT', 'UPDATE']
+    case 'set':
+      return ['UPDATE']
+    case 'del':
+      return ['DELETE']
+  }
+}
+
+/** The write, and what is to be answered of its rows; `created`: whether an upsert created the row. */
+export function withImages(
+  checked: CheckedWrite,
+  created: () => Expression,
+): { readonly query: Write; readonly images: Images } {
+  const { query, before: exactly } = withBefore(checked)
+  if (query.kind === 'del') return { query, images: { happened: 'DELETE', after: 'none', before: exactly } }
+  const isCreation = query.kind === 'add' && query.conflict?.update == null
+  const before = exactly === 'none' && !isCreation ? readBefore(query, checked.table) : exactly
+  return { query, images: { happened: happenedOf(query, created), after: 'target', before } }
+}
+
+function happenedOf(query: Add | SetStatement, created: () => Expression): Images['happened'] {
+  if (query.kind === 'set') return 'UPDATE'
+  if (query.conflict?.update == null) return 'INSERT'
+  return { created: created(), inserted: 'INSERT', updated: 'UPDATE' }
+}
+
+/** The write, and where its rows are as they were before: exactly, whoever else writes meanwhile, or not at all. */
+export function withBefore(checked: CheckedWrite): { readonly query: Write; readonly before: Exactly } {
+  const { query, table } = checked
+  if (query.kind === 'del') return { query, before: 'target' }
+  if (query.kind === 'add' && query.conflict?.update == null) return { query, before: 'none' }
+  if (showsOld(checked)) return { query, before: 'old' }
+  if (query.kind === 'add') return { query, before: 'none' }
+  const relation = unusedName(query)
+  const locking = lockingFirst(query, table, relation)
+  return locking === null ? { query, before: 'none' } : { query: locking, before: { relation } }
+}
+
+type Exactly = Exclude<Images['before'], { readonly query: unknown }>
+
+/**
+ * The row as it was when the statement began, which is all that can be had of an upsert before PostgreSQL 18: a change that somebody commits between that and
+ * the upsert's own is not in it. Without a key that stays the same the row cannot be found at all.
+ */
+function readBefore(write: Add | SetStatement, table: Table): Images['before'] {
+  const target = targetName(write)
+  if (!keepsKey(write, table)) return 'none'
+  const alias = unusedName(write)
+  const where = and(...table.primaryKey.map(key => compare('=', column(alias, key), column(target, key))))
+  return { query: get({ table: write.table, alias, fields: everyColumn(table, alias), where }) }
+}
+
+function keepsKey(write: Add | SetStatement, { primaryKey }: Table): boolean {
+  const assigned = assignedBy(write)
+  return primaryKey.length > 0 && !primaryKey.some(key => assigned?.includes(key))
+}
+
+/** Null: it changes no row that is there. */
+export function assignedBy(write: Write): readonly string[] | null {
+  if (write.kind === 'del') return null
+  const assignments = write.kind === 'set' ? write.assignments : write.conflict?.update?.assignments
+  return assignments?.map(assignment => assignment.column.text) ?? null
+}
+
+function everyColumn({ columns }: Table, alias: string): readonly Field[] {
+  return columns.map(({ name }) => field(column(alias, name)))
+}
+
+/**
+ * The update, of rows that a common table has read and locked before, each found again by its key. Null where that cannot be: a key that is assigned would
+ * not be found, and what is joined would be locked too.
+ */
+function lockingFirst(set: SetStatement, table: Table, before: string): SetStatement | null {
+  const isAlone = set.joins.every(({ source }) => source.kind === 'record source')
+  if (!keepsKey(set, table) || !isAlone) return null
+  const target = targetName(set)
+  const read = get({
+    table: set.table,
+    alias: set.alias,
+    fields: everyColumn(table, target),
+    ...(set.where === 'all' ? {} : { where: set.where }),
+  })
+  const span = set.span
+  const locked: CommonTable = {
+    ...{ kind: 'cte', name: name(before), columns: [], span },
+    statement: { ...read, lock: { kind: 'lock', strength: 'update', wait: null, span } },
+  }
+  const join: Join = {
+    ...{ kind: 'join', type: 'inner', lateral: false, span },
+    source: {
+      kind: 'table source',
+      table: tableName({ schema: null, name: before }),
+      alias: null,
+      condition: null,
+      span,
+    },
+    on: and(...table.primaryKey.map(key => compare('=', column(before, key), column(target, key)))),
+  }
+  const tables = [...(set.with?.tables ?? []), locked]
+  return {
+    ...set,
+    with: { kind: 'with', recursive: set.with?.recursive ?? false, tables, span },
+    joins: [...set.joins, join],
+  }
+}

@@ -1,0 +1,101 @@
+/** What the steps of the builder have in common: from what a person passes to nodes of the tree. */
+
+import type {
+  Assignment,
+  Count,
+  Expression,
+  Field,
+  Get,
+  Join,
+  JoinType,
+  Name,
+  Order,
+  Source,
+  TableName,
+  With,
+} from '../tree/ast.ts'
+import { NOWHERE } from '../tree/ast.ts'
+import * as build from '../tree/build.ts'
+import { LanguageError } from '../tree/error.ts'
+import { type Built, leftOf, Ordering, Output, pathOf, rightOf, Term } from './builder-term.ts'
+import { Aliased } from './builder-types.ts'
+import { literalOf } from './builder-value.ts'
+
+const span = NOWHERE
+
+/** `users`, `sales.orders`. */
+export function tableOf(name: string): TableName {
+  const path = pathOf(name)
+  if (path.length > 2)
+    throw new LanguageError(`the table name ${JSON.stringify(name)} has more than a schema and a name`)
+  return build.tableName({ schema: path.length > 1 ? path[0] : null, name: path.at(-1) as string })
+}
+
+export interface Target {
+  readonly table: TableName
+  readonly alias: string | null
+}
+
+export function targetOf(source: unknown): Target {
+  return source instanceof Aliased
+    ? { table: tableOf(source.of as string), alias: source.alias }
+    : { table: tableOf(source as string), alias: null }
+}
+
+export function sourceOf(source: unknown): Source {
+  return source instanceof Aliased && typeof source.of !== 'string'
+    ? { kind: 'query source', query: (source.of as Built<Get>).toTree(), alias: source.alias, span }
+    : { kind: 'table source', ...targetOf(source), condition: null, span }
+}
+
+export function joinOf(type: JoinType, source: unknown, on: Term | undefined): Join {
+  return { kind: 'join', type, lateral: false, source: sourceOf(source), on: on?.expression ?? null, span }
+}
+
+export function withTable(clause: With | null, name: string, built: Built, recursive: boolean): With {
+  const table = { kind: 'cte', name: nameOf(name), columns: [], statement: built.toTree(), span } as const
+  return {
+    kind: 'with',
+    recursive: recursive || clause?.recursive === true,
+    tables: [...(clause?.tables ?? []), table],
+    span,
+  }
+}
+
+export function nameOf(text: string): Name {
+  return { kind: 'name', text, span }
+}
+
+export function fieldsOf(items: readonly unknown[]): readonly Field[] {
+  return items.map(item => {
+    if (item instanceof Output) return build.field(item.expression, item.alias)
+    if (item === '*') return build.star()
+    if (typeof item === 'string' && item.endsWith('.*')) return build.star(item.slice(0, -2))
+    return build.field(leftOf(item as string | Term))
+  })
+}
+
+export function ordersOf(items: readonly unknown[]): readonly Order[] {
+  return items.map(item => (item instanceof Ordering ? item.order : build.order(leftOf(item as string | Term))))
+}
+
+export function countOf(count: unknown): Count {
+  const node = rightOf(count)
+  if (node.kind === 'position' || node.kind === 'named' || (node.kind === 'literal' && /^[0-9]+$/.test(node.value)))
+    return node
+  throw new LanguageError('limit and offset take a whole number that is not negative, or a parameter')
+}
+
+/** Conditions of several calls hold together. */
+export function alsoWhere(before: Expression | null, condition: Term): Expression {
+  return before === null ? condition.expression : build.and(before, condition.expression)
+}
+
+export function assignmentsOf(values: object): readonly Assignment[] {
+  return Object.entries(values).map(([name, item]) => ({
+    kind: 'assignment',
+    column: nameOf(name),
+    value: item instanceof Term ? item.expression : literalOf(item),
+    span,
+  }))
+}

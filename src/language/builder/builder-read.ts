@@ -1,0 +1,207 @@
+/** `get('users').fields('id').where(…)`: reads and the rows nested in them. */
+
+import type { Compound, Get, Lock, Nest } from '../tree/ast.ts'
+import { NOWHERE } from '../tree/ast.ts'
+import * as build from '../tree/build.ts'
+import { alsoWhere, countOf, fieldsOf, joinOf, ordersOf, sourceOf, targetOf, withTable } from './builder-clauses.ts'
+import { Built, leftOf, type Ordering, type Term } from './builder-term.ts'
+import type { Aliased, Answered, FieldOf, NameOf, RowOf, SourceOf, TableOf } from './builder-types.ts'
+
+const span = NOWHERE
+
+type NestSource<S> = TableOf<S> | Aliased<TableOf<S>>
+type Limit = number | bigint | Term<unknown>
+
+/** A read. `Row` is what its sources bring, `Out` the names of its answer. */
+export class GetBuilder<S, Row, Out = unknown> extends Built<Get> {
+  readonly #tree: Get
+
+  constructor(tree: Get) {
+    super()
+    this.#tree = tree
+  }
+
+  override toTree(): Get {
+    return this.#tree
+  }
+
+  #and<R = Row, O = Out>(parts: Partial<Get>): GetBuilder<S, R, O> {
+    return new GetBuilder({ ...this.#tree, ...parts })
+  }
+
+  /** Further fields; none at all are all columns. */
+  fields<const F extends readonly FieldOf<Row>[]>(...items: F): GetBuilder<S, Row, Out & Answered<F>> {
+    return this.#and({ fields: [...this.#tree.fields, ...fieldsOf(items)] })
+  }
+
+  /** Without columns: rows that differ; with columns: the first row of each. */
+  distinct(...on: readonly (NameOf<Row> | Term<Row>)[]): GetBuilder<S, Row, Out> {
+    return this.#and({ distinct: { kind: 'distinct', on: on.map(leftOf), span } })
+  }
+
+  /** A left join; without a condition the foreign key decides. */
+  join<const J extends SourceOf<S>>(source: J, on?: Term<Row & RowOf<S, J>>): GetBuilder<S, Row & RowOf<S, J>, Out> {
+    return this.#and({ joins: [...this.#tree.joins, joinOf('left', source, on)] })
+  }
+
+  innerJoin<const J extends SourceOf<S>>(
+    source: J,
+    on?: Term<Row & RowOf<S, J>>,
+  ): GetBuilder<S, Row & RowOf<S, J>, Out> {
+    return this.#and({ joins: [...this.#tree.joins, joinOf('inner', source, on)] })
+  }
+
+  rightJoin<const J extends SourceOf<S>>(
+    source: J,
+    on?: Term<Row & RowOf<S, J>>,
+  ): GetBuilder<S, Row & RowOf<S, J>, Out> {
+    return this.#and({ joins: [...this.#tree.joins, joinOf('right', source, on)] })
+  }
+
+  fullJoin<const J extends SourceOf<S>>(
+    source: J,
+    on?: Term<Row & RowOf<S, J>>,
+  ): GetBuilder<S, Row & RowOf<S, J>, Out> {
+    return this.#and({ joins: [...this.#tree.joins, joinOf('full', source, on)] })
+  }
+
+  crossJoin<const J extends SourceOf<S>>(source: J): GetBuilder<S, Row & RowOf<S, J>, Out> {
+    return this.#and({ joins: [...this.#tree.joins, joinOf('cross', source, undefined)] })
+  }
+
+  /** The related row as an object. */
+  nest<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row>): GetBuilder<S, Row, Out> {
+    return this.#and({ nests: [...this.#tree.nests, nestOf(source, false, shape)] })
+  }
+
+  /** The related rows as an array. */
+  nestMany<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row>): GetBuilder<S, Row, Out> {
+    return this.#and({ nests: [...this.#tree.nests, nestOf(source, true, shape)] })
+  }
+
+  /** Conditions of several calls hold together. */
+  where(condition: Term<Row>): GetBuilder<S, Row, Out> {
+    return this.#and({ where: alsoWhere(this.#tree.where, condition) })
+  }
+
+  groupBy(...items: readonly (NameOf<Row> | Term<Row>)[]): GetBuilder<S, Row, Out> {
+    return this.#and({ groupBy: [...this.#tree.groupBy, ...items.map(leftOf)] })
+  }
+
+  having(condition: Term<Row & Out>): GetBuilder<S, Row, Out> {
+    return this.#and({ having: alsoWhere(this.#tree.having, condition) })
+  }
+
+  orderBy(...items: readonly (NameOf<Row & Out> | Ordering<Row & Out>)[]): GetBuilder<S, Row, Out> {
+    return this.#and({ orderBy: [...this.#tree.orderBy, ...ordersOf(items)] })
+  }
+
+  limit(count: Limit): GetBuilder<S, Row, Out> {
+    return this.#and({ limit: countOf(count) })
+  }
+
+  offset(count: Limit): GetBuilder<S, Row, Out> {
+    return this.#and({ offset: countOf(count) })
+  }
+
+  forUpdate(wait: Lock['wait'] = null): GetBuilder<S, Row, Out> {
+    return this.#and({ lock: { kind: 'lock', strength: 'update', wait, span } })
+  }
+
+  forShare(wait: Lock['wait'] = null): GetBuilder<S, Row, Out> {
+    return this.#and({ lock: { kind: 'lock', strength: 'share', wait, span } })
+  }
+
+  /** A read that is meant to be streamed. */
+  forExport(): GetBuilder<S, Row, Out> {
+    return this.#and({ purpose: 'export' })
+  }
+
+  union(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out> {
+    return this.#compound('union', query, all)
+  }
+
+  intersect(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out> {
+    return this.#compound('intersect', query, all)
+  }
+
+  except(query: Built<Get>, all?: 'all'): GetBuilder<S, Row, Out> {
+    return this.#compound('except', query, all)
+  }
+
+  #compound(operator: Compound['operator'], query: Built<Get>, all: 'all' | undefined): GetBuilder<S, Row, Out> {
+    const compound: Compound = { kind: 'compound', operator, all: all === 'all', query: query.toTree(), span }
+    return this.#and({ compounds: [...this.#tree.compounds, compound] })
+  }
+
+  /** A common table: a name for the rows of a statement. */
+  with(name: string, statement: Built, recursive?: 'recursive'): GetBuilder<S, Row, Out> {
+    return this.#and({ with: withTable(this.#tree.with, name, statement, recursive === 'recursive') })
+  }
+}
+
+type Shape<S, N, Around> = (nest: NestBuilder<S, RowOf<S, N>, Around>) => NestBuilder<S, RowOf<S, N>, Around>
+
+/** The rows inside a row. `Around` is what the rows around them bring. */
+export class NestBuilder<S, Row, Around> {
+  readonly #node: Nest
+
+  constructor(node: Nest) {
+    this.#node = node
+  }
+
+  toNode(): Nest {
+    return this.#node
+  }
+
+  #and(parts: Partial<Nest>): NestBuilder<S, Row, Around> {
+    return new NestBuilder({ ...this.#node, ...parts })
+  }
+
+  /** What relates the rows; without it the foreign key decides. */
+  on(condition: Term<Row & Around>): NestBuilder<S, Row, Around> {
+    return this.#and({ on: alsoWhere(this.#node.on, condition) })
+  }
+
+  fields(...items: readonly FieldOf<Row>[]): NestBuilder<S, Row, Around> {
+    return this.#and({ fields: [...this.#node.fields, ...fieldsOf(items)] })
+  }
+
+  nest<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row & Around>): NestBuilder<S, Row, Around> {
+    return this.#and({ nests: [...this.#node.nests, nestOf(source, false, shape)] })
+  }
+
+  nestMany<const N extends NestSource<S>>(source: N, shape?: Shape<S, N, Row & Around>): NestBuilder<S, Row, Around> {
+    return this.#and({ nests: [...this.#node.nests, nestOf(source, true, shape)] })
+  }
+
+  where(condition: Term<Row & Around>): NestBuilder<S, Row, Around> {
+    return this.#and({ where: alsoWhere(this.#node.where, condition) })
+  }
+
+  orderBy(...items: readonly (NameOf<Row> | Ordering<Row>)[]): NestBuilder<S, Row, Around> {
+    return this.#and({ orderBy: [...this.#node.orderBy, ...ordersOf(items)] })
+  }
+
+  limit(count: Limit): NestBuilder<S, Row, Around> {
+    return this.#and({ limit: countOf(count) })
+  }
+
+  offset(count: Limit): NestBuilder<S, Row, Around> {
+    return this.#and({ offset: countOf(count) })
+  }
+}
+
+function nestOf<S, N, Around>(source: N, many: boolean, shape: Shape<S, N, Around> | undefined): Nest {
+  const plain = new NestBuilder<S, RowOf<S, N>, Around>(build.nest({ many, ...targetOf(source) }))
+  return (shape?.(plain) ?? plain).toNode()
+}
+
+/** A read of everything in a source. */
+export function readOf<S, Row>(source: unknown, purpose: Get['purpose']): GetBuilder<S, Row> {
+  return new GetBuilder({
+    ...build.get({ table: { schema: null, name: '' } }),
+    source: sourceOf(source),
+    purpose,
+  })
+}

@@ -1,0 +1,215 @@
+/**
+ * Puts comments back into canonical text. Both texts have nearly the same words and signs in the same order, so they are laid side by side and
+ * each comment goes to the token it stood beside: on lines of its own above it, at the end of its line, or in front of it. A line is broken
+ * where a comment ends it. What is put where depends on the tokens alone, so formatting again changes nothing.
+ */
+
+import { scanJson } from '../syntax/json-text.ts'
+import { advance, type Comment, type Lexer } from '../syntax/lexer.ts'
+import type { Span } from '../tree/ast.ts'
+import { type Doc, type Gap, type Rendered, render } from './document.ts'
+
+export interface Token extends Span {
+  readonly key: string
+}
+
+/** `above`: on a line of its own. `behind`: at the end of a line. `before`: in a line, before a token. `last`: below everything. */
+interface Placed {
+  readonly text: string
+  readonly place: 'above' | 'behind' | 'before' | 'last'
+  /** In characters of the document's content. */
+  readonly position: number
+}
+
+/** The document in lines of `width`, with the comments of the text it was made from. */
+export function renderWithComments(doc: Doc, width: number, text: string, comments: readonly Comment[]): string {
+  // In as many lines as possible: where a line can end is where a comment can.
+  const placed = placeComments(text, comments, render(doc, -1))
+  const forced = placed.filter(({ place }) => place === 'above' || place === 'behind').map(({ position }) => position)
+  const sorted = forced.sort((a, b) => a - b)
+  return insertComments(placed, render(doc, width, sorted))
+}
+
+function placeComments(source: string, comments: readonly Comment[], target: Rendered): readonly Placed[] {
+  const from = tokensOf(source)
+  const to = tokensOf(target.text)
+  const twins = align(from, to)
+  const places = placesOf(to, target.gaps)
+  const breaks = breaksOutside(source, comments)
+  const hasBreak = (start: number, end: number): boolean => (breaks[end] ?? 0) > (breaks[start] ?? 0)
+  let next = 0
+  return comments.map(({ text, span }) => {
+    while (next < from.length && (from[next] as Token).start < span.start) next += 1
+    const before = from[next - 1]
+    const after = from[next]
+    const opensLine = before === undefined || hasBreak(before.end, span.start)
+    const endsLine = after === undefined || hasBreak(span.end, after.start)
+    if (endsLine && !opensLine) {
+      const place = places[nearest(twins, next - 1, -1)]
+      return place === undefined
+        ? { text, place: 'above', position: 0 }
+        : { text, place: 'behind', position: place.lineEnd }
+    }
+    const place = places[nearest(twins, next, 1)]
+    if (place === undefined) return { text, place: 'last', position: 0 }
+    return endsLine
+      ? { text, place: 'above', position: place.lineStart }
+      : { text, place: 'before', position: place.start }
+  })
+}
+
+/** How many line breaks there are before each offset; those inside comments do not count. */
+function breaksOutside(text: string, comments: readonly Comment[]): Int32Array {
+  const counts = new Int32Array(text.length + 1)
+  let next = 0
+  for (let at = 0, count = 0; at < text.length; at += 1) {
+    if (at >= (comments[next]?.span.end ?? text.length)) next += 1
+    if (text.charCodeAt(at) === 10 && at < (comments[next]?.span.start ?? text.length)) count += 1
+    counts[at + 1] = count
+  }
+  return counts
+}
+
+// ---- tokens ------------------------------------------------------------------------------------------------
+
+/** The words, signs and literals of a text that has been parsed before. */
+export function tokensOf(text: string): readonly Token[] {
+  const lexer: Lexer = {
+    text,
+    token: '#end',
+    role: 0,
+    isWord: false,
+    infix: 0,
+    start: 0,
+    end: 0,
+    before: 0,
+    value: '',
+    // The text has been read before; canonical text may be longer than what a person may send.
+    count: Number.NEGATIVE_INFINITY,
+    comments: null,
+    commentsEnd: 0,
+  }
+  const tokens: Token[] = []
+  for (advance(lexer); lexer.token !== '#end'; advance(lexer)) {
+    const end = jsonEnd(lexer)
+    if (end !== null) lexer.end = end
+    const { start } = lexer
+    // Nothing may come between the colon and the name of a parameter.
+    if (lexer.token === ':' && /[\p{L}\p{M}\p{N}_]/u.test(text.charAt(lexer.end))) advance(lexer)
+    tokens.push({ key: end === null ? keyOf(lexer) : text.slice(start, end), start, end: lexer.end })
+  }
+  return tokens
+}
+
+/** JSON is a single token; its texts are written otherwise than those of the language. */
+function jsonEnd({ token, text, start }: Lexer): number | null {
+  if (token !== '{' && token !== '[') return null
+  const { end, hasObject } = scanJson(text, start)
+  return hasObject ? end : null
+}
+
+/** What a token and its canonical form have in common. */
+function keyOf({ token, isWord, text, start, end, value }: Lexer): string {
+  if (isWord) return text.slice(start, end).toLowerCase()
+  if (token === '#quoted') return value.toLowerCase()
+  if (token === '#text') return `'${value}`
+  return token.startsWith('#') ? text.slice(start, end) : token
+}
+
+/** How far ahead the two texts are searched for a common token: canonical text adds and leaves out a few at a time. */
+const AHEAD_MAX = 24
+
+/** For each token of `from` its equal in `to`, or -1. */
+function align(from: readonly Token[], to: readonly Token[]): readonly number[] {
+  const twins: number[] = new Array<number>(from.length).fill(-1)
+  const isEqual = (i: number, j: number): boolean => from[i]?.key === to[j]?.key && i < from.length
+  let i = 0
+  let j = 0
+  while (i < from.length && j < to.length) {
+    const [down, right] = isEqual(i, j) ? [0, 0] : nextEqual(i, j, isEqual)
+    i += down
+    j += right
+    if (isEqual(i, j)) twins[i] = j
+    i += 1
+    j += 1
+  }
+  return twins
+}
+
+/** The nearest pair of equal tokens ahead, as steps in both texts; nowhere near: none at all. */
+function nextEqual(i: number, j: number, isEqual: (i: number, j: number) => boolean): readonly [number, number] {
+  for (let steps = 1; steps <= AHEAD_MAX; steps += 1) {
+    for (let down = 0; down <= steps; down += 1) {
+      if (isEqual(i + down, j + steps - down)) return [down, steps - down]
+    }
+  }
+  return [0, 0]
+}
+
+/** The twin of the nearest token in that direction that has one; -1 where none has. */
+function nearest(twins: readonly number[], index: number, step: 1 | -1): number {
+  for (let at = index; at >= 0 && at < twins.length; at += step) {
+    const twin = twins[at] ?? -1
+    if (twin >= 0) return twin
+  }
+  return -1
+}
+
+// ---- places ------------------------------------------------------------------------------------------------
+
+/** Positions of a token and of its line, which no layout changes. */
+interface Place {
+  readonly start: number
+  readonly lineStart: number
+  readonly lineEnd: number
+}
+
+function placesOf(tokens: readonly Token[], gaps: readonly Gap[]): readonly Place[] {
+  let next = 0
+  let spaces = 0
+  return tokens.map(({ start }) => {
+    for (; (gaps[next]?.at ?? start) < start; next += 1) spaces += gaps[next]?.length ?? 0
+    const lineStart = gaps[next - 1]?.position ?? 0
+    return { start: start - spaces, lineStart, lineEnd: gaps[next]?.position ?? Number.POSITIVE_INFINITY }
+  })
+}
+
+function insertComments(placed: readonly Placed[], { text, gaps }: Rendered): string {
+  const breaks = gaps.filter(({ isBreak }) => isBreak)
+  // There are two where statements stand apart: a comment behind goes before the first, one above after the last.
+  const lasts = new Map(breaks.map(gap => [gap.position, gap]))
+  const firsts = new Map(breaks.toReversed().map(gap => [gap.position, gap]))
+  const inserts: { readonly at: number; readonly rank: number; readonly text: string }[] = []
+  const closed = new Set<number>()
+  let passed = 0
+  let spaces = 0
+  let below = ''
+  for (const { text: comment, place, position } of placed) {
+    const last = lasts.get(position)
+    if (place === 'behind' && !closed.has(position)) {
+      inserts.push({ at: firsts.get(position)?.at ?? text.length, rank: 0, text: ` ${comment}` })
+      // After a line comment the line is over: whatever comes goes below.
+      if (comment.startsWith('--')) closed.add(position)
+    } else if (place === 'before') {
+      // The twins of comments in order are in order too.
+      for (; (gaps[passed]?.position ?? Number.POSITIVE_INFINITY) <= position; passed += 1) {
+        spaces += gaps[passed]?.length ?? 0
+      }
+      inserts.push({ at: position + spaces, rank: 2, text: `${comment} ` })
+    } else if (last !== undefined) {
+      const at = last.at + last.length
+      inserts.push({ at, rank: 1, text: `${comment}\n${' '.repeat(last.length - 1)}` })
+    } else if (place === 'above' && position === 0) {
+      inserts.push({ at: 0, rank: 1, text: `${comment}\n` })
+    } else {
+      below += `\n${comment}`
+    }
+  }
+  const out: string[] = []
+  let copied = 0
+  for (const insert of inserts.sort((a, b) => a.at - b.at || a.rank - b.rank)) {
+    out.push(text.slice(copied, insert.at), insert.text)
+    copied = insert.at
+  }
+  return out.join('') + text.slice(copied) + below
+}

@@ -1,0 +1,190 @@
+/** Expressions in canonical form, with the fewest parentheses that the precedence of the language allows. */
+
+import { BINDING } from '../syntax/binding.ts'
+import type { Cast, Expression, In } from '../tree/ast.ts'
+import { LanguageError, unreachable } from '../tree/error.ts'
+import { concat, type Doc, enclosed, group, indent, join, line, list } from './document.ts'
+import { formatCall } from './format-function.ts'
+import { formatList, some } from './format-list.ts'
+import { formatLiteral, formatParameter, formatType, isJsonLiteral, isNegative, isNumber } from './format-literal.ts'
+import { formatDotted, formatText } from './format-name.ts'
+import type { Formatter } from './formatter.ts'
+
+/** The expression, in parentheses if it binds weaker than `floor`. */
+export function formatExpression(expression: Expression, floor: number, formatter: Formatter): Doc {
+  const doc = bare(expression, formatter)
+  return bindingOf(expression) < floor ? enclosed('(', doc, ')') : doc
+}
+
+const ARITHMETIC = {
+  '||': BINDING.concatenate,
+  '+': BINDING.add,
+  '-': BINDING.add,
+  '*': BINDING.multiply,
+  '/': BINDING.multiply,
+  '%': BINDING.multiply,
+} as const
+
+function bindingOf(expression: Expression): number {
+  switch (expression.kind) {
+    case 'or':
+    case 'and':
+    case 'not':
+    case 'negate':
+    case 'cast':
+      return BINDING[expression.kind]
+    case 'comparison':
+    case 'pattern':
+    case 'is':
+    case 'distinct from':
+    case 'between':
+    case 'in':
+    case 'json test':
+      return BINDING.comparison
+    case 'exists':
+      return expression.negated ? BINDING.not : BINDING.primary
+    case 'arithmetic':
+      return ARITHMETIC[expression.operator]
+    case 'json step':
+      return BINDING.step
+    case 'literal':
+      if (isNegative(expression)) return BINDING.negate
+      return expression.type === 'json' && !isJsonLiteral(expression.value) ? BINDING.cast : BINDING.primary
+    default:
+      return BINDING.primary
+  }
+}
+
+function bare(expression: Expression, formatter: Formatter): Doc {
+  const at = (part: Expression, floor: number): Doc => formatter.expression(part, floor)
+  /** An operand of a comparison: these do not associate. */
+  const operand = (part: Expression): Doc => at(part, BINDING.concatenate)
+  switch (expression.kind) {
+    case 'and':
+    case 'or': {
+      const floor = BINDING[expression.kind] + 1
+      return group(
+        join(
+          // An `and` inside an `or` needs no parentheses; the indent shows what belongs together.
+          some(expression.operands, `the operands of "${expression.kind}"`).map(part =>
+            group(part.kind === 'and' ? indent(at(part, floor)) : at(part, floor)),
+          ),
+          [line, `${expression.kind} `],
+        ),
+      )
+    }
+    case 'not':
+      return concat('not ', at(expression.operand, BINDING.not))
+    case 'comparison':
+      if (expression.operator === 'matches') throw new LanguageError('"matches" has no text form', expression.span)
+      return concat(operand(expression.left), ` ${expression.operator} `, operand(expression.right))
+    case 'pattern':
+      return concat(
+        operand(expression.operand),
+        ` ${not(expression)}${expression.operator} `,
+        operand(expression.pattern),
+      )
+    case 'is':
+      return concat(operand(expression.operand), ` is ${not(expression)}${expression.what}`)
+    case 'distinct from':
+      return concat(operand(expression.left), ` is ${not(expression)}distinct from `, operand(expression.right))
+    case 'between':
+      return concat(
+        operand(expression.operand),
+        ` ${not(expression)}between `,
+        operand(expression.low),
+        ' and ',
+        operand(expression.high),
+      )
+    case 'in':
+      return concat(operand(expression.operand), ` ${not(expression)}in `, formatSet(expression, formatter))
+    case 'exists':
+      return concat(`${not(expression)}exists `, enclosed('(', formatter.query(expression.query), ')'))
+    case 'json test':
+      return concat(operand(expression.operand), ` ${expression.test} ${formatText(expression.path)}`)
+    case 'arithmetic': {
+      const floor = ARITHMETIC[expression.operator]
+      return concat(at(expression.left, floor), ` ${expression.operator} `, at(expression.right, floor + 1))
+    }
+    case 'negate': {
+      // Two minus signs in a row would open a comment,
+      // and a minus before a number is part of it.
+      const inner = expression.operand
+      if (inner.kind === 'literal' && isNumber(inner)) return concat('-', enclosed('(', formatLiteral(inner), ')'))
+      return concat('-', at(inner, inner.kind === 'negate' ? BINDING.primary : BINDING.negate))
+    }
+    case 'json step': {
+      // To the right of an operator a number may have its sign.
+      const isSigned = expression.step.kind === 'literal' && isNegative(expression.step)
+      const step = at(expression.step, isSigned ? BINDING.any : BINDING.cast)
+      return concat(at(expression.operand, BINDING.step), ` ${expression.operator} `, step)
+    }
+    case 'cast':
+      return concat(at(expression.operand, BINDING.cast), `::${formatType(expression.type)}`)
+    case 'literal':
+      return formatLiteral(expression)
+    case 'position':
+    case 'named':
+      return formatParameter(expression)
+    case 'column':
+      return formatDotted(expression.path)
+    case 'function':
+      return formatCall(expression, formatter)
+    case 'case': {
+      const branches = some(expression.whens, 'the branches of a case').map(({ when, then }) => [
+        line,
+        'when ',
+        at(when, BINDING.any),
+        ' then ',
+        at(then, BINDING.any),
+      ])
+      const otherwise = expression.else === null ? [] : [line, 'else ', at(expression.else, BINDING.any)]
+      const operandOfCase = expression.operand === null ? [] : [' ', at(expression.operand, BINDING.any)]
+      return group('case', operandOfCase, indent(branches, otherwise), line, 'end')
+    }
+    case 'subquery':
+      return enclosed('(', formatter.query(expression.query), ')')
+    case 'array':
+      return enclosed('[', list(formatItems(expression.items, formatter)), ']')
+    case 'row':
+      return enclosed(expression.items.length > 1 ? '(' : 'row(', formatList(expression.items, formatter), ')')
+    default:
+      return unreachable(expression)
+  }
+}
+
+/** Where everything in brackets is JSON and an object is among it, the whole is JSON; parentheses around the objects tell the array. */
+function formatItems(items: readonly Expression[], formatter: Formatter): readonly Doc[] {
+  const isLikeJson = items.every(({ kind }) => kind === 'literal' || kind === 'array')
+  return items.map(item => {
+    const doc = formatter.expression(item)
+    return isLikeJson && item.kind === 'literal' && item.type === 'json' ? enclosed('(', doc, ')') : doc
+  })
+}
+
+function not({ negated }: { readonly negated: boolean }): string {
+  return negated ? 'not ' : ''
+}
+
+function formatSet({ set }: In, formatter: Formatter): Doc {
+  switch (set.kind) {
+    case 'in values':
+      return enclosed('(', formatList(some(set.values, 'the values of "in"'), formatter), ')')
+    case 'subquery':
+      return enclosed('(', formatter.query(set.query), ')')
+    case 'position':
+    case 'named':
+      return formatParameter(set)
+    case 'cast':
+      return formatCastParameter(set)
+    default:
+      return unreachable(set)
+  }
+}
+
+function formatCastParameter({ operand, type }: Cast): string {
+  if (operand.kind !== 'position' && operand.kind !== 'named' && operand.kind !== 'cast') {
+    throw new LanguageError('the list of "in" is values, a query, or one parameter', operand.span)
+  }
+  return `${operand.kind === 'cast' ? formatCastParameter(operand) : formatParameter(operand)}::${formatType(type)}`
+}

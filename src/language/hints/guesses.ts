@@ -1,0 +1,48 @@
+/** Joins and nests whose condition the printer guesses from the names of their tables. */
+
+import { nestKey } from '../sql/print-nest.ts'
+import { joinCondition } from '../sql/print-source.ts'
+import type { Expression, Source, Span, Statement } from '../tree/ast.ts'
+import type { Relation } from '../tree/scope.ts'
+import { rewrite } from '../tree/walk.ts'
+import { expressionText, targetText } from './explain-text.ts'
+
+export interface Guess {
+  readonly note: string
+  readonly span: Span
+}
+
+/** In the order of the text. */
+export function guessesIn(statement: Statement): readonly Guess[] {
+  const guesses: Guess[] = []
+  const add = (what: string, on: Expression, span: Span): void => {
+    const note = `${what} is on ${expressionText(on)}, which is guessed from the names; write "on", or let svc transpile read the foreign keys: --schema FILE or --database`
+    guesses.push({ note, span })
+  }
+  rewrite(statement, {
+    join(join, { relations: [first] }) {
+      const { source, type, lateral, on, span } = join
+      if (on !== null || type === 'cross' || lateral || source.kind !== 'table source' || first === undefined)
+        return join
+      add(`the join of ${targetText(source.table, source.alias)}`, joinCondition(join, sourceOf(first, span)), span)
+      return join
+    },
+    nest(nest, { parent }) {
+      if (nest.on !== null || parent === null) return nest
+      add(`the nest of ${targetText(nest.table, nest.alias)}`, nestKey(nest, parent), nest.span)
+      return nest
+    },
+  })
+  return guesses.sort((a, b) => a.span.start - b.span.start)
+}
+
+/** A relation of the scope as the source that it came from, as far as its names go. */
+function sourceOf({ name, table }: Relation, span: Span): Source {
+  return {
+    kind: 'table source',
+    table: table ?? { kind: 'table', schema: null, name, span },
+    alias: name,
+    condition: null,
+    span,
+  }
+}

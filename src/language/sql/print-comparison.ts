@@ -1,0 +1,108 @@
+/** Comparisons, and what each side of one may know of the other. */
+
+import type { Comparison, Expression, Literal } from '../tree/ast.ts'
+import { unreachable } from '../tree/error.ts'
+import { resolveColumn, type Scope } from '../tree/scope.ts'
+import { withJsonList } from './json-list.ts'
+import { LEVEL } from './precedence.ts'
+import type { Inference, Printed } from './printer.ts'
+import { quoteLiteral } from './quote.ts'
+
+/** Prints a part, in parentheses if it binds weaker than `floor`. */
+export type At = (part: Expression, floor: number, inference?: Inference) => string
+
+export function printComparison(comparison: Comparison, at: At, scope: Scope): Printed {
+  const { operator, left, right } = withJsonList(comparison)
+  switch (operator) {
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      return {
+        text: `${at(left, LEVEL.like, ordered(left, right, scope))} ${operator} ${at(right, LEVEL.like, ordered(right, left, scope))}`,
+        level: LEVEL.comparison,
+      }
+    case '=':
+    case '<>':
+      return {
+        text: `${at(left, LEVEL.like, besideRight(left, right))} ${operator} ${at(right, LEVEL.like, beside(left, right))}`,
+        level: LEVEL.comparison,
+      }
+    case '@>':
+    case '<@':
+    case '&&':
+    case '?':
+    case '?|':
+    case '?&':
+    case '~*':
+      return infix(left, operator, right, at)
+    case 'regex':
+      return infix(left, '~', right, at)
+    case 'matches':
+      return infix(left, '@@', right, at)
+    case '@@':
+      return {
+        text: `to_tsvector('english', COALESCE(${at(left, LEVEL.any)}, '')) @@ websearch_to_tsquery('english', ${at(right, LEVEL.any)})`,
+        level: LEVEL.operator,
+      }
+    case '~':
+      return { text: `${at(left, LEVEL.operator)} ILIKE ${containing(right, at)}`, level: LEVEL.like }
+    default:
+      return unreachable(operator)
+  }
+}
+
+export function infix(left: Expression, operator: string, right: Expression, at: At): Printed {
+  return { text: `${at(left, LEVEL.operator)} ${operator} ${at(right, LEVEL.operator + 1)}`, level: LEVEL.operator }
+}
+
+/** The pattern that finds a text anywhere, with the text's own `\`, `%` and `_` taken literally (manual, 9.7.1). */
+function containing(value: Expression, at: At): string {
+  // A number is looked for as it is written.
+  if (value.kind === 'literal' && (value.type === 'text' || value.type === 'integer' || value.type === 'decimal')) {
+    const pattern: Literal = { ...value, type: 'text', value: `%${value.value.replace(/[\\%_]/g, '\\$&')}%` }
+    return at(pattern, LEVEL.operator)
+  }
+  const escaped = [
+    ['\\', '\\\\'],
+    ['%', '\\%'],
+    ['_', '\\_'],
+  ].reduce(
+    (text, [from = '', to = '']) => `replace(${text}, ${quoteLiteral(from)}, ${quoteLiteral(to)})`,
+    at(value, LEVEL.any, 'none'),
+  )
+  return `'%' || ${escaped} || '%'`
+}
+
+/**
+ * What a literal may expect of its neighbour: a type, unless that is a literal or parameter itself. The items of a row are compared one by one
+ * with those of another row, and with nothing else.
+ */
+export function beside(neighbour: Expression, part: Expression): Inference {
+  switch (neighbour.kind) {
+    case 'literal':
+      return neighbour.type === 'null' ? 'none' : 'open'
+    case 'position':
+    case 'named':
+      return 'open'
+    case 'row':
+      return neighbour.items.every(item => beside(item, item) === 'known') ? 'known' : 'open'
+    default:
+      return part.kind === 'row' ? 'none' : 'known'
+  }
+}
+
+/** A row to the left of a query is compared with each of its columns, as in `in`. */
+function besideRight(left: Expression, right: Expression): Inference {
+  return left.kind === 'row' && right.kind === 'subquery' ? 'known' : beside(right, left)
+}
+
+/** What decides about an order. A number stays one, so that PostgreSQL refuses it beside a text, by whose letters 10 is less than 9. */
+export function ordered(part: Expression, neighbour: Expression, scope: Scope): Inference {
+  return isTextByForm(neighbour, scope) ? 'open' : besideRight(part, neighbour)
+}
+
+function isTextByForm(expression: Expression, scope: Scope): boolean {
+  if (expression.kind === 'column') return resolveColumn(expression.path, scope).steps.length > 0
+  return expression.kind === 'json step' && (expression.operator === '->>' || expression.operator === '#>>')
+}

@@ -1,0 +1,289 @@
+/** Expressions as PostgreSQL reads them, with the fewest parentheses its precedence allows. */
+
+import type { Cast, ColumnReference, Expression, In, JsonTest } from '../tree/ast.ts'
+import { LanguageError, unreachable } from '../tree/error.ts'
+import { resolveColumn, type Scope } from '../tree/scope.ts'
+import { listAsJson, withJsonList } from './json-list.ts'
+import { LEVEL } from './precedence.ts'
+import { type At, beside, infix, ordered, printComparison } from './print-comparison.ts'
+import { printFunction } from './print-function.ts'
+import { printLiteral } from './print-literal.ts'
+import { countRepetitions, type Inference, lifted, type Printed, type Printer, placeholder } from './printer.ts'
+import { quoteIdentifier, quoteLiteral } from './quote.ts'
+
+/** The expression, in parentheses if it binds weaker than `floor`. */
+export function printExpression(
+  expression: Expression,
+  scope: Scope,
+  floor: number,
+  printer: Printer,
+  inference: Inference = 'open',
+): string {
+  const { text, level } = printShared(expression, scope, printer, inference)
+  return level < floor ? `(${text})` : text
+}
+
+/** What makes two expressions the same to PostgreSQL: everything but where they stand in the source. */
+export function structureOf(expression: Expression): string {
+  // Most are columns. Nothing else begins so.
+  return expression.kind === 'column' ? `column ${expression.path.join('\0')}` : structure(expression)
+}
+
+/** Of lists and what has any: an expression is asked for again wherever it is repeated, and for each expression around it. */
+const structures: WeakMap<object, string> = new WeakMap()
+
+function structure(value: unknown): string {
+  // With its length no text can be taken for what surrounds it.
+  if (typeof value === 'string') return `${value.length}:${value}`
+  if (typeof value !== 'object' || value === null) return String(value)
+  const known = structures.get(value)
+  if (known !== undefined) return known
+  if (Array.isArray(value)) return keepStructure(value, `[${value.map(structure).join()}]`)
+  let text = '{'
+  let hasParts = false
+  for (const name in value) {
+    if (name === 'span') continue
+    const part = (value as Readonly<Record<string, unknown>>)[name]
+    hasParts ||= typeof part === 'object' && part !== null
+    text += `${name} ${structure(part)},`
+  }
+  return hasParts ? keepStructure(value, `${text}}`) : `${text}}`
+}
+
+function keepStructure(value: object, text: string): string {
+  structures.set(value, text)
+  return text
+}
+
+function printShared(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
+  const alike = printer.shared?.get(expression.kind)
+  if (alike === undefined || expression.kind === 'literal') return print(expression, scope, printer, inference)
+  const key = structureOf(expression)
+  const before = alike.get(key)
+  if (before === undefined) return print(expression, scope, printer, inference)
+  if (before !== null) {
+    countRepetitions(printer, before.repeated, expression)
+    return before.printed
+  }
+  const { times, characters } = printer.repeated
+  const printed = print(expression, scope, printer, inference)
+  const { repeated } = printer
+  alike.set(key, {
+    printed,
+    repeated: { times: repeated.times - times, characters: repeated.characters - characters },
+  })
+  return printed
+}
+
+function print(expression: Expression, scope: Scope, printer: Printer, inference: Inference): Printed {
+  switch (expression.kind) {
+    case 'literal':
+      return printLiteral(expression, printer, inference)
+    case 'position':
+    case 'named':
+      if (printer.definition !== null) {
+        throw new LanguageError(`${printer.definition} takes no parameters; write the value`, expression.span)
+      }
+      return primary(placeholder(expression, printer))
+    case 'column':
+      return printColumn(expression, scope)
+    case 'function':
+      return primary(printFunction(expression, scope, printer))
+    case 'subquery':
+      return primary(`(${printer.query(expression.query, scope)})`)
+    case 'exists': {
+      const text = `EXISTS (${printer.query(expression.query, scope)})`
+      return expression.negated ? { text: `NOT ${text}`, level: LEVEL.not } : primary(text)
+    }
+    default:
+      return printOperation(expression, scope, printer, inference)
+  }
+}
+
+/** PostgreSQL has no cast from arrays to JSON: a list of values is written as JSON, any other converted. */
+function printCast({ operand, type }: Cast, at: At, printer: Printer): Printed {
+  const name = printer.type(type)
+  const list = (name === 'json' || name === 'jsonb') && operand.kind === 'array' ? listAsJson(operand) : operand
+  if (list.kind === 'array' && list.items.length > 0 && (name === 'json' || name === 'jsonb')) {
+    return { text: `pg_catalog.to_${name}(${at(list, LEVEL.any)})`, level: LEVEL.primary }
+  }
+  return { text: `${at(list, LEVEL.cast)}::${name}`, level: LEVEL.cast }
+}
+
+type Operation = Exclude<
+  Expression,
+  { readonly kind: 'literal' | 'position' | 'named' | 'column' | 'function' | 'subquery' | 'exists' }
+>
+
+/** What has operands. */
+function printOperation(expression: Operation, scope: Scope, printer: Printer, inference: Inference): Printed {
+  const at = (part: Expression, floor: number, partInference?: Inference): string =>
+    printer.expression(part, scope, floor, partInference)
+  switch (expression.kind) {
+    case 'and':
+    case 'or': {
+      const level = LEVEL[expression.kind]
+      const [only, ...others] = expression.operands
+      if (only === undefined) throw new LanguageError(`an "${expression.kind}" has no operands`, expression.span)
+      if (others.length === 0) return printShared(only, scope, printer, inference)
+      const operator = expression.kind === 'and' ? ' AND ' : ' OR '
+      return { text: expression.operands.map(operand => at(operand, level)).join(operator), level }
+    }
+    case 'not':
+      return { text: `NOT ${at(expression.operand, LEVEL.not)}`, level: LEVEL.not }
+    case 'comparison':
+      return printComparison(expression, at, scope)
+    case 'pattern': {
+      const operator = `${expression.negated ? 'NOT ' : ''}${expression.operator.toUpperCase()}`
+      return {
+        text: `${at(expression.operand, LEVEL.operator)} ${operator} ${at(expression.pattern, LEVEL.operator)}`,
+        level: LEVEL.like,
+      }
+    }
+    case 'is': {
+      const what = `${expression.negated ? 'NOT ' : ''}${expression.what.toUpperCase()}`
+      const inferred = expression.what === 'null' ? 'none' : 'open'
+      return { text: `${at(expression.operand, LEVEL.comparison, inferred)} IS ${what}`, level: LEVEL.is }
+    }
+    case 'distinct from': {
+      const { left, right } = expression
+      const operator = `IS ${expression.negated ? 'NOT ' : ''}DISTINCT FROM`
+      const above = LEVEL.comparison
+      return {
+        text: `${at(left, above, beside(right, left))} ${operator} ${at(right, above, beside(left, right))}`,
+        level: LEVEL.is,
+      }
+    }
+    case 'between': {
+      const { operand, low, high } = expression
+      const word = expression.negated ? 'NOT BETWEEN' : 'BETWEEN'
+      const bound = (part: Expression): string => at(part, LEVEL.operator, ordered(part, operand, scope))
+      return { text: `${at(operand, LEVEL.operator)} ${word} ${bound(low)} AND ${bound(high)}`, level: LEVEL.like }
+    }
+    case 'in':
+      return printIn(expression, at, scope, printer)
+    case 'json test':
+      return printJsonTest(expression, at, printer)
+    case 'arithmetic': {
+      const level = ARITHMETIC_LEVEL[expression.operator]
+      // All of these associate to the left.
+      const { left, right } = withJsonList(expression)
+      return { text: `${at(left, level)} ${expression.operator} ${at(right, level + 1)}`, level }
+    }
+    case 'negate': {
+      const operand = at(expression.operand, LEVEL.minus)
+      // Two minus signs in a row would open a comment.
+      return { text: operand.startsWith('-') ? `-(${operand})` : `-${operand}`, level: LEVEL.minus }
+    }
+    case 'json step':
+      return infix(expression.operand, expression.operator, expression.step, at)
+    case 'cast':
+      return printCast(expression, at, printer)
+    case 'case': {
+      const operand = expression.operand === null ? '' : ` ${at(expression.operand, LEVEL.any)}`
+      const branches = expression.whens.map(
+        ({ when, then }) =>
+          ` WHEN ${at(when, LEVEL.any, inferredInWhen(when, expression.operand))} THEN ${at(then, LEVEL.any)}`,
+      )
+      if (branches.length === 0) throw new LanguageError('a case has no "when"', expression.span)
+      const otherwise = expression.else === null ? '' : ` ELSE ${at(expression.else, LEVEL.any)}`
+      return primary(`CASE${operand}${branches.join('')}${otherwise} END`)
+    }
+    case 'array':
+      // PostgreSQL has no `ARRAY[]` without a type; the empty array's text takes its type from where it stands.
+      if (expression.items.length === 0) return primary(`'{}'`)
+      return primary(`ARRAY[${expression.items.map(item => at(item, LEVEL.any)).join(', ')}]`)
+    case 'row': {
+      const items = expression.items.map(item => at(item, LEVEL.any, insideRow(item, inference))).join(', ')
+      return primary(expression.items.length > 1 ? `(${items})` : `ROW(${items})`)
+    }
+    default:
+      return unreachable(expression)
+  }
+}
+
+const ARITHMETIC_LEVEL = {
+  '||': LEVEL.operator,
+  '+': LEVEL.add,
+  '-': LEVEL.add,
+  '*': LEVEL.multiply,
+  '/': LEVEL.multiply,
+  '%': LEVEL.multiply,
+} as const
+
+function printIn(expression: In, at: At, scope: Scope, printer: Printer): Printed {
+  const { operand, set, negated } = expression
+  switch (set.kind) {
+    case 'in values': {
+      if (set.values.length === 0) {
+        throw new LanguageError(
+          'in () has no values; write at least one, or compare with an array parameter',
+          expression.span,
+        )
+      }
+      const values = set.values.map(value => at(value, LEVEL.any, beside(operand, value))).join(', ')
+      return { text: `${at(operand, LEVEL.operator)}${negated ? ' NOT' : ''} IN (${values})`, level: LEVEL.like }
+    }
+    case 'subquery':
+      return {
+        text: `${at(operand, LEVEL.operator, operand.kind === 'row' ? 'known' : 'open')}${negated ? ' NOT' : ''} IN (${printer.query(set.query, scope)})`,
+        level: LEVEL.like,
+      }
+    case 'position':
+    case 'named':
+    case 'cast':
+      // One array instead of a list: the text does not depend on how many values there are.
+      return {
+        text: `${at(operand, LEVEL.like)} ${negated ? '<> ALL' : '= ANY'}(${at(set, LEVEL.any)})`,
+        level: LEVEL.comparison,
+      }
+    default:
+      return unreachable(set)
+  }
+}
+
+function printJsonTest(expression: JsonTest, at: At, printer: Printer): Printed {
+  const operand = at(expression.operand, LEVEL.any)
+  const path =
+    printer.mode === 'all' && printer.definition === null
+      ? lifted(expression.path, 'text', printer)
+      : quoteLiteral(expression.path)
+  switch (expression.test) {
+    case 'json_exists':
+      return primary(`jsonb_path_exists(${operand}, ${path})`)
+    case 'json_query':
+      return { text: `jsonb_path_query_first(${operand}, ${path}) IS NOT NULL`, level: LEVEL.is }
+    case 'json_value':
+      return { text: `jsonb_path_query_first(${operand}, ${path}) #>> '{}' IS NOT NULL`, level: LEVEL.is }
+    default:
+      return unreachable(expression.test)
+  }
+}
+
+/** `orders.id`, or the path into a JSON column: `meta->'a'->>'b'`. Steps are part of the name and never become parameters. */
+function printColumn(reference: ColumnReference, scope: Scope): Printed {
+  if (reference.path.length === 0) throw new LanguageError('a column has no name', reference.span)
+  const { qualifier, column, steps } = resolveColumn(reference.path, scope)
+  let name = ''
+  for (const part of qualifier) name += `${quoteIdentifier(part)}.`
+  name += quoteIdentifier(column)
+  if (steps.length === 0) return primary(name)
+  const arrows = steps.map((step, index) => `${index === steps.length - 1 ? '->>' : '->'}${quoteLiteral(step)}`)
+  return { text: `${name}${arrows.join('')}`, level: LEVEL.operator }
+}
+
+/** To PostgreSQL the operand of a case is a value: a row beside it is compared as a whole. */
+function inferredInWhen(when: Expression, operand: Expression | null): Inference {
+  if (when.kind === 'row') return 'none'
+  return operand === null ? 'open' : beside(operand, when)
+}
+
+/** A row in a row is compared as a whole, not by its items. */
+function insideRow(item: Expression, inference: Inference): Inference {
+  if (inference === 'constant') return 'constant'
+  return inference === 'known' && item.kind !== 'row' ? 'known' : 'none'
+}
+
+function primary(text: string): Printed {
+  return { text, level: LEVEL.primary }
+}

@@ -1,0 +1,242 @@
+/** Reads: `get`, `count`, `export`, compounds, common tables. The clauses come in the order of SQL, since parameters are numbered on the way. */
+
+import type { Compound, Expression, ExpressionField, Field, Get, Nest, With } from '../tree/ast.ts'
+import { mapChildren } from '../tree/children.ts'
+import { LanguageError } from '../tree/error.ts'
+import { containsAggregate, containsQuery, impliedGroups, isAggregate } from '../tree/functions.ts'
+import { commonTableScopes, getScope, joinSources, type Scope, withCommonTables } from '../tree/scope.ts'
+import { LEVEL } from './precedence.ts'
+import { structureOf } from './print-expression.ts'
+import { printOrder, printWindow } from './print-function.ts'
+import { constant, printCount } from './print-literal.ts'
+import { printNest } from './print-nest.ts'
+import { printConditions, printJoin, printSource, sourceConditions } from './print-source.ts'
+import { countRepetitions, onceMore, type Printer, type Shared, type SharedText } from './printer.ts'
+import { inDoubleQuotes, quoteIdentifier } from './quote.ts'
+
+/** A read as it stands anywhere: at the top, in a common table, in parentheses. */
+export function printQuery(get: Get, outer: Scope, printer: Printer): string {
+  refuseContradictions(get)
+  const commonTables = printWith(get.with, outer, printer)
+  const around = withCommonTables(outer, get.with)
+  const groupBy = groupsOf(get)
+  const sharedBefore = printer.shared
+  printer.shared = sharedOf(get, groupBy, printer)
+  if (get.groupBy.length === 0) {
+    // Printed among the fields, and once more behind GROUP BY.
+    for (const group of groupBy) if (containsQuery(group)) countRepetitions(printer, onceMore(group), group)
+  }
+  const scope = getScope(get, around)
+  let text = `${commonTables}SELECT ${printDistinct(get, scope, printer)}${printProjection(get, scope, printer)}`
+  text += ` FROM ${printSource(get.source, scope, printer)}`
+  for (const [index, join] of get.joins.entries()) text += ` ${printJoin(join, index, get, scope, printer)}`
+  text += printConditions('WHERE', conditionsOf(get), scope, printer)
+  text += printGroups(groupBy, scope, printer)
+  if (get.having !== null) {
+    text += printConditions('HAVING', [withoutAliases(get.having, get.fields, printer)], scope, printer)
+  }
+  text += printWindows(get, scope, printer)
+  for (const compound of get.compounds) text += ` ${printCompound(compound, around, printer)}`
+  if (get.orderBy.length > 0) {
+    text += ` ORDER BY ${printOrder(get.orderBy, item => printPositional(item, scope, printer))}`
+  }
+  if (get.limit !== null) text += ` LIMIT ${printCount(get.limit, 'limit', printer)}`
+  if (get.offset !== null) text += ` OFFSET ${printCount(get.offset, 'offset', printer)}`
+  if (get.lock !== null) {
+    const wait = get.lock.wait === null ? '' : ` ${get.lock.wait.toUpperCase()}`
+    text += ` FOR ${get.lock.strength.toUpperCase()}${wait}`
+  }
+  printer.shared = sharedBefore
+  return text
+}
+
+/** The conditions of the sources, and the read's own. */
+function conditionsOf(get: Get): readonly Expression[] {
+  const conditions = sourceConditions([get.source, ...joinSources(get.joins)])
+  return get.where === null ? conditions : [...conditions, get.where]
+}
+
+/** `WITH a AS (…), b AS (…) `, or nothing; to be printed before the statement it belongs to. */
+export function printWith(clause: With | null, outer: Scope, printer: Printer): string {
+  if (clause === null) return ''
+  const scopes = commonTableScopes(outer, clause)
+  const tables = clause.tables.map((table, index) => {
+    const columns =
+      table.columns.length > 0 ? ` (${table.columns.map(name => quoteIdentifier(name.text)).join(', ')})` : ''
+    const statement = printer.commonTable(table.statement, scopes[index] ?? outer)
+    // `WITH recursive AS` would be read as the key word.
+    const name = table.name.text === 'recursive' ? inDoubleQuotes(table.name.text) : quoteIdentifier(table.name.text)
+    return `${name}${columns} AS (${statement})`
+  })
+  return `WITH ${clause.recursive ? 'RECURSIVE ' : ''}${tables.join(', ')} `
+}
+
+function printDistinct(get: Get, scope: Scope, printer: Printer): string {
+  if (get.distinct === null) return ''
+  if (get.distinct.on.length === 0) return 'DISTINCT '
+  return `DISTINCT ON (${get.distinct.on.map(item => printPositional(item, scope, printer)).join(', ')}) `
+}
+
+function printProjection(get: Get, scope: Scope, printer: Printer): string {
+  if (get.purpose === 'count') return 'COUNT(*)'
+  return printFields(get.fields, get.nests, scope, printer)
+}
+
+/** The select list: the fields, then the nests; no fields are all columns. */
+export function printFields(fields: readonly Field[], nests: readonly Nest[], scope: Scope, printer: Printer): string {
+  let text = fields.length === 0 ? '*' : fields.map(field => printField(field, scope, printer)).join(', ')
+  for (const nest of nests) text += `, ${printNest(nest, scope, printer)}`
+  return text
+}
+
+/** One column of a select list or of `RETURNING`. */
+export function printField(field: Field, scope: Scope, printer: Printer): string {
+  if (field.kind === 'star') return field.of === null ? '*' : `${quoteIdentifier(field.of)}.*`
+  const expression = printer.expression(field.expression, scope, LEVEL.any)
+  return field.alias === null ? expression : `${expression} AS ${quoteIdentifier(field.alias)}`
+}
+
+/** ` GROUP BY a, b`, or nothing. */
+function printGroups(groups: readonly Expression[], scope: Scope, printer: Printer): string {
+  if (groups.length === 0) return ''
+  // A bare `(a, b)` would be a grouping set, not a row.
+  const items = groups.map(
+    item => `${item.kind === 'row' && item.items.length > 1 ? 'ROW' : ''}${printPositional(item, scope, printer)}`,
+  )
+  return ` GROUP BY ${items.join(', ')}`
+}
+
+/** ` WINDOW w AS (…)`, or nothing. */
+function printWindows(get: Get, scope: Scope, printer: Printer): string {
+  if (get.windows.length === 0) return ''
+  const windows = get.windows.map(
+    window => `${quoteIdentifier(window.name.text)} AS (${printWindow(window.body, scope, printer)})`,
+  )
+  return ` WINDOW ${windows.join(', ')}`
+}
+
+/** PostgreSQL's own precedence holds between the parts: `intersect` before `union` and `except`, these from left to right. */
+function printCompound(compound: Compound, scope: Scope, printer: Printer): string {
+  const { query } = compound
+  if (query.lock !== null) throw new LanguageError('"for" locks rows of one get, not of a compound', query.lock.span)
+  const operator = `${compound.operator.toUpperCase()}${compound.all ? ' ALL' : ''}`
+  const text = printer.query(query, scope)
+  const plain =
+    query.with === null &&
+    query.compounds.length === 0 &&
+    query.orderBy.length === 0 &&
+    query.limit === null &&
+    query.offset === null
+  return `${operator} ${plain ? text : `(${text})`}`
+}
+
+/** `order by 2`, `group by 1`: the number is a position in the select list and means nothing as a parameter. */
+function printPositional(expression: Expression, scope: Scope, printer: Printer): string {
+  return expression.kind === 'literal' && expression.type === 'integer'
+    ? constant(expression).text
+    : printer.expression(expression, scope, LEVEL.any, 'none')
+}
+
+/** The groups as written, or those that a projection with aggregates implies. */
+export function groupsOf(get: Get): readonly Expression[] {
+  if (get.groupBy.length > 0 || get.purpose === 'count') return get.groupBy
+  const fields = get.fields.filter((field): field is ExpressionField => field.kind === 'field')
+  if (!fields.some(field => containsAggregate(field.expression))) return []
+  const star = get.fields.find(field => field.kind === 'star')
+  if (star !== undefined) {
+    throw new LanguageError('* cannot stand beside an aggregate; name the columns to group by', star.span)
+  }
+  const groups = impliedGroups(fields)
+  if (groups.length < 2) return groups
+  const seen = new Set<string>()
+  return groups.filter(group => {
+    const structure = structureOf(group)
+    return !seen.has(structure) && seen.add(structure)
+  })
+}
+
+/** See `Printer.shared`. */
+function sharedOf(get: Get, groupBy: readonly Expression[], printer: Printer): Shared | null {
+  const isComparing = groupBy.length > 0 || get.distinct !== null || get.having !== null
+  if (printer.mode === 'keep' || !isComparing) return null
+  const fields = get.fields.filter((field): field is ExpressionField => field.kind === 'field')
+  const distinct =
+    get.distinct === null ? [] : get.distinct.on.length > 0 ? get.distinct.on : fields.map(field => field.expression)
+  const aliased = get.having === null ? [] : fields.filter(field => field.alias !== null).map(field => field.expression)
+  const shared = new Map<Expression['kind'], Map<string, SharedText | null>>()
+  for (const expression of [...groupBy, ...distinct, ...aliased]) {
+    const alike = shared.get(expression.kind) ?? new Map<string, SharedText | null>()
+    shared.set(expression.kind, alike.set(structureOf(expression), null))
+  }
+  return shared
+}
+
+/**
+ * `having` with the projection's aliases replaced by what they stand for, which PostgreSQL does not do. Inside an aggregate a name
+ * is a column: `sum(total) as total having sum(total) > 5` means what it says. Queries inside have names of their own.
+ */
+export function withoutAliases(having: Expression, fields: readonly Field[], printer: Printer): Expression {
+  if (having.kind === 'column' && having.path.length === 1) {
+    const field = fields.find(candidate => candidate.kind === 'field' && candidate.alias === having.path[0])
+    if (field?.kind !== 'field') return having
+    countRepetitions(printer, onceMore(field.expression), having)
+    return field.expression
+  }
+  if (having.kind === 'function' && isAggregate(having)) return having
+  return mapChildren(having, { expression: part => withoutAliases(part, fields, printer), query: query => query })
+}
+
+function refuseContradictions(get: Get): void {
+  if (get.purpose === 'count') refuseClausesOfCount(get)
+  if (get.nests.length > 0) {
+    if (get.distinct !== null && get.distinct.on.length === 0)
+      throw new LanguageError('distinct cannot compare nested rows; use "distinct on (…)"', get.span)
+    const compared = get.compounds.find(({ operator, all }) => operator !== 'union' || !all)
+    if (compared !== undefined) {
+      throw new LanguageError(`${compared.operator} cannot compare nested rows; only "union all" takes nests`, get.span)
+    }
+  }
+  if (get.lock !== null) {
+    const clause = clauseThatMixesRows(get)
+    if (clause !== null) {
+      throw new LanguageError(
+        `"for ${get.lock.strength}" locks the rows of a table; it cannot follow ${clause}`,
+        get.span,
+      )
+    }
+  }
+}
+
+/** What makes a row of the answer no longer a row of a table. */
+function clauseThatMixesRows(get: Get): string | null {
+  if (get.compounds.length > 0) return 'a compound'
+  if (get.purpose === 'count') return 'count'
+  if (get.distinct !== null) return 'distinct'
+  if (get.groupBy.length > 0) return 'group by'
+  if (get.having !== null) return 'having'
+  if (get.windows.length > 0) return 'window'
+  return get.fields.some(field => field.kind === 'field' && containsAggregate(field.expression)) ? 'an aggregate' : null
+}
+
+function refuseClausesOfCount(get: Get): void {
+  const clauses: readonly (readonly [string, boolean])[] = [
+    ['distinct', get.distinct !== null],
+    ['nest', get.nests.length > 0],
+    ['fields', get.fields.length > 0],
+    ['group by', get.groupBy.length > 0],
+    ['having', get.having !== null],
+    ['window', get.windows.length > 0],
+    ['union, intersect or except', get.compounds.length > 0],
+    ['order by', get.orderBy.length > 0],
+    ['limit', get.limit !== null],
+    ['offset', get.offset !== null],
+    ['for', get.lock !== null],
+  ]
+  const [clause] = clauses.find(([, present]) => present) ?? []
+  if (clause !== undefined) {
+    throw new LanguageError(
+      `count takes no ${clause}; it is one number: count the rows of (get …) alias instead`,
+      get.span,
+    )
+  }
+}

@@ -1,0 +1,137 @@
+/** Where rows come from: tables, derived tables, joins, and the conditions that belong to them. */
+
+import type { Expression, FunctionSource, Get, Join, JoinType, RecordSource, Source, TableName } from '../tree/ast.ts'
+import { LanguageError, unreachable } from '../tree/error.ts'
+import { keyByName, type Side } from '../tree/relation-name.ts'
+import { lateralScope, type Scope } from '../tree/scope.ts'
+import { LEVEL } from './precedence.ts'
+import type { Printer } from './printer.ts'
+import { quoteIdentifier } from './quote.ts'
+
+const JOIN_WORDS: Readonly<Record<JoinType, string>> = {
+  left: 'LEFT JOIN',
+  right: 'RIGHT JOIN',
+  full: 'FULL JOIN',
+  inner: 'INNER JOIN',
+  cross: 'CROSS JOIN',
+}
+
+/** `users`, `sales.orders`. */
+export function printTable(table: TableName): string {
+  return table.schema === null
+    ? quoteIdentifier(table.name)
+    : `${quoteIdentifier(table.schema)}.${quoteIdentifier(table.name)}`
+}
+
+/** `users AS u`; an alias that is the table's own name says nothing. */
+export function printTarget(table: TableName, alias: string | null): string {
+  return alias === null || alias === table.name
+    ? printTable(table)
+    : `${printTable(table)} AS ${quoteIdentifier(alias)}`
+}
+
+/** A source that sees nothing of its siblings; `scope` is that of the query whose source it is. */
+export function printSource(source: Source, scope: Scope, printer: Printer): string {
+  const outer = scope.parent ?? scope
+  switch (source.kind) {
+    case 'table source':
+      return printTarget(source.table, source.alias)
+    case 'query source':
+      return `(${printer.query(source.query, outer)}) AS ${quoteIdentifier(source.alias)}`
+    case 'record source':
+      return printRecordSource(source, outer, printer)
+    case 'function source':
+      return printFunctionSource(source, outer, printer)
+    default:
+      return unreachable(source)
+  }
+}
+
+/** Fixed types, and never `json_populate_recordset`, which looks the table's type up for every row. */
+function printRecordSource(source: RecordSource, scope: Scope, printer: Printer): string {
+  const columns = source.columns.map(({ name, type }) => `${quoteIdentifier(name)} ${printer.type(type)}`)
+  const value = printer.expression(source.value, scope, LEVEL.any)
+  const expand = source.many ? 'json_to_recordset' : 'json_to_record'
+  return `${expand}(${value}) AS ${quoteIdentifier(source.alias)}(${columns.join(', ')})`
+}
+
+/** `scope` is what the arguments see. */
+function printFunctionSource(source: FunctionSource, scope: Scope, printer: Printer): string {
+  const list = source.arguments.map(argument => {
+    const name = argument.name === null ? '' : `${quoteIdentifier(argument.name)} => `
+    return `${argument.variadic ? 'VARIADIC ' : ''}${name}${printer.expression(argument.value, scope, LEVEL.any)}`
+  })
+  const columns = source.columns.length === 0 ? '' : `(${source.columns.map(quoteIdentifier).join(', ')})`
+  return `${printTable(source.function)}(${list.join(', ')}) AS ${quoteIdentifier(source.alias)}${columns}`
+}
+
+/** One join of a read. `index` is its place among the joins, by which `lateral` knows what it may see. */
+export function printJoin(join: Join, index: number, get: Get, scope: Scope, printer: Printer): string {
+  const source = printJoined(join, index, scope, printer)
+  if (join.type === 'cross') {
+    if (join.on !== null) throw new LanguageError('cross join takes no "on"; write inner join', join.span)
+    return `CROSS JOIN ${source}`
+  }
+  const on = join.lateral && join.on === null ? 'true' : printOn(joinCondition(join, get.source), scope, printer)
+  return `${JOIN_WORDS[join.type]} ${source} ON ${on}`
+}
+
+/** The joined source, with `LATERAL` where it was asked for. */
+export function printJoined(join: Join, index: number, scope: Scope, printer: Printer): string {
+  const left = lateralScope(scope.relations.slice(0, index + 1), scope.parent ?? scope)
+  // A function sees what stands to its left also without the word (manual, 7.2.1.5).
+  if (join.source.kind === 'function source') return printFunctionSource(join.source, left, printer)
+  if (!join.lateral) return printSource(join.source, scope, printer)
+  if (join.source.kind !== 'query source') {
+    throw new LanguageError(
+      'join lateral takes a query, "(get …) alias": a table has nothing to refer to its left',
+      join.span,
+    )
+  }
+  return `LATERAL (${printer.query(join.source.query, left)}) AS ${quoteIdentifier(join.source.alias)}`
+}
+
+/** What a join is on: as written, or by the names of a foreign key. */
+export function joinCondition(join: Join, first: Source): Expression {
+  if (join.on !== null) return join.on
+  if (join.source.kind !== 'table source') {
+    throw new LanguageError(
+      `the join of the query ${join.source.alias} needs "on": it has no foreign key to follow`,
+      join.span,
+    )
+  }
+  return keyByName(sideOf(join.source), sideOf(first))
+}
+
+function printOn(condition: Expression, scope: Scope, printer: Printer): string {
+  return condition.kind === 'literal' && condition.value === 'true'
+    ? 'true'
+    : printer.expression(condition, scope, LEVEL.any)
+}
+
+/** `users[active = true]`: the conditions of the sources, which are part of the statement's `where`. */
+export function sourceConditions(sources: readonly Source[]): readonly Expression[] {
+  const conditions: Expression[] = []
+  for (const source of sources) {
+    if (source.kind === 'table source' && source.condition !== null) conditions.push(source.condition)
+  }
+  return conditions
+}
+
+/** ` WHERE a AND b`, or nothing where there are no conditions. */
+export function printConditions(
+  word: 'WHERE' | 'HAVING',
+  conditions: readonly Expression[],
+  scope: Scope,
+  printer: Printer,
+): string {
+  if (conditions.length === 0) return ''
+  const floor = conditions.length > 1 ? LEVEL.and : LEVEL.any
+  return ` ${word} ${conditions.map(condition => printer.expression(condition, scope, floor)).join(' AND ')}`
+}
+
+function sideOf(source: Source): Side {
+  return source.kind === 'table source'
+    ? { table: source.table.name, alias: source.alias ?? source.table.name }
+    : { table: source.alias, alias: source.alias }
+}

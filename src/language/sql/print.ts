@@ -1,0 +1,144 @@
+/** Turns a tree into SQL for PostgreSQL 15 and later. Names are not looked up anywhere: `access/check` does that before. */
+
+import type { Call, Explain, Statement, With } from '../tree/ast.ts'
+import { LanguageError, unreachable } from '../tree/error.ts'
+import { assertNesting } from '../tree/nesting.ts'
+import { OUTERMOST, type Scope } from '../tree/scope.ts'
+import { LEVEL } from './precedence.ts'
+import { printIndex, printMake } from './print-definition.ts'
+import { printExpression } from './print-expression.ts'
+import { routineName } from './print-function.ts'
+import { printQuery } from './print-query.ts'
+import { printType } from './print-type.ts'
+import { printAdd, printDel, printMerge, printSet } from './print-write.ts'
+import type { ParameterMode, Printer, Sql } from './printer.ts'
+
+export interface PrintOptions {
+  /** Whether literals stay in the text or become parameters; parameters that the author wrote stay what they are. */
+  readonly parameters: ParameterMode
+}
+
+/**
+ * The statement in one line, and what its `$1 …` stand for: numbered in the order of first use, each parameter of the author once, each lifted
+ * literal by itself. Never prints less than was asked: what PostgreSQL cannot do is a `LanguageError` with the reason.
+ */
+export function printSql(statement: Statement, options: PrintOptions = { parameters: 'keep' }): Sql {
+  assertNesting(statement)
+  const printer = createPrinter(options.parameters)
+  return { text: printStatement(statement, OUTERMOST, printer), parameters: printer.parameters }
+}
+
+/** A run of the printer; the printing functions of expressions and queries meet here, since each contains the other. */
+export function createPrinter(mode: ParameterMode): Printer {
+  return {
+    mode,
+    parameters: [],
+    numbers: new Map(),
+    shared: null,
+    repeated: { times: 0, characters: 0 },
+    definition: null,
+    expression(expression, scope, floor, inference) {
+      return printExpression(expression, scope, floor, this, inference)
+    },
+    query(get, scope) {
+      refuseInnerWrites(get.with)
+      return printQuery(get, scope, this)
+    },
+    commonTable(statement, scope) {
+      return printCommonTable(statement, scope, this)
+    },
+    type: printType,
+  }
+}
+
+export function printStatement(statement: Statement, scope: Scope, printer: Printer): string {
+  switch (statement.kind) {
+    case 'get':
+      return printQuery(statement, scope, printer)
+    case 'add':
+      return printAdd(statement, scope, printer)
+    case 'set':
+      return printSet(statement, scope, printer)
+    case 'del':
+      return printDel(statement, scope, printer)
+    case 'merge':
+      return printMerge(statement, scope, printer)
+    case 'make':
+      return printMake(statement, printer)
+    case 'index':
+      return printIndex(statement, printer)
+    case 'call':
+      return printCall(statement, printer)
+    case 'begin':
+    case 'commit':
+    case 'rollback':
+      return statement.kind.toUpperCase()
+    case 'explain':
+      return printExplain(statement, printer)
+    default:
+      return unreachable(statement)
+  }
+}
+
+function printCommonTable(statement: Statement, scope: Scope, printer: Printer): string {
+  switch (statement.kind) {
+    case 'get':
+    case 'add':
+    case 'set':
+    case 'del':
+    case 'merge':
+      refuseInnerWrites(statement.with)
+      return printStatement(statement, scope, printer)
+    case 'make':
+    case 'index':
+    case 'call':
+    case 'begin':
+    case 'commit':
+    case 'rollback':
+    case 'explain':
+      throw new LanguageError(
+        `with … as (…) takes get, add, set, del or merge; it got ${statement.kind}`,
+        statement.span,
+      )
+    default:
+      return unreachable(statement)
+  }
+}
+
+/** PostgreSQL runs data-modifying common tables only at the top of a statement (manual, 7.8.4). */
+function refuseInnerWrites(clause: With | null): void {
+  const write = clause?.tables.find(table => table.statement.kind !== 'get')
+  if (write !== undefined) {
+    throw new LanguageError(
+      `"with ${write.name.text}" changes data; that is possible only at the beginning of the whole query`,
+      write.span,
+    )
+  }
+}
+
+function printCall(call: Call, printer: Printer): string {
+  const list = call.arguments.map(argument => printer.expression(argument, OUTERMOST, LEVEL.any))
+  return `CALL ${routineName(call.function)}(${list.join(', ')})`
+}
+
+function printExplain(explain: Explain, printer: Printer): string {
+  const { statement } = explain
+  switch (statement.kind) {
+    case 'get':
+    case 'add':
+    case 'set':
+    case 'del':
+    case 'merge':
+      return `EXPLAIN ${printStatement(statement, OUTERMOST, printer)}`
+    case 'make':
+    case 'index':
+    case 'call':
+    case 'begin':
+    case 'commit':
+    case 'rollback':
+    case 'explain':
+      throw new LanguageError(`explain takes get, add, set, del or merge; it got ${statement.kind}`, explain.span)
+    default:
+      return unreachable(statement)
+  }
+}

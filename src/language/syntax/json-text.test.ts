@@ -1,0 +1,74 @@
+/** JSON inside a query ends where JSON.parse says it ends, and is JSON when JSON.parse says so. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { NESTING_MAX } from '../tree/nesting.ts'
+import { scanJson } from './json-text.ts'
+
+/** Objects and arrays; what jsonb does not take is left out: the NUL and halves of surrogate pairs. */
+const values = fc
+  .jsonValue()
+  .filter(value => typeof value === 'object' && value !== null && !/\\u0000|\\ud[89a-f]/i.test(JSON.stringify(value)))
+
+test('the end of every value, whatever follows', () => {
+  fc.assert(
+    fc.property(
+      values,
+      fc.constantFrom('', ' ', ')', ', 1', ']', 'x'),
+      fc.constantFrom(undefined, 1),
+      (value, tail, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        expect(scanJson(`a = ${text}${tail}`, 4)).toMatchObject({ end: 4 + text.length })
+      },
+    ),
+  )
+})
+
+test('what JSON.parse refuses is refused, and what it takes is taken', () => {
+  const edited = fc
+    .tuple(values, fc.nat(), fc.constantFrom('', ',', '"', '\\', '{', ']', '0', ' ', 'e', 'tru'))
+    .map(([value, at, put]) => {
+      const text = JSON.stringify(value)
+      const start = at % text.length
+      return `${text.slice(0, start)}${put}${text.slice(start + 1)}`
+    })
+  fc.assert(
+    fc.property(
+      edited.filter(text => /^[[{]/.test(text)),
+      text => {
+        const { end, failedAt } = scanJson(text, 0)
+        if (end === null) {
+          expect(failedAt).toBeLessThanOrEqual(text.length)
+          expect(() => JSON.parse(text)).toThrow()
+        } else JSON.parse(text.slice(0, end))
+      },
+    ),
+    { numRuns: 1000 },
+  )
+})
+
+describe('what jsonb does not take', () => {
+  test.each([
+    String.raw`{"a": "\u0000"}`,
+    String.raw`["\ud800"]`,
+    String.raw`["\udc00\ud800"]`,
+    '["\n"]',
+    '["\ud800"]',
+  ])('%j', text => {
+    expect(scanJson(text, 0).end).toBeNull()
+  })
+
+  test('a whole pair is taken', () => {
+    expect(scanJson(String.raw`["\ud83d\ude42", "🙂"]`, 0).end).toBe(22)
+  })
+})
+
+test('levels up to the limit', () => {
+  const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
+  expect(scanJson(nested(NESTING_MAX), 0).end).toBe(2 * NESTING_MAX)
+  expect(scanJson(nested(NESTING_MAX + 1), 0)).toMatchObject({ end: null, failedAt: NESTING_MAX })
+})
+
+test('which brackets were open where it stopped', () => {
+  expect(scanJson('[1, [2], [3, x]]', 0)).toMatchObject({ end: null, failedAt: 13, unclosed: [0, 9] })
+  expect(scanJson('[1, {"a": 1}]', 0)).toMatchObject({ end: 13, hasObject: true })
+})

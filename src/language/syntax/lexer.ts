@@ -1,0 +1,497 @@
+/**
+ * Text → tokens, one at a time: the parser holds the current token, and the text after it has not been looked at. So JSON, whose
+ * strings are written otherwise, can be read where the grammar has it. Works on character codes, and makes no string that is not
+ * part of the tree.
+ */
+
+import type { Span } from '../tree/ast.ts'
+import { BINDING } from './binding.ts'
+import { QuerySyntaxError } from './syntax-error.ts'
+import { findWord, hashed, type Keyword } from './vocabulary.ts'
+
+/** The longest text, in bytes of UTF-8. */
+export const TEXT_BYTES_MAX = 65_536
+
+/** The most tokens of a text; comments are none. */
+export const TOKENS_MAX = 16_384
+
+/** A comment with its marks; a line comment without its line break. */
+export interface Comment {
+  readonly text: string
+  readonly span: Span
+}
+
+export type Sign =
+  | '('
+  | ')'
+  | '['
+  | ']'
+  | '{'
+  | '}'
+  | ','
+  | ';'
+  | '.'
+  | '.*'
+  | ':'
+  | '::'
+  | '='
+  | '<>'
+  | '<'
+  | '<='
+  | '>'
+  | '>='
+  | '~'
+  | '~*'
+  | '@>'
+  | '<@'
+  | '&&'
+  | '?'
+  | '?|'
+  | '?&'
+  | '@@'
+  | '||'
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '%'
+  | '->'
+  | '->>'
+  | '#>'
+  | '#>>'
+
+/** A keyword or sign is its own text, in lower case; the others are classes. */
+export type Token =
+  | Keyword
+  | Sign
+  | '#word'
+  | '#quoted'
+  | '#text'
+  | '#integer'
+  | '#decimal'
+  | '#duration'
+  | '#position'
+  | '#dollar'
+  | '#unknown'
+  | '#end'
+
+/** Where the lexer stands. The parser has more beside it (see `parser.ts`). */
+export interface Lexer {
+  readonly text: string
+  token: Token
+  /** What a keyword is besides itself, by `ROLE`; 0 for everything else. */
+  role: number
+  /** A word, keyword or not: a token that may be a name. */
+  isWord: boolean
+  /** How tightly the token binds what stands left and right of it; 0: it stands between no operands. */
+  infix: number
+  start: number
+  end: number
+  /** Where the token before this one ended. */
+  before: number
+  /** The content of a text, of a name in back-ticks, or of `$name`. */
+  value: string
+  /** How many tokens there were so far. */
+  count: number
+  /** Null: nobody wants them. */
+  comments: Comment[] | null
+  commentsEnd: number
+}
+
+const OTHER = 0
+const LETTER = 1
+const DIGIT = 2
+
+/** The class of each ASCII character. */
+const CLASS: Uint8Array = classes()
+
+function classes(): Uint8Array {
+  const table = new Uint8Array(128).fill(OTHER)
+  for (let code = 48; code < 58; code++) table[code] = DIGIT
+  for (let code = 65; code < 91; code++) table[code] = table[code + 32] = LETTER
+  table[95] = LETTER
+  return table
+}
+
+/** Moves to the next token; at the end of the text it stays there. */
+export function advance(lexer: Lexer): void {
+  const { text } = lexer
+  const { length } = text
+  let at = lexer.end
+  let code = 0
+  lexer.before = at
+  lexer.role = 0
+  lexer.infix = 0
+  lexer.isWord = false
+  for (;;) {
+    if (at >= length) {
+      // Where the last token ended, so that an error points there and not behind the last line break.
+      lexer.start = lexer.before
+      lexer.token = '#end'
+      return
+    }
+    code = text.charCodeAt(at)
+    if (code === 32 || (code > 8 && code < 14) || (code > 127 && isBlank(text, at))) at++
+    else if (code === 45 && text.charCodeAt(at + 1) === 45) at = lineComment(lexer, at)
+    else if (code === 47 && text.charCodeAt(at + 1) === 42) at = blockComment(lexer, at)
+    else break
+  }
+  if (++lexer.count > TOKENS_MAX) {
+    throw refusal(lexer, at, at + 1, `the query has more than ${TOKENS_MAX} words and signs`)
+  }
+  lexer.start = at
+  const kind = code < 128 ? CLASS[code] : LETTER
+  lexer.token =
+    kind === LETTER ? readWord(lexer, at) : kind === DIGIT ? readNumber(lexer, at) : readSign(lexer, at, code)
+}
+
+// ---- words -------------------------------------------------------------------------------------------------
+
+function readWord(lexer: Lexer, start: number): Token {
+  const { text } = lexer
+  const { length } = text
+  let at = start
+  let hash = 0
+  for (; at < length; at++) {
+    const code = text.charCodeAt(at)
+    if (code > 127 ? !isLetter(lexer, at) : CLASS[code] === OTHER) break
+    hash = hashed(hash, code)
+  }
+  if (at === start) return unknown(lexer, start)
+  lexer.end = at
+  lexer.isWord = true
+  const word = findWord(text, start, at, hash)
+  if (word === null) return '#word'
+  lexer.role = word.role
+  lexer.infix = word.infix
+  return word.text
+}
+
+/** Whether a character outside of ASCII belongs to a word; the second half of a surrogate pair does when its first half does. */
+function isLetter(lexer: Lexer, at: number): boolean {
+  const { text } = lexer
+  const code = text.charCodeAt(at)
+  if (isLow(code) && at > lexer.start && isHigh(text.charCodeAt(at - 1))) return true
+  refuseUnwritable(lexer, at)
+  return /[\p{L}\p{M}\p{N}]/u.test(String.fromCodePoint(text.codePointAt(at) ?? code))
+}
+
+function isBlank(text: string, at: number): boolean {
+  return /\s/.test(text.charAt(at))
+}
+
+// ---- numbers -----------------------------------------------------------------------------------------------
+
+function readNumber(lexer: Lexer, start: number): Token {
+  const { text } = lexer
+  let at = skipDigits(text, start)
+  let token: Token = '#integer'
+  if (text.charCodeAt(at) === 46) {
+    token = '#decimal'
+    at = skipDigits(text, at + 1)
+  }
+  const exponent = exponentEnd(text, at)
+  if (exponent > at) {
+    token = '#decimal'
+    at = exponent
+  }
+  if (isWordAt(text, at)) {
+    const unit = token === '#integer' ? unitLength(text, at) : 0
+    if (unit === 0) return refuseNumber(lexer, start, at)
+    token = '#duration'
+    at += unit
+  }
+  lexer.end = at
+  return token
+}
+
+/** How long the unit of a duration is: `s`, `m`, `h`, `d`, `w`, `mo` or `y`; 0 where none stands. */
+function unitLength(text: string, at: number): number {
+  const length = text.startsWith('mo', at) ? 2 : 'smhdwy'.includes(text.charAt(at)) ? 1 : 0
+  return isWordAt(text, at + length) ? 0 : length
+}
+
+function isWordAt(text: string, at: number): boolean {
+  if (at >= text.length) return false
+  const code = text.charCodeAt(at)
+  return code < 128 ? CLASS[code] !== OTHER : /[\p{L}\p{M}\p{N}]/u.test(text.charAt(at))
+}
+
+function skipDigits(text: string, start: number): number {
+  let at = start
+  while (at < text.length && isDigit(text.charCodeAt(at))) at++
+  return at
+}
+
+/** The end of `e-10`; the offset itself where no exponent stands. */
+function exponentEnd(text: string, at: number): number {
+  if (at >= text.length || (text.charCodeAt(at) | 32) !== 101) return at
+  const sign = text.charCodeAt(at + 1)
+  const digits = sign === 43 || sign === 45 ? at + 2 : at + 1
+  const end = skipDigits(text, digits)
+  return end > digits ? end : at
+}
+
+function refuseNumber(lexer: Lexer, start: number, at: number): never {
+  const end = /[\p{L}\p{M}\p{N}_]*/uy
+  end.lastIndex = at
+  const tail = end.exec(lexer.text)?.[0].length ?? 0
+  throw refusal(
+    lexer,
+    start,
+    at + tail,
+    'this is neither a number nor a duration',
+    'a duration is whole digits and one of s, m, h, d, w, mo, y, as in 24h; a name that begins with a digit stands in back-ticks',
+  )
+}
+
+function isDigit(code: number): boolean {
+  return code > 47 && code < 58
+}
+
+// ---- signs -------------------------------------------------------------------------------------------------
+
+function sign(lexer: Lexer, token: Sign, infix: number): Sign {
+  lexer.infix = infix
+  lexer.end = lexer.start + token.length
+  return token
+}
+
+/** By the first character; the longest sign wins. */
+function readSign(lexer: Lexer, at: number, code: number): Token {
+  const { text } = lexer
+  const next = at + 1 < text.length ? text.charCodeAt(at + 1) : 0
+  switch (code) {
+    case 40:
+      return sign(lexer, '(', 0)
+    case 41:
+      return sign(lexer, ')', 0)
+    case 91:
+      return sign(lexer, '[', 0)
+    case 93:
+      return sign(lexer, ']', 0)
+    case 123:
+      return sign(lexer, '{', 0)
+    case 125:
+      return sign(lexer, '}', 0)
+    case 44:
+      return sign(lexer, ',', 0)
+    case 59:
+      return sign(lexer, ';', 0)
+    case 46:
+      if (isDigit(next)) return readNumber(lexer, at)
+      return sign(lexer, next === 42 ? '.*' : '.', 0)
+    case 58:
+      return next === 58 ? sign(lexer, '::', BINDING.cast) : sign(lexer, ':', 0)
+    case 61:
+      return sign(lexer, '=', BINDING.comparison)
+    case 60:
+      return sign(lexer, next === 61 ? '<=' : next === 62 ? '<>' : next === 64 ? '<@' : '<', BINDING.comparison)
+    case 62:
+      return sign(lexer, next === 61 ? '>=' : '>', BINDING.comparison)
+    case 33:
+      if (next !== 61) return unknown(lexer, at)
+      return sign(lexer, '<>', BINDING.comparison)
+    case 126:
+      return sign(lexer, next === 42 ? '~*' : '~', BINDING.comparison)
+    case 64:
+      if (next !== 62 && next !== 64) return unknown(lexer, at)
+      return sign(lexer, next === 62 ? '@>' : '@@', BINDING.comparison)
+    case 38:
+      if (next !== 38) return unknown(lexer, at)
+      return sign(lexer, '&&', BINDING.comparison)
+    case 63:
+      return sign(lexer, next === 124 ? '?|' : next === 38 ? '?&' : '?', BINDING.comparison)
+    case 124:
+      if (next !== 124) return unknown(lexer, at)
+      return sign(lexer, '||', BINDING.concatenate)
+    case 43:
+      return sign(lexer, '+', BINDING.add)
+    case 45:
+      if (next !== 62) return sign(lexer, '-', BINDING.add)
+      return sign(lexer, text.charCodeAt(at + 2) === 62 ? '->>' : '->', BINDING.step)
+    case 35:
+      if (next !== 62) return unknown(lexer, at)
+      return sign(lexer, text.charCodeAt(at + 2) === 62 ? '#>>' : '#>', BINDING.step)
+    case 42:
+      return sign(lexer, '*', BINDING.multiply)
+    case 47:
+      return sign(lexer, '/', BINDING.multiply)
+    case 37:
+      return sign(lexer, '%', BINDING.multiply)
+    case 36:
+      return readDollar(lexer, at)
+    case 39:
+    case 34:
+      return readText(lexer, at, code)
+    case 96:
+      return readQuoted(lexer, at)
+    default:
+      return unknown(lexer, at)
+  }
+}
+
+/** A character that begins nothing: a token of its own, so that the parser says what it expected there. */
+function unknown(lexer: Lexer, at: number): Token {
+  refuseUnwritable(lexer, at)
+  lexer.end = at + (isHigh(lexer.text.charCodeAt(at)) ? 2 : 1)
+  return '#unknown'
+}
+
+const DOLLAR_NAME = /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*/y
+
+/** `$1`, and `$name` or `$claims.name`, which only conditions of a policy may have. */
+function readDollar(lexer: Lexer, at: number): Token {
+  const { text } = lexer
+  const digits = skipDigits(text, at + 1)
+  if (digits > at + 1) {
+    lexer.end = digits
+    return '#position'
+  }
+  DOLLAR_NAME.lastIndex = at + 1
+  const name = DOLLAR_NAME.exec(text)?.[0]
+  if (name === undefined) return unknown(lexer, at)
+  lexer.value = name
+  lexer.end = at + 1 + name.length
+  return '#dollar'
+}
+
+// ---- texts, quoted names, comments ---------------------------------------------------------------------------
+
+/** `'text'` and `"text"`, where the doubled quote is the quote itself; three quotes open a raw text, which ends at the next three. */
+function readText(lexer: Lexer, at: number, quote: number): Token {
+  const { text } = lexer
+  if (text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote) {
+    const mark = text.slice(at, at + 3)
+    const end = text.indexOf(mark, at + 3)
+    if (end < 0)
+      throw refusal(lexer, at, at + 3, 'the raw text that begins here has no end', `it ends with ${mark}`, mark)
+    refuseUnwritables(lexer, at + 3, end)
+    lexer.value = text.slice(at + 3, end)
+    lexer.end = end + 3
+    return '#text'
+  }
+  readDelimited(lexer, at, quote, 'text')
+  return '#text'
+}
+
+/** A name in back-ticks, where the doubled back-tick is the back-tick itself. */
+function readQuoted(lexer: Lexer, at: number): Token {
+  readDelimited(lexer, at, 96, 'name')
+  if (lexer.value === '') throw refusal(lexer, at, lexer.end, 'a name is empty', null, 'a name')
+  return '#quoted'
+}
+
+function readDelimited(lexer: Lexer, start: number, mark: number, what: 'text' | 'name'): void {
+  const { text } = lexer
+  const { length } = text
+  let isDoubled = false
+  let at = start + 1
+  for (; ; at++) {
+    if (at >= length) {
+      const sign = text.charAt(start)
+      throw refusal(lexer, start, start + 1, `the ${what} that begins here has no end`, `it ends with ${sign}`, sign)
+    }
+    const code = text.charCodeAt(at)
+    if (code === mark) {
+      if (text.charCodeAt(at + 1) !== mark) break
+      isDoubled = true
+      at++
+    } else if (code > 127 || code === 0) refuseUnwritable(lexer, at)
+  }
+  const content = text.slice(start + 1, at)
+  const sign = text.charAt(start)
+  lexer.value = isDoubled ? content.replaceAll(sign + sign, sign) : content
+  lexer.end = at + 1
+}
+
+/** Ends at the line break or the end of the text. */
+function lineComment(lexer: Lexer, start: number): number {
+  const newline = lexer.text.indexOf('\n', start)
+  const end = newline < 0 ? lexer.text.length : newline
+  // A line break of two characters is none of the comment's.
+  keepComment(lexer, start, lexer.text.charCodeAt(end - 1) === 13 ? end - 1 : end)
+  return end
+}
+
+/** Comments may stand in comments, as in SQL: a block with a comment inside can be taken out as a whole. */
+function blockComment(lexer: Lexer, start: number): number {
+  const { text } = lexer
+  let depth = 0
+  for (let at = start; at < text.length - 1; ) {
+    const code = text.charCodeAt(at)
+    const next = text.charCodeAt(at + 1)
+    if (code === 47 && next === 42) {
+      depth++
+      at += 2
+    } else if (code === 42 && next === 47) {
+      depth--
+      at += 2
+      if (depth === 0) {
+        keepComment(lexer, start, at)
+        return at
+      }
+    } else at++
+  }
+  throw refusal(lexer, start, start + 2, 'the comment that begins here has no end', 'it ends with */', '*/')
+}
+
+/** The parser looks ahead at times and comes by the same comment again. */
+function keepComment(lexer: Lexer, start: number, end: number): void {
+  if (start < lexer.commentsEnd) return
+  refuseUnwritables(lexer, start, end)
+  lexer.commentsEnd = end
+  lexer.comments?.push({ text: lexer.text.slice(start, end), span: { start, end } })
+}
+
+// ---- refusals ------------------------------------------------------------------------------------------------
+
+function refusal(
+  lexer: Lexer,
+  start: number,
+  end: number,
+  reason: string,
+  hint: string | null = null,
+  expected: string | null = null,
+): QuerySyntaxError {
+  return new QuerySyntaxError(lexer.text, { start, end, expected: expected === null ? [] : [expected], reason, hint })
+}
+
+/** A text that is too long to be looked at; counted in full only when it could be. */
+export function refuseLongText(text: string): void {
+  // A UTF-16 unit becomes at most three bytes.
+  if (text.length * 3 <= TEXT_BYTES_MAX) return
+  let bytes = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    // Each half of a pair is two of its four bytes.
+    bytes += code < 0x80 ? 1 : code < 0x800 || isHigh(code) || isLow(code) ? 2 : 3
+    if (bytes > TEXT_BYTES_MAX) {
+      const reason = `the query has more than ${TEXT_BYTES_MAX} bytes`
+      const hint = 'pass long values as parameters'
+      throw new QuerySyntaxError(text, { start: at, end: at + 1, expected: [], reason, hint })
+    }
+  }
+}
+
+function isHigh(code: number): boolean {
+  return code >= 0xd800 && code < 0xdc00
+}
+
+function isLow(code: number): boolean {
+  return code >= 0xdc00 && code < 0xe000
+}
+
+function refuseUnwritables(lexer: Lexer, start: number, end: number): void {
+  for (let at = start; at < end; at++) refuseUnwritable(lexer, at)
+}
+
+/** PostgreSQL stores no NUL. Half a surrogate pair is not a character: it would arrive as another one. */
+function refuseUnwritable(lexer: Lexer, at: number): void {
+  const code = lexer.text.charCodeAt(at)
+  const isLone =
+    (isHigh(code) && !isLow(lexer.text.charCodeAt(at + 1))) || (isLow(code) && !isHigh(lexer.text.charCodeAt(at - 1)))
+  if (isLone || code === 0) {
+    throw refusal(lexer, at, at + 1, isLone ? 'half a surrogate pair is no character' : 'a text has no NUL')
+  }
+}

@@ -1,0 +1,315 @@
+/**
+ * Expressions: one loop over the operators, by the table of how tightly they bind. Each production carries its line of the grammar.
+ */
+
+import type {
+  Arithmetic,
+  Between,
+  Comparison,
+  ComparisonOperator,
+  Exists,
+  Expression,
+  In,
+  InValues,
+  JsonStep,
+  JsonTest,
+  Literal,
+  Logic,
+  PatternMatch,
+  SubQuery,
+} from '../tree/ast.ts'
+import { BINDING } from './binding.ts'
+import { advance } from './lexer.ts'
+import { parseNumber, parseParameter, parsePrimary } from './parse-primary.ts'
+import { parseType } from './parse-type.ts'
+import {
+  accept,
+  close,
+  enter,
+  expect,
+  fail,
+  is,
+  listOf,
+  note,
+  OPERATOR,
+  open,
+  type Parser,
+  parseWhole,
+  spanFrom,
+  wrap,
+} from './parser.ts'
+
+/** `expr = precedence, low to high: or · and · not · comparison · || · + - · * / % · unary - · -> ->> #> #>> · :: · primary` */
+export function parseExpression(parser: Parser, floor: number): Expression {
+  const deepest = parser.deepest
+  parser.deepest = parser.levels
+  const { start } = parser
+  const expression = parseOperators(parser, parseOperand(parser, floor), start, floor)
+  if (deepest > parser.deepest) parser.deepest = deepest
+  return expression
+}
+
+/** What stands between two operators: `[ "not" | "-" ] … primary` */
+function parseOperand(parser: Parser, floor: number): Expression {
+  if (parser.token === '-') return parseNegation(parser, floor)
+  if (parser.token === 'not' && floor <= BINDING.not) return parseNot(parser)
+  return parsePrimary(parser)
+}
+
+function parseOperators(parser: Parser, first: Expression, start: number, floor: number): Expression {
+  let left = first
+  let isCompared = false
+  for (;;) {
+    const { infix } = parser
+    if (infix === 0 || infix < floor) break
+    if (infix === BINDING.comparison) {
+      if (isCompared) {
+        fail(
+          parser,
+          'comparisons do not chain',
+          'write "between … and …", "and" between two comparisons, or parentheses',
+        )
+      }
+      isCompared = true
+      left = parseComparison(parser, left, start)
+    } else if (infix <= BINDING.and) left = parseLogic(parser, left, start)
+    else if (infix === BINDING.cast) left = parseCast(parser, left, start)
+    else if (infix === BINDING.step) left = parseStep(parser, left, start)
+    else left = parseArithmetic(parser, left, start)
+  }
+  if (parser.start === parser.failedAt) note(parser, OPERATOR)
+  return left
+}
+
+/** An operand to the right of an operator; what stands left of it is a level deeper than it was. */
+function parseRight(parser: Parser, floor: number): Expression {
+  wrap(parser)
+  parser.levels++
+  const right = parseExpression(parser, floor)
+  parser.levels--
+  return right
+}
+
+// ---- logic -------------------------------------------------------------------------------------------------
+
+/** `or`, `and`: flat, also where parentheses group what is the same operator. */
+function parseLogic(parser: Parser, left: Expression, start: number): Logic {
+  const kind = parser.token === 'or' ? 'or' : 'and'
+  const floor = BINDING[kind] + 1
+  const operands: Expression[] = []
+  addOperand(operands, left, kind)
+  wrap(parser)
+  parser.levels++
+  while (parser.token === kind) {
+    advance(parser)
+    addOperand(operands, parseExpression(parser, floor), kind)
+  }
+  parser.levels--
+  return { kind, operands, span: spanFrom(parser, start) }
+}
+
+function addOperand(operands: Expression[], operand: Expression, kind: Logic['kind']): void {
+  if (operand.kind !== kind) operands.push(operand)
+  else for (const part of operand.operands) operands.push(part)
+}
+
+/** `"not" expr`; the denial of an `exists` is part of it. */
+function parseNot(parser: Parser): Expression {
+  const { start } = parser
+  advance(parser)
+  enter(parser)
+  const operand = parseExpression(parser, BINDING.not)
+  parser.levels--
+  const span = spanFrom(parser, start)
+  return operand.kind === 'exists' && !operand.negated
+    ? ({ kind: 'exists', negated: true, query: operand.query, span } satisfies Exists)
+    : { kind: 'not', operand, span }
+}
+
+// ---- comparisons -------------------------------------------------------------------------------------------
+
+/**
+ * `comparison = = != <> < <= > >= · [not] like, ilike, similar to · regex · ~ · ~* · @> <@ && ? ?| ?& @@ · is … · [not] between a and b ·
+ * [not] in … · json_exists, json_query, json_value 'path'`
+ */
+function parseComparison(parser: Parser, left: Expression, start: number): Expression {
+  const { token } = parser
+  switch (token) {
+    case 'is':
+      return parseIs(parser, left, start)
+    case 'not':
+      advance(parser)
+      return parseDeniable(parser, left, start, true)
+    case 'in':
+    case 'between':
+    case 'like':
+    case 'ilike':
+    case 'similar':
+      return parseDeniable(parser, left, start, false)
+    case 'json_exists':
+    case 'json_query':
+    case 'json_value':
+      return parseJsonTest(parser, left, start, token)
+    default: {
+      // The lexer gives this strength to no other token.
+      const operator = token as ComparisonOperator
+      advance(parser)
+      const right = parseRight(parser, BINDING.concatenate)
+      return { kind: 'comparison', operator, left, right, span: spanFrom(parser, start) } satisfies Comparison
+    }
+  }
+}
+
+/** `"is" [ "not" ] ( "null" | "true" | "false" | "distinct" "from" expr )` */
+function parseIs(parser: Parser, operand: Expression, start: number): Expression {
+  advance(parser)
+  const negated = accept(parser, 'not')
+  if (accept(parser, 'distinct')) {
+    expect(parser, 'from')
+    const right = parseRight(parser, BINDING.concatenate)
+    return { kind: 'distinct from', negated, left: operand, right, span: spanFrom(parser, start) }
+  }
+  wrap(parser)
+  const what = is(parser, 'null') ? 'null' : is(parser, 'true') ? 'true' : is(parser, 'false') ? 'false' : fail(parser)
+  advance(parser)
+  return { kind: 'is', what, negated, operand, span: spanFrom(parser, start) }
+}
+
+/** `[not] in …`, `[not] between …`, `[not] like | ilike | similar to …`, behind the `not`. */
+function parseDeniable(parser: Parser, operand: Expression, start: number, negated: boolean): Expression {
+  if (accept(parser, 'in')) return parseIn(parser, operand, start, negated)
+  if (accept(parser, 'between')) return parseBetween(parser, operand, start, negated)
+  return parsePattern(parser, operand, start, negated)
+}
+
+/** `( "like" | "ilike" | "similar" "to" ) expr` */
+function parsePattern(parser: Parser, operand: Expression, start: number, negated: boolean): PatternMatch {
+  const operator = is(parser, 'like')
+    ? 'like'
+    : is(parser, 'ilike')
+      ? 'ilike'
+      : is(parser, 'similar')
+        ? 'similar to'
+        : fail(parser)
+  advance(parser)
+  if (operator === 'similar to') expect(parser, 'to')
+  const pattern = parseRight(parser, BINDING.concatenate)
+  return { kind: 'pattern', operator, negated, operand, pattern, span: spanFrom(parser, start) }
+}
+
+/** `"between" expr "and" expr`: this `and` belongs to it. */
+function parseBetween(parser: Parser, operand: Expression, start: number, negated: boolean): Between {
+  const low = parseRight(parser, BINDING.concatenate)
+  expect(parser, 'and')
+  parser.levels++
+  const high = parseExpression(parser, BINDING.concatenate)
+  parser.levels--
+  return { kind: 'between', negated, operand, low, high, span: spanFrom(parser, start) }
+}
+
+/** `"in" ( "(" exprs ")" | "(" get ")" | parameter )` */
+function parseIn(parser: Parser, operand: Expression, start: number, negated: boolean): In {
+  wrap(parser)
+  parser.levels++
+  const set = parser.token === '(' ? parseSet(parser) : parseArrayParameter(parser)
+  parser.levels--
+  return { kind: 'in', negated, operand, set, span: spanFrom(parser, start) }
+}
+
+function parseSet(parser: Parser): InValues | SubQuery {
+  const { start } = parser
+  open(parser, '(')
+  if (parser.token === 'get' || parser.token === 'with') {
+    const query = parser.grammar.query(parser)
+    close(parser, ')')
+    return { kind: 'subquery', query, span: spanFrom(parser, start) }
+  }
+  if (parser.token === ')') {
+    note(parser, 'an expression')
+    fail(parser, 'in () has no values', 'write at least one, or compare with an array parameter: in :ids')
+  }
+  const values = listOf(parser, parseWhole)
+  close(parser, ')')
+  return { kind: 'in values', values, span: spanFrom(parser, start) }
+}
+
+/** One array in place of a list, possibly with its type. */
+function parseArrayParameter(parser: Parser): In['set'] {
+  const { start } = parser
+  const parameter = parseParameter(parser)
+  if (parameter === null) {
+    is(parser, '(')
+    return fail(parser)
+  }
+  let set: In['set'] = parameter
+  while (accept(parser, '::')) {
+    wrap(parser)
+    set = { kind: 'cast', operand: set, type: parseType(parser), span: spanFrom(parser, start) }
+  }
+  return set
+}
+
+/** `( "json_exists" | "json_query" | "json_value" ) 'path'` */
+function parseJsonTest(parser: Parser, operand: Expression, start: number, test: JsonTest['test']): JsonTest {
+  wrap(parser)
+  advance(parser)
+  if (parser.token !== '#text') {
+    note(parser, 'a path as a text')
+    fail(parser)
+  }
+  const path = parser.value
+  advance(parser)
+  return { kind: 'json test', test, operand, path, span: spanFrom(parser, start) }
+}
+
+// ---- operators that make a value -----------------------------------------------------------------------------
+
+/** `|| · + - · * / %`: all to the left. */
+function parseArithmetic(parser: Parser, left: Expression, start: number): Arithmetic {
+  // The lexer gives these strengths to no other tokens.
+  const operator = parser.token as Arithmetic['operator']
+  const floor = parser.infix + 1
+  advance(parser)
+  const right = parseRight(parser, floor)
+  return { kind: 'arithmetic', operator, left, right, span: spanFrom(parser, start) }
+}
+
+/** `unary -`: of a number it is part of the number, as in PostgreSQL. */
+function parseNegation(parser: Parser, floor: number): Expression {
+  const { start } = parser
+  advance(parser)
+  // To the right of an operator that binds tighter the minus takes no more than that operator would.
+  const inner = floor > BINDING.negate ? floor : BINDING.negate
+  if (parser.token === '#integer' || parser.token === '#decimal') {
+    const numberStart = parser.start
+    const number = parseNumber(parser)
+    if (parser.infix < inner) {
+      const literal: Literal = { ...number, value: `-${number.value}`, span: spanFrom(parser, start) }
+      return literal
+    }
+    enter(parser)
+    const operand = parseOperators(parser, number, numberStart, inner)
+    parser.levels--
+    return { kind: 'negate', operand, span: spanFrom(parser, start) }
+  }
+  enter(parser)
+  const operand = parseExpression(parser, inner)
+  parser.levels--
+  return { kind: 'negate', operand, span: spanFrom(parser, start) }
+}
+
+/** `-> ->> #> #>>`: to the left. */
+function parseStep(parser: Parser, operand: Expression, start: number): JsonStep {
+  // The lexer gives this strength to no other token.
+  const operator = parser.token as JsonStep['operator']
+  advance(parser)
+  const step = parseRight(parser, BINDING.step + 1)
+  return { kind: 'json step', operator, operand, step, span: spanFrom(parser, start) }
+}
+
+/** `expr "::" type` */
+function parseCast(parser: Parser, operand: Expression, start: number): Expression {
+  wrap(parser)
+  advance(parser)
+  return { kind: 'cast', operand, type: parseType(parser), span: spanFrom(parser, start) }
+}

@@ -1,0 +1,376 @@
+/** Reads: `get`, `count`, `export`, their clauses and compounds. */
+
+import type {
+  CommonTable,
+  Compound,
+  Count,
+  Distinct,
+  Expression,
+  Field,
+  Get,
+  Join,
+  JoinType,
+  Lock,
+  NamedWindow,
+  Nest,
+  Order,
+  Purpose,
+  Source,
+  With,
+} from '../tree/ast.ts'
+import { advance } from './lexer.ts'
+import { refuseMisplaced } from './misplaced.ts'
+import { parseOrder, parseWindowBody } from './parse-function.ts'
+import { parseNumber, parseParameter } from './parse-primary.ts'
+import {
+  accept,
+  close,
+  enter,
+  expect,
+  fail,
+  is,
+  listOf,
+  note,
+  open,
+  type Parser,
+  parseAlias,
+  parseAnyName,
+  parseNameNode,
+  parseNames,
+  parseTable,
+  parseWhole,
+  peek,
+  spanFrom,
+} from './parser.ts'
+
+const NONE: readonly never[] = []
+
+// ---- with --------------------------------------------------------------------------------------------------
+
+/** `with = "with" [ "recursive" ] cte { "," cte }`; null where there is none */
+export function parseWith(parser: Parser): With | null {
+  const { start } = parser
+  if (!accept(parser, 'with')) return null
+  const recursive = isRecursive(parser) && accept(parser, 'recursive')
+  // Inside the statement that follows, which is a level.
+  enter(parser)
+  const tables = listOf(parser, parseCommonTable)
+  parser.levels--
+  return { kind: 'with', recursive, tables, span: spanFrom(parser, start) }
+}
+
+/** `with recursive as (…)` names a table. */
+function isRecursive(parser: Parser): boolean {
+  if (!is(parser, 'recursive')) return false
+  const next = peek(parser)
+  return next !== 'as' && next !== '('
+}
+
+/** `cte = name [ "(" name { "," name } ")" ] "as" "(" ( statement | compound ) ")"` */
+function parseCommonTable(parser: Parser): CommonTable {
+  const { start } = parser
+  const name = parseNameNode(parser, 'the name of a common table')
+  const columns = is(parser, '(') ? parseNames(parser) : NONE
+  expect(parser, 'as')
+  open(parser, '(')
+  const statement = parser.grammar.statement(parser)
+  if (!is(parser, ')')) refuseMisplaced(parser, statement)
+  close(parser, ')')
+  return { kind: 'cte', name, columns, statement, span: spanFrom(parser, start) }
+}
+
+// ---- get ---------------------------------------------------------------------------------------------------
+
+/** A read in parentheses: `[ with ] get`. The parenthesis that closes it is the caller's. */
+export function parseQuery(parser: Parser): Get {
+  const { start } = parser
+  const clause = parseWith(parser)
+  if (!is(parser, 'get')) fail(parser)
+  const get = parseGet(parser, clause, start)
+  if (!is(parser, ')')) refuseMisplaced(parser, get)
+  return get
+}
+
+/**
+ * `get = "get" [ "distinct" [ "on" "(" exprs ")" ] ] source { join } { nest } [ fields ] [ where ] [ group ] [ having ] [ window ]
+ * [ order ] [ limit ] [ offset ] [ lock ]`, `compound = get { ( "union" | "intersect" | "except" ) [ "all" ] get }`; `export` is written as `get` is
+ */
+export function parseGet(parser: Parser, clause: With | null, start: number): Get {
+  const purpose: Purpose = parser.token === 'export' ? 'export' : 'rows'
+  return parseRead(parser, purpose, clause, start, true)
+}
+
+/** A read, which as a part of a compound leaves order, limit, offset and lock to the whole. */
+function parseRead(parser: Parser, purpose: Purpose, clause: With | null, start: number, isWhole: boolean): Get {
+  advance(parser)
+  enter(parser)
+  const distinct = parser.token === 'distinct' ? parseDistinct(parser) : null
+  const source = parseSource(parser)
+  const joins = parseJoins(parser)
+  const nests = parseNests(parser)
+  const fields = accept(parser, 'fields') ? listOf(parser, parseField) : NONE
+  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  const groupBy = parseGroups(parser)
+  const having = accept(parser, 'having') ? parseWhole(parser) : null
+  const windows = is(parser, 'window') ? parseWindows(parser) : NONE
+  const compounds = isWhole ? parseCompounds(parser) : NONE
+  const orderBy = isWhole ? parseOrder(parser) : NONE
+  const limit = isWhole && accept(parser, 'limit') ? parseCount(parser) : null
+  const offset = isWhole && accept(parser, 'offset') ? parseCount(parser) : null
+  const lock = isWhole ? parseLock(parser) : null
+  parser.levels--
+  return {
+    kind: 'get',
+    purpose,
+    with: clause,
+    distinct,
+    source,
+    joins,
+    nests,
+    fields,
+    where,
+    groupBy,
+    having,
+    windows,
+    compounds,
+    orderBy,
+    limit,
+    offset,
+    lock,
+    span: spanFrom(parser, start),
+  }
+}
+
+/** `count = ( "count" | "cnt" ) source { join } [ where ]` */
+export function parseCountRows(parser: Parser, clause: With | null, start: number): Get {
+  advance(parser)
+  enter(parser)
+  const source = parseSource(parser)
+  const joins = parseJoins(parser)
+  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  parser.levels--
+  return {
+    kind: 'get',
+    purpose: 'count',
+    with: clause,
+    distinct: null,
+    source,
+    joins,
+    nests: NONE,
+    fields: NONE,
+    where,
+    groupBy: NONE,
+    having: null,
+    windows: NONE,
+    compounds: NONE,
+    orderBy: NONE,
+    limit: null,
+    offset: null,
+    lock: null,
+    span: spanFrom(parser, start),
+  }
+}
+
+/** `"distinct" [ "on" "(" exprs ")" ]` */
+function parseDistinct(parser: Parser): Distinct {
+  const { start } = parser
+  advance(parser)
+  if (!accept(parser, 'on')) return { kind: 'distinct', on: NONE, span: spanFrom(parser, start) }
+  open(parser, '(')
+  const on = listOf(parser, parseWhole)
+  close(parser, ')')
+  return { kind: 'distinct', on, span: spanFrom(parser, start) }
+}
+
+/** `{ ( "union" | "intersect" | "except" ) [ "all" ] ( get | "(" get ")" ) }`: in parentheses a part has an order and limit of its own. */
+function parseCompounds(parser: Parser): readonly Compound[] {
+  if (compoundOperator(parser) === null) return NONE
+  const compounds: Compound[] = []
+  for (;;) {
+    const operator = compoundOperator(parser)
+    if (operator === null) return compounds
+    const { start } = parser
+    advance(parser)
+    const all = accept(parser, 'all')
+    const query = is(parser, '(') ? parsePart(parser) : parseBarePart(parser)
+    compounds.push({ kind: 'compound', operator, all, query, span: spanFrom(parser, start) })
+  }
+}
+
+function compoundOperator(parser: Parser): Compound['operator'] | null {
+  return is(parser, 'union') ? 'union' : is(parser, 'intersect') ? 'intersect' : is(parser, 'except') ? 'except' : null
+}
+
+function parsePart(parser: Parser): Get {
+  open(parser, '(')
+  const query = parseQuery(parser)
+  close(parser, ')')
+  return query
+}
+
+function parseBarePart(parser: Parser): Get {
+  if (!is(parser, 'get')) fail(parser)
+  return parseRead(parser, 'rows', null, parser.start, false)
+}
+
+// ---- sources -------------------------------------------------------------------------------------------------
+
+/** `source = table [ alias ] [ "[" expr "]" ] | "(" get ")" alias` */
+export function parseSource(parser: Parser): Source {
+  const { start } = parser
+  if (is(parser, '(')) {
+    const query = parsePart(parser)
+    const alias = parseAlias(parser)
+    if (alias === null) fail(parser, 'a query in parentheses needs a name here', 'write (get …) as name')
+    return { kind: 'query source', query, alias, span: spanFrom(parser, start) }
+  }
+  const table = parseTable(parser)
+  const alias = parseAlias(parser)
+  let condition: Expression | null = null
+  if (is(parser, '[')) {
+    open(parser, '[')
+    condition = parseWhole(parser)
+    close(parser, ']')
+  }
+  return { kind: 'table source', table, alias, condition, span: spanFrom(parser, start) }
+}
+
+/** `{ join }` */
+export function parseJoins(parser: Parser): readonly Join[] {
+  let type = joinType(parser)
+  if (type === null) return NONE
+  const joins: Join[] = []
+  for (; type !== null; type = joinType(parser)) joins.push(parseJoin(parser, type))
+  return joins
+}
+
+/** By the word that begins a join; a bare join is a left join. */
+function joinType(parser: Parser): JoinType | null {
+  switch (parser.token) {
+    case 'join':
+      return 'left'
+    case 'left':
+    case 'right':
+    case 'full':
+    case 'inner':
+    case 'cross':
+      return parser.token
+    default:
+      is(parser, 'join')
+      return null
+  }
+}
+
+/**
+ * `join = [ "left" | "right" | "full" | "inner" | "cross" ] "join" [ "lateral" ] source [ "on" ( "true" | expr ) ]`
+ */
+function parseJoin(parser: Parser, type: JoinType): Join {
+  const { start } = parser
+  if (parser.token !== 'join') advance(parser)
+  expect(parser, 'join')
+  const lateral = accept(parser, 'lateral')
+  const source = parseSource(parser)
+  const on = accept(parser, 'on') ? parseWhole(parser) : null
+  return { kind: 'join', type, lateral, source, on, span: spanFrom(parser, start) }
+}
+
+// ---- nests -----------------------------------------------------------------------------------------------------
+
+/** `{ nest }` */
+function parseNests(parser: Parser): readonly Nest[] {
+  if (!is(parser, 'nest')) return NONE
+  const nests: Nest[] = []
+  while (is(parser, 'nest')) nests.push(parseNest(parser))
+  return nests
+}
+
+/** `nest = "nest" [ "many" ] table [ alias ] [ "on" expr ] [ "{" [ fields ] { nest } [ where ] [ order ] [ limit ] [ offset ] "}" ]` */
+function parseNest(parser: Parser): Nest {
+  const { start } = parser
+  advance(parser)
+  enter(parser)
+  const many = accept(parser, 'many')
+  const table = parseTable(parser)
+  const alias = parseAlias(parser)
+  const on = accept(parser, 'on') ? parseWhole(parser) : null
+  const body = is(parser, '{') ? parseNestBody(parser) : EMPTY_BODY
+  parser.levels--
+  const { fields, nests, where, orderBy, limit, offset } = body
+  const span = spanFrom(parser, start)
+  return { kind: 'nest', many, table, alias, name: null, on, fields, nests, where, orderBy, limit, offset, span }
+}
+
+type NestBody = Pick<Nest, 'fields' | 'nests' | 'where' | 'orderBy' | 'limit' | 'offset'>
+
+const EMPTY_BODY: NestBody = { fields: NONE, nests: NONE, where: null, orderBy: NONE, limit: null, offset: null }
+
+function parseNestBody(parser: Parser): NestBody {
+  open(parser, '{')
+  const fields = accept(parser, 'fields') ? listOf(parser, parseField) : NONE
+  const nests = parseNests(parser)
+  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  const orderBy: readonly Order[] = parseOrder(parser)
+  const limit = accept(parser, 'limit') ? parseCount(parser) : null
+  const offset = accept(parser, 'offset') ? parseCount(parser) : null
+  if (!is(parser, '}')) refuseMisplaced(parser, 'nest')
+  close(parser, '}')
+  return { fields, nests, where, orderBy, limit, offset }
+}
+
+// ---- clauses -----------------------------------------------------------------------------------------------------
+
+/** `field = "*" | name ".*" | expr [ "as" name ]` */
+export function parseField(parser: Parser): Field {
+  const { start } = parser
+  if (accept(parser, '*')) return { kind: 'star', of: null, span: spanFrom(parser, start) }
+  const expression = parseWhole(parser)
+  if (expression.kind === 'column' && expression.path.length === 1 && accept(parser, '.*')) {
+    return { kind: 'star', of: expression.path[0] ?? '', span: spanFrom(parser, start) }
+  }
+  const alias = accept(parser, 'as') ? parseAnyName(parser, 'an alias') : null
+  return { kind: 'field', expression, alias, span: spanFrom(parser, start) }
+}
+
+/** `group = "group by" exprs` */
+function parseGroups(parser: Parser): readonly Expression[] {
+  if (!accept(parser, 'group')) return NONE
+  expect(parser, 'by')
+  return listOf(parser, parseWhole)
+}
+
+/** `window = "window" name "as" "(" over-body ")"`, several with commas or one after the other */
+function parseWindows(parser: Parser): readonly NamedWindow[] {
+  const windows: NamedWindow[] = []
+  while (accept(parser, windows.length > 0 && parser.token === ',' ? ',' : 'window')) windows.push(parseWindow(parser))
+  return windows
+}
+
+function parseWindow(parser: Parser): NamedWindow {
+  const { start } = parser
+  const name = parseNameNode(parser, 'the name of a window')
+  expect(parser, 'as')
+  const body = parseWindowBody(parser)
+  return { kind: 'named window', name, body, span: spanFrom(parser, start) }
+}
+
+/** `limit = "limit" ( integer | parameter )`, `offset = "offset" ( integer | parameter )`, behind the word */
+function parseCount(parser: Parser): Count {
+  if (parser.token === '#integer') return parseNumber(parser)
+  note(parser, 'a whole number')
+  return parseParameter(parser) ?? fail(parser)
+}
+
+/** `lock = "for" ( "update" | "share" ) [ "skip locked" | "nowait" ]` */
+function parseLock(parser: Parser): Lock | null {
+  const { start } = parser
+  if (!accept(parser, 'for')) return null
+  const strength = is(parser, 'update') ? 'update' : is(parser, 'share') ? 'share' : fail(parser)
+  advance(parser)
+  let wait: Lock['wait'] = null
+  if (accept(parser, 'nowait')) wait = 'nowait'
+  else if (accept(parser, 'skip')) {
+    expect(parser, 'locked')
+    wait = 'skip locked'
+  }
+  return { kind: 'lock', strength, wait, span: spanFrom(parser, start) }
+}

@@ -1,0 +1,109 @@
+/** Statements: which one it is, and what may stand before it. */
+
+import type { Call, Explain, Statement, Transaction, With } from '../tree/ast.ts'
+import { advance } from './lexer.ts'
+import { parseIndex, parseMake } from './parse-definition.ts'
+import { parseExpression } from './parse-expression.ts'
+import { parseCountRows, parseGet, parseQuery, parseWith } from './parse-query.ts'
+import { parseAdd, parseDel, parseMerge, parseSet } from './parse-write.ts'
+import {
+  close,
+  enter,
+  fail,
+  type Grammar,
+  is,
+  listOf,
+  note,
+  open,
+  type Parser,
+  parseTable,
+  parseWhole,
+  spanFrom,
+} from './parser.ts'
+
+/** Where the productions that contain each other meet. */
+export const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery, statement: parseStatement }
+
+/**
+ * `statement = [ with ] ( get | count | export | add | set | del | merge | make | index | call | transaction | explain )`
+ */
+export function parseStatement(parser: Parser): Statement {
+  const { start } = parser
+  const clause = parseWith(parser)
+  switch (parser.token) {
+    case 'get':
+    case 'export':
+      return parseGet(parser, clause, start)
+    case 'count':
+    case 'cnt':
+      return parseCountRows(parser, clause, start)
+    case 'add':
+    case 'insert':
+      return parseAdd(parser, clause, start)
+    case 'set':
+    case 'update':
+      return parseSet(parser, clause, start)
+    case 'del':
+    case 'delete':
+      return parseDel(parser, clause, start)
+    case 'merge':
+      return parseMerge(parser, clause, start)
+    default:
+      return parsePlain(parser, clause, start)
+  }
+}
+
+/** Statements that have no common tables. */
+function parsePlain(parser: Parser, clause: With | null, start: number): Statement {
+  if (clause !== null && parser.isWord && PLAIN.has(parser.token)) {
+    fail(parser, `"with" cannot stand before ${parser.token}`)
+  }
+  switch (parser.token) {
+    case 'make':
+    case 'create':
+      return parseMake(parser, start)
+    case 'index':
+      return parseIndex(parser, start)
+    case 'call':
+      return parseCallStatement(parser, start)
+    case 'begin':
+    case 'commit':
+    case 'rollback':
+      return parseTransaction(parser, parser.token, start)
+    case 'explain':
+      return parseExplain(parser, start)
+    default:
+      for (const word of clause === null ? [...FIRST, ...LATER] : FIRST) note(parser, word)
+      return fail(parser)
+  }
+}
+
+const FIRST = ['get', 'count', 'export', 'add', 'set', 'del', 'merge'] as const
+const LATER = ['make', 'index', 'call', 'begin', 'commit', 'rollback', 'explain'] as const
+
+const PLAIN: ReadonlySet<string> = new Set(['create', ...LATER])
+
+/** `call = "call" qname "(" [ args ] ")"` */
+function parseCallStatement(parser: Parser, start: number): Call {
+  advance(parser)
+  const procedure = parseTable(parser, 'the name of a procedure')
+  open(parser, '(')
+  const args = is(parser, ')') ? [] : listOf(parser, parseWhole)
+  close(parser, ')')
+  return { kind: 'call', function: procedure, arguments: args, span: spanFrom(parser, start) }
+}
+
+/** `transaction = "begin" | "commit" | "rollback"` */
+function parseTransaction(parser: Parser, kind: Transaction['kind'], start: number): Transaction {
+  advance(parser)
+  return { kind, span: spanFrom(parser, start) }
+}
+
+/** `explain = "explain" statement` */
+function parseExplain(parser: Parser, start: number): Explain {
+  advance(parser)
+  enter(parser)
+  const statement = parser.grammar.statement(parser)
+  parser.levels--
+  return { kind: 'explain', statement, span: spanFrom(parser, start) }
+}

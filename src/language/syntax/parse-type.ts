@@ -1,0 +1,141 @@
+/** Types of casts and definitions. */
+
+import { nearestWord } from '../../text/spelling.ts'
+import type { TypeName } from '../tree/ast.ts'
+import { advance } from './lexer.ts'
+import {
+  accept,
+  close,
+  fail,
+  failAt,
+  isName,
+  listOf,
+  note,
+  open,
+  type Parser,
+  parseAnyName,
+  spanFrom,
+  takeName,
+} from './parser.ts'
+
+/** PostgreSQL's types by all of their names of one word, and those of the extensions it comes with. */
+const TYPES: ReadonlySet<string> = new Set(
+  `bigint bigserial bit bool boolean box bpchar bytea char character cidr circle citext date datemultirange daterange dec decimal
+   float float4 float8 hstore inet int int2 int4 int4multirange int4range int8 int8multirange int8range integer interval json jsonb
+   jsonpath line lseg ltree macaddr macaddr8 money name nchar nummultirange numeric numrange oid path point polygon real regclass
+   regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype serial serial2 serial4 serial8
+   smallint smallserial text tid time timestamp timestamptz timetz tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector
+   uuid varbit varchar void xid xid8 xml`.split(/\s+/),
+)
+
+/** The language's own names. */
+const SYNONYMS: ReadonlyMap<string, string> = new Map([
+  ['string', 'text'],
+  ['str', 'text'],
+  ['i32', 'int4'],
+  ['i64', 'int8'],
+  ['f64', 'float8'],
+])
+
+const MODIFIERS_MAX = 8
+const MODIFIER_MAX = 2 ** 31 - 1
+
+/** Whether the name means a type without a schema and without back-ticks; every other one needs either. */
+export function isKnownType(name: string): boolean {
+  return TYPES.has(name) || SYNONYMS.has(name)
+}
+
+/**
+ * `type = ( known | "`" name "`" | name "." name ) [ "(" integer { "," integer } ")" ] { "[" "]" }`
+ *
+ * A known type in any case and by any of its names; SQL's names of several words become the one that PostgreSQL has for the same type.
+ * Types of the database's own (enums, domains) are named with their schema or in back-ticks, so that a slip is found without a catalogue.
+ */
+export function parseType(parser: Parser): TypeName {
+  const { start } = parser
+  if (!isName(parser)) {
+    note(parser, 'a type')
+    fail(parser)
+  }
+  const isQuoted = parser.token === '#quoted'
+  const first = takeName(parser)
+  if (accept(parser, '.')) {
+    const name = parseAnyName(parser, 'a type')
+    return finished(parser, start, first, name, parseModifiers(parser))
+  }
+  if (isQuoted) return finished(parser, start, null, first, parseModifiers(parser))
+  const name = first.toLowerCase()
+  if (name === 'double' && acceptWord(parser, 'precision')) return finished(parser, start, null, 'float8', [])
+  if (!isKnownType(name)) refuseType(parser, start, first)
+  const isVarying = (name === 'character' || name === 'bit') && acceptWord(parser, 'varying')
+  const modifiers = parseModifiers(parser)
+  const known = isVarying ? (name === 'bit' ? 'varbit' : 'varchar') : (SYNONYMS.get(name) ?? name)
+  const withZone = (known === 'time' || known === 'timestamp') && parseZone(parser)
+  return finished(parser, start, null, withZone ? `${known}tz` : known, modifiers)
+}
+
+function finished(
+  parser: Parser,
+  start: number,
+  schema: string | null,
+  name: string,
+  modifiers: readonly number[],
+): TypeName {
+  let dimensions = 0
+  while (accept(parser, '[')) {
+    if (!accept(parser, ']')) fail(parser)
+    dimensions++
+  }
+  return { kind: 'type', schema, name, modifiers, dimensions, span: spanFrom(parser, start) }
+}
+
+/** `"(" integer { "," integer } ")"` */
+function parseModifiers(parser: Parser): readonly number[] {
+  if (parser.token !== '(') return []
+  open(parser, '(')
+  const modifiers = listOf(parser, parseModifier)
+  if (modifiers.length > MODIFIERS_MAX) fail(parser, `a type takes at most ${MODIFIERS_MAX} modifiers`)
+  close(parser, ')')
+  return modifiers
+}
+
+/** `integer`; the scale of a numeric may be negative. */
+function parseModifier(parser: Parser): number {
+  const isNegative = accept(parser, '-')
+  const size = parser.token === '#integer' ? Number(parser.text.slice(parser.start, parser.end)) : Number.NaN
+  if (!(size <= MODIFIER_MAX)) {
+    note(parser, 'a whole number')
+    fail(parser)
+  }
+  advance(parser)
+  return isNegative && size > 0 ? -size : size
+}
+
+/** `[ ( "with" | "without" ) "time" "zone" ]` */
+function parseZone(parser: Parser): boolean {
+  const isWith = parser.token === 'with'
+  if (!isWith && !isWordOf(parser, 'without')) return false
+  advance(parser)
+  if (!acceptWord(parser, 'time') || !acceptWord(parser, 'zone')) fail(parser)
+  return isWith
+}
+
+/** A word of SQL's type names, which are no keywords here. */
+function acceptWord(parser: Parser, word: string): boolean {
+  if (!isWordOf(parser, word)) return false
+  advance(parser)
+  return true
+}
+
+function isWordOf(parser: Parser, word: string): boolean {
+  if (parser.isWord && parser.text.slice(parser.start, parser.end).toLowerCase() === word) return true
+  note(parser, word)
+  return false
+}
+
+function refuseType(parser: Parser, start: number, name: string): never {
+  const nearest = nearestWord(name, [...TYPES, ...SYNONYMS.keys()])
+  const meant = nearest === null ? '' : `did you mean "${nearest}"? `
+  const own = `a type of the database's own is written with its schema or in back-ticks: \`${name}\``
+  failAt(parser, start, parser.before, `unknown type "${name}"`, `${meant}${own}`)
+}

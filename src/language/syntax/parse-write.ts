@@ -1,0 +1,258 @@
+/** Writes: `add`, `set`, `del`, `merge`. */
+
+import type {
+  Add,
+  AddValues,
+  Assignment,
+  Conflict,
+  Del,
+  Expression,
+  Field,
+  Merge,
+  MergeAction,
+  MergeWhen,
+  Set as SetStatement,
+  Source,
+  With,
+} from '../tree/ast.ts'
+import { advance } from './lexer.ts'
+import { refuseMisplaced } from './misplaced.ts'
+import { parseField, parseJoins, parseSource } from './parse-query.ts'
+import {
+  accept,
+  close,
+  enter,
+  expect,
+  fail,
+  is,
+  listOf,
+  open,
+  type Parser,
+  parseAlias,
+  parseColumnName,
+  parseNames,
+  parseTable,
+  parseWhole,
+  peek,
+  spanFrom,
+} from './parser.ts'
+
+const NONE: readonly never[] = []
+
+// ---- add ---------------------------------------------------------------------------------------------------
+
+/**
+ * `add = ( "add" | "insert" ) table [ columns ] ( values | "from" "(" get ")" | "defaults" ) [ conflict ] [ returning ]`,
+ * `columns = "fields" name { "," name }`
+ */
+export function parseAdd(parser: Parser, clause: With | null, start: number): Add {
+  advance(parser)
+  enter(parser)
+  const table = parseTable(parser)
+  const columns = accept(parser, 'fields') ? listOf(parser, parseColumnName) : NONE
+  const rows = parseRows(parser)
+  const conflict = is(parser, 'conflict') ? parseConflict(parser) : null
+  const returning = parseReturning(parser)
+  parser.levels--
+  return { kind: 'add', with: clause, table, columns, rows, conflict, returning, span: spanFrom(parser, start) }
+}
+
+function parseRows(parser: Parser): Add['rows'] {
+  const { start } = parser
+  if (is(parser, 'values')) return parseValues(parser)
+  if (accept(parser, 'defaults')) return { kind: 'defaults', span: spanFrom(parser, start) }
+  if (!is(parser, 'from')) refuseMisplaced(parser, 'add')
+  expect(parser, 'from')
+  open(parser, '(')
+  const query = parser.grammar.query(parser)
+  close(parser, ')')
+  return { kind: 'from', query, span: spanFrom(parser, start) }
+}
+
+/**
+ * `values = "values" row { "," row }`, `row = expr { "," expr } | "(" exprs ")"`: where everything listed stands in parentheses these are
+ * the rows, otherwise it is one row
+ */
+function parseValues(parser: Parser): AddValues {
+  const { start } = parser
+  advance(parser)
+  const values: Expression[] = []
+  const rows: (readonly Expression[])[] = []
+  do {
+    const at = parser.start
+    const value = parseWhole(parser)
+    values.push(value)
+    if (parser.groupStart === at && parser.groupEnd === parser.before) {
+      rows.push(value.kind === 'row' && value.span.start === at ? value.items : [value])
+    }
+  } while (accept(parser, ','))
+  const isOneRow = rows.length < values.length
+  if (isOneRow && rows.some(row => row.length > 1)) {
+    fail(
+      parser,
+      'some of these rows stand in parentheses and others do not',
+      'write values (1, 2), (3, 4); a value that is a row is written row(1, 2)',
+    )
+  }
+  return { kind: 'values', rows: isOneRow ? [values] : rows, span: spanFrom(parser, start) }
+}
+
+/** `conflict = "conflict" [ "(" name { "," name } ")" ] ( "nothing" | "update" assign { "," assign } [ where ] )` */
+function parseConflict(parser: Parser): Conflict {
+  const { start } = parser
+  advance(parser)
+  const target = is(parser, '(') ? parseNames(parser) : NONE
+  if (accept(parser, 'nothing')) return { kind: 'conflict', target, update: null, span: spanFrom(parser, start) }
+  expect(parser, 'update')
+  const assignments = listOf(parser, parseAssignment)
+  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  return { kind: 'conflict', target, update: { assignments, where }, span: spanFrom(parser, start) }
+}
+
+/** `assign = name "=" expr` */
+function parseAssignment(parser: Parser): Assignment {
+  const { start } = parser
+  const column = parseColumnName(parser)
+  expect(parser, '=')
+  const value = parseWhole(parser)
+  return { kind: 'assignment', column, value, span: spanFrom(parser, start) }
+}
+
+/** `returning = "returning" ( "*" | field { "," field } )`; null where there is none */
+function parseReturning(parser: Parser): readonly Field[] | null {
+  return accept(parser, 'returning') ? listOf(parser, parseField) : null
+}
+
+// ---- set and del -------------------------------------------------------------------------------------------
+
+/** `set = ( "set" | "update" ) table [ alias ] { join } "values" assign { "," assign } [ where ] [ returning ]` */
+export function parseSet(parser: Parser, clause: With | null, start: number): SetStatement {
+  advance(parser)
+  enter(parser)
+  const table = parseTable(parser)
+  const alias = parseAlias(parser)
+  const joins = parseJoins(parser)
+  if (!is(parser, 'values')) refuseMisplaced(parser, 'set')
+  expect(parser, 'values')
+  const assignments = listOf(parser, parseAssignment)
+  const where = parseRequiredWhere(parser, 'set')
+  const returning = parseReturning(parser)
+  parser.levels--
+  const span = spanFrom(parser, start)
+  return { kind: 'set', with: clause, table, alias, joins, assignments, where, returning, span }
+}
+
+/** `del = ( "del" | "delete" ) table [ alias ] { join } [ where ] [ returning ]` */
+export function parseDel(parser: Parser, clause: With | null, start: number): Del {
+  advance(parser)
+  enter(parser)
+  const table = parseTable(parser)
+  const alias = parseAlias(parser)
+  const joins = parseJoins(parser)
+  const where = parseRequiredWhere(parser, 'del')
+  const returning = parseReturning(parser)
+  parser.levels--
+  return { kind: 'del', with: clause, table, alias, joins, where, returning, span: spanFrom(parser, start) }
+}
+
+/** `where`, without which every row would change: that must be said, as `where all`. */
+function parseRequiredWhere(parser: Parser, statement: 'set' | 'del'): Expression | 'all' {
+  if (!is(parser, 'where')) {
+    if (parser.token !== 'returning') refuseMisplaced(parser, statement)
+    if (parser.token === 'returning' || parser.token === '#end' || parser.token === ';' || parser.token === ')') {
+      const what = statement === 'set' ? 'change' : 'delete'
+      fail(parser, `${statement} without where would ${what} every row`, 'add a condition, or write "where all"')
+    }
+    fail(parser)
+  }
+  advance(parser)
+  if (parser.token === 'all' && isEverything(parser)) {
+    advance(parser)
+    return 'all'
+  }
+  return parseWhole(parser)
+}
+
+/** `all` at the end of the condition is no column. */
+function isEverything(parser: Parser): boolean {
+  const next = peek(parser)
+  return next === '#end' || next === ';' || next === ')' || next === 'returning'
+}
+
+// ---- merge -------------------------------------------------------------------------------------------------
+
+/** What the query of a merge is called where its author did not say. */
+const MERGE_ALIAS = 'source'
+
+/** `merge = "merge" table [ alias ] "using" ( source | "(" get ")" [ alias ] ) "on" expr { when }`, with at least one `when` */
+export function parseMerge(parser: Parser, clause: With | null, start: number): Merge {
+  advance(parser)
+  enter(parser)
+  const table = parseTable(parser)
+  const alias = parseAlias(parser)
+  expect(parser, 'using')
+  const using = parseMergeSource(parser)
+  expect(parser, 'on')
+  const on = parseWhole(parser)
+  const whens: MergeWhen[] = []
+  if (!is(parser, 'when')) fail(parser)
+  while (is(parser, 'when')) whens.push(parseWhen(parser))
+  parser.levels--
+  return { kind: 'merge', with: clause, table, alias, using, on, whens, span: spanFrom(parser, start) }
+}
+
+function parseMergeSource(parser: Parser): Source {
+  const { start } = parser
+  if (!is(parser, '(')) return parseSource(parser)
+  open(parser, '(')
+  const query = parser.grammar.query(parser)
+  close(parser, ')')
+  const alias = parseAlias(parser) ?? MERGE_ALIAS
+  return { kind: 'query source', query, alias, span: spanFrom(parser, start) }
+}
+
+/**
+ * `when = "when" ( "matched" | "not matched" [ "by" ( "source" | "target" ) ] ) [ "and" expr ] "then" action`
+ */
+function parseWhen(parser: Parser): MergeWhen {
+  const { start } = parser
+  advance(parser)
+  const match = parseMatch(parser)
+  const and = accept(parser, 'and') ? parseWhole(parser) : null
+  expect(parser, 'then')
+  const action = parseAction(parser)
+  return { kind: 'when', match, and, action, span: spanFrom(parser, start) }
+}
+
+function parseMatch(parser: Parser): MergeWhen['match'] {
+  const isNot = accept(parser, 'not')
+  expect(parser, 'matched')
+  if (!isNot) return 'matched'
+  if (!accept(parser, 'by')) return 'not matched'
+  const match = is(parser, 'source')
+    ? 'not matched by source'
+    : is(parser, 'target')
+      ? 'not matched by target'
+      : fail(parser)
+  advance(parser)
+  return match
+}
+
+/** `"update" "set" assign { "," assign } | "insert" [ "(" names ")" ] "values" "(" exprs ")" | "delete" | "nothing"` */
+function parseAction(parser: Parser): MergeAction {
+  const { start } = parser
+  if (accept(parser, 'nothing')) return { kind: 'merge nothing', span: spanFrom(parser, start) }
+  if (accept(parser, 'delete')) return { kind: 'merge delete', span: spanFrom(parser, start) }
+  if (accept(parser, 'update')) {
+    expect(parser, 'set')
+    const assignments = listOf(parser, parseAssignment)
+    return { kind: 'merge update', assignments, span: spanFrom(parser, start) }
+  }
+  expect(parser, 'insert')
+  const columns = is(parser, '(') ? parseNames(parser) : NONE
+  expect(parser, 'values')
+  open(parser, '(')
+  const values = listOf(parser, parseWhole)
+  close(parser, ')')
+  return { kind: 'merge insert', columns, values, span: spanFrom(parser, start) }
+}

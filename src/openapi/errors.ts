@@ -1,0 +1,72 @@
+/** The response of every request that fails: one envelope, whatever the status (docs/reference/errors.md). */
+import { type ErrorCode, STATUS_OF } from '../errors.ts'
+import { headersWith } from './headers.ts'
+import { type Response, type Schema, schemaRef } from './model.ts'
+
+export type ErrorStatus = (typeof STATUS_OF)[ErrorCode]
+
+const MEANING: Readonly<Record<ErrorStatus, string>> = {
+  400: 'The request is malformed, names something that does not exist, or was refused by the database.',
+  401: 'The token is missing or invalid.',
+  403: 'A policy, row-level security or an allow-list forbids the request.',
+  404: 'The table, function or row does not exist, or the caller cannot see it.',
+  405: 'The path does not take this method; `Allow` lists those that it takes.',
+  408: 'The statement took longer than `statement_timeout_ms` and was cancelled.',
+  413: 'The body has too many bytes, or the batch too many rows.',
+  415: 'The body has a media type that is not accepted here.',
+  422: 'The estimated cost of the read is above the limit. The statement was not run.',
+  429: 'Too many requests from this address, or concurrent requests of this tenant. `Retry-After` says when to try again.',
+  431: 'The request line and headers are too large.',
+  500: 'An unexpected error. The log has it under the id of the request.',
+  503: 'The database is unavailable, or the gateway is shutting down or at a limit. `Retry-After` says when to try again.',
+}
+
+const STATUSES = [...new Set(Object.values(STATUS_OF))].sort((a, b) => a - b)
+
+const CODES = Object.keys(STATUS_OF) as readonly ErrorCode[]
+
+const ERROR: Schema = {
+  type: 'object',
+  properties: {
+    error: {
+      type: 'object',
+      properties: {
+        code: { type: 'string', enum: CODES },
+        message: { type: 'string', description: 'What failed, what was expected, what to do.' },
+        status: { type: 'integer', minimum: STATUSES[0] ?? 400, maximum: STATUSES.at(-1) ?? 599 },
+        request_id: { type: 'string' },
+        details: {
+          description:
+            'Of an error of the database: `sqlstate`, `table`, `constraint` and more. Of a query text: `line` and `column`.',
+        },
+        hint: { type: 'string' },
+      },
+      required: ['code', 'message', 'status', 'request_id'],
+    },
+    // QUERY_TOO_EXPENSIVE has these fields beside `error` too, for clients that expect its flat form.
+    code: { type: 'string', description: 'Of a 422 only, as in `error`.' },
+    message: { type: 'string', description: 'Of a 422 only, as in `error`.' },
+    details: {
+      type: 'string',
+      description:
+        'Of a 422 only: JSON with `estimated_cost`, `cost_limit`, `estimated_rows`, `row_limit` and `suggestions`, a list of texts.',
+    },
+  },
+  required: ['error'],
+}
+
+export const ERROR_SCHEMAS: readonly (readonly [string, Schema])[] = [['svc-error', ERROR]]
+
+export const ERROR_RESPONSE: Response = {
+  description: [
+    'An error.',
+    '',
+    ...STATUSES.map(status => `- ${status} (${codesOf(status).join(', ')}): ${MEANING[status]}`),
+  ].join('\n'),
+  headers: headersWith('Retry-After', 'WWW-Authenticate', 'Allow'),
+  content: { 'application/json': { schema: schemaRef('svc-error') } },
+}
+
+function codesOf(status: ErrorStatus): readonly ErrorCode[] {
+  return CODES.filter(code => STATUS_OF[code] === status)
+}

@@ -1,0 +1,87 @@
+/** Examples of calls: the one that a function's comment declares (docs/guides/openapi.md#examples-of-your-own), as a request body, or arguments made from types. */
+import type { DatabaseFunction, FunctionInput } from '../catalog/model.ts'
+import { type Declared, misfit, notOne, readJson } from './declared.ts'
+import { exampleValue } from './examples.ts'
+import { fits } from './fits.ts'
+import { nullable, valueSchema } from './types.ts'
+
+/** A variadic function takes its last argument by name only with all of them (rpc/explain.ts). */
+export function isNeeded(of: DatabaseFunction, { required }: FunctionInput): boolean {
+  return required || of.variadic
+}
+
+/** By name. */
+export function namedExample(of: DatabaseFunction): Readonly<Record<string, unknown>> {
+  const given = declaredArguments(of) ?? of.inputs.map(input => (isNeeded(of, input) ? madeValue(input) : undefined))
+  const named = of.inputs.map(({ name }, index) => [name ?? '', given[index]] as const)
+  return Object.fromEntries(named.filter(([name, value]) => name !== '' && value !== undefined))
+}
+
+/** By position: as many as follow one another. */
+export function positionalExample(of: DatabaseFunction): readonly unknown[] {
+  const given = declaredArguments(of)
+  if (given === null) return of.inputs.filter(({ required, mode }) => required && mode !== 'variadic').map(madeValue)
+  const gap = given.indexOf(undefined)
+  const values = gap < 0 ? given : given.slice(0, gap)
+  const last = values.at(-1)
+  return of.variadic && values.length === of.inputs.length && Array.isArray(last)
+    ? [...values.slice(0, -1), ...last]
+    : values
+}
+
+/** What is declared for one argument; undefined if nothing is. */
+export function declaredArgument(of: DatabaseFunction, { position }: FunctionInput): unknown {
+  return declaredArguments(of)?.[position - 1]
+}
+
+/** NULL where any value could be meant. */
+function madeValue({ type, typeText }: FunctionInput): unknown {
+  return exampleValue(type, valueSchema(type, typeText)) ?? null
+}
+
+// ---- declared ----------------------------------------------------------------------------------------------
+
+/** By input; undefined for what is left to its default. A variadic one has its array. */
+type Arguments = readonly unknown[]
+
+function declaredArguments(of: DatabaseFunction): Arguments | null {
+  if (of.example === null) return null
+  const call = readCall(of.example, of)
+  return call.kind === 'value' ? call.value : null
+}
+
+/** `text`: an object is arguments by name, an array by position. */
+export function readCall(text: string, of: DatabaseFunction): Declared<Arguments> {
+  const body = readJson(text)
+  if (body?.kind === 'misfit') return body
+  const call = Array.isArray(body?.value) ? byPosition(body.value, of) : byName(body?.value, of)
+  if (call.kind === 'misfit') return call
+  const wrong = of.inputs.map((input, index) => whyWrong(call.value[index], input, of)).find(why => why !== null)
+  return wrong === undefined ? call : misfit(wrong)
+}
+
+function byName(body: unknown, of: DatabaseFunction): Declared<Arguments> {
+  if (typeof body !== 'object' || body === null) {
+    const made = JSON.stringify(positionalExample({ ...of, example: null }))
+    return misfit(`it is no JSON object or array of arguments, such as ${made}`)
+  }
+  const given = new Map(Object.entries(body))
+  const value = of.inputs.map(({ name }) => (name === null ? undefined : given.get(name)))
+  const unknown = [...given.keys()].find(key => !of.inputs.some(({ name }) => name === key))
+  return unknown === undefined ? { kind: 'value', value } : misfit(`there is no argument ${JSON.stringify(unknown)}`)
+}
+
+function byPosition(body: readonly unknown[], { inputs, variadic }: DatabaseFunction): Declared<Arguments> {
+  const single = variadic ? inputs.length - 1 : inputs.length
+  const rest = body.slice(single)
+  if (!variadic && rest.length > 0) return misfit(`it has ${body.length} arguments, and the function takes ${single}`)
+  return { kind: 'value', value: [...body.slice(0, single), ...(rest.length > 0 ? [rest] : [])] }
+}
+
+/** Any argument may be NULL. */
+function whyWrong(value: unknown, input: FunctionInput, of: DatabaseFunction): string | null {
+  const name = input.name === null ? `argument ${input.position}` : `argument ${JSON.stringify(input.name)}`
+  if (value === undefined) return isNeeded(of, input) ? `${name} is missing` : null
+  const schema = valueSchema(input.type, input.typeText)
+  return fits(value, nullable(schema)) ? null : `${name}: ${notOne(JSON.stringify(value), input, schema)}`
+}

@@ -1,0 +1,97 @@
+/** The response of a call (docs/reference/functions.md#results), and the parameters that a request can have for it. */
+import { readableResult } from '../access/columns.ts'
+import type { Column, DatabaseFunction } from '../catalog/model.ts'
+import { columnSchema } from './columns.ts'
+import { filterParameters } from './filters.ts'
+import { type HeaderName, headersWith } from './headers.ts'
+import { distinctBy, identifierOf } from './keys.ts'
+import {
+  NULL,
+  type Parameter,
+  type ParameterOrReference,
+  parameterRef,
+  type Response,
+  type Schema,
+  type SchemaOrReference,
+  schemaRef,
+} from './model.ts'
+import { listOf, listParameter, namesOf, sortsOf } from './parameters.ts'
+import { answer, COUNT, envelope } from './responses.ts'
+import type { SeenView } from './seen.ts'
+
+function hasRows({ returnsSet, result }: DatabaseFunction): boolean {
+  return returnsSet && result.kind !== 'void'
+}
+
+/** Filters, sort, select, limit and offset, of functions that return a set. `taken`: identifiers of arguments. */
+export function resultParameters(
+  overloads: readonly DatabaseFunction[],
+  taken: ReadonlySet<string>,
+  view: SeenView,
+): readonly ParameterOrReference[] {
+  const sets = overloads.filter(hasRows)
+  if (sets.length === 0) return []
+  const columns = sets.flatMap(of => readableResult(of, view.view))
+  // The type of a polymorphic result is PostgreSQL's to know.
+  const typed = columns.filter(({ type }) => type.kind !== 'pseudo')
+  const byName = [...new Map(typed.map(column => [column.name, column])).values()]
+  const distinct = distinctBy(byName, ({ name }) => name)
+  const own: readonly Parameter[] = [
+    ...list('select', 'The columns to answer; all by default.', namesOf(distinct)),
+    ...(typed.length === columns.length ? list('sort', '`-` in front is descending.', sortsOf(distinct)) : []),
+    ...(typed.length === columns.length ? filterParameters(distinct) : []),
+  ]
+  return [
+    ...own.filter(({ name }) => !taken.has(identifierOf(name))),
+    ...(taken.has('limit') ? [] : [parameterRef('limit-all')]),
+    ...(taken.has('offset') ? [] : [parameterRef('offset')]),
+    ...(typed.length === columns.length ? [parameterRef('filters')] : []),
+  ]
+}
+
+function list(name: string, description: string, values: readonly string[]): readonly Parameter[] {
+  return values.length === 0 ? [] : [listParameter(name, description, listOf(values))]
+}
+
+/** Of one function or of any of its overloads, as text or in PostgreSQL's binary format. */
+export function resultResponse(
+  overloads: readonly DatabaseFunction[],
+  view: SeenView,
+  ...headers: readonly HeaderName[]
+): Response {
+  const texts = overloads.map(of => textEnvelope(of, view))
+  return answer('What the function answers.', { anyOf: [...texts, schemaRef('svc-binary')] }, headersWith(...headers))
+}
+
+function textEnvelope(of: DatabaseFunction, view: SeenView): Schema {
+  const value = resultSchema(of, view)
+  return envelope({
+    data: hasRows(of) ? { type: 'array', items: value } : value,
+    function: { type: 'string' },
+    result_format: { type: 'string', enum: ['text'] },
+    ...(hasRows(of) ? { count: COUNT } : {}),
+  })
+}
+
+/** The value of a call, or of each row. */
+function resultSchema(of: DatabaseFunction, view: SeenView): SchemaOrReference {
+  const { result } = of
+  if (result.kind === 'void' || result.kind === 'record') return NOTHING
+  if (result.kind === 'scalar') return columnSchema({ ...result.column, nullable: true })
+  const table = result.table === null ? undefined : view.tables.get(result.table)
+  const row = table === undefined ? rowOf(readableResult(of, view.view)) : schemaRef(table.key)
+  return result.named && !of.returnsSet ? { anyOf: [row, NULL] } : row
+}
+
+/** Null. An enumeration of nothing else makes no class that compiles. */
+const NOTHING: Schema = { type: 'object', nullable: true, maxProperties: 0, description: 'Null.' }
+
+function rowOf(all: readonly Column[]): Schema {
+  const columns = distinctBy(all, ({ name }) => name)
+  return {
+    type: 'object',
+    // Defines, and so never calls a setter: `__proto__` is a column like any other.
+    properties: Object.fromEntries(columns.map(column => [column.name, columnSchema(column)])),
+    ...(columns.length === 0 ? {} : { required: columns.map(({ name }) => name) }),
+  }
+}

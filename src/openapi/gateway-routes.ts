@@ -1,0 +1,173 @@
+/** Routes that belong to no table and no function (docs/reference/rest-api.md#routes): queries, documents, health and metrics. */
+
+import type { Table } from '../catalog/model.ts'
+import { formatDotted } from '../language/format/format-name.ts'
+import { CONTRACTS_DOCUMENT, SCHEMA_DOCUMENT } from './documents.ts'
+import { ERROR_RESPONSE } from './errors.ts'
+import { headersWith } from './headers.ts'
+import { GATEWAY_TAG, type Part, type PathItem, parameterRef, type Response, type Schema, schemaRef } from './model.ts'
+import { type PageLimits, sharedParameters } from './parameters.ts'
+import { answer, COUNT, envelope, noContent } from './responses.ts'
+import { ADMIN_SECURITY, NO_SECURITY } from './security.ts'
+import { ANY_ROW, SHARED_SCHEMAS } from './shared-schemas.ts'
+
+export interface GatewayOptions extends PageLimits {
+  /** Whether `/metrics` and `/health/internal` want the admin token. */
+  readonly adminGuard: boolean
+}
+
+/** With the components that all parts refer to. `first`: a table to ask about; null where none may be read. `filters`: the parameters that tables refer to. */
+export function gatewayPart(options: GatewayOptions, first: Table | null, filters: Part['parameters']): Part {
+  const { adminGuard } = options
+  return {
+    tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and figures.' },
+    paths: [
+      ['/api/_query', queryPath(first === null ? {} : { example: exampleQuery(first) })],
+      ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you may see', SCHEMA_DOCUMENT)],
+      ['/api/_rpc/contracts', document('contracts', 'The functions that you may call', CONTRACTS_DOCUMENT)],
+      ['/api/_openapi', document('openapi', 'This document, of what you may see', ANY_ROW)],
+      ['/health', HEALTH],
+      ['/health/internal', internal('healthInternal', 'How the gateway is', 'application/json', adminGuard)],
+      ['/metrics', internal('metrics', 'Figures in the text format of Prometheus', 'text/plain', adminGuard)],
+    ],
+    schemas: SHARED_SCHEMAS,
+    parameters: [...sharedParameters(options), ...filters],
+    responses: [
+      ['error', ERROR_RESPONSE],
+      ['aggregate', AGGREGATE],
+      ['plan', PLAN],
+      ['done', DONE],
+    ],
+  }
+}
+
+function exampleQuery({ schema, name, resource }: Table): string {
+  return `get ${formatDotted(resource === name ? [name] : [schema, name])} limit 1`
+}
+
+function queryPath(text: Pick<Schema, 'example'>): PathItem {
+  return {
+    post: {
+      operationId: 'query',
+      tags: [GATEWAY_TAG],
+      summary: 'Run a text of the query language',
+      parameters: [parameterRef('X-Max-Affected')],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              properties: {
+                query: { type: 'string', ...text },
+                parameters: {
+                  description: 'An array for `$1`, `$2` and so on, an object for `:name`.',
+                  anyOf: [{ type: 'array', items: {}, maxItems: 1_000 }, { type: 'object' }],
+                },
+              },
+              required: ['query'],
+              additionalProperties: false,
+            },
+          },
+          'text/plain': { schema: { type: 'string', ...text } },
+        },
+      },
+      responses: {
+        200: {
+          description: 'The rows; as NDJSON, one a line, of `export`.',
+          headers: headersWith('X-Cache'),
+          content: {
+            'application/json': {
+              schema: envelope({ data: { type: 'array', items: schemaRef('svc-row') }, count: COUNT }),
+            },
+            'application/x-ndjson': { schema: schemaRef('svc-row') },
+          },
+        },
+      },
+    },
+  }
+}
+
+function document(operationId: string, summary: string, schema: Schema): PathItem {
+  return {
+    get: {
+      operationId,
+      tags: [GATEWAY_TAG],
+      summary,
+      responses: { 200: answer('The document.', schema, headersWith()) },
+    },
+  }
+}
+
+const HEALTH: PathItem = {
+  get: {
+    operationId: 'health',
+    tags: [GATEWAY_TAG],
+    summary: 'Whether gateway and database answer',
+    security: NO_SECURITY,
+    responses: {
+      200: answer(
+        'They do.',
+        envelope({ status: { type: 'string', enum: ['ok'] }, version: { type: 'string' } }),
+        headersWith(),
+      ),
+      503: answer(
+        'They do not, or the gateway is closing.',
+        envelope({ status: { type: 'string', enum: ['unavailable'] } }),
+        headersWith('Retry-After'),
+      ),
+    },
+  },
+}
+
+function internal(operationId: string, summary: string, type: string, adminGuard: boolean): PathItem {
+  const schema: Schema = type === 'application/json' ? ANY_ROW : { type: 'string' }
+  return {
+    get: {
+      operationId,
+      tags: [GATEWAY_TAG],
+      summary,
+      security: adminGuard ? ADMIN_SECURITY : NO_SECURITY,
+      responses: {
+        200: { description: 'The figures.', headers: headersWith(), content: { [type]: { schema } } },
+      },
+    },
+  }
+}
+
+/** By the name of the function; null where there are no values. */
+const FIGURES: Schema['properties'] = {
+  count: { type: 'integer', format: 'int64' },
+  sum: {},
+  avg: {},
+  min: {},
+  max: {},
+}
+
+const AGGREGATE: Response = answer(
+  'The value under the name of `fn`; with `group_by` one for each group, beside its columns.',
+  envelope({
+    data: {
+      anyOf: [
+        { type: 'object', properties: FIGURES },
+        { type: 'array', items: { type: 'object', properties: FIGURES, additionalProperties: true } },
+      ],
+    },
+  }),
+  headersWith('X-Cache'),
+)
+
+/** Of PATCH and DELETE. */
+const DONE = noContent(
+  'Done. There is no body: `Prefer: return=minimal` was sent, or there is nothing to answer, as after a deletion without `returning`.',
+)
+
+const PLAN: Response = answer(
+  'The statement with its parameters, and what PostgreSQL did.',
+  envelope({
+    query: { type: 'string' },
+    parameters: { type: 'array', items: { type: 'string', nullable: true } },
+    plan: { type: 'array', items: { type: 'object', additionalProperties: true } },
+  }),
+  headersWith('X-Cache'),
+)

@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { NameReader } from '../rest/parameters/names.ts'
+import { distinctBy, distinctKeys, identifierOf, keyOf, pairKey, quoted } from './keys.ts'
+
+test('plain names are their own keys; what does not fit is its code point', () => {
+  expect(['orders', 'sales.orders', 'Server Today', 'a/b', '__proto__', 'été', '😀'].map(keyOf)).toEqual([
+    ...['orders', 'sales.orders', 'Server-20-Today', 'a-2f-b', '-5f-_proto__', '-e9-t-e9-', '-1f600-'],
+  ])
+})
+
+const NAME = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 })
+/** Names that look like escapes and separators. */
+const TRICKY = fc.string({ unit: fc.constantFrom('-', '2', '0', 'd', 't', 'o', ' ', '_'), minLength: 1, maxLength: 8 })
+const ANY = fc.oneof(NAME, TRICKY)
+
+test('keys are what the standard takes, and never those of another name or pair', () => {
+  fc.assert(
+    fc.property(ANY, ANY, ANY, ANY, (a, b, c, d) => {
+      expect(keyOf(a)).toMatch(/^[a-zA-Z0-9._-]+$/)
+      if (a !== b) expect(keyOf(a)).not.toBe(keyOf(b))
+      if (a !== c || b !== d) expect(pairKey(a, b)).not.toBe(pairKey(c, d))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a quoted name is read as that name wherever names are read', () => {
+  fc.assert(
+    fc.property(ANY, name => {
+      const reader = new NameReader(quoted(name), 'select')
+      expect(reader.name([',', ':', '.', '!', '->'])).toBe(name)
+      expect(reader.done).toBe(true)
+    }),
+  )
+})
+
+test('identifiers have neither case nor punctuation', () => {
+  expect(['order_id', 'orderId', 'Order ID', '"order-id"'].map(identifierOf)).toEqual(Array(4).fill('orderid'))
+  expect(['Größe', '->', '', 'имя'].map(identifierOf)).toEqual(['größe', '->', '', 'имя'])
+})
+
+test('of names that are alike the plain one is kept, in its place', () => {
+  const same = (name: string) => name
+  expect(distinctBy(['Name', 'id', 'name', 'NAME'], same)).toEqual(['id', 'name'])
+  expect(distinctBy(['orderId', 'Order ID'], same)).toEqual(['orderId'])
+  expect(distinctBy(['limit', 'Limit', 'id'], same, new Set(['limit']))).toEqual(['id'])
+})
+
+test('keys of names that are alike have a hash, whatever order they come in', () => {
+  const roles = ['', 'create']
+  const names = ['Orders', 'create_orders', 'orders', 'svc_page']
+  const keys = distinctKeys(names, roles, ['svc-page'])
+  expect(Object.fromEntries(keys)).toEqual({
+    orders: 'orders',
+    Orders: expect.stringMatching(/^Orders-[0-9a-f]{8}$/),
+    create_orders: expect.stringMatching(/^create_orders-[0-9a-f]{8}$/),
+    svc_page: expect.stringMatching(/^svc_page-[0-9a-f]{8}$/),
+  })
+  expect(distinctKeys(names.toReversed(), roles, ['svc-page'])).toEqual(keys)
+})

@@ -1,0 +1,117 @@
+/** The schemas of a table's rows, of the envelopes around them and of the bodies that write them. */
+import type { Column } from '../catalog/model.ts'
+import { type SeenColumn, seenColumn } from './columns.ts'
+import { distinctBy, identifierOf } from './keys.ts'
+import { NULL, type Reference, type RowSchema, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
+import { listOf, namesOf } from './parameters.ts'
+import { type AnsweredRow, pageSchema, rowEnvelope, rowsEnvelope, type WrittenRow } from './responses.ts'
+import { createSchema, exampleOfAnswer, rowSchema, updateSchema } from './rows.ts'
+import {
+  answered,
+  canCreate,
+  canDelete,
+  canRead,
+  canUpdate,
+  type SeenRelation,
+  type SeenTable,
+  type SeenTables,
+} from './seen.ts'
+
+export interface TableSchemas {
+  readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
+  /** What a read answers; null where nothing may be read. */
+  readonly read: ReadRow | null
+  /** What a write answers; null where that is nothing. */
+  readonly written: WrittenRow | null
+}
+
+export interface ReadRow extends AnsweredRow {
+  /** Of a list. */
+  readonly page: Reference
+}
+
+type Entry = TableSchemas['schemas'][number]
+
+/** The columns of a table that are among these. */
+type Choose = (columns: readonly Column[]) => readonly SeenColumn[]
+
+export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas {
+  const { table, rights } = seen
+  const seenColumns = new Map(table.columns.map(column => [column, seenColumn(seen, column)]))
+  const choose: Choose = columns => columns.flatMap(column => seenColumns.get(column) ?? [])
+  const all = [...seenColumns.values()]
+  const schemas: Entry[] = []
+  const read = canRead(seen) ? readRow(seen, choose, tables, schemas) : null
+  if (canCreate(seen)) schemas.push([`create-${seen.key}`, createSchema(all, rights.create)])
+  if (canUpdate(seen)) schemas.push([`update-${seen.key}`, updateSchema(table, all, rights.update)])
+  const writes = canCreate(seen) || canUpdate(seen) || canDelete(seen)
+  return { schemas, read, written: writes ? writtenRow(seen, choose, schemas) : null }
+}
+
+/** Adds its schemas to `schemas`. */
+function readRow(seen: SeenTable, choose: Choose, tables: SeenTables, schemas: Entry[]): ReadRow {
+  const { table, key, columns, relations } = seen
+  const row = readReference(seen)
+  schemas.push([key, rowSchema(table, choose(columns), 'any')])
+  if (relations.length > 0) schemas.push([`expanded-${key}`, expandedSchema(seen, tables)])
+  schemas.push(
+    [`columns-${key}`, listOf(namesOf(seen.distinct))],
+    [`one-${key}`, rowEnvelope(row)],
+    [`page-${key}`, pageSchema(row)],
+  )
+  const example = exampleOfAnswer(choose(columns))
+  return { row, one: schemaRef(`one-${key}`), page: schemaRef(`page-${key}`), example }
+}
+
+/** Adds its schemas to `schemas`. Null where a write answers nothing. */
+function writtenRow(seen: SeenTable, choose: Choose, schemas: Entry[]): WrittenRow | null {
+  const { table, key, columns: read } = seen
+  const { columns, always } = answered(seen)
+  if (columns.length === 0) return null
+  const chosen = choose(columns)
+  const isRead = canRead(seen) && columns.length === read.length && columns.every((one, index) => one === read[index])
+  const row = isRead ? readReference(seen) : schemaRef(`written-${key}`)
+  if (!isRead) schemas.push([`written-${key}`, rowSchema(table, chosen, always)])
+  const one = isRead ? `one-${key}` : `written_one-${key}`
+  if (!isRead) schemas.push([one, rowEnvelope(row)])
+  schemas.push([`written_many-${key}`, rowsEnvelope(row)])
+  const many = schemaRef(`written_many-${key}`)
+  if (canCreate(seen)) {
+    schemas.push([`written_maybe-${key}`, rowEnvelope({ anyOf: [row, NULL] })])
+    schemas.push([`created-${key}`, { anyOf: [schemaRef(`written_maybe-${key}`), many] }])
+  }
+  return { row, one: schemaRef(one), many, created: schemaRef(`created-${key}`), example: exampleOfAnswer(chosen) }
+}
+
+/** A row as reads answer it: with the related rows that `expand` asks for. */
+function readReference({ key, relations }: SeenTable): Reference {
+  return schemaRef(relations.length > 0 ? `expanded-${key}` : key)
+}
+
+function expandedSchema({ key, columns, relations }: SeenTable, tables: SeenTables): Schema {
+  const outputs = new Map<string, SeenRelation[]>()
+  for (const relation of relations) {
+    const known = outputs.get(relation.output)
+    if (known === undefined) outputs.set(relation.output, [relation])
+    else known.push(relation)
+  }
+  const taken = new Set(columns.map(({ name }) => identifierOf(name)))
+  const distinct = distinctBy([...outputs], ([output]) => output, taken)
+  const properties = Object.fromEntries(distinct.map(([output, ways]) => [output, relatedSchema(ways, tables)]))
+  return { allOf: [schemaRef(key), { type: 'object', properties }] }
+}
+
+/** The same name may stand for several ways, of which a request takes one: forward and back between the rows of one table. */
+function relatedSchema(ways: readonly SeenRelation[], tables: SeenTables): Schema {
+  const forms = new Map<string, readonly SchemaOrReference[]>()
+  for (const { cardinality, target } of ways) {
+    const seen = tables.get(target.resource)
+    if (seen === undefined) throw new Error(`"${target.resource}" can be followed to, and so may be seen`)
+    const row = readReference(seen)
+    const form = cardinality === 'one' ? [row, NULL] : [{ type: 'array', items: row } as const]
+    forms.set(`${cardinality} ${target.resource}`, form)
+  }
+  const all = [...forms.values()].flat()
+  const [only] = all
+  return all.length === 1 && only !== undefined && !('$ref' in only) ? only : { anyOf: all }
+}

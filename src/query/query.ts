@@ -1,0 +1,285 @@
+/** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
+
+import { type CheckContext, checkRead, checkWrite, type ParameterKey } from '../access/check.ts'
+import type { IsCallable } from '../access/functions.ts'
+import type { Approvals } from '../access/list/approvals.ts'
+import type { View } from '../access/rights.ts'
+import type { Catalog, Table } from '../catalog/model.ts'
+import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../compile/statement.ts'
+import { GatewayError } from '../errors.ts'
+import type { Answer, Incoming } from '../exchange.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { JsonValue } from '../json/json-body.ts'
+import { withHabit } from '../language/hints/foreign.ts'
+import { parse } from '../language/syntax/parse.ts'
+import { placeOf } from '../language/syntax/place.ts'
+import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
+import type { Get, InValues, Parameter, Statement as Tree } from '../language/tree/ast.ts'
+import { NOWHERE } from '../language/tree/ast.ts'
+import { LanguageError } from '../language/tree/error.ts'
+import { visit } from '../language/tree/walk.ts'
+import { methodNotAllowed, methodsOf } from '../rest/method.ts'
+import { tooManyValues } from '../rest/parameters/list-values.ts'
+import { tableNamed } from '../rest/resource.ts'
+import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../rest/respond.ts'
+import { isLarge, nextTurn } from '../rest/turn.ts'
+import { untilGone, whenRead } from '../rest/until-gone.ts'
+import { describeViolation } from '../rest/violation.ts'
+import { parseRowsMax } from '../rest/write/request.ts'
+import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
+import type { Row, Runner } from '../run/run.ts'
+import { type QueryRequest, readQueryRequest } from './request.ts'
+import { createShapes } from './shapes.ts'
+import { encodeValue, type ListLimit, nameOf, typeOfValue } from './values.ts'
+
+export interface QuerierParts {
+  readonly view: (identity: Identity) => View
+  readonly runner: Pick<Runner, 'read' | 'write' | 'stream'>
+  readonly limits: { readonly maxResultRows: number } & ListLimit
+  readonly searchLanguage: string
+  /** Null: every query may be asked. */
+  readonly approvals: Approvals | null
+  readonly isCallable: IsCallable
+  /** Whether plans are told to everybody who may read. */
+  readonly explains: boolean
+}
+
+export type Querier = (incoming: Incoming, identity: Identity) => Promise<Answer>
+
+/** As in filtered writes of REST; no name of the language has a hyphen. */
+const ROWS_MAX = { kind: 'named', name: 'X-Max-Affected', span: NOWHERE } as const
+
+/** What is to run, and how its answer is to be made. */
+interface Planned {
+  readonly statement: Statement
+  readonly answer: 'rows' | 'stream' | 'written' | 'plan'
+  /** It changes data, possibly in a common table. */
+  readonly writes: boolean
+}
+
+export function createQuerier(parts: QuerierParts): Querier {
+  const { runner, limits } = parts
+  const shapes = createShapes()
+
+  function plan(tree: Tree, context: CheckContext): Planned {
+    switch (tree.kind) {
+      case 'get':
+        if (tree.purpose === 'export' && hasWrite(tree)) {
+          throw new GatewayError('PARSE_ERROR', 'export streams what it reads and changes nothing; write get', {
+            span: tree.span,
+          })
+        }
+        return {
+          statement: printText(checkRead(tree, context), limits.maxResultRows),
+          answer: tree.purpose === 'export' ? 'stream' : 'rows',
+          writes: hasWrite(tree),
+        }
+      case 'add':
+      case 'set':
+      case 'del':
+        return {
+          statement: printWriteText(checkWrite(tree, context), tree.kind === 'add' ? null : ROWS_MAX),
+          answer: 'written',
+          writes: true,
+        }
+      case 'explain': {
+        if (tree.statement.kind === 'explain') {
+          throw new GatewayError('PARSE_ERROR', 'a plan has no plan; write explain once', { span: tree.statement.span })
+        }
+        if (!parts.explains) throw new GatewayError('FORBIDDEN', 'explain is switched off (explain_endpoint)')
+        const { statement } = plan(tree.statement, context)
+        return { statement: explained(statement, 'plan only'), answer: 'plan', writes: false }
+      }
+      default:
+        throw new GatewayError(
+          'FORBIDDEN',
+          `${tree.kind} is not possible here; _query takes get, count, export, add, set, del, explain`,
+          {
+            span: tree.span,
+          },
+        )
+    }
+  }
+
+  return async (incoming, identity) => {
+    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
+    const request = await readQueryRequest(incoming)
+    const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
+    const { statement, answer, writes } = planned(request, identity, { ...parts, approve }, plan)
+    if (isLarge(incoming)) await nextTurn()
+    incoming.usage.table = firstTable(statement, parts.view(identity).catalog)
+    const bound = bind(statement, request, parseRowsMax(incoming.headers), limits)
+    if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
+    if (!writes) {
+      const reading = runner.read(identity, [bound])
+      const shown = (rows: readonly Row[]) => (answer === 'plan' && !seesFigures(identity) ? rows.map(outlined) : rows)
+      return whenRead(incoming, reading, ([rows = []]) => respondReadRows(shown(rows), cacheUseOf(reading)))
+    }
+    const [written] = await untilGone(incoming, runner.write(identity, [bound])).catch((error: unknown) => {
+      throw describeViolation(error, parts.view(identity))
+    })
+    if (written === undefined) throw new Error('a statement has a result')
+    const rows = written.rows.filter(row => row.length > 0)
+    return withTxid(respondWrittenRows(200, rows, written.count), written)
+  }
+}
+
+/** A row of one cell, the plan. */
+function outlined([plan]: Row): Row {
+  return plan == null ? [] : [withoutFigures(plan)]
+}
+
+/** The text, parsed and planned; errors about a part of it say where that is. */
+function planned<T>(
+  request: QueryRequest,
+  identity: Identity,
+  { view, searchLanguage, isCallable, limits, approve }: Omit<TextParts, 'approvals'> & Approving,
+  plan: (tree: Tree, context: CheckContext) => T,
+): T {
+  return withPlaces(request.text, () => {
+    const tree = parse(request.text)
+    approve(request.text, tree)
+    visit(tree, {
+      parameter: parameter => void givenFor(parameter, request),
+      list: list => assertListed(list, limits),
+    })
+    return plan(tree, {
+      ...view(identity),
+      ...{ rowsFirst: true, searchLanguage, isCallable },
+      parameterType: parameter => typeOfValue(givenFor(parameter, request)),
+      parameterBytes: parameter => givenFor(parameter, request).bytes.length,
+    })
+  })
+}
+
+function assertListed({ values, span }: InValues, { maxInValues }: ListLimit): void {
+  if (values.length <= maxInValues) return
+  throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, { span })
+}
+
+interface Approving {
+  /** Throws for a text that may not be asked. */
+  approve(text: string, tree: Tree): void
+}
+
+export type TextParts = Pick<QuerierParts, 'view' | 'searchLanguage' | 'isCallable' | 'limits' | 'approvals'>
+
+/** A text that reads, whose main table is `table`. */
+export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement
+
+/** For whoever runs a text again and again: the same check and the same rows as `POST /api/_query`. Throws as that answers. */
+export function createTextReader(parts: TextParts): TextReader {
+  const { approvals, limits } = parts
+  const shapes = createShapes()
+  return (request, table, identity) => {
+    const approve = (text: string, tree: Tree) => approvals?.approve(request, shapes.of(text, tree))
+    const statement = planned(request, identity, { ...parts, approve }, (tree, context) => {
+      if (tree.kind !== 'get' || tree.purpose === 'export' || hasWrite(tree)) {
+        throw new GatewayError('FORBIDDEN', 'a live query reads: get or count, without export and without changes', {
+          span: tree.span,
+        })
+      }
+      const named = tableNamed(context, table)
+      if (!isMainTable(tree, named, context.catalog)) {
+        throw new GatewayError('PARSE_ERROR', `the main table of the query is not "${named.resource}"`, {
+          span: tree.source.span,
+        })
+      }
+      return printText(checkRead(tree, context), limits.maxResultRows)
+    })
+    const bound = bind(statement, request, 0, limits)
+    approvals?.answered(request)
+    return bound
+  }
+}
+
+function isMainTable({ source, with: clause }: Get, table: Table, catalog: Catalog): boolean {
+  if (source.kind !== 'table source') return false
+  const { schema, name } = source.table
+  if (schema === null && clause?.tables.some(common => common.name.text === name) === true) return false
+  return name === table.name && (schema ?? catalog.schemas[0]) === table.schema
+}
+
+/** The resource that it writes to, or reads first: for the access log. */
+function firstTable({ touches }: Statement, { schemas }: Catalog): string | null {
+  const first = touches?.writes[0]?.table ?? touches?.reads[0]
+  if (first === undefined) return null
+  return first.schema === schemas[0] ? first.name : `${first.schema}.${first.name}`
+}
+
+/** Whether a common table anywhere at the top changes data; elsewhere the printer refuses it. */
+function hasWrite({ with: clause }: Get): boolean {
+  return clause?.tables.some(({ statement }) => statement.kind !== 'get') ?? false
+}
+
+function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
+  const key = parameter.kind === 'position' ? parameter.n : parameter.name
+  const value = values.get(key)
+  if (value !== undefined) return value
+  throw new GatewayError('PARSE_ERROR', `parameter ${nameOf(key)} has no value; give it in "parameters"`, {
+    span: parameter.span,
+  })
+}
+
+function bind(statement: Statement, { values }: QueryRequest, rowsMax: number, limits: ListLimit): BoundStatement {
+  const used = new Set<ParameterKey>()
+  const bound = statement.parameters.map(parameter => {
+    if ('literal' in parameter) return parameter.literal
+    const { key, use } = parameter
+    if (key === ROWS_MAX.name) return String(rowsMax)
+    used.add(key)
+    const value = values.get(key)
+    if (value === undefined) throw new Error(`parameter ${nameOf(key)} was given before`)
+    return encodeValue(key, value, use, limits)
+  })
+  const unused = [...values.keys()].filter(key => !used.has(key))
+  if (unused.length > 0) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the query has no ${unused.map(nameOf).join(', ')}; leave out what it does not use`,
+    )
+  }
+  return { statement, values: bound }
+}
+
+/** Errors about a part of the text say where it is. */
+function withPlaces<T>(text: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof QuerySyntaxError) throw syntaxError(withHabit(error, text))
+    if (error instanceof LanguageError) {
+      if (error.span === null) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
+      throw placed('PARSE_ERROR', error.message, error.span, text, error)
+    }
+    if (error instanceof GatewayError && error.span !== undefined) {
+      throw placed(error.code, error.message, error.span, text, error)
+    }
+    throw error
+  }
+}
+
+function syntaxError(error: QuerySyntaxError): GatewayError {
+  const { problem, line, column, found, expected, hint } = error
+  return new GatewayError('PARSE_ERROR', `${problem} (line ${line}, column ${column})`, {
+    details: { line, column, found, expected, source: error.sourceLine },
+    ...(hint === null ? {} : { hint }),
+    cause: error,
+  })
+}
+
+function placed(
+  code: GatewayError['code'],
+  message: string,
+  span: { readonly start: number },
+  text: string,
+  cause: unknown,
+): GatewayError {
+  const { line, column } = placeOf(text, span.start)
+  const limit = cause instanceof GatewayError && cause.limit !== undefined ? { limit: cause.limit } : {}
+  return new GatewayError(code, `${message} (line ${line}, column ${column})`, {
+    ...limit,
+    details: { line, column },
+    cause,
+  })
+}

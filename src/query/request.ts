@@ -1,0 +1,93 @@
+/** The body of `POST /api/_query` (docs/reference/language.md#over-http): a text of the query language, alone or with its parameters. */
+import type { ParameterKey } from '../access/check.ts'
+import { GatewayError } from '../errors.ts'
+import type { Incoming } from '../exchange.ts'
+import { bytesOf, type JsonValue, type KnownKeys, parseJsonBody, partOf } from '../json/json-body.ts'
+import { mediaTypeOf, REFUSED_ITEMS_MAX, readJsonBody, readTextBody } from '../rest/body/body.ts'
+import { parseQueryString } from '../rest/parameters/query-string.ts'
+import { isLarge, nextTurn } from '../rest/turn.ts'
+import { shorten } from '../text/shorten.ts'
+
+export interface QueryRequest {
+  readonly text: string
+  /** By `n` of `$n` or the name of `:name`. */
+  readonly values: ReadonlyMap<ParameterKey, JsonValue>
+}
+
+/** PostgreSQL's own limit on parameters is 65 535; nobody writes as many. */
+const PARAMETERS_MAX = 1_000
+
+export async function readQueryRequest(incoming: Incoming): Promise<QueryRequest> {
+  const [given] = parseQueryString(incoming.query)
+  if (given !== undefined) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `_query takes no parameter "${shorten(given.name)}" in the URL; send {"query": …, "parameters": …}`,
+    )
+  }
+  return mediaTypeOf(incoming.headers).type === 'text/plain' ? readText(incoming) : readObject(incoming)
+}
+
+function readText(incoming: Incoming): QueryRequest {
+  return { text: readTextBody(incoming), values: new Map() }
+}
+
+async function readObject(incoming: Incoming): Promise<QueryRequest> {
+  const body = readJsonBody(incoming, REFUSED_ITEMS_MAX, QUERY_KEYS)
+  if (body.kind !== 'object') {
+    throw new GatewayError('PARSE_ERROR', 'the body must be {"query": "get …", "parameters": …}, or text/plain')
+  }
+  const query = body.members.find(({ key }) => key === 'query')
+  if (query?.type !== 'string') {
+    throw new GatewayError('PARSE_ERROR', 'the body has no text called query; send {"query": "get …"}')
+  }
+  const parameters = body.members.find(({ key }) => key === 'parameters')
+  if (isLarge(incoming)) await nextTurn()
+  return {
+    text: JSON.parse(bytesOf(body, query).toString()) as string,
+    values: parameters === undefined ? new Map() : readParameters(bytesOf(body, parameters)),
+  }
+}
+
+const QUERY_KEYS: KnownKeys = {
+  inItems: false,
+  has: key => key === 'query' || key === 'parameters',
+  refuse(key) {
+    throw new GatewayError('PARSE_ERROR', `the body has "${shorten(key)}"; it takes query and parameters only`)
+  },
+}
+
+/** An array is `$1, $2, …`; the keys of an object are names, and those that are numbers positions as well. */
+export function readParameters(bytes: Buffer): ReadonlyMap<ParameterKey, JsonValue> {
+  const parameters = parseJsonBody(bytes, PARAMETERS_MAX, countedKeys())
+  switch (parameters.kind) {
+    case 'array':
+      return new Map(parameters.items.map((item, index) => [index + 1, partOf(parameters, item)]))
+    case 'object':
+      return new Map(parameters.members.map(item => [keyOf(item.key), partOf(parameters, item)]))
+    default:
+      throw new GatewayError(
+        'PARSE_ERROR',
+        'parameters must be an array for $1, $2, … or an object for :name; leave it out where there are none',
+      )
+  }
+}
+
+/** Any names, but not more than `PARAMETERS_MAX`. */
+function countedKeys(): KnownKeys {
+  let count = 0
+  return {
+    inItems: false,
+    has() {
+      count += 1
+      return count <= PARAMETERS_MAX
+    },
+    refuse() {
+      throw new GatewayError('PARSE_ERROR', `the query has more than ${PARAMETERS_MAX} parameters`)
+    },
+  }
+}
+
+function keyOf(key: string): ParameterKey {
+  return /^[1-9]\d{0,4}$/.test(key) ? Number(key) : key
+}

@@ -1,0 +1,200 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { arrayOf, baseType, domainOver, tableOf } from '../../../test/support/model.ts'
+import type { DataType } from '../../catalog/model.ts'
+import { JSON_DEPTH_MAX } from '../../json/json-body.ts'
+import {
+  arrayFormOf,
+  JSON_ARRAY,
+  printArray,
+  printHstore,
+  printListed,
+  withArrayColumns,
+  withArrayTexts,
+} from './array-values.ts'
+
+const json = baseType('json')
+const jsonb = baseType('jsonb')
+const int = baseType('int4')
+const composite: DataType = { ...baseType('pair'), kind: 'composite', category: 'C' }
+const ints = domainOver('ints', arrayOf(int))
+const docs = domainOver('docs', arrayOf(jsonb))
+const pairs = domainOver('pairs', arrayOf(composite))
+
+/** The text form of a JSON array for a column of this type. */
+function printed(type: DataType, array: string): string | null {
+  const form = arrayFormOf(type)
+  if (form === null) throw new Error(`${type.name} is read from JSON`)
+  return printArray(Buffer.from(array), form)
+}
+
+test('an object of hstore is its text, which escapes what it must at every level', () => {
+  const hstore = baseType('hstore')
+  const table = tableOf('t', { h: hstore, hs: arrayOf(hstore), id: int })
+  const rewritten = (row: string) => withArrayColumns(Buffer.from(row), table, ['h', 'hs', 'id']).toString()
+  const written = JSON.parse(
+    rewritten(
+      '[{"id": 1, "h": {"a": "1", "b\\"\\\\": null, "c": 2, "d": {"e": []}, "\\n":true}}, {"h": "x=>1", "id":2}]',
+    ),
+  )
+  expect(written).toEqual([
+    { id: 1, h: `${String.raw`"a"=>"1","b\"\\"=>NULL,"c"=>"2","d"=>"{\"e\": []}","`}\n"=>"true"` },
+    { id: 2, h: 'x=>1' },
+  ])
+  expect(JSON.parse(rewritten('{"hs": [{"a": "x\\"y"}, null, {}], "h": {}}'))).toEqual({
+    hs: String.raw`{"\"a\"=>\"x\\\"y\"",NULL,""}`,
+    h: '',
+  })
+  expect(printHstore(Buffer.from('{"a" : "b"}'))).toBe('"a"=>"b"')
+})
+
+describe('which types', () => {
+  test.each<[string, DataType]>([
+    ['jsonb[]', arrayOf(jsonb)],
+    ['json[]', arrayOf(json)],
+    ['a domain over jsonb[]', docs],
+    ['a domain over that', domainOver('more', docs)],
+    ['an array of a domain over jsonb', arrayOf(domainOver('document', jsonb))],
+    ['an array of a domain over an array', arrayOf(ints)],
+    ['an array of a domain over such a domain', arrayOf(domainOver('small', ints))],
+  ])('%s has a form', (_, type) => {
+    expect(arrayFormOf(type)).not.toBeNull()
+  })
+  test.each<[string, DataType]>([
+    ['jsonb', jsonb],
+    ['int4[]', arrayOf(int)],
+    ['a domain over int4[]', ints],
+    ['an array of a domain', arrayOf(domainOver('positive', int))],
+    ['an array of composites', arrayOf(composite)],
+  ])('%s is read from JSON', (_, type) => {
+    expect(arrayFormOf(type)).toBeNull()
+  })
+})
+
+describe('elements of json', () => {
+  test.each([
+    ['[]', '{}'],
+    [' [ 1 , [ ] ] ', '{"1","[ ]"}'],
+    ['[1.50,-0,1e400,12345678901234567890.10]', '{"1.50","-0","1e400","12345678901234567890.10"}'],
+    ['[null,"null",[null],true]', String.raw`{NULL,"\"null\"","[null]","true"}`],
+    ['["",",","{}","é😀"]', String.raw`{"\"\"","\",\"","\"{}\"","\"é😀\""}`],
+    [String.raw`["\"\\\n\u00e9\/"]`, String.raw`{"\"\\\"\\\\\\n\\u00e9\\/\""}`],
+    ['[[[1],2],{ "a" : [1] }]', String.raw`{"[[1],2]","{ \"a\" : [1] }"}`],
+  ])('%s', (array, expected) => {
+    expect(printed(arrayOf(jsonb), array)).toBe(expected)
+    expect(printed(domainOver('docs', arrayOf(domainOver('document', json))), array)).toBe(expected)
+  })
+})
+
+describe('elements that are arrays', () => {
+  test.each<[DataType, string, string | null]>([
+    [arrayOf(ints), '[[1,2],null,[3],[]]', '{"{1,2}",NULL,"{3}","{}"}'],
+    [arrayOf(ints), '[[[1,null],[3,4]]]', '{"{{1,NULL},{3,4}}"}'],
+    [arrayOf(ints), '["{1,2}",[3]]', '{"{1,2}","{3}"}'],
+    // PostgreSQL says what is wrong with these.
+    [arrayOf(ints), '[1,true,[{"a":1}]]', String.raw`{1,true,"{\"{\\\"a\\\":1}\"}"}`],
+    [
+      arrayOf(domainOver('texts', arrayOf(baseType('text')))),
+      String.raw`[["NULL","a\"\\\u00e9,"]]`,
+      String.raw`{"{\"NULL\",\"a\\\"\\\\é,\"}"}`,
+    ],
+    [arrayOf(docs), '[[[1],2],[null]]', String.raw`{"{\"[1]\",\"2\"}","{NULL}"}`],
+    [arrayOf(domainOver('lists', arrayOf(ints))), '[[[1],[2,3]]]', String.raw`{"{\"{1}\",\"{2,3}\"}"}`],
+    [arrayOf(pairs), '[["(1,a)",null]]', String.raw`{"{\"(1,a)\",NULL}"}`],
+    [arrayOf(pairs), '[["(1,a)"],[{"a":1}]]', null],
+    [arrayOf(ints), '[[[[[[[1]]]]]]]', '{"{{{{{{1}}}}}}"}'],
+    [arrayOf(ints), '[[[[[[[[1]]]]]]]]', null],
+  ])('%#: %j', (type, array, expected) => {
+    expect(printed(type, array)).toBe(expected)
+  })
+})
+
+const FORMS = new Map([
+  ['many', JSON_ARRAY],
+  ['é"', JSON_ARRAY],
+])
+const rewritten = (body: string) => withArrayTexts(Buffer.from(body), FORMS).toString()
+
+describe('a body', () => {
+  test.each([
+    ['{"id": 1.0, "many" : [[1]], "x":[[2]] }', String.raw`{"id": 1.0, "many" : "{\"[1]\"}", "x":[[2]] }`],
+    [String.raw`{"\u00e9\"":[1]}`, String.raw`{"\u00e9\"":"{\"1\"}"}`],
+    [
+      '[ {"many":[1]}, {"id":2}, {"id":3,"many":[[]]} ]',
+      String.raw`[ {"many":"{\"1\"}"}, {"id":2}, {"id":3,"many":"{\"[]\"}"} ]`,
+    ],
+    ['{"many":[\n[\t1 ] ]}', String.raw`{"many":"{\"[\t1 ]\"}"}`],
+    [String.raw`{"many":["\t\"\u0001"]}`, String.raw`{"many":"{\"\\\"\\\\t\\\\\\\"\\\\u0001\\\"\"}"}`],
+  ])('%s', (body, expected) => {
+    expect(rewritten(body)).toBe(expected)
+    expect(() => JSON.parse(expected)).not.toThrow()
+  })
+  test.each(['{"many":"{}"}', '{"many":null}', '{"many":1}', '{"many":{"a":[1]}}', '{"x":{"many":[1]}}', '{}', '[]'])(
+    'nothing to do in %s',
+    body => {
+      const bytes = Buffer.from(body)
+      expect(withArrayTexts(bytes, FORMS)).toBe(bytes)
+    },
+  )
+  test('as deep as a body may be', () => {
+    const deep = '['.repeat(JSON_DEPTH_MAX - 2) + ']'.repeat(JSON_DEPTH_MAX - 2)
+    expect(rewritten(`{"many":[${deep}]}`)).toBe(String.raw`{"many":"{\"${deep}\"}"}`)
+  })
+  test('without such a column in the request nothing is read', () => {
+    const table = tableOf('t', { id: int, many: arrayOf(jsonb), a: arrayOf(int) })
+    const bytes = Buffer.from('no JSON')
+    expect(withArrayColumns(bytes, table, ['id', 'a', 'unknown'])).toBe(bytes)
+    expect(withArrayColumns(Buffer.from('{"many":[[1]]}'), table, ['many']).toString()).toBe(
+      String.raw`{"many":"{\"[1]\"}"}`,
+    )
+  })
+})
+
+test('elements that came one by one', () => {
+  const elements = [
+    { type: 'array', bytes: Buffer.from('[1]') },
+    { type: 'null', bytes: Buffer.from('null') },
+  ] as const
+  expect(printListed(elements, JSON_ARRAY)?.toString()).toBe(String.raw`"{\"[1]\",NULL}"`)
+  expect(printListed([], JSON_ARRAY)?.toString()).toBe('"{}"')
+})
+
+/** The elements of `{"…",NULL}`. */
+function elementsOf(literal: string): readonly (string | null)[] {
+  return [...literal.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|NULL/gs)].map(([, text]) =>
+    text === undefined ? null : text.replace(/\\(.)/gs, '$1'),
+  )
+}
+
+test('every element keeps its bytes, and everything around stays where it was', () => {
+  const value = fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme' })
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ id: value, many: fc.array(value) })),
+      fc.constantFrom(0, 1, '\t'),
+      (rows, indent) => {
+        const body = JSON.stringify(rows, null, indent)
+        fc.pre(!body.includes('\\u0000'))
+        const sent = JSON.parse(rewritten(body)) as readonly { readonly id: unknown; readonly many: string }[]
+        expect(sent.map(({ id }) => id)).toEqual(JSON.parse(body).map(({ id }: { id: unknown }) => id))
+        for (const [index, { many }] of sent.entries()) {
+          const elements = elementsOf(many)
+          expect(elements.map(text => (text === null ? null : JSON.parse(text)))).toEqual(
+            JSON.parse(JSON.stringify(rows[index]?.many)),
+          )
+          for (const text of elements) expect(text === null || body.includes(text)).toBe(true)
+        }
+      },
+    ),
+  )
+})
+
+test('a large and hostile body costs no more than reading it a few times', () => {
+  const started = performance.now()
+  const deep = '['.repeat(60) + ']'.repeat(60)
+  const body = Buffer.from(`{"many":[${`${deep},`.repeat(2_000)}"${'\\\\\\"'.repeat(100_000)}"]}`)
+  const forms = new Map([['many', { of: { of: { of: 'plain' } } } as const]])
+  withArrayTexts(body, forms)
+  withArrayTexts(body, FORMS)
+  expect(performance.now() - started).toBeLessThan(3_000)
+})

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import type { Column, DataType, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import { type JsonArray, type JsonObject, parseJsonBody } from '../../json/json-body.ts'
+import { nameRefusedColumn } from './body-error.ts'
+
+const INTEGER = { name: 'int4', kind: 'base', category: 'N', of: null, labels: [] } as unknown as DataType
+const DATE: DataType = { ...INTEGER, name: 'date', category: 'D' }
+const TEXT: DataType = { ...INTEGER, name: 'text', category: 'S' }
+const STATUS: DataType = { ...INTEGER, name: 'status', kind: 'enum', category: 'E', labels: ['draft', 'paid'] }
+const LIST: DataType = { ...INTEGER, name: 'ints', kind: 'domain', of: { ...INTEGER, kind: 'array', of: INTEGER } }
+
+const COLUMNS = (
+  [
+    ['id', INTEGER, 'integer'],
+    ['day', DATE, 'date'],
+    ['note', TEXT, 'text'],
+    ['ids', { ...INTEGER, kind: 'array', of: INTEGER }, 'integer[]'],
+    ['docs', { ...INTEGER, kind: 'array', of: { ...INTEGER, name: 'jsonb' } }, 'jsonb[]'],
+    ['lists', { ...INTEGER, kind: 'array', of: LIST }, 'ints[]'],
+    ['status', STATUS, '"Odd: ""status"""'],
+  ] as const
+).map(([name, type, typeText]) => ({ name, type, typeText }) as unknown as Column)
+const TABLE = { columnByName: new Map(COLUMNS.map(column => [column.name, column])) } as unknown as Table
+
+/** The message for a body that PostgreSQL refused with `message`. */
+function named(body: string, message: string, sqlstate = '22P02'): string {
+  const error = new GatewayError('QUERY_ERROR', message, { details: { sqlstate } })
+  const parsed = parseJsonBody(Buffer.from(body), 1_000) as JsonObject | JsonArray
+  return (nameRefusedColumn(error, TABLE, parsed) as GatewayError).message
+}
+
+describe('the column is found', () => {
+  test.each([
+    ['{"id":"x"}', 'invalid input syntax for type integer: "x"', 'column "id" is integer and cannot hold "x"'],
+    ['{"id":"x"}', 'ungültige Eingabesyntax für Typ integer: »x«', 'column "id" is integer and cannot hold "x"'],
+    ['{"id":"x"}', 'syntaxe en entrée invalide pour le type integer : «\u00a0x\u00a0»', 'column "id" is integer and'],
+    ['{"id":"x"}', '无效的类型 integer 输入语法: “x”', 'column "id" is integer and cannot hold "x"'],
+    // What could be of several columns is of the one whose type is named.
+    ['{"day":"x","id":"x"}', 'invalid input syntax for type integer: "x"', 'column "id" is integer'],
+    ['{"id":"x","day":"x"}', 'invalid input syntax for type date: "x"', 'column "day" is date'],
+    ['{"note":"x","ids":[1,"x"]}', 'invalid input syntax for type integer: "x"', 'column "ids" is integer[]'],
+    ['{"id":1e999}', 'invalid input syntax for type integer: "1e999"', 'cannot hold "1e999"'],
+    ['{"id":"a\\"b\\"\\u00e9"}', 'invalid input syntax for type integer: "a"b"é"', 'cannot hold "a"b"é"'],
+    ['{"id":""}', 'invalid input syntax for type integer: ""', 'column "id" is integer and cannot hold ""'],
+    ['{"status":"x"}', 'invalid input value for enum "Odd: ""status""": "x"', '; expected one of draft, paid'],
+    // What was sent in the text form of an array.
+    [
+      '{"lists":[[1],["x"]]}',
+      'invalid input syntax for type integer: "x"',
+      'column "lists" is ints[] and cannot hold "x"',
+    ],
+    ['{"lists":[[1],2]}', 'malformed array literal: "2"', 'column "lists" is ints[] and cannot hold "2"'],
+    ['{"lists":[[3],[[1,2], 4]]}', 'malformed array literal: "{{1,2},4}"', 'cannot hold "[[3],[[1,2], 4]]"'],
+    ['{"lists":[[["a"],"b"]]}', 'malformed array literal: "{{"a"},"b"}"', 'column "lists" is ints[] and cannot hold'],
+    ['{"docs":"{[}"}', 'malformed array literal: "{[}"', 'column "docs" is jsonb[] and cannot hold "{[}"'],
+    ['[{"id":1},{"id":"x"}]', 'invalid input syntax for type integer: "x"', 'item 2: column "id" is integer'],
+  ])('%s %s', (body, message, expected) => {
+    expect(named(body, message)).toContain(expected)
+  })
+})
+
+describe('the error stays as it is', () => {
+  test.each([
+    ['for a value that no column was given', '{"id":"y"}', 'invalid input syntax for type integer: "x"', '22P02'],
+    ['for a text, which holds anything', '{"note":"x"}', 'invalid hexadecimal digit: "x"', '22023'],
+    ['without a value in it', '{"id":"x"}', 'numeric field overflow', '22003'],
+    ['for an array that no column was given', '{"lists":[[1]]}', 'malformed array literal: "{2}"', '22P02'],
+    ['with one quote', '{"id":"x"}', 'odd " message', '22000'],
+    ['of another class', '{"id":"x"}', 'invalid "x"', '23514'],
+  ])('%s', (_, body, message, sqlstate) => {
+    expect(named(body, message, sqlstate)).toBe(message)
+  })
+  test('whatever it is', () => {
+    const body = parseJsonBody(Buffer.from('{"id":"x"}'), 1) as JsonObject
+    for (const error of [
+      new Error('"x"'),
+      undefined,
+      new GatewayError('FORBIDDEN', '"x"', { details: { sqlstate: '22P02' } }),
+    ]) {
+      expect(nameRefusedColumn(error, TABLE, body)).toBe(error)
+    }
+  })
+})
+
+test.each([
+  ['quotes', '"'.repeat(500_000), '[{'],
+  ['brackets', `[${'"]'.repeat(300_000)}`, '[{'],
+  ['nothing', '"'.repeat(500_000), ''],
+  ['braces', `{${'"}'.repeat(300_000)}`, '[{'],
+])('a hostile message and body cost no more than reading them: %s', (_, value, filling) => {
+  const rows = Array.from({ length: 400 }, (_, id) => ({
+    id,
+    day: '',
+    ids: Array(200).fill(filling),
+    lists: [[filling], [filling]],
+  }))
+  const body = JSON.stringify([...rows, { id: value }])
+  const started = performance.now()
+  expect(named(body, `invalid input syntax for type integer: "${value}"`)).toMatch(/column "ids?" is integer/)
+  expect(performance.now() - started).toBeLessThan(2_000)
+})

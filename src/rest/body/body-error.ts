@@ -1,0 +1,178 @@
+/**
+ * Says which column or argument in a body a value did not fit. The body reaches PostgreSQL as one JSON parameter, and its error about a value in there names
+ * neither of them nor the item, but quotes the value (SQLSTATE class 22, data exception; manual, appendix A).
+ */
+import { baseOf, isJson, isText } from '../../access/types.ts'
+import type { DataType, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import { bytesOf, type JsonArray, type JsonObject, parseJsonBody } from '../../json/json-body.ts'
+import { shorten } from '../../text/shorten.ts'
+import { sqlstateOf } from '../sqlstate.ts'
+import { arrayFormOf, printArray } from './array-values.ts'
+
+/** A value in a body, and what it is for. */
+export interface Meant {
+  /** With what it says of itself: `item 2: column "id"`, `argument "a"`. */
+  readonly subject: string
+  readonly type: DataType
+  readonly typeText: string
+  /** Its JSON. */
+  readonly text: string
+}
+
+/** The same for the rows of a table. */
+export function nameRefusedColumn(error: unknown, table: Table, body: JsonObject | JsonArray): unknown {
+  return nameRefusedValue(error, () => valuesOf(body, table))
+}
+
+/** `PARSE_ERROR` with column or argument, type and value where `error` is about a value that stands in the body; else `error` as it is. */
+export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error)) return error
+  // What the caller is shown of PostgreSQL's message may be cut off; what it quotes is to be found whole.
+  const said = error.cause instanceof Error ? error.cause.message : error.message
+  const refused = findValue(values, quotesOf(said))
+  if (refused === null) return error
+  const { subject, type, typeText } = refused.meant
+  const labels = labelsOf(type)
+  const expected = labels.length === 0 ? '' : `; expected one of ${labels.join(', ')}`
+  const message = `${subject} is ${typeText} and cannot hold "${shorten(refused.value)}": ${error.message}${expected}`
+  return new GatewayError('PARSE_ERROR', message, {
+    details: error.details,
+    cause: error,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+  })
+}
+
+function isDataException(error: GatewayError): boolean {
+  return sqlstateOf(error)?.startsWith('22') === true
+}
+
+/** The quotation marks of PostgreSQL's translations. */
+const QUOTES: ReadonlySet<string> = new Set('"“”„«»')
+
+/** Messages have one or two quoted parts; a value may hold any number of marks itself. */
+const MARKS_MAX = 4
+
+/** The type is named at the beginning or the end. */
+const FRAME_CHARACTERS = 300
+
+/** A message, prepared for being compared with every value of a body. */
+interface Quotes {
+  /** Every text that could be the quoted one: between any two of the first marks and the last. */
+  readonly texts: ReadonlySet<string>
+  /** Those of them that could be JSON arrays and objects. */
+  readonly containers: readonly string[]
+  /** The longest of them that could be PostgreSQL's text form of an array, without escapes. */
+  readonly array: string | null
+  /** Its beginning and its end. */
+  readonly frame: string
+}
+
+function quotesOf(message: string): Quotes {
+  const marks = outerMarks(message)
+  const found = marks.flatMap((start, index) => marks.slice(index + 1).map(end => inside(message, start, end)))
+  const containers = found.filter(text => CONTAINERS.has(`${text.at(0)}${text.at(-1)}`))
+  const arrays = containers.filter(text => text.startsWith('{'))
+  return {
+    texts: new Set(found),
+    containers,
+    array: arrays.length === 0 ? null : withoutEscapes(arrays.reduce((a, b) => (b.length > a.length ? b : a))),
+    frame: `${message.slice(0, FRAME_CHARACTERS)} ${message.slice(-FRAME_CHARACTERS)}`,
+  }
+}
+
+/** Where the first marks stand and the last, in order. */
+function outerMarks(message: string): readonly number[] {
+  const marks: number[] = []
+  for (let at = 0; at < message.length && marks.length < MARKS_MAX; at += 1) {
+    if (QUOTES.has(message[at] ?? '')) marks.push(at)
+  }
+  const first = marks.at(-1) ?? message.length
+  const last: number[] = []
+  for (let at = message.length - 1; at > first && last.length < MARKS_MAX; at -= 1) {
+    if (QUOTES.has(message[at] ?? '')) last.push(at)
+  }
+  return [...marks, ...last.reverse()]
+}
+
+/** Between two marks; the French ones have spaces on their inner sides. */
+function inside(message: string, start: number, end: number): string {
+  const from = NARROW_SPACES.has(message[start + 1] ?? '') ? start + 2 : start + 1
+  return message.slice(from, NARROW_SPACES.has(message[end - 1] ?? '') ? end - 1 : end)
+}
+
+const NARROW_SPACES: ReadonlySet<string> = new Set(['\u00a0', '\u202f'])
+
+const CONTAINERS: ReadonlySet<string> = new Set(['[]', '{}'])
+
+interface Refused {
+  readonly meant: Meant
+  /** What stands in it and is quoted. */
+  readonly value: string
+}
+
+/** The first value that is quoted, of a type that is the one in the message if there is any. What can hold whatever JSON can is passed over. */
+function findValue(values: () => Iterable<Meant>, quotes: Quotes): Refused | null {
+  if (quotes.texts.size === 0) return null
+  let first: Refused | null = null
+  for (const meant of values()) {
+    const { type, text } = meant
+    if (isText(type) || isJson(type)) continue
+    const value = valueIn(text, quotes) ?? arrayIn(type, text, quotes)
+    if (value === undefined) continue
+    const refused = { meant, value }
+    if (isNamed(meant, quotes)) return refused
+    first ??= refused
+  }
+  return first
+}
+
+function* valuesOf(body: JsonObject | JsonArray, { columnByName }: Table): Generator<Meant> {
+  const rows = body.kind === 'object' ? [body] : body.items.map(item => parseJsonBody(bytesOf(body, item), 0))
+  for (const [index, row] of rows.entries()) {
+    if (row.kind !== 'object') continue
+    const place = body.kind === 'object' ? '' : `item ${index + 1}: `
+    for (const member of row.members) {
+      const column = columnByName.get(member.key)
+      if (column === undefined) continue
+      const { name, type, typeText } = column
+      yield { subject: `${place}column "${name}"`, type, typeText, text: bytesOf(row, member).toString() }
+    }
+  }
+}
+
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false/g
+
+/** What PostgreSQL may have tried to read: the value, or one inside it, as of an array; numbers with all their digits, objects as they were written. */
+function valueIn(json: string, { texts, containers }: Quotes): string | undefined {
+  const whole = containers.find(text => json.includes(text))
+  if (whole !== undefined) return whole
+  for (const token of json.match(TOKENS) ?? []) {
+    const value = token.startsWith('"') ? (JSON.parse(token) as string) : token
+    if (texts.has(value)) return value
+  }
+  return undefined
+}
+
+/** An array that was sent in PostgreSQL's text form (array-values.ts), and is quoted in that or a part of it; shown as it came. */
+function arrayIn(type: DataType, json: string, { array }: Quotes): string | undefined {
+  const form = array === null || !json.startsWith('[') ? null : arrayFormOf(type)
+  const text = form === null ? null : printArray(Buffer.from(json), form)
+  return array !== null && text !== null && withoutEscapes(text).includes(array) ? json : undefined
+}
+
+/** An array in an array has more of them than it has alone. */
+function withoutEscapes(text: string): string {
+  return text.replace(/["\\]/g, '')
+}
+
+/** Whether the message speaks of the type, or of its elements'. */
+function isNamed({ type, typeText }: Meant, { frame }: Quotes): boolean {
+  const name = typeText.replace(/\[\]|\(.*\)/g, '')
+  return frame.includes(`${name}: `) || frame.endsWith(` ${name}`) || frame.includes(` ${baseOf(type).name}: `)
+}
+
+function labelsOf(type: DataType): readonly string[] {
+  const base = baseOf(type)
+  return base.kind === 'array' && base.of !== null ? labelsOf(base.of) : base.labels
+}

@@ -1,0 +1,43 @@
+/** An integer of no known type has the type that PostgreSQL gives a constant of the same digits (docs/reference/functions.md#arguments). */
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { integerType } from './integer-type.ts'
+
+let database: TestDatabase
+let client: pg.Client
+
+beforeAll(async () => {
+  database = await testDatabase()
+  client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+})
+
+afterAll(async () => {
+  await client.end()
+  await database.drop()
+})
+
+test.each([
+  ['0', 'int4'],
+  ['-1', 'int4'],
+  ['999999999', 'int4'],
+  ['2147483647', 'int4'],
+  ['-2147483648', 'int4'],
+  ['2147483648', 'int8'],
+  ['-2147483649', 'int8'],
+  ['9223372036854775807', 'int8'],
+  ['-9223372036854775808', 'int8'],
+  ['9223372036854775808', 'numeric'],
+  ['-9223372036854775809', 'numeric'],
+  ['99999999999999999999', 'numeric'],
+  ['-100000000000000000000000', 'numeric'],
+])('%s is %s', async (digits, type) => {
+  expect(integerType(Buffer.from(digits))).toBe(type)
+  const { rows } = await client.query(`select t.typname from pg_type t where t.oid = pg_typeof(${digits})`)
+  expect(rows).toEqual([{ typname: type }])
+})
+
+test('of a part of a buffer', () => {
+  expect(integerType(Buffer.from('[1,2147483648]'), 3, 13)).toBe('int8')
+})

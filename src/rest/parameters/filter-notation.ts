@@ -1,0 +1,212 @@
+/**
+ * The notation of filters in a query string (docs/reference/reading.md#filters), parsed without looking at names or values: which
+ * operator, on what, with which text.
+ */
+import { GatewayError } from '../../errors.ts'
+import { shorten } from '../../text/shorten.ts'
+import { type ColumnPath, parseColumnPath } from './column-path.ts'
+import { OPERAND_OF, type Operator, operatorNamed } from './operators.ts'
+import type { QueryParameter } from './query-string.ts'
+
+/** Names that open a logic tree. */
+export const GROUP_PARAMETERS: ReadonlySet<string> = new Set(['and', 'or', 'not.and', 'not.or'])
+
+/** Groups inside groups, as in `or=(a.eq.1,and(…))`. */
+const GROUP_DEPTH_MAX = 16
+
+export type Filter = Test | Group
+
+export interface Test {
+  readonly kind: 'test'
+  readonly path: ColumnPath
+  readonly operator: Operator
+  readonly negated: boolean
+  readonly operand: string
+  /** The filter as sent, for errors. */
+  readonly shown: string
+}
+
+export interface Group {
+  readonly kind: 'group'
+  /** One of `GROUP_PARAMETERS`. */
+  readonly name: string
+  /** At least one. */
+  readonly items: readonly Filter[]
+}
+
+export function readFilter(parameter: QueryParameter): Filter {
+  return GROUP_PARAMETERS.has(parameter.name) ? readGroupParameter(parameter) : readTest(parameter)
+}
+
+/**
+ *   filter      = key-style | value-style
+ *   key-style   = column [ ".not" ] "." operator "=" value
+ *   value-style = column "=" [ "not." ] operator [ "." value ] | column "=" value
+ */
+function readTest({ name, value }: QueryParameter): Test {
+  const shown = `${name}=${value}`
+  const key = readFilterKey(name)
+  if (key !== null) return { kind: 'test', ...key, operand: value, shown }
+  const written = splitOperator(value)
+  const path = parseColumnPath(name)
+  if (written === null) return { kind: 'test', path, operator: 'eq', negated: false, operand: value, shown }
+  if (OPERAND_OF[written.operator] === 'list' && !isParenthesised(written.operand)) {
+    refuseFilter(shown, `needs a list in parentheses; write ${written.operator}.(a,b)`)
+  }
+  return { kind: 'test', path, ...written, shown }
+}
+
+/** `column [ ".not" ] "." operator`; null when the part after the last dot is no operator. */
+export function readFilterKey(key: string): Pick<Test, 'path' | 'operator' | 'negated'> | null {
+  const dot = key.lastIndexOf('.')
+  const operator = dot < 0 ? undefined : operatorNamed(key.slice(dot + 1))
+  if (operator === undefined) return null
+  const head = key.slice(0, dot)
+  const negated = head.endsWith('.not')
+  return { path: parseColumnPath(negated ? head.slice(0, -4) : head), operator, negated }
+}
+
+/** `or=(…)`, `and=(…)`, `not.or=(…)`, `not.and=(…)`. */
+function readGroupParameter({ name, value }: QueryParameter): Group {
+  const shown = `${name}=${value}`
+  if (!isParenthesised(value)) {
+    refuseFilter(shown, `needs conditions in parentheses; write ${name}=(a.eq.1,b.gt.2)`)
+  }
+  return readGroup(name, value.slice(1, -1), shown, readCondition)
+}
+
+/** A group of items, each of them a group again or what `readItem` reads. */
+export function readGroup(
+  name: string,
+  inner: string,
+  shown: string,
+  readItem: (item: string, shown: string) => Test,
+  depth = 1,
+): Group {
+  if (depth > GROUP_DEPTH_MAX) refuseFilter(shown, `nests groups deeper than ${GROUP_DEPTH_MAX}`)
+  const items = splitTopLevel(inner, shown).map(item => {
+    const opened = GROUP_ITEM.exec(item)
+    if (opened?.[1] === undefined || opened[2] === undefined) return readItem(item, shown)
+    return readGroup(opened[1], opened[2], shown, readItem, depth + 1)
+  })
+  if (items.length === 0) refuseFilter(shown, 'has an empty group; write at least one condition')
+  return { kind: 'group', name, items }
+}
+
+/** `item = [ "not." ] ( "and" | "or" ) "(" … ")" | condition` */
+const GROUP_ITEM = /^((?:not\.)?(?:and|or))\((.*)\)$/s
+
+/** `condition = column "." [ "not." ] operator [ "." value ]` */
+function readCondition(item: string, shown: string): Test {
+  const dot = operatorDot(item)
+  const written = dot < 0 ? null : splitOperator(item.slice(dot + 1))
+  if (written === null) {
+    refuseFilter(
+      shown,
+      `has "${shorten(item)}", which is no condition; write column.operator.value, e.g. status.eq.paid`,
+    )
+  }
+  if (OPERAND_OF[written.operator] === 'list' && !isParenthesised(written.operand)) {
+    refuseFilter(shown, `needs a list in parentheses after ${written.operator}; write ${written.operator}.(a,b)`)
+  }
+  const quoted = OPERAND_OF[written.operator] === 'value' && isQuoted(written.operand)
+  const operand = quoted ? unquote(written.operand) : written.operand
+  return { kind: 'test', path: parseColumnPath(item.slice(0, dot)), ...written, operand, shown }
+}
+
+interface Written {
+  readonly operator: Operator
+  readonly negated: boolean
+  readonly operand: string
+}
+
+/** `gt.5`, `not.in.(a)`, `is_null`: null when the text does not begin with an operator and so is a literal. */
+function splitOperator(text: string): Written | null {
+  const negated = text.startsWith('not.')
+  const rest = negated ? text.slice(4) : text
+  const dot = rest.indexOf('.')
+  const operator = operatorNamed(dot < 0 ? rest : rest.slice(0, dot))
+  if (operator === undefined) return null
+  if (dot < 0 && OPERAND_OF[operator] !== 'flag') return null
+  return { operator, negated, operand: dot < 0 ? '' : rest.slice(dot + 1) }
+}
+
+/** The dot before the first part of `column.operator.value` that is an operator (or `not` before one); −1 if there is none. */
+function operatorDot(item: string): number {
+  let at = 0
+  if (item.startsWith('"')) {
+    do at = item.indexOf('"', at + 1) + 1 || item.length
+    while (item[at] === '"')
+  }
+  for (let dot = item.indexOf('.', at); dot >= 0; dot = item.indexOf('.', dot + 1)) {
+    const end = item.slice(dot + 1).search(/[.]|$/)
+    const word = item.slice(dot + 1, dot + 1 + end)
+    if (operatorNamed(word) !== undefined || word === 'not') return dot
+  }
+  return -1
+}
+
+/**
+ * Splits at commas outside parentheses, braces, brackets and double quotes. Quotes count only at the beginning of a name or value, as in
+ * `name.eq."a,b"`.
+ */
+function splitTopLevel(text: string, shown: string): readonly string[] {
+  const items: string[] = []
+  let depth = 0
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (character === '"' && opensQuote(text, at)) {
+      at = closingQuote(text, at)
+      // Two quotes in a name are one of its characters.
+      while (at >= 0 && text[at + 1] === '"') at = closingQuote(text, at + 1)
+      if (at < 0) refuseFilter(shown, 'has a double quote that is not closed')
+    } else if (character === '(' || character === '{') depth += 1
+    else if (character === ')' || character === '}') depth -= 1
+    else if (character === ',' && depth === 0) {
+      items.push(text.slice(start, at))
+      start = at + 1
+    }
+    if (depth < 0) refuseFilter(shown, 'closes a parenthesis that was not opened')
+  }
+  if (depth > 0) refuseFilter(shown, 'opens a parenthesis that is not closed')
+  if (text !== '') items.push(text.slice(start))
+  return items
+}
+
+function opensQuote(text: string, at: number): boolean {
+  return at === 0 || '.,({>'.includes(text[at - 1] ?? '')
+}
+
+/** Where the quote opened at `at` closes; inside, `\` takes the next character as it is. −1 if nowhere. */
+function closingQuote(text: string, at: number): number {
+  for (let i = at + 1; i < text.length; i++) {
+    if (text[i] === '\\') i += 1
+    else if (text[i] === '"') return i
+  }
+  return -1
+}
+
+export function isParenthesised(text: string): boolean {
+  return text.length >= 2 && text.startsWith('(') && text.endsWith(')')
+}
+
+function isQuoted(text: string): boolean {
+  return text.length >= 2 && text.startsWith('"') && closingQuote(text, 0) === text.length - 1
+}
+
+function unquote(text: string): string {
+  return text.slice(1, -1).replace(/\\(.)/gs, '$1')
+}
+
+/** Whether a flag such as `is_null` is set: by its bare name, too. */
+export function isFlagSet(test: Test): boolean {
+  if (test.operand === '' || test.operand === 'true') return true
+  if (test.operand === 'false') return false
+  refuseFilter(test.shown, `needs true or false after ${test.operator}`)
+}
+
+/** An error about a filter, which it shows. */
+export function refuseFilter(shown: string, what: string): never {
+  throw new GatewayError('PARSE_ERROR', `filter "${shorten(shown)}" ${what}`)
+}

@@ -1,0 +1,90 @@
+/**
+ * The small notation inside `select`, `sort`, `expand`, `search_columns`: names, separated by punctuation, in double quotes
+ * where a name contains punctuation itself.
+ *
+ *   name = '"' { character | '""' } '"' | { character that is not one of the stops }
+ */
+import { GatewayError } from '../../errors.ts'
+import { shorten } from '../../text/shorten.ts'
+
+/** Names are cut from the text by a cursor that knows what it reads, for its errors. */
+export class NameReader {
+  readonly #text: string
+  readonly #parameter: string
+  #at = 0
+
+  constructor(text: string, parameter: string) {
+    this.#text = text
+    this.#parameter = parameter
+  }
+
+  get done(): boolean {
+    return this.#at >= this.#text.length
+  }
+
+  /** The character that comes next; empty at the end. */
+  get next(): string {
+    return this.#text[this.#at] ?? ''
+  }
+
+  /** Takes `punctuation` if it comes next. */
+  take(punctuation: string): boolean {
+    if (!this.#text.startsWith(punctuation, this.#at)) return false
+    this.#at += punctuation.length
+    return true
+  }
+
+  /** Reads a name up to one of `stops` or the end. An empty one is an error, unless written `""`. */
+  name(stops: readonly string[]): string {
+    if (this.next === '"') return this.#quoted()
+    let end = this.#text.length
+    for (const stop of stops) {
+      const found = this.#text.indexOf(stop, this.#at)
+      if (found >= 0 && found < end) end = found
+    }
+    const name = this.#text.slice(this.#at, end).trim()
+    if (name === '') this.fail('has an empty name')
+    this.#at = end
+    return name
+  }
+
+  #quoted(): string {
+    let name = ''
+    let at = this.#at + 1
+    for (;;) {
+      const quote = this.#text.indexOf('"', at)
+      if (quote < 0) this.fail('has a name whose closing double quote is missing')
+      name += this.#text.slice(at, quote)
+      if (this.#text[quote + 1] !== '"') {
+        this.#at = quote + 1
+        // As around a bare name.
+        while (this.next === ' ') this.#at += 1
+        return name
+      }
+      name += '"'
+      at = quote + 2
+    }
+  }
+
+  /** An error at this place. */
+  fail(what: string, expected = ''): never {
+    const rest = expected === '' ? '' : `; ${expected}`
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `${this.#parameter} "${shorten(this.#text)}" ${what} at position ${this.#at + 1}${rest}`,
+    )
+  }
+}
+
+/** `a,b,"c,d"` → its names, each once. */
+export function parseNameList(text: string, parameter: string): readonly string[] {
+  const reader = new NameReader(text, parameter)
+  const names = new Set<string>()
+  do {
+    const name = reader.name([','])
+    if (names.has(name)) reader.fail(`has "${shorten(name)}" twice`)
+    names.add(name)
+  } while (reader.take(','))
+  if (!reader.done) reader.fail('goes on after a name', 'separate names with a comma')
+  return [...names]
+}

@@ -1,0 +1,188 @@
+/** The notations of `select`, `sort`, `expand`, names and pages, each against a few lines of its grammar. */
+import { describe, expect, test } from 'vitest'
+import { cast, column, field, jsonStep, order, position, star } from '../../language/tree/build.ts'
+import { parseExpand } from '../read/expand.ts'
+import { Shape } from '../shape.ts'
+import { parseNameList } from './names.ts'
+import { effectiveLimit, limitOf, parseBoolean, parseCount, parseSlice } from './page.ts'
+import { parseQueryString } from './query-string.ts'
+import { parseSelect } from './select.ts'
+import { parseSort } from './sort.ts'
+
+const refused = (message: string) =>
+  expect.objectContaining({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
+
+describe('query string', () => {
+  test('pairs in order, decoded, names without value empty', () => {
+    expect(parseQueryString('a=1&b=x+y%20z&a=2&c&&d=a=b')).toEqual([
+      { name: 'a', value: '1' },
+      { name: 'b', value: 'x y z' },
+      { name: 'a', value: '2' },
+      { name: 'c', value: '' },
+      { name: 'd', value: 'a=b' },
+    ])
+  })
+  test.each(['a=%', 'a=%zz', 'a=%FF', '%C3=1', 'a=%ED%A0%80'])('%s is no valid encoding', query => {
+    expect(() => parseQueryString(query)).toThrow(refused('percent-encoded'))
+  })
+  test('NUL is refused, however it is written', () => {
+    expect(() => parseQueryString('a=%00')).toThrow(refused('NUL'))
+    expect(() => parseQueryString('a=\0')).toThrow(refused('NUL'))
+  })
+  test('more than 1000 parameters are refused', () => {
+    expect(() => parseQueryString('a&'.repeat(1001))).toThrow(refused('at most 1000'))
+  })
+})
+
+describe('select', () => {
+  const select = (text: string | undefined) => parseSelect(text, new Shape(''))
+  test('columns, aliases, paths and *', () => {
+    expect(select('id,buyer:customer_id,meta->>theme,*')).toEqual([
+      field(column('id')),
+      field(column('customer_id'), 'buyer'),
+      field(jsonStep('->>', column('meta'), cast(position(1), 'text')), 'theme'),
+      star(),
+    ])
+  })
+  test('absent: every column', () => {
+    expect(select(undefined)).toEqual([])
+  })
+  test('names with punctuation are quoted', () => {
+    expect(select('"a,b","x:""y"')).toEqual([field(column('a,b')), field(column('x:"y'))])
+  })
+  test.each([
+    ['', 'empty name'],
+    ['a,', 'empty name'],
+    ['a,a', 'has "a" twice'],
+    ['a,x->a', 'has "a" twice'],
+    ['*,a,*', 'has "*" twice'],
+    ['"a', 'closing double quote'],
+    [`${'x'.repeat(64)}:a`, 'longer than 63 bytes'],
+    [`${'é'.repeat(32)}:a`, 'longer than 63 bytes'],
+    ['*x', 'goes on'],
+  ])('select=%s is refused: %s', (text, message) => {
+    expect(() => select(text)).toThrow(refused(message))
+  })
+})
+
+describe('sort', () => {
+  const sort = (text: string | undefined) => parseSort(text, new Shape(''))
+  test('directions and places of NULLs', () => {
+    expect(sort('a,-b,c:asc,d:desc,e:asc.nullsfirst,f:desc.nullslast,-g:nullslast,meta->>k:desc')).toEqual([
+      order(column('a')),
+      order(column('b'), { descending: true }),
+      order(column('c')),
+      order(column('d'), { descending: true }),
+      order(column('e'), { nulls: 'first' }),
+      order(column('f'), { descending: true, nulls: 'last' }),
+      order(column('g'), { descending: true, nulls: 'last' }),
+      order(jsonStep('->>', column('meta'), cast(position(1), 'text')), { descending: true }),
+    ])
+  })
+  test.each([
+    ['a:up', 'expected asc or desc'],
+    ['-a:desc', 'both - and a direction'],
+    ['a:asc.nulls', 'expected asc or desc'],
+    ['a:asc.nullsfirst.x', 'expected asc or desc'],
+    ['a,,b', 'empty name'],
+    ['-', 'empty name'],
+    [Array(33).fill('a').join(','), 'more than 32'],
+  ])('sort=%s is refused: %s', (text, message) => {
+    expect(() => sort(text)).toThrow(refused(message))
+  })
+})
+
+describe('expand', () => {
+  const expand = (text: string) => parseExpand(text, new Shape(''), 4)
+  const step = (relation: string, rest: object = {}) => ({
+    alias: null,
+    nested: false,
+    relation,
+    hint: null,
+    below: [],
+    ...rest,
+  })
+  test('aliases, nested, hints', () => {
+    expect(expand('customers,nested:items,approver:users!approved_by,recent:nested:orders')).toEqual([
+      step('customers'),
+      step('items', { nested: true }),
+      step('users', { alias: 'approver', hint: 'approved_by' }),
+      step('orders', { alias: 'recent', nested: true }),
+    ])
+  })
+  test('the prefix is repeated where it applies', () => {
+    expect(expand('nested:items.product,nested:customers.nested:orders')).toEqual([
+      step('items', { nested: true, below: [step('product')] }),
+      step('customers', { nested: true, below: [step('orders', { nested: true })] }),
+    ])
+  })
+  test('paths with one beginning are one expansion', () => {
+    expect(expand('nested:items,nested:items.product,nested:items.tax')).toEqual([
+      step('items', { nested: true, below: [step('product'), step('tax')] }),
+    ])
+  })
+  test.each([
+    ['a.b.c.d.e.f.g.h.i', 'deeper than 4'],
+    ['a:b:c', 'too many colons'],
+    ['a,', 'empty name'],
+    ['a!', 'empty name'],
+    [Array.from({ length: 65 }, (_, n) => `t${n}`).join(','), 'more than 64 tables'],
+  ])('expand=%s is refused: %s', (text, message) => {
+    expect(() => expand(text)).toThrow(refused(message))
+  })
+})
+
+describe('pages', () => {
+  test.each([
+    ['0', 0],
+    ['25', 25],
+    ['9007199254740991', 9007199254740991],
+  ])('limit=%s', (text, value) => {
+    expect(parseCount(text, 'limit')).toBe(value)
+  })
+  test.each(['-1', '1.5', 'x', '', ' 1', '1e3', '9007199254740992', '99999999999999999999'])(
+    'limit=%s is refused',
+    text => {
+      expect(() => parseCount(text, 'limit')).toThrow(refused('whole number'))
+    },
+  )
+  test('the row cap lowers, 0 does not', () => {
+    expect([
+      effectiveLimit(undefined, 50, 10_000),
+      effectiveLimit(20_000, 50, 10_000),
+      effectiveLimit(20_000, 50, 0),
+    ]).toEqual([50, 10_000, 20_000])
+  })
+  test('few limits make statements of their own', () => {
+    const shape = new Shape('')
+    const limits = Array.from({ length: 20_001 }, (_, limit) => limitOf(limit, limit + 1, shape))
+    expect(limits.filter(limit => typeof limit === 'number')).toHaveLength(200)
+    expect([limits[100], limits[101]]).toEqual([101, position(1)])
+    expect(shape.values[0]).toBe('102')
+  })
+  test('rows without pages are all of them, up to the cap', () => {
+    const slice = (query: Record<string, string>, cap: number) => {
+      const shape = new Shape('')
+      return { ...parseSlice(new Map(Object.entries(query)), shape, cap), values: shape.values }
+    }
+    expect(slice({}, 0)).toEqual({ limit: null, offset: null, values: [] })
+    expect(slice({}, 1000)).toEqual({ limit: 1000, offset: null, values: [] })
+    expect(slice({ limit: '5000', offset: '7' }, 1000)).toEqual({ limit: 1000, offset: position(1), values: ['7'] })
+    expect(slice({ limit: '123', offset: '7' }, 0)).toEqual({
+      limit: position(1),
+      offset: position(2),
+      values: ['123', '7'],
+    })
+    expect(slice({ limit: '0' }, 0)).toEqual({ limit: 0, offset: null, values: [] })
+  })
+  test('flags', () => {
+    expect([parseBoolean(undefined, 'stream'), parseBoolean('true', 'stream')]).toEqual([false, true])
+    expect(() => parseBoolean('yes', 'stream')).toThrow(refused('neither true nor false'))
+  })
+})
+
+test('a list of names', () => {
+  expect(parseNameList('a, b,"c,""d"', 'search_columns')).toEqual(['a', 'b', 'c,"d'])
+  expect(() => parseNameList('"a"b', 'search_columns')).toThrow(refused('separate names with a comma'))
+  expect(() => parseNameList('a,b,a', 'search_columns')).toThrow(refused('has "a" twice'))
+})

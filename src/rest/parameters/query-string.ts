@@ -1,0 +1,63 @@
+/** Splits a query string into decoded name/value pairs, in the order sent. */
+import { GatewayError } from '../../errors.ts'
+import { shorten } from '../../text/shorten.ts'
+
+export interface QueryParameter {
+  readonly name: string
+  readonly value: string
+}
+
+/** More pairs than this in one query string are refused before anything looks at them. */
+const QUERY_PARAMETERS_MAX = 1_000
+
+/**
+ * `application/x-www-form-urlencoded` (URL Standard 5.1), but strict: what is not valid percent-encoded UTF-8 is an error
+ * and not a replacement character, and a NUL is refused because PostgreSQL's text cannot hold one.
+ */
+export function parseQueryString(query: string): readonly QueryParameter[] {
+  if (query === '') return []
+  const pairs = query.split('&')
+  if (pairs.length > QUERY_PARAMETERS_MAX) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the query string has ${pairs.length} parameters; at most ${QUERY_PARAMETERS_MAX} are allowed`,
+    )
+  }
+  const parameters: QueryParameter[] = []
+  for (const pair of pairs) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = equals < 0 ? pair : pair.slice(0, equals)
+    const value = equals < 0 ? '' : pair.slice(equals + 1)
+    parameters.push({ name: decodeComponent(name), value: decodeComponent(value) })
+  }
+  return parameters
+}
+
+/** One name or value of a query string. */
+export function decodeComponent(text: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  return decodePercent(spaced, 'query string')
+}
+
+/** Decodes `%xx` sequences; `where` names the place in the error. */
+export function decodePercent(text: string, where: string): string {
+  // As most are: nothing to decode, and nothing to refuse.
+  if (!text.includes('%') && !text.includes('\0')) return text
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(text)
+  } catch {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the ${where} has "${shorten(text)}", which is not valid percent-encoded UTF-8; write % as %25`,
+    )
+  }
+  if (decoded.includes('\0')) {
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the ${where} has a NUL character (%00), which PostgreSQL cannot store; leave it out`,
+    )
+  }
+  return decoded
+}

@@ -1,0 +1,236 @@
+/** A place in the text of a document: blanks, words, names and texts are read here, one after the other, never twice. */
+
+import { IDENTIFIER_BYTES_MAX } from '../language/tree/identifier.ts'
+import type { Name, Span, TableName } from './model.ts'
+import { SchemaSyntaxError } from './syntax-error.ts'
+
+/** UTF-16 units of one document: some ten thousand tables. */
+export const DOCUMENT_LENGTH_MAX: number = 8 * 1024 * 1024
+
+export interface Cursor {
+  readonly text: string
+  at: number
+}
+
+/** Refuses what no document is: too long a text, NUL, half a surrogate pair. A byte order mark at the start is skipped. */
+export function openCursor(text: string): Cursor {
+  const cursor: Cursor = { text, at: text.startsWith('\uFEFF') ? 1 : 0 }
+  if (text.length > DOCUMENT_LENGTH_MAX) {
+    refuseAt(cursor, DOCUMENT_LENGTH_MAX, `the document has more than ${DOCUMENT_LENGTH_MAX} characters; split it`)
+  }
+  const unwritable = text.search(/\0|\p{Surrogate}/u)
+  if (unwritable >= 0) {
+    const found = text[unwritable] === '\0' ? 'a NUL character' : 'half a surrogate pair'
+    refuseAt(cursor, unwritable, `the document contains ${found}; PostgreSQL cannot hold it`)
+  }
+  return cursor
+}
+
+// Made once: a document has a hundred thousand places where each is tried.
+export const BLANKS: RegExp = /[ \t\f\v\r\n]+/y
+export const BLANKS_IN_LINE: RegExp = /[ \t\f\v]+/y
+const LINE_END = /[\r\n]/g
+const WORD = /[\p{L}_][\p{L}\p{M}\p{N}_]*/uy
+const TAG = /\$(?:[\p{L}_][\p{L}\p{M}\p{N}_]*)?\$/uy
+
+/** Where the sticky expression, tried at this place, ends; the place itself where it does not match. */
+export function matchEnd(sticky: RegExp, text: string, at: number): number {
+  sticky.lastIndex = at
+  return sticky.test(text) ? sticky.lastIndex : at
+}
+
+export function spanFrom(cursor: Cursor, start: number): Span {
+  return { start, end: cursor.at }
+}
+
+/** Skips white space, line breaks and comments. */
+export function skipBlanks(cursor: Cursor): void {
+  skip(cursor, BLANKS)
+}
+
+/** Skips white space and a comment, and stops before the line break. */
+export function skipInLine(cursor: Cursor): void {
+  skip(cursor, BLANKS_IN_LINE)
+}
+
+function skip(cursor: Cursor, blanks: RegExp): void {
+  for (;;) {
+    const before = cursor.at
+    cursor.at = matchEnd(blanks, cursor.text, before)
+    if (cursor.text[cursor.at] === '#' || cursor.text.startsWith('--', cursor.at)) {
+      cursor.at = lineEnd(cursor.text, cursor.at)
+    }
+    if (cursor.at === before) return
+  }
+}
+
+/** The offset of the line break that ends the line, or of the end of the text. */
+export function lineEnd(text: string, at: number): number {
+  LINE_END.lastIndex = at
+  return LINE_END.exec(text)?.index ?? text.length
+}
+
+/** The bare word that begins here as it is written; empty where none does. */
+export function wordAt(cursor: Cursor): string {
+  return cursor.text.slice(cursor.at, matchEnd(WORD, cursor.text, cursor.at))
+}
+
+/** The bare word that begins here as a keyword: in lower case. Longer ones than any keyword are none. */
+export function keywordAt(cursor: Cursor): string {
+  const word = wordAt(cursor)
+  return word.length > IDENTIFIER_BYTES_MAX ? '' : word.toLowerCase()
+}
+
+/** Takes the keyword if it is next. */
+export function takeKeyword(cursor: Cursor, keyword: string): boolean {
+  if (keywordAt(cursor) !== keyword) return false
+  cursor.at += keyword.length
+  return true
+}
+
+export function takeSymbol(cursor: Cursor, symbol: string): boolean {
+  if (!cursor.text.startsWith(symbol, cursor.at)) return false
+  cursor.at += symbol.length
+  return true
+}
+
+/** Takes the keyword after blanks, or fails. */
+export function expectKeyword(cursor: Cursor, keyword: string): void {
+  skipBlanks(cursor)
+  if (!takeKeyword(cursor, keyword)) fail(cursor, [keyword])
+}
+
+export function expectSymbol(cursor: Cursor, symbol: string): void {
+  skipBlanks(cursor)
+  if (!takeSymbol(cursor, symbol)) fail(cursor, [symbol])
+}
+
+/** name = word | "`" { any | "``" } "`" ; */
+export function readName(cursor: Cursor, what: string): Name {
+  const start = cursor.at
+  const text = cursor.text[start] === '`' ? readQuoted(cursor, '`') : takeWord(cursor)
+  if (text === '') {
+    cursor.at = start
+    fail(cursor, cursor.text[start] === '"' ? [`${what} in back-ticks: \`name\``] : [what])
+  }
+  if (isTooLong(text)) {
+    refuseAt(cursor, start, `a name has at most ${IDENTIFIER_BYTES_MAX} bytes; PostgreSQL would cut this one off`)
+  }
+  return { kind: 'name', text, span: spanFrom(cursor, start) }
+}
+
+function takeWord(cursor: Cursor): string {
+  const word = wordAt(cursor)
+  cursor.at += word.length
+  return word
+}
+
+/** table = name [ "." name ] ; */
+export function readTableName(cursor: Cursor, what: string): TableName {
+  const start = cursor.at
+  const first = readName(cursor, what)
+  const second = takeSymbol(cursor, '.') ? readName(cursor, 'a name') : null
+  return {
+    kind: 'table',
+    schema: second === null ? null : first.text,
+    name: (second ?? first).text,
+    span: spanFrom(cursor, start),
+  }
+}
+
+/** names = name { "," name } in parentheses. */
+export function readNames(cursor: Cursor): readonly Name[] {
+  expectSymbol(cursor, '(')
+  const names: Name[] = []
+  do {
+    skipBlanks(cursor)
+    names.push(readName(cursor, 'a name'))
+    skipBlanks(cursor)
+  } while (takeSymbol(cursor, ','))
+  if (!takeSymbol(cursor, ')')) fail(cursor, [',', ')'])
+  return names
+}
+
+export function readMethod(cursor: Cursor): string {
+  skipBlanks(cursor)
+  return readName(cursor, 'an access method').text
+}
+
+/** A comma, a line break, both in either order, or the brace that ends the list. */
+export function expectSeparator(cursor: Cursor): void {
+  skipInLine(cursor)
+  const next = cursor.text[cursor.at]
+  if (next === '}') return
+  const isEnded = next === '\n' || next === '\r'
+  if (isEnded) skipBlanks(cursor)
+  if (!takeSymbol(cursor, ',') && !isEnded) fail(cursor, [',', 'the end of the line', '}'])
+}
+
+/** text = "'" { any | "''" } "'" ; */
+export function readText(cursor: Cursor, what: string): string {
+  if (cursor.text[cursor.at] !== "'") fail(cursor, [what])
+  return readQuoted(cursor, "'")
+}
+
+/** Stands at the opening quote; a doubled quote is the quote itself. */
+function readQuoted(cursor: Cursor, quote: string): string {
+  const start = cursor.at
+  for (let from = start + 1; ; ) {
+    const end = cursor.text.indexOf(quote, from)
+    if (end < 0) refuseOpen(cursor.text, start, quote, quote)
+    if (cursor.text[end + 1] !== quote) {
+      cursor.at = end + 1
+      return cursor.text.slice(start + 1, end).replaceAll(quote + quote, quote)
+    }
+    from = end + 2
+  }
+}
+
+/** `$$ … $$` or `$tag$ … $tag$`, to the letter. */
+export function readBody(cursor: Cursor, what: string): string {
+  const open = dollarTagAt(cursor.text, cursor.at)
+  if (open === null) fail(cursor, [what])
+  const start = cursor.at + open.length
+  const end = cursor.text.indexOf(open, start)
+  if (end < 0) refuseOpen(cursor.text, cursor.at, open, open)
+  cursor.at = end + open.length
+  return cursor.text.slice(start, end)
+}
+
+/** The opening of a dollar-quoted text (manual, 4.1.2.4) that begins here. */
+export function dollarTagAt(text: string, at: number): string | null {
+  const end = matchEnd(TAG, text, at)
+  return end > at ? text.slice(at, end) : null
+}
+
+/** Throws: what stands here is not what was expected. */
+export function fail(cursor: Cursor, expected: readonly string[]): never {
+  const { text, at } = cursor
+  throw new SchemaSyntaxError(text, { start: at, end: tokenEnd(text, at), expected })
+}
+
+/** Throws: what stands there could stand there, but must not, for this reason. */
+export function refuseAt(cursor: Cursor, at: number, reason: string): never {
+  throw new SchemaSyntaxError(cursor.text, { start: at, end: tokenEnd(cursor.text, at), expected: [], reason })
+}
+
+/** Throws: what is opened here is not closed before the text ends. */
+export function refuseOpen(text: string, at: number, opened: string, closing: string): never {
+  const reason = `${opened} opens what has no end; there is no ${closing}`
+  throw new SchemaSyntaxError(text, { start: at, end: at + opened.length, expected: [closing], reason })
+}
+
+function tokenEnd(text: string, at: number): number {
+  const end = Math.max(matchEnd(WORD, text, at), matchEnd(TAG, text, at))
+  return end > at ? end : Math.min(text.length, at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1))
+}
+
+function isTooLong(name: string): boolean {
+  if (name.length > IDENTIFIER_BYTES_MAX) return true
+  let bytes = 0
+  for (const character of name) {
+    const point = character.codePointAt(0) ?? 0
+    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
+  }
+  return bytes > IDENTIFIER_BYTES_MAX
+}

@@ -1,0 +1,40 @@
+/** Names and texts as a document writes them. */
+
+import { inDoubleQuotes, refuseUnwritable } from '../language/sql/quote.ts'
+import { LanguageError } from '../language/tree/error.ts'
+import type { TableName } from './model.ts'
+
+const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** Bare where it is plain and not one of the words that mean something else in its place; in back-ticks otherwise. */
+export function printName(name: string, taken?: ReadonlySet<string>): string {
+  // Refuses what is no name in PostgreSQL: empty, too long, not valid Unicode.
+  inDoubleQuotes(name)
+  return PLAIN.test(name) && !taken?.has(name.toLowerCase()) ? name : `\`${name.replaceAll('`', '``')}\``
+}
+
+export function printTableName({ schema, name }: TableName): string {
+  return schema === null ? printName(name) : `${printName(schema)}.${printName(name)}`
+}
+
+export function printText(text: string): string {
+  refuseUnwritable(text, 'the text')
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** A text between `$$`, or between tags where it contains them; to the letter. */
+export function printBody(text: string): string {
+  refuseUnwritable(text, 'the text')
+  const tag = tagFor(text)
+  return `${tag}${text}${tag}`
+}
+
+/** A tag that neither stands in the text nor would arise where the text meets it. One pass, however many tags the text tries. */
+function tagFor(text: string): string {
+  if (!text.includes('$$') && !text.endsWith('$')) return '$$'
+  const used = new Set(Array.from(text.matchAll(/\$q([0-9]*)(?=\$|$)/g), match => match[1]))
+  for (let n = 1; n <= used.size + 1; n++) {
+    if (!used.has(String(n))) return `$q${n}$`
+  }
+  throw new LanguageError('no tag is free')
+}
