@@ -27,7 +27,7 @@ import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { createFeed } from './feed.ts'
-import { misfitFindings, openLists } from './lists.ts'
+import { openLists, watchMisfits } from './lists.ts'
 import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
 import { openServer } from './server.ts'
 
@@ -102,7 +102,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const catalog = await onceAvailable(pool, () => openCatalog(config, query, emit))
     opened.push(() => catalog.close())
     reportViews(catalog.current(), emit)
-    if (record === null) report(await misfitFindings(config, catalog.current()), config, emit)
+    const misfits = watchMisfits(config, { lists, catalog: () => catalog.current(), emit })
+    report(await misfits.findings(), config, emit)
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
     const recaptured: ((left: readonly string[]) => void)[] = []
@@ -172,6 +173,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       reportViews(catalog.current(), emit)
       realtime.refresh()
       void following.look().then(() => hooks?.refresh())
+      void misfits.look('changes only')
     })
     const url = await server.listen()
     emit({ kind: 'listening', url })
@@ -186,7 +188,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       async reload() {
         await Promise.all([catalog.reload('asked to'), lists.reload(), following.look()])
         // Policies and triggers are read against the schema as it is now.
-        await Promise.all([policies.reload(), hooks?.reload()])
+        await Promise.all([policies.reload(), hooks?.reload(), misfits.look('all')])
         cache?.clear()
         realtime.refresh()
       },

@@ -1,11 +1,13 @@
 /** The allow-lists, of queries and of functions. */
+import { readQueryList } from '../access/list/allow-list.ts'
 import { AllowListError } from '../access/list/list-file.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { type Emit, unusableFile } from '../events.ts'
 import type { Finding } from '../finding.ts'
 import { type Lists, type ListsParts, openLists as loadLists } from '../rest/allow-list/lists.ts'
-import { misfitLines } from '../rest/allow-list/misfit-lines.ts'
+import { type ListText, misfitFunctions, misfitQueries } from '../rest/allow-list/misfit-lines.ts'
+import { readFunctionList } from '../rest/rpc/function-list.ts'
 
 /** What is wrong with the files that say what may be asked and called, for `svc check`; at the start it is fatal anyway. */
 export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promise<readonly Finding[]> {
@@ -20,29 +22,97 @@ export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promis
   }
 }
 
-/** Lines of the query allow-list that no request can match, because the schema has changed or they are misspelt. */
-export async function misfitFindings(
+/**
+ * Lines of the lists that nothing can match, because they are misspelt or the schema has changed; for `svc check`, which reads the files itself. One that
+ * cannot be read is a finding of `listFindings`.
+ */
+export async function misfitFindings(config: Pick<Config, 'gateway'>, catalog: Catalog): Promise<readonly Finding[]> {
+  const { allowListPath, rpcAllowlistPath } = config.gateway
+  const [queries, functions] = await Promise.all([
+    readText(allowListPath, readQueryList),
+    readText(rpcAllowlistPath, readFunctionList),
+  ])
+  return findingsIn({ queries, functions }, config, catalog)
+}
+
+async function readText(file: string | null, read: (file: string) => Promise<string>): Promise<ListText | null> {
+  try {
+    return file === null ? null : { file, text: await read(file) }
+  } catch (error) {
+    if (error instanceof AllowListError) return null
+    throw error
+  }
+}
+
+type Texts = ReturnType<Lists['texts']>
+
+async function findingsIn(
+  { queries, functions }: Texts,
   { gateway }: Pick<Config, 'gateway'>,
   catalog: Catalog,
 ): Promise<readonly Finding[]> {
-  if (gateway.allowListPath === null) return []
-  // A file that cannot be read is a finding of `listFindings`.
-  const lines = await misfitLines(gateway.allowListPath, catalog).catch((error: unknown) => {
-    if (error instanceof AllowListError) return []
-    throw error
-  })
+  const schema = { catalog, qualified: gateway.rpcRequireSchemaQualified, maxExpandDepth: gateway.maxExpandDepth }
+  const lines = queries === null ? [] : await misfitQueries(queries, schema)
+  const names = functions === null ? [] : await misfitFunctions(functions, catalog)
+  return [
+    ...misfits('allow_list_path', lines, 'no request can match them'),
+    ...misfits('rpc_allowlist_path', names, 'no call can match them'),
+  ]
+}
+
+function misfits(key: string, lines: readonly string[], why: string): readonly Finding[] {
   if (lines.length === 0) return []
   const more = lines.length > LINES_SHOWN_MAX ? `; and ${lines.length - LINES_SHOWN_MAX} more` : ''
   return [
     {
       level: 'warning',
-      message: `Lines of allow_list_path name what the schema does not have: ${lines.slice(0, LINES_SHOWN_MAX).join('; ')}${more}.`,
-      fix: 'Correct the lines or remove them: no request can match them.',
+      message: `Lines of ${key} do not fit the schema: ${lines.slice(0, LINES_SHOWN_MAX).join('; ')}${more}.`,
+      fix: `Correct the lines or remove them: ${why}.`,
     },
   ]
 }
 
 const LINES_SHOWN_MAX = 20
+
+/** Compares the lists in force with the schema that is served. */
+export interface MisfitWatch {
+  /** For the start. */
+  findings(): Promise<readonly Finding[]>
+  /** Emits warnings, one look after the other. `changes only`: those that the last look did not have. Never rejects. */
+  look(which: 'all' | 'changes only'): Promise<void>
+}
+
+export function watchMisfits(
+  config: Pick<Config, 'gateway'>,
+  {
+    lists,
+    catalog,
+    emit,
+  }: { readonly lists: Pick<Lists, 'texts'>; readonly catalog: () => Catalog; readonly emit: Emit },
+): MisfitWatch {
+  let before: ReadonlySet<string> = new Set()
+  let last: Promise<unknown> = Promise.resolve()
+  const findings = async () => findingsIn(lists.texts(), config, catalog())
+  async function look(which: 'all' | 'changes only'): Promise<void> {
+    const found = await findings()
+    for (const { message, fix } of found) {
+      if (which === 'all' || !before.has(message)) emit({ kind: 'warning', message, fix })
+    }
+    before = new Set(found.map(({ message }) => message))
+  }
+  return {
+    async findings() {
+      const found = await findings()
+      before = new Set(found.map(({ message }) => message))
+      return found
+    },
+    look(which) {
+      const next = last.then(() => look(which))
+      last = next
+      return next
+    },
+  }
+}
 
 function listFiles(gateway: Config['gateway']): Pick<ListsParts, 'functionsFile' | 'queriesFile' | 'firstSchema'> {
   return {

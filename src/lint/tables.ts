@@ -160,7 +160,7 @@ export const TABLE_LINTS: readonly Lint[] = [
     what: () => 'Columns named like secrets that callers can read',
     why: 'Everybody who can read the table gets their values.',
     remedy:
-      'Leave them out with an access policy (columns = { except = [...] }), or move them to a table that is not published.',
+      'Leave them out with an access policy (read_columns = { except = [...] }), or move them to a table that is not published.',
     rows: `
       select p.object || '.' || a.attname as object, array[]::text[] as sql
       from published p

@@ -1,4 +1,4 @@
-/** docs/guides/allow-list.md#check-against-the-schema: lines of the allow-list are checked against the schema, at the start and by `svc check`. */
+/** docs/guides/allow-list.md#check-against-the-schema: at the start, by `svc check`, on SIGHUP, and when the schema has changed. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,8 @@ import { startSvc } from '../support/process.ts'
 
 const FITTING = `# what the application asks
 GET /api/orders?select&status.eq&sort=-placed_at
-GET /api/orders?select=id,state:status&or=(status.eq,id.gt)
+GET /api/orders?select=id,state:status&or=(status.eq,and(id.gt,placed_at.lt))
+GET /api/order_items?expand=order
 GET /api/orders/{id}/order_items?line.gt
 GET /api/orders/{id}?expand=nested:order_items
 POST /api/rpc/total
@@ -23,15 +24,19 @@ GET /api/orders?state.eq
 GET /api/orders?select=id,missing
 GET /api/orders/{id}/customers
 POST /api/rpc/totl
-get nothing fields id`
+get nothing fields id
+GET /api/orders?or=(id.gt,and(state.eq,id.lt))
+GET /api/order_items?expand=ordre`
 
 const MISSING = [
-  ':9: there is no table "ordres"; did you mean "orders"?',
-  ':10: table "orders" has no column "state"',
-  ':11: table "orders" has no column "missing"',
-  ':12: "customers" is not a child of "orders"',
-  ':13: there is no function "totl"; did you mean "total"?',
-  ':14: there is no table "nothing"',
+  ':10: there is no table "ordres"; did you mean "orders"?',
+  ':11: table "orders" has no column "state"',
+  ':12: table "orders" has no column "missing"',
+  ':13: "customers" is no child of "orders"',
+  ':14: there is no function "totl"; did you mean "total"?',
+  ':15: there is no table "nothing"',
+  ':16: table "orders" has no column "state"',
+  ':17: "order_items" has no relation "ordre"; did you mean "order"?',
 ]
 
 let database: TestDatabase
@@ -102,4 +107,84 @@ test('a line that is malformed is reported once, and others are checked all the 
     ['error', false],
     ['warning', true],
   ])
+})
+
+test('functions that may be called are compared as well', async () => {
+  const functions = join(folder, 'functions.txt')
+  await writeFile(functions, 'total\n# gone since\ntotl')
+  const events: Event[] = []
+  const gateway = await testGateway(database.url, {
+    toml: `rpc_allowlist_path = ${JSON.stringify(functions)}`,
+    emit: event => events.push(event),
+  })
+  await gateway.close()
+  expect(events).toContainEqual({
+    kind: 'warning',
+    message: `Lines of rpc_allowlist_path do not fit the schema: ${functions}:3: there is no function "totl"; did you mean "total"?.`,
+    fix: 'Correct the lines or remove them: no call can match them.',
+  })
+  const config = join(folder, 'functions.toml')
+  await writeFile(config, `[gateway]\nrpc_allowlist_path = ${JSON.stringify(functions)}`)
+  const svc = startSvc(['check', '--json', '--config', config], { DATABASE_URL: database.url, JWT_SECRET: SECRET })
+  await svc.exited
+  const { findings } = JSON.parse(svc.said.out) as { findings: { level: string; message: string }[] }
+  expect(findings.filter(({ message }) => message.includes(functions))).toEqual([
+    expect.objectContaining({
+      level: 'warning',
+      message: expect.stringContaining(`${functions}:3: there is no function`),
+    }),
+  ])
+})
+
+test('SIGHUP compares them again, and a change of the schema does too, with the lists in force', async () => {
+  await writeFile(file, FITTING)
+  const events: Event[] = []
+  let heard = () => {}
+  const gateway = await testGateway(database.url, {
+    toml: `allow_list_path = ${JSON.stringify(file)}\nschema_poll_secs = 3600`,
+    emit(event) {
+      events.push(event)
+      heard()
+    },
+  })
+  const warnings = () =>
+    events.flatMap(event => (event.kind === 'warning' && event.message.includes(file) ? [event.message] : []))
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) {
+      await new Promise<void>(resolve => {
+        heard = resolve
+      })
+    }
+  }
+  const loads = () => events.filter(event => event.kind === 'catalogue' && event.detail.changed === true).length
+  const warned = async (count: number) => {
+    await until(() => warnings().length >= count)
+    return warnings().at(-1)
+  }
+  try {
+    expect(warnings()).toEqual([])
+    await writeFile(file, `${FITTING}\nget nothing`)
+    await gateway.gateway.reload()
+    expect(warnings()).toEqual([expect.stringContaining(':10: there is no table "nothing"')])
+    // It is said again as long as it is so: whoever reloads wants to know.
+    await gateway.gateway.reload()
+    expect(warnings()).toHaveLength(2)
+    // What is written in the file is not in force yet.
+    await writeFile(file, 'get nowhere')
+    await execute(database.adminUrl, 'alter table order_items rename column line to place; notify svc_schema')
+    expect(await warned(3)).toContain(':5: table "order_items" has no column "line"')
+    expect(warnings().at(-1)).toContain(':10: there is no table "nothing"')
+    const before = loads()
+    // A change that concerns no line is no reason to say it again.
+    await execute(
+      database.adminUrl,
+      'create table unrelated (id int primary key); grant select on unrelated to app; notify svc_schema',
+    )
+    await until(() => loads() > before)
+    await execute(database.adminUrl, 'alter table order_items rename column place to line; notify svc_schema')
+    expect(await warned(4)).not.toContain('order_items')
+    expect(warnings()).toHaveLength(4)
+  } finally {
+    await gateway.close()
+  }
 })

@@ -130,27 +130,50 @@ test('a live query sees what its caller may see', async () => {
   await Promise.all([a.close(), b.close()])
 })
 
-test('the allow-list holds for subscriptions and live queries', async () => {
+test('the allow-list holds for subscriptions and live queries, and the connection stays open', async () => {
   const file = join(folder, 'allowed.txt')
-  await writeFile(file, 'GET /api/docs?select&owner.eq\nget docs fields id where id = ?\n')
+  await writeFile(
+    file,
+    'GET /api/docs?select&owner.eq\nGET /api/docs?title.eq\nget docs fields id where id = ?\nPOST /api/docs\n',
+  )
   const listed = await testGateway(database.url, { toml: `allow_list_path = ${JSON.stringify(file)}` })
   try {
     const socket = await openSocket(listed.url, { token: await listed.token({ tenantId: 'a' }) })
-    const answers = async (message: Readonly<Record<string, unknown>>) => {
+    const answer = async (message: Readonly<Record<string, unknown>>) => {
       socket.say(message)
-      const { type, code } = await socket.next()
-      return type === 'error' ? code : type
+      return socket.next()
     }
+    const refused = (shape: string) => ({
+      type: 'error',
+      code: 'FORBIDDEN',
+      message: 'this query is not on the allow-list (allow_list_path)',
+      hint: `its shape is: ${shape}`,
+    })
     const subscribe = { type: 'subscribe', channel: 'svc_table_docs' }
-    expect(await answers(subscribe)).toBe('FORBIDDEN')
-    expect(await answers({ ...subscribe, filter: 'owner=a' })).toBe('FORBIDDEN')
-    expect(await answers({ ...subscribe, filter: 'owner=a', select: 'id' })).toBe('subscribed')
     const live = { type: 'live_query', table: 'docs' }
-    expect(await answers({ ...live, svc: 'get docs fields id' })).toBe('FORBIDDEN')
-    expect(await answers({ ...live, svc: 'get docs fields id where id = 7' })).toBe('subscribed')
+    expect(await answer({ ...subscribe, id: 'open', filter: 'title=new' })).toMatchObject({ type: 'subscribed' })
+    expect(await answer(subscribe)).toMatchObject(refused('GET /api/docs'))
+    expect(await answer({ ...subscribe, filter: 'owner=a' })).toMatchObject(refused('GET /api/docs?owner.eq'))
+    expect(await answer({ ...live, svc: 'get docs fields id' })).toMatchObject(refused('get docs fields id'))
+    expect(await answer({ ...subscribe, filter: 'owner=a', select: 'id' })).toMatchObject({ type: 'subscribed' })
+    expect(await answer({ ...live, svc: 'get docs fields id where id = 7' })).toMatchObject({ type: 'subscribed' })
+    // What was subscribed to before the refusals is still delivered.
+    const created = await listed.get('/api/docs', {
+      ...{ as: { tenantId: 'a' }, method: 'POST', headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ id: 801, owner: 'a', title: 'new', secret: 's' }),
+    })
+    expect(created.status).toBe(201)
+    for (;;) {
+      const message = await socket.next()
+      if (message.id === 'open') {
+        expect(message.new).toMatchObject({ id: 801 })
+        break
+      }
+    }
     await socket.close()
   } finally {
     await listed.close()
+    await execute(database.adminUrl, 'delete from docs where id = 801')
   }
 })
 

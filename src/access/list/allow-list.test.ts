@@ -108,7 +108,7 @@ describe('the file', () => {
       const file = join(folder, 'allow.txt')
       await writeFile(file, Array.from({ length: 5_000 }, (_, n) => `get t${n} where a = ?\n`).join(''))
       setImmediate(count)
-      expect((await loadQueryList(file, parseRequest)).size).toBe(5_000)
+      expect((await loadQueryList(file, parseRequest)).patterns.size).toBe(5_000)
       expect(turns).toBeGreaterThan(90)
       await writeFile(file, 'nonsense\n'.repeat(1_000))
       await expect(loadQueryList(file, parseRequest)).rejects.toThrow(/allow\.txt:20: .*\nand 980 more$/)
@@ -122,7 +122,7 @@ describe('the file', () => {
     try {
       const file = join(folder, 'allow.txt')
       await writeFile(file, 'get größen\n')
-      expect((await loadQueryList(file, parseRequest)).has(shapeOfQuery(parse('get größen')))).toBe(true)
+      expect((await loadQueryList(file, parseRequest)).patterns.has(shapeOfQuery(parse('get größen')))).toBe(true)
       await writeFile(file, Buffer.from([0x67, 0xff, 0xfe]))
       await expect(loadQueryList(file, parseRequest)).rejects.toThrow(`allow_list_path: ${file} is not UTF-8 text`)
       await writeFile(file, Buffer.alloc(5 * 1024 * 1024, '#\n'))

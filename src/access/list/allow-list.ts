@@ -19,11 +19,23 @@ export const SHAPES_MAX = 10_000
 /** Reads a line that is a request: what its parts mean is known to the door that takes them. Throws `GatewayError`. */
 export type ParseRequestPattern = (line: string) => QueryPattern
 
+export interface QueryList {
+  readonly patterns: PatternSet
+  /** What was read. */
+  readonly text: string
+}
+
 /** Rejects with `AllowListError`. */
-export async function loadQueryList(file: string, parseRequest: ParseRequestPattern): Promise<PatternSet> {
+export async function loadQueryList(file: string, parseRequest: ParseRequestPattern): Promise<QueryList> {
+  const text = await readQueryList(file)
   const { patterns, read } = createReader(parseRequest)
-  await readLinesInTurns(await readListFile(file, 'allow_list_path'), file, read)
-  return patterns
+  await readLinesInTurns(text, file, read)
+  return { patterns, text }
+}
+
+/** The text of the file. Rejects with `AllowListError`. */
+export function readQueryList(file: string): Promise<string> {
+  return readListFile(file, 'allow_list_path')
 }
 
 /** Throws `AllowListError` with all lines that are wrong. */

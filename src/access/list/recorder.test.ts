@@ -47,7 +47,7 @@ test('each shape once, sorted, and only those that were answered', async () => {
   expect(await readFile(file, 'utf8')).toBe('GET /api/a\nGET /api/b\nget t where a = ?\n')
   expect(recorder.recorded()).toBe(3)
   expect(problems).toEqual([])
-  expect((await loadQueryList(file, parseRequest)).has(query('get t where a = 7'))).toBe(true)
+  expect((await loadQueryList(file, parseRequest)).patterns.has(query('get t where a = 7'))).toBe(true)
 })
 
 test('what is in the file stays, comments and all, and is not written again', async () => {
@@ -119,5 +119,5 @@ test('there is an end to it', async () => {
   await recorder.close()
   expect(problems).toEqual([expect.stringMatching(/has 10000 shapes, as many as a list may have/)])
   expect(await readFile(file, 'utf8')).toMatch(/GET \/api\/last\n$/)
-  expect((await loadQueryList(file, parseRequest)).size).toBe(SHAPES_MAX)
+  expect((await loadQueryList(file, parseRequest)).patterns.size).toBe(SHAPES_MAX)
 })

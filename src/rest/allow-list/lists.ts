@@ -4,7 +4,8 @@ import { type Approvals, createApprovals } from '../../access/list/approvals.ts'
 import { AllowListError } from '../../access/list/list-file.ts'
 import { createRecorder } from '../../access/list/recorder.ts'
 import { createReloaded } from '../../access/list/reloaded.ts'
-import { type FunctionList, loadFunctionList } from '../rpc/function-list.ts'
+import { type FunctionList, parseFunctionList, readFunctionList } from '../rpc/function-list.ts'
+import type { ListText } from './misfit-lines.ts'
 import { parseRequestPattern } from './request-pattern.ts'
 
 export interface Lists {
@@ -12,6 +13,8 @@ export interface Lists {
   functions(): FunctionList | null
   /** Null: every query may be asked. */
   readonly approvals: Approvals | null
+  /** The lists in force as they were read; null where there is none. */
+  texts(): { readonly queries: ListText | null; readonly functions: ListText | null }
   /** How many shapes were written down. */
   recorded(): number
   /** Reads the files again; one that cannot be used leaves the old list in force. */
@@ -37,10 +40,7 @@ export interface ListsParts {
 export async function openLists(parts: ListsParts): Promise<Lists> {
   const { functionsFile, queriesFile, firstSchema, record, onProblem } = parts
   const [functions, queries, recorder] = await together(
-    createReloaded(
-      async () => (functionsFile === null ? null : loadFunctionList(functionsFile, firstSchema)),
-      onProblem,
-    ),
+    createReloaded(async () => (functionsFile === null ? null : loadFunctions(functionsFile, firstSchema)), onProblem),
     queriesFile === null || record !== null
       ? null
       : createReloaded(() => loadQueryList(queriesFile, parseRequestPattern), onProblem),
@@ -49,8 +49,12 @@ export async function openLists(parts: ListsParts): Promise<Lists> {
       : createRecorder({ file: record, parseRequest: parseRequestPattern, onProblem: parts.onUnrecorded }),
   )
   return {
-    functions: functions.current,
-    approvals: recorder ?? (queries === null ? null : createApprovals(queries.current)),
+    functions: () => functions.current()?.list ?? null,
+    approvals: recorder ?? (queries === null ? null : createApprovals(() => queries.current().patterns)),
+    texts: () => ({
+      queries: queriesFile === null || queries === null ? null : { file: queriesFile, text: queries.current().text },
+      functions: functions.current(),
+    }),
     recorded: () => recorder?.recorded() ?? 0,
     async reload() {
       await Promise.all([functions.reload(), queries?.reload()])
@@ -59,6 +63,11 @@ export async function openLists(parts: ListsParts): Promise<Lists> {
       await recorder?.close()
     },
   }
+}
+
+async function loadFunctions(file: string, firstSchema: string): Promise<ListText & { readonly list: FunctionList }> {
+  const text = await readFunctionList(file)
+  return { file, text, list: parseFunctionList(text, firstSchema, file) }
 }
 
 /** All results, or all problems. */

@@ -1,108 +1,116 @@
 /**
- * Lines of the query allow-list that name what the schema does not have, so that no request can match them: tables and functions of requests and texts, and
- * columns that requests filter by, select or sort by. Other names are judged when a query is asked.
+ * Lines of the allow-lists that nothing can match, because they name what the schema does not have: tables, columns, relations and functions, wherever a
+ * line names them.
  */
+import { setImmediate } from 'node:timers/promises'
 import { entriesOf } from '../../access/list/allow-list.ts'
-import { readListFile } from '../../access/list/list-file.ts'
-import type { Catalog, Table } from '../../catalog/model.ts'
+import type { Catalog, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { parsePattern } from '../../language/syntax/parse.ts'
 import { QuerySyntaxError } from '../../language/syntax/syntax-error.ts'
+import type { Statement } from '../../language/tree/ast.ts'
 import { LanguageError } from '../../language/tree/error.ts'
-import { visit } from '../../language/tree/walk.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
-import { readFilterKey } from '../parameters/filter-notation.ts'
-import { decodeComponent } from '../parameters/query-string.ts'
-import { parsePath } from '../path.ts'
+import { entriesOfFunctions } from '../rpc/function-list.ts'
+import { assertNamesInRequest } from './misfit-request.ts'
+import { assertNamesInText } from './misfit-text.ts'
+import { type RequestLine, readRequestLine } from './request-pattern.ts'
 
-/** `file:line: what is missing`, in order. Lines that are malformed are skipped: whoever reads the list reports them. Rejects with `AllowListError`. */
-export async function misfitLines(file: string, catalog: Catalog): Promise<readonly string[]> {
+/** A list as it was read. */
+export interface ListText {
+  readonly file: string
+  readonly text: string
+}
+
+export interface NamedSchema {
+  readonly catalog: Catalog
+  /** `rpc_require_schema_qualified`. */
+  readonly qualified: boolean
+  /** Levels of `expand`. */
+  readonly maxExpandDepth: number
+}
+
+/**
+ * `file:line: what is missing`, in order. Lines that are malformed are skipped: whoever reads the list reports them. Looks at a few lines at a time, as a
+ * long list is checked while requests are served.
+ */
+export async function misfitQueries({ file, text }: ListText, schema: NamedSchema): Promise<readonly string[]> {
+  return inTurns(file, entriesOf(text), ({ entry, isRequest }) => {
+    const read = readEntry(entry, isRequest)
+    return read === null ? null : problemOf(read, schema)
+  })
+}
+
+/** As `misfitQueries`, of the functions that may be called. */
+export async function misfitFunctions(
+  { file, text }: ListText,
+  { functions, schemas }: Pick<Catalog, 'functions' | 'schemas'>,
+): Promise<readonly string[]> {
+  const known = [...functions.values()].flatMap(overloads => overloads.slice(0, 1))
+  // The list does not tell letter cases apart.
+  const keys = new Set(known.map(keyOf))
+  return inTurns(file, entriesOfFunctions(text, schemas[0] ?? 'public'), of => {
+    if (keys.has(keyOf(of))) return null
+    const name = of.schema === schemas[0] ? of.name : `${of.schema}.${of.name}`
+    const near = nearest(
+      name,
+      known.map(({ resource }) => resource),
+    )
+    return `there is no function "${shorten(name)}"${near === null ? '' : `; did you mean "${near}"?`}`
+  })
+}
+
+function keyOf({ schema, name }: Pick<DatabaseFunction, 'schema' | 'name'>): string {
+  return `${schema}\0${name}`.toLowerCase()
+}
+
+async function inTurns<T extends { readonly line: number }>(
+  file: string,
+  entries: Iterable<T>,
+  problem: (entry: T) => string | null,
+): Promise<readonly string[]> {
   const found: string[] = []
-  for (const { entry, line, isRequest } of entriesOf(await readListFile(file, 'allow_list_path'))) {
-    const missing = missingIn(entry, isRequest, catalog)
-    if (missing !== null) found.push(`${file}:${line}: ${missing}`)
+  let count = 0
+  for (const entry of entries) {
+    const missing = problem(entry)
+    if (missing !== null) found.push(`${file}:${entry.line}: ${missing}`)
+    count += 1
+    if (count % LINES_AT_ONCE === 0) await setImmediate()
   }
   return found
 }
 
-function missingIn(entry: string, isRequest: boolean, catalog: Catalog): string | null {
+/** Some milliseconds' worth. */
+const LINES_AT_ONCE = 50
+
+type ReadEntry =
+  | { readonly kind: 'request'; readonly line: RequestLine }
+  | { readonly kind: 'text'; readonly statement: Statement }
+
+/** Null for a line that is malformed. */
+function readEntry(entry: string, isRequest: boolean): ReadEntry | null {
   try {
-    return isRequest ? missingInRequest(entry, catalog) : missingInText(entry, catalog)
+    return isRequest
+      ? { kind: 'request', line: readRequestLine(entry) }
+      : { kind: 'text', statement: parsePattern(entry) }
   } catch (error) {
-    if (error instanceof GatewayError || error instanceof LanguageError || error instanceof QuerySyntaxError)
-      return null
+    if (isRefusal(error)) return null
     throw error
   }
 }
 
-function missingInText(text: string, catalog: Catalog): string | null {
-  let missing: string | null = null
-  visit(parsePattern(text), {
-    table({ schema, name }) {
-      const resource = schema === null || schema === catalog.schemas[0] ? name : `${schema}.${name}`
-      if (!catalog.tables.has(resource)) missing ??= noTable(resource, catalog)
-    },
-  })
-  return missing
-}
-
-function missingInRequest(entry: string, catalog: Catalog): string | null {
-  const target = entry.split(/\s+/)[1] ?? ''
-  const mark = target.indexOf('?')
-  const route = parsePath(mark < 0 ? target : target.slice(0, mark))
-  if (route === null) return null
-  if (route.kind === 'rpc') return catalog.functions.has(route.function) ? null : noFunction(route.function, catalog)
-  if (!('table' in route)) return null
-  const table = catalog.tables.get(route.table)
-  if (table === undefined) return noTable(route.table, catalog)
-  const child = route.kind === 'children' ? route.child : null
-  const relation = table.relations.find(({ name, table: of }) => child === name || child === of)
-  if (child !== null && relation === undefined) return `"${shorten(child)}" is not a child of "${table.resource}"`
-  const rows = relation === undefined ? table : catalog.tables.get(relation.table)
-  if (rows === undefined || mark < 0) return null
-  const columns = target
-    .slice(mark + 1)
-    .split('&')
-    .flatMap(columnsOf)
-  const missing = columns.find(name => !rows.columnByName.has(name))
-  return missing === undefined ? null : noColumn(missing, rows)
-}
-
-/** Parameters whose values are names of columns. */
-const COLUMN_LISTS: ReadonlySet<string> = new Set(['select', 'returning', 'distinct', 'column', 'group_by', 'sort'])
-
-/** A name that stands alone, in a list perhaps with an alias before it, a sign or an order. What is written otherwise is left alone. */
-const LISTED = /^-?(?:[a-z_]\w*:(?!asc|desc))?([a-z_]\w*)(?::(?:asc|desc)[a-z.]*)?$/i
-
-function columnsOf(piece: string): readonly string[] {
-  const equals = piece.indexOf('=')
-  const name = decodeComponent(equals < 0 ? piece : piece.slice(0, equals))
-  if (equals < 0) {
-    const key = readFilterKey(name)
-    return key === null ? [] : [key.path.column]
+function problemOf(read: ReadEntry, schema: NamedSchema): string | null {
+  try {
+    if (read.kind === 'request') assertNamesInRequest(read.line, schema)
+    else assertNamesInText(read.statement, schema.catalog)
+    return null
+  } catch (error) {
+    if (isRefusal(error)) return error.message
+    throw error
   }
-  if (!COLUMN_LISTS.has(name)) return []
-  return decodeComponent(piece.slice(equals + 1))
-    .split(',')
-    .flatMap(item => LISTED.exec(item.trim())?.[1] ?? [])
 }
 
-function noTable(name: string, { tables, unpublishedViews }: Catalog): string {
-  const unpublished = unpublishedViews.get(name)
-  if (unpublished !== undefined) return `the view "${shorten(name)}" is not published: ${unpublished}`
-  return `there is no table "${shorten(name)}"${suggestion(name, tables.keys())}`
-}
-
-function noFunction(name: string, { functions }: Catalog): string {
-  return `there is no function "${shorten(name)}"${suggestion(name, functions.keys())}`
-}
-
-function noColumn(name: string, { resource, columnByName }: Table): string {
-  return `table "${resource}" has no column "${shorten(name)}"${suggestion(name, columnByName.keys())}`
-}
-
-function suggestion(name: string, known: Iterable<string>): string {
-  const near = nearest(name, known)
-  return near === null ? '' : `; did you mean "${near}"?`
+function isRefusal(error: unknown): error is Error {
+  return error instanceof GatewayError || error instanceof LanguageError || error instanceof QuerySyntaxError
 }

@@ -9,6 +9,7 @@ import type { QueryPattern } from '../../access/list/pattern.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import {
+  type Filter,
   GROUP_PARAMETERS,
   isParenthesised,
   readFilterKey,
@@ -30,8 +31,40 @@ import {
 } from './request-shape.ts'
 import { joinParts, type Part, printFilter, valuePart } from './shape-parts.ts'
 
+/** A line, read without looking anything up. */
+export interface RequestLine {
+  readonly method: string
+  readonly route: DataRoute
+  readonly parameters: readonly LineParameter[]
+}
+
+export type LineParameter =
+  | { readonly kind: 'filter'; readonly filter: Filter }
+  /** An argument of a function. */
+  | { readonly kind: 'argument'; readonly name: string }
+  /** `value`: null stands for any; undefined where no value is ever compared. */
+  | { readonly kind: 'named'; readonly name: string; readonly value: string | null | undefined }
+
 /** Throws `GatewayError` for a line that no request could have as its shape. */
 export function parseRequestPattern(line: string): QueryPattern {
+  const { method, route, parameters } = readRequestLine(line)
+  const { key, values } = joinParts(`${method} ${printRoute(route)}`, parameters.map(partOf))
+  return { key, values }
+}
+
+function partOf(parameter: LineParameter): Part {
+  switch (parameter.kind) {
+    case 'filter':
+      return printFilter(parameter.filter)
+    case 'argument':
+      return argumentPart(parameter.name)
+    case 'named':
+      return valuePart(parameter.name, parameter.value)
+  }
+}
+
+/** Throws `GatewayError` as `parseRequestPattern` does. */
+export function readRequestLine(line: string): RequestLine {
   const [, written = '', target = '', rest] = /^(\S+)\s+(\S+)(\s.*)?$/s.exec(line) ?? []
   if (rest !== undefined)
     refuse(`"${shorten(rest.trim())}" goes on after the request; a blank in a name is written %20`)
@@ -42,9 +75,7 @@ export function parseRequestPattern(line: string): QueryPattern {
   if (!METHODS[route.kind].includes(method)) {
     refuse(`${method} is no method of ${path}; there is ${METHODS[route.kind].join(', ')}, and GET is HEAD as well`)
   }
-  const parts = mark < 0 ? [] : readParameters(target.slice(mark + 1), method, route)
-  const { key, values } = joinParts(`${method} ${printRoute(route)}`, parts)
-  return { key, values }
+  return { method, route, parameters: mark < 0 ? [] : readParameters(target.slice(mark + 1), method, route) }
 }
 
 const METHODS: Readonly<Record<DataRoute['kind'], readonly string[]>> = {
@@ -82,9 +113,9 @@ function readRoute(path: string): DataRoute {
   }
 }
 
-function readParameters(query: string, method: string, route: DataRoute): readonly Part[] {
-  const named = new Set<string>()
-  return query.split('&').flatMap((piece): readonly Part[] => {
+function readParameters(query: string, method: string, route: DataRoute): readonly LineParameter[] {
+  const given = new Set<string>()
+  return query.split('&').flatMap((piece): readonly LineParameter[] => {
     if (piece === '') return []
     const equals = piece.indexOf('=')
     const name = decodeComponent(equals < 0 ? piece : piece.slice(0, equals))
@@ -96,10 +127,10 @@ function readParameters(query: string, method: string, route: DataRoute): readon
     }
     if (LEFT_OUT.has(ours)) return []
     if (value !== null && VALUES.has(ours)) refuse(`the words of a search are left out; write ${ours}`)
-    if (named.has(ours)) refuse(`"${ours}" is there twice; join its items with a comma`)
-    named.add(ours)
-    if (ours === UPSERT) return [valuePart(ours, value === null ? null : readMode(value))]
-    return [valuePart(ours, VALUES.has(ours) ? undefined : value)]
+    if (given.has(ours)) refuse(`"${ours}" is there twice; join its items with a comma`)
+    given.add(ours)
+    if (ours === UPSERT) return [{ kind: 'named', name: ours, value: value === null ? null : readMode(value) }]
+    return [{ kind: 'named', name: ours, value: VALUES.has(ours) ? undefined : value }]
   })
 }
 
@@ -116,17 +147,17 @@ function readMode(value: string): string {
   return mode === 'true' || mode === 'ignore' ? mode : refuse(`${UPSERT}=${shorten(value)} is neither true nor ignore`)
 }
 
-function readOther(name: string, value: string | null, isArgumentTaken: boolean): Part {
+function readOther(name: string, value: string | null, isArgumentTaken: boolean): LineParameter {
   if (value !== null && GROUP_PARAMETERS.has(name) && isParenthesised(value)) {
-    return printFilter(readGroup(name, value.slice(1, -1), `${name}=${value}`, readItem))
+    return { kind: 'filter', filter: readGroup(name, value.slice(1, -1), `${name}=${value}`, readItem) }
   }
   const key = readFilterKey(name)
-  if (value === null && key !== null) return printFilter(testOf(key, name))
-  if (value === null && isArgumentTaken) return argumentPart(name)
+  if (value === null && key !== null) return { kind: 'filter', filter: testOf(key, name) }
+  if (value === null && isArgumentTaken) return { kind: 'argument', name }
   // As in a request, a column without an operator is compared with eq; one with a dot is more likely a misspelt operator.
   const isBare = value === null && !name.includes('.') && !GROUP_PARAMETERS.has(name)
   const equal = isBare ? readFilterKey(`${name}.eq`) : null
-  if (equal !== null) return printFilter(testOf(equal, name))
+  if (equal !== null) return { kind: 'filter', filter: testOf(equal, name) }
   return refuse(
     `"${shorten(value === null ? name : `${name}=${value}`)}" is no part of a shape; a filter is its column and operator without a value, e.g. status.eq`,
   )

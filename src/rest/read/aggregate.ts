@@ -18,9 +18,9 @@ import type { Shape } from '../shape.ts'
 import { parseSearch, type ReadLimits, type Search } from './request.ts'
 import { searchCondition } from './tree.ts'
 
-const FUNCTIONS = ['count', 'sum', 'avg', 'min', 'max'] as const
+export const AGGREGATE_FUNCTIONS = ['count', 'sum', 'avg', 'min', 'max'] as const
 
-export type AggregateFunction = (typeof FUNCTIONS)[number]
+export type AggregateFunction = (typeof AGGREGATE_FUNCTIONS)[number]
 
 export interface AggregateRequest {
   readonly fn: AggregateFunction
@@ -70,10 +70,10 @@ function parseFunction(
   column: string | undefined,
   shape: Shape,
 ): Pick<AggregateRequest, 'fn' | 'column'> {
-  const fn = FUNCTIONS.find(known => known === text)
+  const fn = AGGREGATE_FUNCTIONS.find(known => known === text)
   if (fn === undefined) {
     const given = text === undefined ? 'fn is missing' : `fn "${shorten(text)}" is no aggregate`
-    throw new GatewayError('PARSE_ERROR', `${given}; give fn=${FUNCTIONS.join(', fn=')}`)
+    throw new GatewayError('PARSE_ERROR', `${given}; give fn=${AGGREGATE_FUNCTIONS.join(', fn=')}`)
   }
   if (column === undefined && fn !== 'count') {
     throw new GatewayError('PARSE_ERROR', `fn=${fn} needs a column: fn=${fn}&column=total`)
@@ -85,7 +85,7 @@ function parseFunction(
 }
 
 /** A name, in double quotes or not; unlike in a list it needs none for punctuation. */
-function parseColumn(text: string): string {
+export function parseColumn(text: string): string {
   if (!text.startsWith('"')) return text
   const reader = new NameReader(text, 'column')
   const name = reader.name([])

@@ -94,6 +94,12 @@ export function expandNests(
   return new NestBuilder(view, limits).nests(expansions, table, alias, 1)
 }
 
+/** `level`: counted from 1, for the relations of the table itself. */
+export function assertExpandDepth(level: number, maxDepth: number): void {
+  if (level <= maxDepth) return
+  throw new GatewayError('PARSE_ERROR', `expand goes deeper than ${maxDepth} levels (max_expand_depth)`)
+}
+
 class NestBuilder {
   readonly #view: View
   readonly #limits: ExpandLimits
@@ -106,10 +112,7 @@ class NestBuilder {
   }
 
   nests(expansions: readonly Expansion[], table: Table, alias: string, level: number): readonly Nest[] {
-    const { maxExpandDepth } = this.#limits
-    if (expansions.length > 0 && level > maxExpandDepth) {
-      throw new GatewayError('PARSE_ERROR', `expand goes deeper than ${maxExpandDepth} levels (max_expand_depth)`)
-    }
+    if (expansions.length > 0) assertExpandDepth(level, this.#limits.maxExpandDepth)
     const names = new Set<string>()
     return joinQualified(expansions, table).map(expansion => {
       const name = expansion.alias ?? expansion.relation

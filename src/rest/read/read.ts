@@ -2,7 +2,7 @@
 import { type CheckedQuery, checkRead } from '../../access/check.ts'
 import { assertAllowed } from '../../access/refusals.ts'
 import { EVERYTHING, type View } from '../../access/rights.ts'
-import type { Relation, Table } from '../../catalog/model.ts'
+import type { Table } from '../../catalog/model.ts'
 import { type BoundStatement, explained, printRead, type Statement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
@@ -22,7 +22,6 @@ import { Shape } from '../shape.ts'
 import { untilGone, whenRead } from '../until-gone.ts'
 import { AGGREGATE_PARAMETERS, buildAggregate, parseAggregateRequest } from './aggregate.ts'
 import type { CursorCodec } from './cursor.ts'
-import { findRelation } from './relation.ts'
 import { createRemembered, forgetful } from './remembered.ts'
 import {
   LIST_PARAMETERS,
@@ -33,7 +32,7 @@ import {
   refuseEmbedded,
   refuseMisspelt,
 } from './request.ts'
-import { buildList, buildOne, buildParent, childCondition, type ListTree, unknownChild } from './tree.ts'
+import { buildList, buildOne, buildParent, childCondition, childRelation, type ListTree } from './tree.ts'
 
 export interface ReaderParts {
   readonly view: (identity: Identity) => View
@@ -304,16 +303,6 @@ function scopeOf(table: Table, { distinct, sortText }: ListRequest, { paging }: 
 function startOf(request: ListRequest, paging: ListTree['paging']): number {
   if (paging === 'offset' && request.cursor !== null) return Number(request.cursor.values[0] ?? 0)
   return request.offset?.value ?? 0
-}
-
-/** `child`, or `child!hint`; a name that has an exclamation mark itself is taken whole. */
-function childRelation(parent: Table, child: string, view: View): Relation {
-  const isChild = (name: string) =>
-    parent.relations.some(known => (known.name === name || known.table === name) && known.cardinality === 'many')
-  const mark = isChild(child) ? -1 : child.lastIndexOf('!')
-  const relation = mark < 0 ? child : child.slice(0, mark)
-  if (!isChild(relation)) throw unknownChild(parent, relation, view)
-  return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view, '')
 }
 
 /** A read that finds nothing has an `X-Cache` header like any other. */

@@ -29,6 +29,7 @@ import { limitCount } from '../parameters/page.ts'
 import { keyIs, SELF } from '../resource.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'
+import { findRelation } from './relation.ts'
 import type { ListRequest, OneRequest, ReadLimits, Search } from './request.ts'
 
 /** The parent of a child list, and the junction to it. */
@@ -244,7 +245,17 @@ export function childCondition(
   )
 }
 
-export function unknownChild(parent: Table, child: string, view: View): GatewayError {
+/** `child`, or `child!hint`; a name that has an exclamation mark itself is taken whole. */
+export function childRelation(parent: Table, child: string, view: View): Relation {
+  const isChild = (name: string) =>
+    parent.relations.some(known => (known.name === name || known.table === name) && known.cardinality === 'many')
+  const mark = isChild(child) ? -1 : child.lastIndexOf('!')
+  const relation = mark < 0 ? child : child.slice(0, mark)
+  if (!isChild(relation)) throw unknownChild(parent, relation, view)
+  return findRelation(parent, { relation, hint: mark < 0 ? null : child.slice(mark + 1), nested: true }, view, '')
+}
+
+function unknownChild(parent: Table, child: string, view: View): GatewayError {
   const names = followable(parent, view)
     .filter(relation => relation.cardinality === 'many')
     .map(relation => relation.name)

@@ -1,0 +1,143 @@
+/** Whether the schema has what a request on the allow-list names. The same readers as for requests take the line apart, so what they refuse is said too. */
+import { resultColumns } from '../../access/columns.ts'
+import { unknownColumn } from '../../access/refusals.ts'
+import { EVERYTHING, type View } from '../../access/rights.ts'
+import type { DatabaseFunction, Table } from '../../catalog/model.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Expression, Field } from '../../language/tree/ast.ts'
+import { shorten } from '../../text/shorten.ts'
+import { parseColumnPath } from '../parameters/column-path.ts'
+import type { Filter } from '../parameters/filter-notation.ts'
+import { parseNameList } from '../parameters/names.ts'
+import { parseSelect } from '../parameters/select.ts'
+import { parseSort } from '../parameters/sort.ts'
+import { AGGREGATE_FUNCTIONS, parseColumn } from '../read/aggregate.ts'
+import { assertExpandDepth, type Expansion, parseExpand } from '../read/expand.ts'
+import { joinQualified } from '../read/qualified.ts'
+import { findRelation, otherTable } from '../read/relation.ts'
+import { childRelation } from '../read/tree.ts'
+import { idParameters, tableNamed } from '../resource.ts'
+import { functionsNamed } from '../rpc/names.ts'
+import { Shape } from '../shape.ts'
+import type { NamedSchema } from './misfit-lines.ts'
+import type { LineParameter, RequestLine } from './request-pattern.ts'
+import { type DataRoute, ON_CONFLICT } from './request-shape.ts'
+
+/** Throws `GatewayError` for the first name that the schema does not have, as a request is answered that has it. */
+export function assertNamesInRequest(line: RequestLine, schema: NamedSchema): void {
+  const { catalog, qualified } = schema
+  const { route, parameters } = line
+  if (route.kind === 'rpc') {
+    assertNamesOfCall(functionsNamed(catalog, route.function, { qualified, allowed: null }), parameters)
+    return
+  }
+  const rows = rowsOf(route, { catalog, rights: EVERYTHING })
+  for (const parameter of parameters) {
+    for (const name of columnsNamed(parameter, line)) {
+      if (!rows.columnByName.has(name)) throw unknownColumn(name, rows, EVERYTHING)
+    }
+    if (isNamed(parameter, 'expand')) assertRelations(parameter.value, rows, schema)
+  }
+}
+
+/** The table whose rows are asked for. */
+function rowsOf(route: Exclude<DataRoute, { readonly kind: 'rpc' }>, view: View): Table {
+  const table = tableNamed(view, route.table)
+  if (route.kind !== 'one' && route.kind !== 'children') return table
+  // A table without a primary key has no rows with an address.
+  idParameters(table, table.primaryKey.join(','), shape())
+  return route.kind === 'one' ? table : otherTable(view.catalog, childRelation(table, route.child, view))
+}
+
+function assertRelations(text: string, table: Table, { catalog, maxExpandDepth }: NamedSchema): void {
+  const view: View = { catalog, rights: EVERYTHING }
+  const follow = (expansions: readonly Expansion[], from: Table, level: number): void => {
+    if (expansions.length > 0) assertExpandDepth(level, maxExpandDepth)
+    for (const expansion of joinQualified(expansions, from)) {
+      follow(expansion.below, otherTable(catalog, findRelation(from, expansion, view)), level + 1)
+    }
+  }
+  follow(parseExpand(text, shape(), maxExpandDepth), table, 1)
+}
+
+/** Arguments and columns stand side by side in a URL: a name must be one of either, of one of the functions of the name. */
+function assertNamesOfCall(overloads: readonly DatabaseFunction[], parameters: readonly LineParameter[]): void {
+  const [first] = overloads
+  if (first === undefined) return
+  const known = new Set(
+    overloads.flatMap(of => [
+      ...of.inputs.flatMap(({ name }) => name ?? []),
+      ...resultColumns(of).map(({ name }) => name),
+    ]),
+  )
+  for (const parameter of parameters) {
+    const names = parameter.kind === 'argument' ? [parameter.name] : columnsNamed(parameter, null)
+    const missing = names.find(name => !known.has(name))
+    if (missing === undefined) continue
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `"${shorten(missing)}" is neither an argument nor a column of the result of function "${first.resource}"`,
+    )
+  }
+}
+
+/** The columns that a parameter names. `line`: null for a call. */
+function columnsNamed(parameter: LineParameter, line: RequestLine | null): readonly string[] {
+  if (parameter.kind === 'filter') return columnsOfFilter(parameter.filter)
+  if (parameter.kind === 'argument' || !hasValue(parameter)) return []
+  const { name, value } = parameter
+  switch (name) {
+    case 'select':
+      return columnsOfFields(parseSelect(value, shape()))
+    case 'returning':
+      return value === '*' ? [] : columnsOfFields(parseSelect(value, shape(), 'returning'))
+    case 'sort': {
+      const names = parseSort(value, shape()).flatMap(({ expression }) => columnOf(expression))
+      // Groups are sorted by the value of the function, too.
+      const functions: readonly string[] = line?.route.kind === 'aggregate' ? AGGREGATE_FUNCTIONS : []
+      return names.filter(column => !functions.includes(column))
+    }
+    case 'distinct':
+      return [parseColumnPath(value).column]
+    case 'column':
+      return [parseColumn(value)]
+    case 'group_by':
+    case 'search_columns':
+    case ON_CONFLICT:
+      return parseNameList(value, name)
+    default:
+      return []
+  }
+}
+
+function columnsOfFilter(filter: Filter): readonly string[] {
+  return filter.kind === 'test' ? [filter.path.column] : filter.items.flatMap(columnsOfFilter)
+}
+
+function columnsOfFields(fields: readonly Field[]): readonly string[] {
+  return fields.flatMap(field => (field.kind === 'field' ? columnOf(field.expression) : []))
+}
+
+/** A column, or a path into one. */
+function columnOf(expression: Expression): readonly string[] {
+  if (expression.kind === 'json step') return columnOf(expression.operand)
+  return expression.kind === 'column' ? expression.path.slice(0, 1) : []
+}
+
+function hasValue<T extends { readonly value: string | null | undefined }>(
+  parameter: T,
+): parameter is T & { value: string } {
+  return parameter.value != null
+}
+
+function isNamed(
+  parameter: LineParameter,
+  name: string,
+): parameter is LineParameter & { readonly kind: 'named'; readonly value: string } {
+  return parameter.kind === 'named' && parameter.name === name && hasValue(parameter)
+}
+
+/** Nothing is kept of what is read here. */
+function shape(): Shape {
+  return new Shape('')
+}

@@ -1,0 +1,58 @@
+/** Whether the schema has what a text on the allow-list names. Values are open in such a text, so what depends on them is judged when it is asked. */
+import { callableName } from '../../access/functions.ts'
+import { unknownColumn } from '../../access/refusals.ts'
+import { tableOf } from '../../access/resources.ts'
+import { EVERYTHING } from '../../access/rights.ts'
+import type { Catalog, Table } from '../../catalog/model.ts'
+import type { ColumnReference, Statement, TableName } from '../../language/tree/ast.ts'
+import { LanguageError } from '../../language/tree/error.ts'
+import { type Relation, resolveColumn, type Scope } from '../../language/tree/scope.ts'
+import { visit } from '../../language/tree/walk.ts'
+import { shorten } from '../../text/shorten.ts'
+
+/** Throws `GatewayError` or `LanguageError` for the first name that the schema does not have. */
+export function assertNamesInText(statement: Statement, catalog: Catalog): void {
+  const tableNamed = (name: TableName) => tableOf(name, catalog, EVERYTHING)
+  visit(statement, {
+    table: name => void tableNamed(name),
+    name(name, _, table) {
+      const of = tableNamed(table)
+      if (!of.columnByName.has(name)) throw unknownColumn(name, of, EVERYTHING)
+    },
+    column: (column, _, scope) => assertColumn(column, scope, tableNamed),
+    call(call) {
+      // Which functions are on their own list is for that list to say.
+      if (call.kind === 'function') callableName(call, catalog, () => true)
+    },
+  })
+}
+
+function assertColumn({ path }: ColumnReference, scope: Scope, tableNamed: (name: TableName) => Table): void {
+  const { relation, column } = resolveColumn(path, scope)
+  if (relation !== null) {
+    const table = tableBehind(relation, tableNamed)
+    if (table !== null && !table.columnByName.has(column)) throw unknownColumn(column, table, EVERYTHING)
+    return
+  }
+  const isAlias = scope.fields.some(field => field.kind === 'field' && field.alias === column)
+  const relations = relationsAround(scope)
+  // A relation's own name is its whole row.
+  if (isAlias || relations.length === 0 || relations.some(({ name }) => name === column)) return
+  const tables = relations.map(each => tableBehind(each, tableNamed))
+  // Queries and functions have columns that only the check knows.
+  const known = tables.filter(table => table !== null)
+  if (known.length < tables.length || known.some(table => table.columnByName.has(column))) return
+  const [first, second] = known
+  if (first !== undefined && second === undefined) throw unknownColumn(column, first, EVERYTHING)
+  throw new LanguageError(`no table of the query has a column "${shorten(column)}"`)
+}
+
+function relationsAround(scope: Scope): readonly Relation[] {
+  const found: Relation[] = []
+  for (let at: Scope | null = scope; at !== null; at = at.parent) found.push(...at.relations)
+  return found
+}
+
+function tableBehind({ table, query }: Relation, tableNamed: (name: TableName) => Table): Table | null {
+  return table === null || query !== null ? null : tableNamed(table)
+}
