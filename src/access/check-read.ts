@@ -138,7 +138,7 @@ function projectionIn(checking: Checking, part: Get | Nest, scope: Scope): Proje
 function nestIn(checking: Checking, nest: Nest, outer: Scope): Nest {
   const { catalog, expressions, rights } = checking
   const table = tableOf(nest.table, catalog, rights)
-  checking.tally.addRelations(relationsBehind(table, catalog), nest.span)
+  checking.tally.addRelations(relationsBehind(table, catalog, 'read'), nest.span)
   assertAllowed('read', table, rights, nest.table.span)
   const source = sourceOf(nest.alias ?? table.name, tableRowset(table, rights.of(table).read))
   const scope = within(outer, [source])

@@ -142,7 +142,7 @@ function tableIn(
   const { rights } = checking
   const known = tableOf(source.table, checking.catalog, rights)
   assertAllowed('read', known, rights, source.table.span)
-  checking.tally.addRelations(relationsBehind(known, checking.catalog), source.span)
+  checking.tally.addRelations(relationsBehind(known, checking.catalog, 'read'), source.span)
   const name = qualified(source.table, known)
   const alias = source.alias ?? known.name
   const found: ScopeSource = {

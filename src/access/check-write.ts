@@ -23,7 +23,7 @@ export function writeIn(checking: Checking, write: Write, outside: Scope): Answe
   const { rights } = checking
   const table = tableOf(write.table, checking.catalog, rights)
   checking.writes.push(table)
-  checking.tally.addRelations(relationsBehind(table, checking.catalog), write.table.span)
+  checking.tally.addRelations(relationsBehind(table, checking.catalog, 'write'), write.table.span)
   for (const operation of operationsOf(write)) assertAllowed(operation, table, rights, write.table.span)
   const { checkedWrite, answered, check } = changedIn(checking, write, table, outer)
   const listed = returningIn(checking, write, answered)

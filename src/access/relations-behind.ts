@@ -1,33 +1,34 @@
-/** How many relations a mention of a table has PostgreSQL plan: the table, the relations of a view, and those that policies ask. */
+/** How many relations a mention of a table has PostgreSQL plan: the table, those of a view, and those that policies read. */
 import type { Catalog, Table } from '../catalog/model.ts'
 
-const known = new WeakMap<Catalog, Map<number, number>>()
+type Use = 'read' | 'write'
 
-/**
- * Partitions count as the table that they are part of. A view or policy that mentions a table several times counts it once: PostgreSQL records
- * dependences and no mentions.
- */
-export function relationsBehind({ oid }: Table, catalog: Catalog): number {
-  let counts = known.get(catalog)
-  if (counts === undefined) {
-    counts = new Map()
-    known.set(catalog, counts)
-  }
-  return countOf(oid, catalog, counts)
+type Counts = Readonly<Record<Use, Map<number, number>>>
+
+const known = new WeakMap<Catalog, Counts>()
+
+/** Each mention counts, as often as a view or policy repeats it, with all that is behind it. Partitions count as the table that they are part of. */
+export function relationsBehind({ oid }: Table, catalog: Catalog, use: Use): number {
+  const counts = known.get(catalog) ?? { read: new Map(), write: new Map() }
+  known.set(catalog, counts)
+  return countOf(oid, use, catalog, counts)
 }
 
-function countOf(oid: number, catalog: Catalog, counts: Map<number, number>): number {
-  const found = counts.get(oid)
+function countOf(oid: number, use: Use, catalog: Catalog, counts: Counts): number {
+  const found = counts[use].get(oid)
   if (found !== undefined) return found
-  // A policy that asks its own table is refused by PostgreSQL; here the second mention counts as a plain table.
-  counts.set(oid, 1)
+  // PostgreSQL refuses a policy that leads back to its own table.
+  counts[use].set(oid, 1)
   let count = 1
-  for (const { other, how } of catalog.dependences.get(oid)?.ties ?? []) {
-    if (how === 'view' || how === 'policy') count += countOf(other, catalog, counts)
+  for (const { other, how, times } of catalog.dependences.get(oid)?.mentions ?? []) {
+    if (how === 'write' && use === 'read') continue
+    // A write to a view is one to its table.
+    count += times * (other === null ? 1 : countOf(other, how === 'view' ? use : 'read', catalog, counts))
   }
-  counts.set(oid, Math.min(count, COUNT_MAX))
-  return count
+  const bounded = Math.min(count, COUNT_MAX)
+  counts[use].set(oid, bounded)
+  return bounded
 }
 
-/** Views of views double it; nothing as large is allowed anyway. */
+/** Views of views multiply it; nothing as large is allowed anyway. */
 const COUNT_MAX = 1_000_000

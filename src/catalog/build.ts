@@ -1,7 +1,7 @@
 /** Turns the rows of the catalogue statement into the frozen model. Pure: the same rows give the same catalogue. */
 
 import { nearest } from '../text/nearest.ts'
-import type { EffectItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
+import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
 import { buildDependences } from './dependences.ts'
 import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
@@ -57,9 +57,14 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       types,
       intern,
     }),
-    dependences: buildDependences({ ties: sections.tie, unsteady: sections.unsteady, effects: sections.effect }),
+    dependences: buildDependences({
+      ties: sections.tie,
+      mentions: sections.mention,
+      unsteady: sections.unsteady,
+      effects: sections.effect,
+    }),
     knowsDependences: options.dependences ?? false,
-    functionReach: buildFunctionReach(sections.reach, sections['reach type']),
+    functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferrable.length > 0),
   })
 }
 
@@ -81,8 +86,10 @@ interface Items {
   readonly tie: TieItem[]
   readonly unsteady: UnsteadyItem[]
   readonly effect: EffectItem[]
+  readonly mention: MentionItem[]
   readonly reach: ReachItem[]
   readonly 'reach type': ReachTypeItem[]
+  readonly deferrable: unknown[]
 }
 
 interface Sections extends Items {
@@ -93,7 +100,7 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   const items: Items = {
     ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [], 'unpublished view': [] },
     ...{ key: [], constraint: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
-    ...{ tie: [], unsteady: [], effect: [], reach: [], 'reach type': [] },
+    ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferrable: [] },
   }
   let fingerprint = ''
   for (const [section, item] of rows) {

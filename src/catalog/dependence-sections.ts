@@ -6,10 +6,15 @@
  * policy depends on, but for its own functions and tables, which are pinned (manual, pg_depend); those are read out of the expression trees.
  */
 
-import type { Tie, Unsteady } from './model.ts'
+import type { RelationMention, Tie, Unsteady } from './model.ts'
 
 /** A relation brings another one in. */
 export interface TieItem extends Tie {
+  readonly relation: number
+}
+
+/** A view or policy mentions another relation, and how often. */
+export interface MentionItem extends RelationMention {
   readonly relation: number
 }
 
@@ -41,7 +46,7 @@ const behind = (key: string): string => `(string_to_array(t.text, '${key} '))[2:
  * - member: every relation, and what it counts as: a partition as the table that it is part of, so that a new one – of tomorrow, say – changes nothing.
  * - tie: of all relations of the database; there are few, and to look for those of one relation at a time would read whole tables each time.
  * - reached: the resources, and what they bring in.
- * - tree: the expressions of what is reached, unpacked once (`|| ''`) and not by every function that looks into them. Of a materialised view none: it shows
+ * - tree: the expressions of what is reached, `how` as of a mention, unpacked once (`|| ''`) and not by every function that looks into them. Of a materialised view none: it shows
  *   what it showed when it was refreshed.
  */
 export const DEPENDENCE_SHARED: string = `
@@ -89,25 +94,38 @@ export const DEPENDENCE_SHARED: string = `
     union
     select t.other from reached r join tie t on t.relation = r.relation
   ),
-  tree(relation, text) as materialized (
-    select m.relation, v.ev_action::text || ''
+  tree(relation, how, text) as materialized (
+    select m.relation, 'view', v.ev_action::text || ''
     from reached r
     join member m on m.relation = r.relation and m.kind = 'v'
     join pg_catalog.pg_rewrite v on v.ev_class = m.oid and v.ev_type = '1'
     union all
-    select m.relation, p.polqual::text || ''
+    select m.relation, q.how, q.text || ''
     from reached r
     join member m on m.relation = r.relation
     join pg_catalog.pg_class c on c.oid = m.oid and c.relrowsecurity
-    join pg_catalog.pg_policy p on p.polrelid = c.oid and p.polcmd in ('*', 'r')
-    where p.polqual is not null
+    join pg_catalog.pg_policy p on p.polrelid = c.oid
+    cross join lateral (
+      values (case when p.polcmd in ('*', 'r') then 'read' else 'write' end, p.polqual::text), ('write', p.polwithcheck::text)
+    ) q (how, text)
+    where q.text is not null
   )`
 
-export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'unsteady' | 'effect']: string } = {
+export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'unsteady' | 'effect']: string } = {
   tie: `
     select t.relation::int8 as relation, t.other::int8 as other, t.how
     from tie t
     join reached r on r.relation = t.relation`,
+
+  // What a query reads from are the entries of its range tables, by kind (parsenodes.h, RTEKind): 0 a relation, 1 a subquery, 3 to 6 functions, VALUES and
+  // common tables. Others are joins and results. Before PostgreSQL 16 a view has two entries for itself.
+  mention: `
+    select t.relation::int8 as relation, o.relation::int8 as other, t.how, count(*)::int as times
+    from tree t
+    cross join lateral unnest(${behind(':rtekind')}) s (rest)
+    left join member o on o.oid = case when s.rest like '0 :relid %' then split_part(s.rest, ' ', 3)::oid end
+    where left(s.rest, 2) in ('0 ', '1 ', '3 ', '4 ', '5 ', '6 ') and o.relation is distinct from t.relation
+    group by 1, 2, 3`,
 
   // `current_date` and its like have a node of their own, numbered 0 to 8 where they are about time (primnodes.h, SQLValueFunctionOp).
   unsteady: `
@@ -121,20 +139,21 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'unsteady' | 'e
       ) f (rest)
       join pg_catalog.pg_proc p on p.oid = split_part(f.rest, ' ', 1)::oid and p.provolatile <> 'i'
       join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+      where t.how <> 'write'
       union
       select t.relation, 'volatile', 'current_timestamp'
       from tree t
-      where strpos(t.text, 'SQLVALUEFUNCTION') > 0 and t.text ~ 'SQLVALUEFUNCTION :op [0-8] '
+      where t.how <> 'write' and strpos(t.text, 'SQLVALUEFUNCTION') > 0 and t.text ~ 'SQLVALUEFUNCTION :op [0-8] '
       union
       select t.relation, 'volatile', 'tablesample'
       from tree t
-      where strpos(t.text, 'TABLESAMPLECLAUSE') > 0
+      where t.how <> 'write' and strpos(t.text, 'TABLESAMPLECLAUSE') > 0
       union
       select t.relation, 'volatile', c.relname::text
       from tree t
       cross join lateral unnest(${behind(':relid')}) s (rest)
       join pg_catalog.pg_class c on c.oid = split_part(s.rest, ' ', 1)::oid
-      where c.oid < ${FIRST_OWN_OID} or c.relkind = 'S'
+      where t.how <> 'write' and (c.oid < ${FIRST_OWN_OID} or c.relkind = 'S')
       union
       select m.relation, 'volatile', c.relname::text
       from reached r

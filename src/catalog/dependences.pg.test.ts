@@ -1,5 +1,5 @@
 /** What the catalogue knows of views, policies, inheritance, cascades and triggers: whoever keeps an answer relies on it. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { introspect } from './introspect.ts'
@@ -107,6 +107,49 @@ test('a view reads its tables, at any depth', async () => {
     create view over as select id from v where exists (select from plain)`
   expect((await after(ddl, 'v')).ties).toEqual(['view t', 'view u'])
   expect((await after(ddl, 'over')).ties).toEqual(['view plain', 'view v'])
+})
+
+describe('mentions', () => {
+  /** `view t × 2`; an entry without a name is no relation of the database's own. */
+  async function mentionsOf(ddl: string, of: 'v' | 'x'): Promise<readonly string[]> {
+    await admin.run(`create schema scratch; ${ddl}`)
+    try {
+      const { dependences } = await introspect(gateway.query, {
+        ...{ schemas: ['public'], exposedViews: ['v', 'w', 'over'] },
+        dependences: true,
+      })
+      const [[oid]] = (await admin.query('select $1::regclass::oid', [of])) as [[string]]
+      const lines: string[] = []
+      for (const { other, how, times } of dependences.get(Number(oid))?.mentions ?? []) {
+        const [[name]] = (await admin.query('select $1::oid::regclass', [String(other ?? 0)])) as [[string]]
+        lines.push(`${how} ${name} × ${times}`)
+      }
+      return lines.sort()
+    } finally {
+      await admin.run('drop schema scratch cascade; drop view if exists v; drop table if exists x, t cascade')
+    }
+  }
+  const TABLE = 'create table t (id int primary key); '
+
+  test.each([
+    ['select id from t', ['view t × 1']],
+    ['select a.id from t a join t b using (id) left join t c on c.id = b.id', ['view t × 3']],
+    ['select id, (select count(*) from t x where x.id in (select id from t)) from t', ['view t × 3']],
+    ['select id from t union all select id from plain', ['view - × 2', 'view plain × 1', 'view t × 1']],
+    ['with c as (select id from t) select a.id from c a join c b using (id)', ['view - × 2', 'view t × 1']],
+    [`select ':rtekind 0 :relid 1 ' as id from generate_series(1, 2) as ":rtekind 0 :relid 1 "`, ['view - × 1']],
+    ['select relname::text as id from pg_class', ['view - × 1']],
+  ])('of a view: %s', async (query, mentions) => {
+    expect(await mentionsOf(`${TABLE}create view v as ${query}`, 'v')).toEqual(mentions)
+  })
+  test('of policies, for reading and for writing', async () => {
+    const policies = `${TABLE}create table x (id int primary key); alter table x enable row level security;
+      create policy a on x using (exists (select from t) and exists (select from t join plain using (id)));
+      create policy b on x for insert with check (exists (select from t));
+      create policy c on x for delete using (exists (select from plain))`
+    expect(await mentionsOf(policies, 'x')).toEqual(['read plain × 1', 'read t × 2', 'write plain × 1', 'write t × 1'])
+    expect(await mentionsOf(`${policies}; alter table x disable row level security`, 'x')).toEqual([])
+  })
 })
 
 test('a materialised view reads nothing until it is refreshed', async () => {

@@ -178,7 +178,7 @@ export const REACH_SHARED: string = `
     ) n (relation, on_read)
   )`
 
-export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type']: string } = {
+export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type' | 'deferrable']: string } = {
   reach: `
     select r.relation::int8 as relation, bool_or(r.on_read) as read
     from reach r
@@ -189,12 +189,22 @@ export const REACH_SECTIONS: { readonly [section in 'reach' | 'reach type']: str
     select distinct t.typname::text as name, t.oid < ${FIRST_OWN_OID} as own
     from reach_type r
     join pg_catalog.pg_type t on t.oid = r.oid`,
+
+  // Foreign keys and unique constraints that can be deferred have triggers too.
+  deferrable: `
+    select true as deferrable
+    where exists (select from pg_catalog.pg_trigger t where t.tgdeferrable)`,
 }
 
-export function buildFunctionReach(relations: readonly ReachItem[], types: readonly ReachTypeItem[]): FunctionReach {
+export function buildFunctionReach(
+  relations: readonly ReachItem[],
+  types: readonly ReachTypeItem[],
+  deferrable: boolean,
+): FunctionReach {
   return {
     relations: new Map(relations.map(({ relation, read }) => [relation, read ? 'read' : 'write'])),
     types: new Set(types.map(({ name }) => name)),
     everywhere: types.some(({ own }) => own),
+    deferrable,
   }
 }

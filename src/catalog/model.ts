@@ -31,6 +31,8 @@ export interface FunctionReach {
   readonly types: ReadonlySet<string>
   /** A type of PostgreSQL's own is among them, so any statement can. */
   readonly everywhere: boolean
+  /** A trigger or constraint can be deferred to the end of a transaction. */
+  readonly deferrable: boolean
 }
 
 export type TableKind = 'table' | 'partitioned' | 'foreign' | 'view' | 'materialized view'
@@ -196,6 +198,8 @@ export type FunctionResult =
 export interface Dependence {
   /** Relations that it brings in. */
   readonly ties: readonly Tie[]
+  /** What its query and its policies mention, with repetitions. */
+  readonly mentions: readonly RelationMention[]
   /** Why what it shows may change though no row of its tables does. */
   readonly unsteady: readonly Unsteady[]
   /** Which writes to it may change any table; null: none. */
@@ -211,6 +215,14 @@ export interface Tie {
    * delete and to insert it.
    */
   readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates' | 'update moves'
+}
+
+export interface RelationMention {
+  /** The OID of the other relation; null for what the catalogue does not have: subqueries, functions, relations of PostgreSQL itself. */
+  readonly other: number | null
+  /** `read`: by a policy that guards reading; `write`: by another policy. */
+  readonly how: 'view' | 'read' | 'write'
+  readonly times: number
 }
 
 export interface Unsteady {

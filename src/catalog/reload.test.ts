@@ -224,7 +224,7 @@ class FakeDatabase {
       dependences: new Map(),
       knowsDependences: false,
       unpublishedViews: new Map(),
-      functionReach: { relations: new Map(), types: new Set<string>(), everywhere: false },
+      functionReach: { relations: new Map(), types: new Set<string>(), everywhere: false, deferrable: false },
     }
     await this.#gate
     if (this.failure !== null) throw this.failure

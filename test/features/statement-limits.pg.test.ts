@@ -19,7 +19,19 @@ beforeAll(async () => {
      create policy own on sizes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
      create view staffed with (security_invoker = true) as
        select o.id, u.name, c.name as customer from orders o join users u on u.id = o.created_by join customers c on c.id = o.customer_id;
-     grant select on sizes, staffed to app`,
+     create view selves with (security_invoker = true) as
+       select t0.id from staffed t0 ${times(39, index => `join users t${index + 1} on t${index + 1}.id = t0.id`)};
+     create view twice with (security_invoker = true) as select a.id from selves a join selves b using (id);
+     create view pairs with (security_invoker = true) as select a.id from staffed a join staffed b using (id);
+     create view fours with (security_invoker = true) as select a.id from pairs a join pairs b using (id);
+     create view eights with (security_invoker = true) as select a.id from fours a join fours b using (id);
+     create table guarded (id int primary key);
+     insert into guarded values (1);
+     alter table guarded enable row level security, force row level security;
+     create policy seen on guarded for select using (${times(20, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
+     create policy made on guarded for insert with check (${times(70, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
+     grant select on sizes, staffed, selves, twice, pairs, fours, eights, guarded to app;
+     grant insert on guarded to app`,
   )
   gateway = await testGateway(database.url, { toml: 'explain_max_cost = 0\nexplain_max_rows = 0' })
 })
@@ -100,6 +112,43 @@ describe('relations of one statement', () => {
       await tight.close()
     }
     expect((await gateway.get('/api/staffed')).json.count).toBe(5)
+  })
+  const countOf = async (path: string): Promise<number> => {
+    for (let most = 1; ; most *= 2) {
+      const own = await testGateway(database.url, {
+        toml: `explain_max_cost = 0\nexplain_max_rows = 0\nmax_relations = ${most}`,
+      })
+      try {
+        if ((await own.get(path)).status === 200) return most
+      } finally {
+        await own.close()
+      }
+    }
+  }
+  test('a table that a view joins 40 times counts 40 times', async () => {
+    // The view, what it joins, and the four of the view among these: 44, and 89 for a view of two of them.
+    expect((await gateway.get('/api/selves?limit=1')).status).toBe(200)
+    const reply = await gateway.get('/api/twice?limit=1')
+    expect([reply.status, reply.json.error?.code]).toEqual([400, 'PARSE_ERROR'])
+    expect(reply.json.error.message).toContain('more than 64 relations (max_relations)')
+    await expectRefused(`get selves inner join selves b on b.id = selves.id fields selves.id`, 'max_relations')
+  })
+  test('views of views count with all that is behind each mention', async () => {
+    // 4, 9, 19 and 39 relations.
+    expect(await countOf('/api/staffed')).toBe(4)
+    expect(await countOf('/api/pairs')).toBe(16)
+    expect(await countOf('/api/fours')).toBe(32)
+    expect(await countOf('/api/eights')).toBe(64)
+  })
+  test('each relation that a policy mentions counts; those of writing count for writes alone', async () => {
+    expect(await countOf('/api/guarded')).toBe(32)
+    const reply = await gateway.get('/api/guarded', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"id": 2}',
+    })
+    expect([reply.status, reply.json.error?.code]).toEqual([400, 'PARSE_ERROR'])
+    expect(reply.json.error.message).toContain('max_relations')
   })
   test('of subqueries in a computed column count at each mention', async () => {
     const inner = 'get users fields id, (get orders fields count(*) as n) as n'

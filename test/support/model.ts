@@ -82,6 +82,6 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     dependences: new Map(),
     knowsDependences: false,
     unpublishedViews: new Map(),
-    functionReach: { relations: new Map(), types: new Set(), everywhere: false },
+    functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferrable: false },
   }
 }

@@ -3,7 +3,7 @@ import { catalogOf } from '../../../test/support/model.ts'
 import type { Catalog, Dependence } from '../../catalog/model.ts'
 import { readFootprint, writeFootprint } from './footprint.ts'
 
-const NOTHING: Dependence = { ties: [], unsteady: [], effect: null }
+const NOTHING: Dependence = { ties: [], mentions: [], unsteady: [], effect: null }
 const NO_EFFECT = { insert: false, update: false, delete: false }
 
 function catalogWith(dependences: Readonly<Record<number, Partial<Dependence>>>): Catalog {

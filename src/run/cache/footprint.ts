@@ -65,7 +65,7 @@ export function writeFootprint(catalog: Catalog, start: readonly WriteStep[]): R
   return relations
 }
 
-const NOTHING: Dependence = { ties: [], unsteady: [], effect: null }
+const NOTHING: Dependence = { ties: [], mentions: [], unsteady: [], effect: null }
 
 /** What happens to the other relation of a tie when this is done to the first. */
 function carriedOn(how: Tie['how'], operation: Operation): readonly Operation[] {
