@@ -1,5 +1,7 @@
 /** What a request has used so far, for the access log. The parts that wait for the database and make the answer write it down. */
 export class Usage {
+  /** How long the database has worked for the request, without waiting for connections; the pool adds to it. `statement_timeout_ms` bounds it. */
+  readonly worked = { ms: 0 }
   /** Rows that were answered or written; null until known. */
   rows: number | null = null
   /** Resource name of the first table that a query text reads or writes. */

@@ -154,7 +154,6 @@ export function printColumns(checked: CheckedQuery): Statement {
 const EXPLAIN_OPTIONS = {
   analyze: 'ANALYZE, FORMAT JSON',
   'plan only': 'FORMAT JSON',
-  'plan and planning time': 'FORMAT JSON, SUMMARY',
 } as const
 
 export function explained(statement: Statement, mode: keyof typeof EXPLAIN_OPTIONS): Statement {

@@ -243,7 +243,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     unit: 'ms',
     feature: 'database',
     description:
-      'How long a statement may run; then it is cancelled and the answer is 408 `TIMEOUT`. It cannot be switched off.',
+      'How long the database may work for a request, all of its statements together; then they are cancelled and the answer is 408 `TIMEOUT`. It cannot be switched off.',
   },
   preparedStatements: {
     key: 'gateway.prepared_statements',

@@ -130,7 +130,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const unsent = createUnsent({ ...gateway, budget: unsentBytes, gate })
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
-  const guarded = guardCost(ungated, { limits: gateway, now, statementTimeoutMs: gateway.statementTimeoutMs })
+  const guarded = guardCost(ungated, { limits: gateway, now })
   const reads = createGatedRunner(cache?.serving(guarded) ?? guarded, gate)
   const view = (identity: Identity): View => ({
     catalog: current(),

@@ -66,21 +66,21 @@ export function createServerTiming(now: () => number): ServerTiming {
       }
     },
     database: database => ({
-      run(commands) {
+      run(commands, worked) {
         const timing = planned()
-        const running = database.run(commands)
+        const running = database.run(commands, worked)
         awaited(timing, running.result)
         return running
       },
-      describe(before, text) {
+      describe(before, text, worked) {
         const timing = planned()
-        const running = database.describe(before, text)
+        const running = database.describe(before, text, worked)
         awaited(timing, running.result)
         return running
       },
-      stream(before, command, batchRows, after) {
+      stream(before, command, batchRows, after, worked) {
         const timing = planned()
-        const rows = database.stream(before, command, batchRows, after)
+        const rows = database.stream(before, command, batchRows, after, worked)
         return {
           next() {
             const batch = rows.next()

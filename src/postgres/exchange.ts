@@ -7,7 +7,7 @@ import type { FieldDescription } from './fields.ts'
 import type { Flow } from './flow.ts'
 import type { Writer } from './protocol/writer.ts'
 import type { Statements } from './statements.ts'
-import type { Command } from './types.ts'
+import type { Command, ServerTime } from './types.ts'
 
 export const NOTHING_OWED: readonly Command[] = []
 
@@ -35,6 +35,8 @@ export interface Exchange {
   readonly flow: Flow
   /** The statement by whose text the cost is remembered. */
   readonly costKey: string
+  /** Of the request that it is part of. */
+  readonly worked: ServerTime
   /** How long it will probably keep its connection busy; set when it is given to one. */
   expectedMs: number
   /** On the pool's clock: until then it may wait for a connection. */
@@ -46,7 +48,10 @@ export interface Exchange {
   /** Once it is finished: the commands that it had to run in any case, and did not because it failed. */
   readonly owed: readonly Command[]
 
-  /** How long the server has owed it an answer, if it has been at the head of its line since `headSince`; 0 when it owes none. */
+  /**
+   * How long the server has owed the request an answer, if this has been at the head of its line since `headSince`: what it has worked for the request
+   * before is included. 0 when it owes none.
+   */
   unansweredMs(now: number, headSince: number): number
   /** Encodes everything up to and including the first Sync or Flush. May be called again after `unsent` or `finished`. */
   write(channel: Channel): void

@@ -14,7 +14,7 @@ import { Probe } from './probe.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
 import type { ConnectionTarget } from './target.ts'
-import type { Command, Database, Result, Row, Running, StatementDescription } from './types.ts'
+import type { Command, Database, Result, Row, Running, ServerTime, StatementDescription } from './types.ts'
 import { Unit } from './unit.ts'
 
 /** The last one stays; the others go when they had nothing to do for so long. */
@@ -176,14 +176,14 @@ class PostgresPool implements Pool, ConnectionListener {
     this.#sweep.unref()
   }
 
-  run(commands: readonly Command[]): Running<readonly Result[]> {
-    const unit = new Unit(this.#dispatcher.flowOf(commands[0]), commands, this.#drop)
+  run(commands: readonly Command[], worked?: ServerTime): Running<readonly Result[]> {
+    const unit = new Unit(this.#dispatcher.flowOf(commands[0]), commands, this.#drop, worked)
     this.#submit(unit)
     return unit
   }
 
-  describe(before: readonly Command[], text: string): Running<StatementDescription> {
-    const probe = new Probe(this.#dispatcher.flowOf(before[0]), before, text, this.#drop)
+  describe(before: readonly Command[], text: string, worked?: ServerTime): Running<StatementDescription> {
+    const probe = new Probe(this.#dispatcher.flowOf(before[0]), before, text, this.#drop, worked)
     this.#submit(probe)
     return probe
   }
@@ -193,6 +193,7 @@ class PostgresPool implements Pool, ConnectionListener {
     command: Command,
     batchRows: number,
     after: readonly Command[] = [],
+    worked?: ServerTime,
   ): AsyncIterableIterator<readonly Row[]> {
     return new Stream(
       this.#streamHost,
@@ -201,6 +202,7 @@ class PostgresPool implements Pool, ConnectionListener {
       command,
       batchRows,
       after,
+      worked,
     )
   }
 
@@ -250,6 +252,7 @@ class PostgresPool implements Pool, ConnectionListener {
   // --- ConnectionListener ---
 
   finished(connection: Connection, exchange: Exchange, took: Took, again: boolean): void {
+    exchange.worked.ms += took.ms
     this.#dispatcher.answered(connection, exchange, took)
     if (again) {
       this.#options.onEvent({ kind: 'retried' })

@@ -9,7 +9,7 @@ import type { Flow } from './flow.ts'
 import { Plan } from './plan.ts'
 import { decodeParameterDescription } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
-import type { Command, Running, StatementDescription } from './types.ts'
+import type { Command, Running, ServerTime, StatementDescription } from './types.ts'
 
 /** To parse costs much the same whatever the text; and what people ask about must not push out what is run. */
 const COST_KEY = 'Parse, Describe'
@@ -19,6 +19,7 @@ export class Probe implements Exchange, Running<StatementDescription> {
   readonly exclusive = false
   readonly flow: Flow
   readonly costKey: string = COST_KEY
+  readonly worked: ServerTime
   expectedMs = 0
   deadline = 0
   cancelled = false
@@ -38,8 +39,15 @@ export class Probe implements Exchange, Running<StatementDescription> {
   #settled = false
 
   /** `drop` takes it out of the queue in which it waits for a connection, and rejects it. */
-  constructor(flow: Flow, before: readonly Command[], text: string, drop: (probe: Exchange) => void) {
+  constructor(
+    flow: Flow,
+    before: readonly Command[],
+    text: string,
+    drop: (probe: Exchange) => void,
+    worked: ServerTime = { ms: 0 },
+  ) {
     this.flow = flow
+    this.worked = worked
     this.#before = before
     this.#text = text
     this.#drop = drop
@@ -64,7 +72,7 @@ export class Probe implements Exchange, Running<StatementDescription> {
   }
 
   unansweredMs(now: number, headSince: number): number {
-    return now - headSince
+    return this.worked.ms + now - headSince
   }
 
   write(channel: Channel): void {

@@ -12,7 +12,7 @@ import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeExecute, writeFlush, writeSync } from './protocol/frontend.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
-import type { Command, Row } from './types.ts'
+import type { Command, Row, ServerTime } from './types.ts'
 
 /** When rows of this size wait to be taken, the socket is not read any more; a batch may then arrive in pieces. */
 export const READY_BYTES_MAX: number = 1024 * 1024
@@ -43,6 +43,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   readonly exclusive = true
   readonly flow: Flow
   readonly costKey: string
+  readonly worked: ServerTime
   expectedMs = 0
   deadline = 0
   readonly #host: StreamHost
@@ -90,6 +91,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     command: Command,
     batchRows: number,
     after: readonly Command[],
+    worked: ServerTime = { ms: 0 },
   ) {
     if (!Number.isInteger(batchRows) || batchRows < 1)
       throw new RangeError(`batchRows is ${batchRows}; it is at least 1`)
@@ -100,6 +102,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     this.#batchRows = batchRows
     this.#after = after
     this.costKey = command.text
+    this.worked = worked
   }
 
   get cancelled(): boolean {
@@ -144,7 +147,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
 
   /** Between batches, and while the socket is not read, everybody waits for the reader. */
   unansweredMs(now: number): number {
-    return (this.#fetching || this.#synced) && !this.#paused ? now - this.#serverSince : 0
+    return (this.#fetching || this.#synced) && !this.#paused ? this.worked.ms + now - this.#serverSince : 0
   }
 
   write(channel: Channel): void {

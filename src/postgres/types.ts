@@ -24,6 +24,8 @@ export interface Command {
    * statement. The gateway's own transactions have none.
    */
   readonly flow?: string
+  /** Says nothing of how long its unit takes, however long its text is. */
+  readonly upkeep?: true
 }
 
 export type ResultFormat = 'text' | 'binary'
@@ -61,15 +63,26 @@ export interface Running<T> {
   cancel(): void
 }
 
-/** The pool as its users see it. All commands of one call run as one transaction, in one packet, before one Sync. */
+/**
+ * How long the server has worked for one request, in milliseconds: from the moment a transaction is next on its connection to its end. Waiting for a
+ * connection is not part of it. The pool adds to it.
+ */
+export interface ServerTime {
+  ms: number
+}
+
+/**
+ * The pool as its users see it. All commands of one call run as one transaction, in one packet, before one Sync.
+ * `worked`: of the request that a call is part of; the pool's own limits bound all of its transactions together.
+ */
 export interface Database {
   /** Rejects with `DatabaseError` (the server refused), `UnavailableError` (no connection in time, or it broke), `CancelledError`. */
-  run(commands: readonly Command[]): Running<readonly Result[]>
+  run(commands: readonly Command[], worked?: ServerTime): Running<readonly Result[]>
   /**
    * Runs `before`, then has PostgreSQL parse and describe `text` without running it, in the same transaction: names are
    * looked up, and locks waited for, under the settings that `before` makes. A refusal is a `DatabaseError` like any other.
    */
-  describe(before: readonly Command[], text: string): Running<StatementDescription>
+  describe(before: readonly Command[], text: string, worked?: ServerTime): Running<StatementDescription>
   /**
    * Runs `before`, then streams the rows of `command` through a portal, up to `batchRows` at a time; the connection is
    * exclusive until the iterator is finished, thrown or returned. Back-pressure: the next batch is asked for by `next()`.
@@ -80,5 +93,6 @@ export interface Database {
     command: Command,
     batchRows: number,
     after?: readonly Command[],
+    worked?: ServerTime,
   ): AsyncIterableIterator<readonly Row[]>
 }

@@ -6,7 +6,7 @@ import type { Flow } from './flow.ts'
 import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
-import type { Command, Result, Row, Running } from './types.ts'
+import type { Command, Result, Row, Running, ServerTime } from './types.ts'
 
 /** Rows of one unit are kept in memory together; an answer beyond this asks to be streamed. */
 const RESULT_BYTES_MAX = 64 * 1024 * 1024
@@ -16,6 +16,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   readonly exclusive = false
   readonly flow: Flow
   readonly costKey: string
+  readonly worked: ServerTime
   expectedMs = 0
   deadline = 0
   cancelled = false
@@ -33,8 +34,14 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   #settled = false
 
   /** `drop` takes it out of the queue in which it waits for a connection, and rejects it. */
-  constructor(flow: Flow, commands: readonly Command[], drop: (unit: Exchange) => void) {
+  constructor(
+    flow: Flow,
+    commands: readonly Command[],
+    drop: (unit: Exchange) => void,
+    worked: ServerTime = { ms: 0 },
+  ) {
     this.flow = flow
+    this.worked = worked
     this.#commands = commands
     this.#drop = drop
     this.costKey = costKeyOf(commands)
@@ -58,7 +65,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   }
 
   unansweredMs(now: number, headSince: number): number {
-    return now - headSince
+    return this.worked.ms + now - headSince
   }
 
   write(channel: Channel): void {
@@ -179,7 +186,9 @@ function costKeyOf(commands: readonly Command[]): string {
   const [first] = commands
   let longest = ''
   for (let index = 1; index < commands.length && index < LOOKED_AT; index++) {
-    const text = commands[index]?.text ?? ''
+    const command = commands[index]
+    if (command?.upkeep === true) continue
+    const text = command?.text ?? ''
     if (text.length > longest.length && text !== first?.text) longest = text
   }
   const key = longest === '' ? (first?.text ?? '') : longest

@@ -109,15 +109,17 @@ export function createQuerier(parts: QuerierParts): Querier {
     if (isLarge(incoming)) await nextTurn()
     incoming.usage.table = firstTable(statement, parts.view(identity).catalog)
     const bound = bind(statement, request, parseRowsMax(incoming.headers), limits)
-    if (answer === 'stream') return respondStream(runner.stream(identity, bound), incoming)
+    if (answer === 'stream') return respondStream(runner.stream(identity, bound, incoming.usage.worked), incoming)
     if (!writes) {
-      const reading = runner.read(identity, [bound])
+      const reading = runner.read(identity, [bound], incoming.usage.worked)
       const shown = (rows: readonly Row[]) => (answer === 'plan' && !seesFigures(identity) ? rows.map(outlined) : rows)
       return whenRead(incoming, reading, ([rows = []]) => respondReadRows(shown(rows), cacheUseOf(reading)))
     }
-    const [written] = await untilGone(incoming, runner.write(identity, [bound])).catch((error: unknown) => {
-      throw describeViolation(error, parts.view(identity))
-    })
+    const [written] = await untilGone(incoming, runner.write(identity, [bound], incoming.usage.worked)).catch(
+      (error: unknown) => {
+        throw describeViolation(error, parts.view(identity))
+      },
+    )
     if (written === undefined) throw new Error('a statement has a result')
     const rows = written.rows.filter(row => row.length > 0)
     return withTxid(respondWrittenRows(200, rows, written.count), written)

@@ -182,7 +182,7 @@ export function createHub(parts: HubParts): Hub {
     const group = createGroup(watch, rules, { ...groupParts(entry), owner })
     const { route } = rules
     if (route === null) return group
-    const ask = () => runner.read(identity, [catalogueStatement(routeStatement(route), [])]).result
+    const ask = () => runner.read(identity, [catalogueStatement(routeStatement(route), [])], { ms: 0 }).result
     limiter.run(owner, ask).then(
       ([rows]) => groups.route(group, routeValueOf(route, rows?.[0] ?? [])),
       // Everything concerns it then.

@@ -188,7 +188,8 @@ export function createLiveQueries({ runner, limiter, now, follow, quotas }: Live
       shared.statement = statement
       runs++
       const digest = due.every(watcher => watcher.digest === first.digest) ? first.digest : null
-      const [rows] = await runner.read(first.identity, [ifChanged(statement, digest, ANSWER_BYTES_MAX)]).result
+      const [rows] = await runner.read(first.identity, [ifChanged(statement, digest, ANSWER_BYTES_MAX)], { ms: 0 })
+        .result
       if (shared.statement !== statement) {
         // The rules have changed while it ran.
         for (const watcher of due) watcher.stale = true

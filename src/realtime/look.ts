@@ -7,7 +7,7 @@
 import { type BoundStatement, catalogueStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import { tableName } from '../language/tree/build.ts'
-import type { Row, Runner } from '../run/run.ts'
+import type { Row, Runner, ServerTime } from '../run/run.ts'
 import { type Change, type Step, stepsOf, transitionsOf } from './change.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.ts'
@@ -44,6 +44,7 @@ export async function look(
       ? []
       : transitions.flatMap(({ found }) => found.flatMap(({ before }) => (before === null ? [] : [before])))
   const keys = transitions.map(({ last }) => last.key)
+  const worked = { ms: 0 }
   const statements: BoundStatement[] = chunks.map(chunk => watch.rowsOf(keys, chunk))
   if (rowsBefore.length > 0) {
     const condition = conditionStatement(watch.table, rules.condition ?? 'false')
@@ -51,11 +52,11 @@ export async function look(
   }
   // Last, so that a policy that changed before any of the others is noticed.
   statements.push(catalogueStatement(FINGERPRINT, [String(watch.table.oid)]))
-  const results = await runner.read(identity, statements).result
+  const results = await runner.read(identity, statements, worked).result
   if (results.at(-1)?.[0]?.[0]?.toString() !== rules.fingerprint) return null
   const judgements = results[chunks.length] ?? []
   const allowed = rowsBefore.map((_, index) => judgements[index]?.[0]?.toString() === 't')
-  const matched = await matching(runner, identity, watch, chunks, rowsBefore, allowed)
+  const matched = await matching(runner, identity, watch, chunks, rowsBefore, allowed, worked)
 
   const decisive = rules.columns === null ? null : new Set([...rules.columns, ...watch.filtered])
   const all = new Set(variants.keys())
@@ -118,7 +119,8 @@ export async function tryLook(
   rules: TableRules,
 ): Promise<Snapshot | null> {
   const fingerprint = catalogueStatement(FINGERPRINT, [String(watch.table.oid)])
-  const [, snapshot, current] = await runner.read(identity, [watch.trial, SNAPSHOT, fingerprint]).result
+  const statements = [watch.trial, SNAPSHOT, fingerprint]
+  const [, snapshot, current] = await runner.read(identity, statements, { ms: 0 }).result
   if (current?.[0]?.[0]?.toString() !== rules.fingerprint) return null
   return parseSnapshot(snapshot?.[0]?.[0]?.toString() ?? '')
 }
@@ -134,12 +136,14 @@ async function matching(
   chunks: readonly (readonly Variant[])[],
   rowsBefore: readonly string[],
   allowed: readonly boolean[],
+  worked: ServerTime,
 ): Promise<readonly ReadonlySet<number>[]> {
   const shown = rowsBefore.filter((_, index) => allowed[index] === true)
   if (matches === null || shown.length === 0) return allowed.map(isAllowed => (isAllowed ? ONLY : NONE))
   const results = await runner.read(
     identity,
     chunks.map(chunk => matches(shown, chunk)),
+    worked,
   ).result
   const places = shown.map(() => new Set<number>())
   for (const [at, answers] of results.entries()) {

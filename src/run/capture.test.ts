@@ -80,7 +80,7 @@ test('images are taken off the answer, and told; what nobody wants is left as it
     { rows: [cells('{"id":1}', 'UPDATE', '{"id":1,"a":2}', '{"id":1,"a":1}')], count: 1, txid: '7' },
     { rows: [cells('x')], count: 1, txid: '7' },
   ])
-  const written = await runner.write(ANONYMOUS, [write(), write(OTHER)]).result
+  const written = await runner.write(ANONYMOUS, [write(), write(OTHER)], { ms: 0 }).result
   expect(asked).toEqual([
     [
       ['told', ['7', 'one']],
@@ -96,12 +96,14 @@ test('images are taken off the answer, and told; what nobody wants is left as it
 
 test('a statement that answers no columns answers no rows', async () => {
   answers.push([{ rows: [cells('DELETE', null, '{"id":1}'), cells('DELETE', null, '{"id":2}')], count: 2, txid: '7' }])
-  expect(await runner.write(ANONYMOUS, [write()]).result).toEqual([{ rows: [], count: 2, txid: '7' }])
+  expect(await runner.write(ANONYMOUS, [write()], { ms: 0 }).result).toEqual([{ rows: [], count: 2, txid: '7' }])
 })
 
 test.each(['42501', '0A000'])('%s: what cannot be seen is written, and told of as that', async sqlstate => {
   answers.push(refused(sqlstate), [{ rows: [], count: 1, txid: '7' }])
-  expect(await runner.write(ANONYMOUS, [write(), write(OTHER)]).result).toEqual([{ rows: [], count: 1, txid: '7' }])
+  expect(await runner.write(ANONYMOUS, [write(), write(OTHER)], { ms: 0 }).result).toEqual([
+    { rows: [], count: 1, txid: '7' },
+  ])
   expect(asked.map(statements => statements.map(([text]) => text))).toEqual([
     ['told', 'plain'],
     ['plain', 'plain'],
@@ -111,14 +113,14 @@ test.each(['42501', '0A000'])('%s: what cannot be seen is written, and told of a
 
 test('a write that is refused either way tells nothing', async () => {
   answers.push(refused('42501'), refused('42501'))
-  await expect(runner.write(ANONYMOUS, [write()]).result).rejects.toThrow('no')
+  await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toThrow('no')
   expect([asked.length, told]).toEqual([2, []])
 })
 
 test('other errors are final, and so is one of somebody who has gone', async () => {
   answers.push(refused('23505'), refused('42501'))
-  await expect(runner.write(ANONYMOUS, [write()]).result).rejects.toThrow('no')
-  const running = runner.write(ANONYMOUS, [write()])
+  await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toThrow('no')
+  const running = runner.write(ANONYMOUS, [write()], { ms: 0 })
   running.cancel()
   await expect(running.result).rejects.toThrow('no')
   expect([asked.length, cancels, told]).toEqual([2, 1, []])
@@ -126,7 +128,7 @@ test('other errors are final, and so is one of somebody who has gone', async () 
 
 test('rows that are too large to hold are not written a second time', async () => {
   answers.push(refused('54000', null))
-  await expect(runner.write(ANONYMOUS, [write()]).result).rejects.toMatchObject({
+  await expect(runner.write(ANONYMOUS, [write()], { ms: 0 }).result).rejects.toMatchObject({
     hint: expect.stringContaining('write fewer rows at a time'),
   })
   expect([asked.length, told]).toEqual([1, [['notes', 'unseen']]])
@@ -137,25 +139,25 @@ test('a hidden write is refused where somebody is to be told of it', async () =>
     const table = { kind: 'table', schema: 'public', name, span: { start: 5, end: 10 } } as const
     return [{ statement: statement({ text: 'with', hidden: [{ table, happened: ['DELETE'] }] }), values: [] }]
   }
-  expect(() => runner.write(ANONYMOUS, hiding('notes'))).toThrow('"notes", which "with" cannot say')
+  expect(() => runner.write(ANONYMOUS, hiding('notes'), { ms: 0 })).toThrow('"notes", which "with" cannot say')
   answers.push([])
-  await runner.write(ANONYMOUS, hiding('others')).result
+  await runner.write(ANONYMOUS, hiding('others'), { ms: 0 }).result
   expect(asked).toHaveLength(1)
 })
 
 test('what the database writes down is a write like any other, and its hearer knows when it is committed', async () => {
   answers.push([{ rows: [], count: 1, txid: '7' }])
-  await runner.write(ANONYMOUS, [write(STORED)]).result
+  await runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result
   expect(asked).toEqual([[['plain', ['one']]]])
   expect(told).toEqual([['stored', 'hook']])
   answers.push(refused('23505'))
-  await expect(runner.write(ANONYMOUS, [write(STORED)]).result).rejects.toThrow('no')
+  await expect(runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result).rejects.toThrow('no')
   expect(told).toEqual([['stored', 'hook']])
 })
 
 test('what the statement writes down is in no answer, and its hearer knows when it is committed', async () => {
   answers.push([{ rows: [cells('{"id":1}')], count: 1, txid: '7' }])
-  expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result).toEqual([
+  expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).toEqual([
     { rows: [cells('{"id":1}')], count: 1, txid: '7' },
   ])
   expect(asked).toEqual([[['storing', ['one']]]])
@@ -168,7 +170,7 @@ test.each(['42P01', '3F000', '42501', '42703'])(
     answers.push(refused(sqlstate), [
       { rows: [cells('{"id":1}', 'UPDATE', '{"id":1,"a":2}', '{"id":1,"a":1}')], count: 1, txid: '7' },
     ])
-    expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result).toEqual([
+    expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).toEqual([
       { rows: [cells('{"id":1}')], count: 1, txid: '7' },
     ])
     expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told']])
@@ -178,13 +180,13 @@ test.each(['42P01', '3F000', '42501', '42703'])(
 
 test('and what cannot be seen either is only written; a refusal, or one who has gone, ends it', async () => {
   answers.push(refused('42501'), refused('42501'), [{ rows: [], count: 1, txid: '7' }])
-  await runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result
+  await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result
   expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told'], ['plain']])
   expect(told[0]).toEqual(['by statement', 'unseen'])
   asked = []
   answers.push(refused('23505'), refused('42P01'))
-  await expect(runner.write(ANONYMOUS, [write(BY_STATEMENT)]).result).rejects.toThrow('no')
-  const running = runner.write(ANONYMOUS, [write(BY_STATEMENT)])
+  await expect(runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).rejects.toThrow('no')
+  const running = runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 })
   running.cancel()
   await expect(running.result).rejects.toThrow('no')
   expect([asked.length, cancels]).toEqual([2, 1])

@@ -7,7 +7,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Storing } from '../language/sql/storing.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { rebound } from './rebound.ts'
-import type { Row, Runner, Running, Written } from './run.ts'
+import type { Row, Runner, Running, ServerTime, Written } from './run.ts'
 
 export interface RowChange {
   readonly happened: Happened
@@ -50,9 +50,10 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
     identity: Identity,
     statements: readonly BoundStatement[],
     wants: readonly (Wanted | null)[],
+    worked: ServerTime,
   ): Running<readonly Written[]> {
     const stores = wants.some(found => found !== null && found.storing !== null)
-    let current: Running<readonly Written[]> = runner.write(identity, statements.map(telling(wants)))
+    let current: Running<readonly Written[]> = runner.write(identity, statements.map(telling(wants)), worked)
     let cancelled = false
     const unseen = (): void => {
       for (const found of wants) if (isAsked(found)) watch.unseen(found.captured.table)
@@ -65,11 +66,11 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
       if (cancelled) throw error
       // Nothing is left of it. If the write itself is refused, it is refused again.
       if (stores && isUnstored(error)) {
-        current = write(identity, statements, wants.map(answering))
+        current = write(identity, statements, wants.map(answering), worked)
         return current.result
       }
       if (!isUnseen(error)) throw error
-      current = runner.write(identity, statements)
+      current = runner.write(identity, statements, worked)
       const written = await current.result
       unseen()
       return written
@@ -92,10 +93,12 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
 
   return {
     ...runner,
-    write(identity, statements) {
+    write(identity, statements, worked) {
       for (const { statement } of statements) refuseHidden(statement, watch)
       const wants = statements.map(wanted)
-      const running = wants.some(isAsked) ? write(identity, statements, wants) : runner.write(identity, statements)
+      const running = wants.some(isAsked)
+        ? write(identity, statements, wants, worked)
+        : runner.write(identity, statements, worked)
       // A second hearer of the same promise: whoever waits for the answer waits for nothing else.
       const names = wants.flatMap(found => found?.outbox ?? [])
       if (names.length > 0)

@@ -10,33 +10,22 @@ import { type BoundStatement, explained, type Statement } from '../compile/state
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
-import { type Estimate, readEstimate, readPlanningMs } from './estimate.ts'
+import { type Estimate, readEstimate } from './estimate.ts'
 import { createEstimates } from './estimates.ts'
-import type { Row, Runner, Running } from './run.ts'
+import type { Row, Runner, Running, ServerTime } from './run.ts'
 import { tooExpensive } from './too-expensive.ts'
 
 export interface CostGuardParts {
   readonly limits: CostSettings
   /** Milliseconds, monotonic. */
   readonly now: () => number
-  /** How long a read may take together with the estimate of it. */
-  readonly statementTimeoutMs: number
 }
-
-interface Estimated {
-  readonly estimates: readonly Estimate[]
-  /** What all of them took to plan, without waiting for a connection. */
-  readonly planningMs: number
-}
-
-/** Planning that took less than this share of the statement timeout is not taken off the time to run, which would cost a command more. */
-const UNCOUNTED_SHARE = 0.05
 
 /** `runner` whose reads and streams run within the limits or are refused with `QUERY_TOO_EXPENSIVE`; all else goes through as it is. */
-export function guardCost(runner: Runner, { limits: settings, now, statementTimeoutMs }: CostGuardParts): Runner {
+export function guardCost(runner: Runner, { limits: settings, now }: CostGuardParts): Runner {
   const limitsOf = costLimitsByRole(settings)
   const estimates = createEstimates(now)
-  const firsts = new Map<string, Shared<Estimated>>()
+  const firsts = new Map<string, Shared>()
 
   /** Nobody needs to be asked. */
   function passes({ role }: Identity, limits: CostLimits, statements: readonly BoundStatement[]): boolean {
@@ -50,20 +39,21 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
   }
 
   /**
-   * Rejects when a statement is too expensive, or cannot even be planned: with what the read itself would be refused for. Resolves with the milliseconds
-   * that planning took, if they are a part of the statement timeout worth counting, else 0.
+   * Rejects when a statement is too expensive, or cannot even be planned: with what the read itself would be refused for. Planning uses up time of the
+   * request, also where it joined in the planning of another.
    */
   async function check(
     identity: Identity,
     limits: CostLimits,
     statements: readonly BoundStatement[],
     steps: Steps,
-  ): Promise<number> {
+    worked: ServerTime,
+  ): Promise<void> {
     const judged = statements.flatMap(({ statement, values }) => {
       const running = runningOf(statement)
       return running === null ? [] : [{ statement: running, values }]
     })
-    const { estimates: found, planningMs } = await estimatesOf(identity, limits, judged, steps)
+    const found = await estimatesOf(identity, limits, judged, steps, worked)
     for (const [index, estimate] of found.entries()) {
       if (isWithin(estimate, limits)) continue
       throw await tooExpensive({
@@ -73,9 +63,9 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
         limits,
         mentions: judged[index]?.statement.mentions ?? [],
         extent: judged[index]?.statement.extent ?? 'page',
+        worked,
       })
     }
-    return planningMs < statementTimeoutMs * UNCOUNTED_SHARE ? 0 : planningMs
   }
 
   async function estimatesOf(
@@ -83,71 +73,73 @@ export function guardCost(runner: Runner, { limits: settings, now, statementTime
     limits: CostLimits,
     judged: readonly BoundStatement[],
     steps: Steps,
-  ): Promise<Estimated> {
+    worked: ServerTime,
+  ): Promise<readonly Estimate[]> {
     const { role } = identity
-    const alone = () => steps.run(() => ask(identity, judged))
+    const alone = () => steps.run(() => ask(identity, judged, worked))
     const isShared = judged.some(({ statement }) => estimates.find(statement.text, role) === undefined)
     if (!isShared || judged.some(({ statement }) => statement.eachTime === true)) return alone()
     const key = JSON.stringify([role, ...judged.map(({ statement }) => statement.text)])
     const first = firsts.get(key)
-    if (first === undefined) return steps.run(() => askFirst(key, identity, judged))
+    if (first === undefined) return steps.run(() => askFirst(key, identity, judged).join(worked))
     // It fails for values of its own, or because the one who asked went away.
-    const found = await steps.run(() => first.join()).catch(() => null)
-    return found?.estimates.every(estimate => isFarBelow(estimate, limits)) ? found : alone()
+    const found = await steps.run(() => first.join(worked)).catch(() => null)
+    return found?.every(estimate => isFarBelow(estimate, limits)) ? found : alone()
   }
 
   /** Whoever asks the same meanwhile joins in. */
-  function askFirst(key: string, identity: Identity, judged: readonly BoundStatement[]): Running<Estimated> {
-    const shared = share(ask(identity, judged), () => {
+  function askFirst(key: string, identity: Identity, judged: readonly BoundStatement[]): Shared {
+    const time = { ms: 0 }
+    const shared = share(ask(identity, judged, time), time, () => {
       if (firsts.get(key) === shared) firsts.delete(key)
     })
     firsts.set(key, shared)
-    return shared.join()
+    return shared
   }
 
   /** All in one packet and in their order, so that they fail where the read would. */
-  function ask(identity: Identity, judged: readonly BoundStatement[]): Running<Estimated> {
+  function ask(
+    identity: Identity,
+    judged: readonly BoundStatement[],
+    worked: ServerTime,
+  ): Running<readonly Estimate[]> {
     const plans = judged.map(({ statement, values }) => ({
-      statement: explained(statement, 'plan and planning time'),
+      statement: explained(statement, 'plan only'),
       values,
     }))
-    const asking = runner.read(identity, plans)
+    const asking = runner.read(identity, plans, worked)
     return {
-      result: asking.result.then(results => {
-        let planningMs = 0
-        const found = judged.map(({ statement }, index) => {
-          const plan = planOf(results[index])
-          planningMs += readPlanningMs(plan)
-          const estimate = readEstimate(plan)
+      result: asking.result.then(results =>
+        judged.map(({ statement }, index) => {
+          const estimate = readEstimate(planOf(results[index]))
           if (statement.eachTime !== true) estimates.keep(statement.text, identity.role, estimate)
           return estimate
-        })
-        return { estimates: found, planningMs }
-      }),
+        }),
+      ),
       cancel: () => asking.cancel(),
     }
   }
 
   return {
     ...runner,
-    read(identity, statements) {
+    read(identity, statements, worked) {
       const limits = limitsOf(identity.role)
-      if (limits === null || passes(identity, limits, statements)) return runner.read(identity, statements)
+      if (limits === null || passes(identity, limits, statements)) return runner.read(identity, statements, worked)
       const steps = createSteps()
       return {
-        result: check(identity, limits, statements, steps).then(planningMs =>
-          steps.run(() => runner.read(identity, statements, planningMs)),
+        result: check(identity, limits, statements, steps, worked).then(() =>
+          steps.run(() => runner.read(identity, statements, worked)),
         ),
         cancel: steps.cancel,
       }
     },
-    stream(identity, statement) {
+    stream(identity, statement, worked) {
       const limits = limitsOf(identity.role)
-      if (limits === null || passes(identity, limits, [statement])) return runner.stream(identity, statement)
+      if (limits === null || passes(identity, limits, [statement])) return runner.stream(identity, statement, worked)
       const steps = createSteps()
       const open = async () => {
-        await check(identity, limits, [statement], steps)
-        return runner.stream(identity, statement)
+        await check(identity, limits, [statement], steps, worked)
+        return runner.stream(identity, statement, worked)
       }
       return opening(open, steps.cancel)
     },
@@ -196,16 +188,20 @@ function createSteps(): Steps {
 }
 
 /** Something that several wait for. It is cancelled when the last of them is gone. */
-interface Shared<T> {
-  join(): Running<T>
+interface Shared {
+  join(worked: ServerTime): Running<readonly Estimate[]>
 }
 
-/** `ended`: it is over, or nobody wants it any more. */
-function share<T>(running: Running<T>, ended: () => void): Shared<T> {
+/** `time`: of `running`, which counts for each who waited. `ended`: it is over, or nobody wants it any more. */
+function share(running: Running<readonly Estimate[]>, time: ServerTime, ended: () => void): Shared {
   let waiting = 0
   running.result.then(ended, ended)
   return {
-    join() {
+    join(worked) {
+      const count = () => {
+        worked.ms += time.ms
+      }
+      running.result.then(count, count)
       waiting += 1
       let gone = false
       return {

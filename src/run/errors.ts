@@ -35,7 +35,8 @@ export function toGatewayError(error: unknown, attempt: Attempt): unknown {
   return error
 }
 
-function timedOut(extras: ErrorExtras = {}): GatewayError {
+/** The request has used up its time. */
+export function timedOut(extras: ErrorExtras = {}): GatewayError {
   return new GatewayError('TIMEOUT', 'the query took longer than statement_timeout_ms allows and was cancelled', extras)
 }
 

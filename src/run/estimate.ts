@@ -29,12 +29,6 @@ export function readEstimate(plan: string): Estimate {
   return { cost: figure(root['Total Cost']), rows }
 }
 
-/** Milliseconds that PostgreSQL took to plan, out of `EXPLAIN (FORMAT JSON, SUMMARY)`. */
-export function readPlanningMs(plan: string): number {
-  const [{ 'Planning Time': planningMs } = {}] = parsePlans(plan)
-  return typeof planningMs === 'number' ? planningMs : 0
-}
-
 function parsePlan(plan: string): Node {
   const [{ Plan: root } = {}] = parsePlans(plan)
   if (root === undefined) throw new Error('EXPLAIN answers a plan')
@@ -42,7 +36,7 @@ function parsePlan(plan: string): Node {
 }
 
 /** The list that PostgreSQL answers, of one element for each statement that is explained. */
-export function parsePlans(plan: string): readonly { readonly Plan?: Node; readonly 'Planning Time'?: unknown }[] {
+export function parsePlans(plan: string): readonly { readonly Plan?: Node }[] {
   try {
     return JSON.parse(plan)
   } catch {

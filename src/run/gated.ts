@@ -23,11 +23,11 @@ export function createGatedRunner(runner: Runner, gate: Gate | null): Runner {
     }
   }
   return {
-    read: (identity, statements) => gated(identity, () => runner.read(identity, statements)),
-    write: (identity, statements) => gated(identity, () => runner.write(identity, statements)),
-    call: (identity, statement, how) => gated(identity, () => runner.call(identity, statement, how)),
-    parse: (identity, statement) => gated(identity, () => runner.parse(identity, statement)),
-    stream: (identity, statement) => gatedStream(identity, runner.stream(identity, statement), gate),
+    read: (identity, statements, worked) => gated(identity, () => runner.read(identity, statements, worked)),
+    write: (identity, statements, worked) => gated(identity, () => runner.write(identity, statements, worked)),
+    call: (identity, statement, how, worked) => gated(identity, () => runner.call(identity, statement, how, worked)),
+    parse: (identity, statement, worked) => gated(identity, () => runner.parse(identity, statement, worked)),
+    stream: (identity, statement, worked) => gatedStream(identity, runner.stream(identity, statement, worked), gate),
   }
 }
 

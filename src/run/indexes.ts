@@ -3,7 +3,7 @@
 import type { Mention } from '../compile/mentions.ts'
 import type { BoundStatement, Statement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Row, Runner } from './run.ts'
+import type { Row, Runner, ServerTime } from './run.ts'
 
 export interface Index {
   readonly schema: string
@@ -39,11 +39,12 @@ export async function readIndexes(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
   mentions: readonly Mention[],
+  worked: ServerTime,
 ): Promise<readonly Index[]> {
   if (mentions.length === 0) return []
   const tables = new Map(mentions.map(({ schema, table }) => [JSON.stringify([schema, table]), { schema, table }]))
   const lookup: BoundStatement = { statement: LOOKUP, values: [JSON.stringify([...tables.values()])] }
-  const [rows = []] = await runner.read(identity, [lookup]).result
+  const [rows = []] = await runner.read(identity, [lookup], worked).result
   return rows.map(indexOf)
 }
 

@@ -2,28 +2,26 @@
 
 import type { BoundStatement, Statement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Command, Database, Result, ResultFormat, Row, Running } from '../postgres/types.ts'
+import type { Command, Database, Result, ResultFormat, Row, Running, ServerTime } from '../postgres/types.ts'
 import type { Announcements } from './announcements.ts'
-import { isStaleSchema, toGatewayError } from './errors.ts'
+import { isStaleSchema, timedOut, toGatewayError } from './errors.ts'
 import { CONSTRAINTS_NOW, RESET, RESET_AFTER_CHANGE, RESET_AFTER_READ, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
 
-export type { Row, Running } from '../postgres/types.ts'
+export type { Row, Running, ServerTime } from '../postgres/types.ts'
 
+/** All transactions of a request share one statement timeout. `worked`: of the request; what of the timeout is left is for the transaction. */
 export interface Runner {
-  /**
-   * One result for each statement, all of one transaction. Rejects with a `GatewayError`.
-   * @param spentMs Milliseconds of the statement timeout that preparations have used up in the database; 0 if absent.
-   */
-  read(identity: Identity, statements: readonly BoundStatement[], spentMs?: number): Reading
+  /** One result for each statement, all of one transaction. Rejects with a `GatewayError`. */
+  read(identity: Identity, statements: readonly BoundStatement[], worked: ServerTime): Reading
   /** As `read`, for statements that change something: all of them, or none. */
-  write(identity: Identity, statements: readonly BoundStatement[]): Running<readonly Written[]>
+  write(identity: Identity, statements: readonly BoundStatement[], worked: ServerTime): Running<readonly Written[]>
   /** Runs a statement that calls a function of the database, and undoes whatever settings the function leaves behind. */
-  call(identity: Identity, statement: BoundStatement, how: CallMode): Running<Called>
+  call(identity: Identity, statement: BoundStatement, how: CallMode, worked: ServerTime): Running<Called>
   /** Has PostgreSQL read a statement without running it. */
-  parse(identity: Identity, statement: Statement): Running<void>
+  parse(identity: Identity, statement: Statement, worked: ServerTime): Running<void>
   /** Rows as PostgreSQL produces them, batch by batch as they are taken; the connection is held until the end. */
-  stream(identity: Identity, statement: BoundStatement): AsyncIterableIterator<readonly Row[]>
+  stream(identity: Identity, statement: BoundStatement, worked: ServerTime): AsyncIterableIterator<readonly Row[]>
 }
 
 export interface Reading extends Running<readonly (readonly Row[])[]> {
@@ -65,14 +63,21 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     return Promise.reject(toGatewayError(error, { statements, access }))
   }
 
+  /** A transaction in one packet; nothing is sent where the request has no time left. */
+  function send(commands: readonly Command[], worked: ServerTime): Running<readonly Result[]> {
+    if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
+    return database.run(commands, worked)
+  }
+
   /** One packet; `take` gets all results, those of the settings first. */
   function run<T>(
     access: Access,
     statements: readonly BoundStatement[],
     commands: readonly Command[],
+    worked: ServerTime,
     take: (results: readonly Result[]) => T,
   ): Running<T> {
-    const running = database.run(commands)
+    const running = send(commands, worked)
     return {
       result: running.result.then(take, error => fail(error, statements, access)),
       cancel: () => running.cancel(),
@@ -80,8 +85,9 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   /** All statements of a transaction share one timeout: where there are several, each is given the time that is left. */
-  function inTime(statements: readonly BoundStatement[], deadline: Command = settings.deadline): readonly Command[] {
+  function inTime(statements: readonly BoundStatement[], worked: ServerTime): readonly Command[] {
     if (statements.length <= 1) return statements.map(toCommand)
+    const deadline = settings.deadline(worked.ms)
     return statements.flatMap((statement, index) =>
       index === 0 ? [toCommand(statement)] : [deadline, toCommand(statement)],
     )
@@ -105,34 +111,30 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
    * A function can set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
    * transaction. Deferred triggers run before that, under the caller's own settings and not what the function made of them.
    */
-  function withReset(call: Command, identity: Identity, access: Access): readonly Command[] {
-    const first = settings.for(identity, access)
+  function withReset(call: Command, identity: Identity, access: Access, worked: ServerTime): readonly Command[] {
+    const first = settings.for(identity, access, worked.ms)
     if (access === 'read only') return [first, call, ...RESET_AFTER_READ]
-    return [first, call, ...RESET, first, ...CONSTRAINTS_NOW, ...RESET_AFTER_CHANGE]
+    return [first, call, ...RESET, first, ...beforeDeferred(worked), ...CONSTRAINTS_NOW, ...RESET_AFTER_CHANGE]
+  }
+
+  /** Deferred triggers get the time that is left as well. Without any in the database, nothing is said before a transaction ends. */
+  function beforeDeferred(worked: ServerTime): readonly Command[] {
+    return reset.canDefer() ? [settings.deadline(worked.ms)] : []
   }
 
   return {
-    read(identity, statements, spentMs = 0) {
+    read(identity, statements, worked) {
       const after = reset.afterRead(statements)
-      const first = settings.for(identity, 'read only')
-      if (spentMs === 0) {
-        return run('read only', statements, [first, ...inTime(statements), ...after], results =>
-          statements.map((_, index) => resultOf(results, index, statements.length).rows),
-        )
-      }
-      const deadline = settings.deadlineAfter(spentMs)
-      const commands = [first, deadline, ...inTime(statements, deadline), ...after]
-      return run('read only', statements, commands, ([, ...results]) =>
+      const first = settings.for(identity, 'read only', worked.ms)
+      return run('read only', statements, [first, ...inTime(statements, worked), ...after], worked, results =>
         statements.map((_, index) => resultOf(results, index, statements.length).rows),
       )
     },
-    write(identity, statements) {
-      const first = settings.numbered(identity)
+    write(identity, statements, worked) {
       const after = reset.afterWrite(statements)
       const attempt = (asked: readonly BoundStatement[], more: readonly Command[]): Running<readonly Result[]> => {
-        // Deferred triggers run within the time as well.
-        const last = asked.length > 1 ? [settings.deadline] : []
-        const running = database.run([first, ...inTime(asked), ...last, ...more, ...after])
+        const first = settings.numbered(identity, worked.ms)
+        const running = send([first, ...inTime(asked, worked), ...more, ...beforeDeferred(worked), ...after], worked)
         return {
           result: running.result.then(
             results => plainResults(results, asked.length),
@@ -150,15 +152,16 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         cancel: () => running.cancel(),
       }
     },
-    call(identity, statement, { access, format }) {
+    call(identity, statement, { access, format }, worked) {
       const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
-      return run(access, [statement], withReset(command, identity, access), ([, called]) => {
+      return run(access, [statement], withReset(command, identity, access, worked), worked, ([, called]) => {
         if (called === undefined) throw new Error('a call has a result')
         return called
       })
     },
-    parse(identity, { text }) {
-      const running = database.describe([settings.for(identity, 'read only')], text)
+    parse(identity, { text }, worked) {
+      if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
+      const running = database.describe([settings.for(identity, 'read only', worked.ms)], text, worked)
       return {
         result: running.result.then(
           () => undefined,
@@ -167,9 +170,11 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         cancel: () => running.cancel(),
       }
     },
-    stream(identity, statement) {
-      const before = [settings.for(identity, 'read only')]
-      const rows = database.stream(before, toCommand(statement), STREAM_BATCH_ROWS, reset.afterRead([statement]))
+    stream(identity, statement, worked) {
+      if (settings.isOver(worked.ms)) throw timedOut()
+      const before = [settings.for(identity, 'read only', worked.ms)]
+      const after = reset.afterRead([statement])
+      const rows = database.stream(before, toCommand(statement), STREAM_BATCH_ROWS, after, worked)
       return translating(rows, error => fail(error, [statement], 'read only'))
     },
   }

@@ -30,6 +30,8 @@ export interface SessionReset {
   /** What ends a transaction that reads. */
   afterRead(statements: readonly BoundStatement[]): readonly Command[]
   afterWrite(statements: readonly BoundStatement[]): readonly Command[]
+  /** Whether triggers of the database can be deferred to the end of a transaction. */
+  canDefer(): boolean
 }
 
 export function createSessionReset(catalog: () => Catalog): SessionReset {
@@ -54,6 +56,7 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
   }
   return {
     afterRead: statements => (anyRuns(statements) ? RESET_AFTER_READ : NOTHING),
+    canDefer: () => catalog().functionReach.deferrable,
     afterWrite: statements => (anyRuns(statements) ? AFTER_WRITE_OF_FUNCTIONS : AFTER_WRITE),
   }
 }

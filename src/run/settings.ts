@@ -17,20 +17,23 @@ const ORIGIN: SessionSetting = ['svc.origin', 'gateway']
 export type Access = 'read only' | 'read write'
 
 export interface SettingsSource {
-  /** The command that begins a transaction for `identity`. */
-  for(identity: Identity, access: Access): Command
+  /**
+   * The command that begins a transaction for `identity`. `workedMs`: how much of the statement timeout earlier transactions of the same request have used up;
+   * 0 if absent.
+   */
+  for(identity: Identity, access: Access, workedMs?: number): Command
   /**
    * As for 'read write', for what certainly writes: its only row and column is the transaction's number, `pg_current_xact_id()`. It says where the write
    * comes from, besides, to what writes down changes for webhooks.
    */
-  numbered(identity: Identity): Command
+  numbered(identity: Identity, workedMs?: number): Command
   /**
    * Between two statements of a transaction: gives the next one the time that is left, and cancels the transaction if there is none (57014). PostgreSQL's
-   * `statement_timeout` starts again with every statement.
+   * `statement_timeout` starts again with every statement, and does not count while deferred triggers run at the end of a transaction.
    */
-  readonly deadline: Command
-  /** The same for a transaction that has only part of the time, because `spentMs` of it have been spent elsewhere. */
-  deadlineAfter(spentMs: number): Command
+  deadline(workedMs?: number): Command
+  /** Nothing of the statement timeout is left. */
+  isOver(workedMs: number): boolean
 }
 
 /** With `preparedStatements` false a pooler is in between, so what a connection begins with elsewhere is set in each transaction. */
@@ -48,20 +51,26 @@ export function createSettings({
     'read write': [],
   }
   const source = (access: Access, answer: string, more: readonly SessionSetting[] = []) =>
-    encodedOnce(answer, identity => [
+    encodedOnce(answer, (identity, workedMs) => [
       ...settingsOf(identity),
       ...mode[access],
       ...more,
       ...planner,
-      ['statement_timeout', String(statementTimeoutMs)],
+      ['statement_timeout', String(leftOf(statementTimeoutMs, workedMs))],
     ])
+  const whole = deadlineOf(statementTimeoutMs)
   const sources = { 'read only': source('read only', ''), 'read write': source('read write', '') }
   return {
-    for: (identity, access) => sources[access](identity),
+    for: (identity, access, workedMs) => sources[access](identity, workedMs),
     numbered: source('read write', 'pg_current_xact_id() ', [ORIGIN]),
-    deadline: deadlineOf(statementTimeoutMs),
-    deadlineAfter: spentMs => deadlineOf(Math.max(1, Math.round(statementTimeoutMs - spentMs))),
+    deadline: (workedMs = 0) => (workedMs === 0 ? whole : deadlineOf(leftOf(statementTimeoutMs, workedMs))),
+    isOver: workedMs => workedMs >= statementTimeoutMs,
   }
+}
+
+/** In whole milliseconds; 0 would switch the timeout off. */
+function leftOf(timeoutMs: number, workedMs: number): number {
+  return Math.max(1, Math.floor(timeoutMs - workedMs))
 }
 
 /** `OFFSET 0` keeps the clock from being read twice. A cancelled statement is noticed when its next row is asked for. */
@@ -70,28 +79,28 @@ function deadlineOf(timeoutMs: number): Command {
   const text = `SELECT pg_catalog.set_config('statement_timeout', greatest(left_ms, 1)::text, true),
   CASE WHEN left_ms <= 0 THEN pg_catalog.pg_cancel_backend(pg_catalog.pg_backend_pid()) END
 FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
-  return { text, parameters: encodeParameters([String(timeoutMs)]) }
+  return { text, parameters: encodeParameters([String(timeoutMs)]), upkeep: true }
 }
 
-/** An identity comes from the cache of verified tokens and is the same object for every request of a token. */
+/** Kept for the first transactions of requests. An identity comes from the cache of verified tokens and is the same object for every request of a token. */
 function encodedOnce(
   answer: string,
-  settingsFor: (identity: Identity) => readonly SessionSetting[],
-): (identity: Identity) => Command {
+  settingsFor: (identity: Identity, workedMs: number) => readonly SessionSetting[],
+): (identity: Identity, workedMs?: number) => Command {
   const known = new WeakMap<Identity, Command>()
   // The names are the same for everybody, and one text is found by what it is instead of by what it says.
   let text: string | null = null
-  return identity => {
-    const found = known.get(identity)
+  return (identity, workedMs = 0) => {
+    const found = workedMs === 0 ? known.get(identity) : undefined
     if (found !== undefined) return found
-    const settings = settingsFor(identity)
+    const settings = settingsFor(identity, workedMs)
     text ??= settingsText(
       answer,
       settings.map(([name]) => name),
     )
     const parameters = encodeParameters(settings.map(([, value]) => value))
     const command = { text, parameters, flow: flowOf(identity) }
-    known.set(identity, command)
+    if (workedMs === 0) known.set(identity, command)
     return command
   }
 }

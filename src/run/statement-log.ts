@@ -25,21 +25,21 @@ export function logStatements(runner: Runner, { emit, requestId }: StatementLogP
     return running
   }
   return {
-    read: (identity, bound, spentMs) =>
+    read: (identity, bound, worked) =>
       logged(
         bound.map(({ statement }) => statement),
-        () => runner.read(identity, bound, spentMs),
+        () => runner.read(identity, bound, worked),
       ),
-    write: (identity, bound) =>
+    write: (identity, bound, worked) =>
       logged(
         bound.map(({ statement }) => statement),
-        () => runner.write(identity, bound),
+        () => runner.write(identity, bound, worked),
       ),
-    call: (identity, bound, how) => logged([bound.statement], () => runner.call(identity, bound, how)),
-    parse: (identity, statement) => runner.parse(identity, statement),
-    stream(identity, bound) {
+    call: (identity, bound, how, worked) => logged([bound.statement], () => runner.call(identity, bound, how, worked)),
+    parse: (identity, statement, worked) => runner.parse(identity, statement, worked),
+    stream(identity, bound, worked) {
       const end = begin([bound.statement])
-      const rows = runner.stream(identity, bound)
+      const rows = runner.stream(identity, bound, worked)
       let over = false
       const once = () => {
         if (!over) end()

@@ -9,7 +9,7 @@ import type { CostLimits } from './cost-limits.ts'
 import type { Estimate } from './estimate.ts'
 import { seesFigures } from './explain-figures.ts'
 import { type Index, readIndexes } from './indexes.ts'
-import type { Runner } from './run.ts'
+import type { Runner, ServerTime } from './run.ts'
 
 export interface Refused {
   readonly runner: Pick<Runner, 'read'>
@@ -18,6 +18,7 @@ export interface Refused {
   readonly limits: CostLimits
   readonly mentions: readonly Mention[]
   readonly extent: Extent
+  readonly worked: ServerTime
 }
 
 export async function tooExpensive({
@@ -27,9 +28,10 @@ export async function tooExpensive({
   limits,
   mentions,
   extent,
+  worked,
 }: Refused): Promise<GatewayError> {
   // The read is refused all the same, if with less advice.
-  const indexes = await readIndexes(runner, identity, mentions).catch((): readonly Index[] => [])
+  const indexes = await readIndexes(runner, identity, mentions, worked).catch((): readonly Index[] => [])
   const suggestions = adviseOn({ extent, mentions, indexes })
   const exact = seesFigures(identity)
   const [cost, rows] = exact ? [estimate.cost, estimate.rows] : [aboveLimit(limits.cost), aboveLimit(limits.rows)]

@@ -485,7 +485,7 @@ describe('limits of the server', () => {
         onStaleSchema: () => {},
         announcements: null,
       })
-      const failure = await runner.write(ANONYMOUS, []).result.catch(reason => reason)
+      const failure = await runner.write(ANONYMOUS, [], { ms: 0 }).result.catch(reason => reason)
       expect(failure).toMatchObject({
         code: 'UNAVAILABLE',
         status: 503,

@@ -92,7 +92,7 @@ export function createReader(parts: ReaderParts): Reader {
   function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
     const statement = ones.of(view, addressOf(incoming), () => planOne(incoming, view, tableName, id))
-    const reading = runner.read(identity, [statement])
+    const reading = runner.read(identity, [statement], incoming.usage.worked)
     const made = reading.kept === undefined ? undefined : answered.get(reading)
     if (made !== undefined) return made
     return whenRead(incoming, reading, ([rows]) => {
@@ -179,6 +179,7 @@ export function createReader(parts: ReaderParts): Reader {
     { table, request, plan, shape }: Planned,
     parent: Parent | null,
   ): Answer | Promise<Answer> {
+    const { worked } = incoming.usage
     const bind = (statement: Statement) => bindValues(statement, shape.values)
     const rows = bind(plan.rows)
     const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
@@ -186,16 +187,16 @@ export function createReader(parts: ReaderParts): Reader {
       if (parent !== null && found?.length !== 1) throw missing(parent.table, parent.text, reading)
     }
     if (request.stream) {
-      const stream = () => respondStream(runner.stream(identity, rows), incoming)
+      const stream = () => respondStream(runner.stream(identity, rows, worked), incoming)
       if (parent === null) return stream()
-      const looking = runner.read(identity, parentStatement)
+      const looking = runner.read(identity, parentStatement, worked)
       return untilGone(incoming, looking).then(([found]) => {
         assertParent(found, looking)
         return stream()
       })
     }
     const totalStatement = plan.total === null ? [] : [bind(plan.total)]
-    const reading = runner.read(identity, [...parentStatement, rows, ...totalStatement])
+    const reading = runner.read(identity, [...parentStatement, rows, ...totalStatement], worked)
     return whenRead(incoming, reading, results => {
       assertParent(results[0], reading)
       const [found = [], total] = results.slice(parentStatement.length)
@@ -230,7 +231,7 @@ export function createReader(parts: ReaderParts): Reader {
       const row = printRead(check(buildAggregate(request, table, view), view), 'without keys')
       return { row, statements: [row] }
     })
-    const reading = runner.read(identity, [bindValues(plan.row, shape.values)])
+    const reading = runner.read(identity, [bindValues(plan.row, shape.values)], incoming.usage.worked)
     return whenRead(incoming, reading, ([rows = []]) => {
       const only = rows[0]?.[0]
       const use = cacheUseOf(reading)
@@ -248,7 +249,7 @@ export function createReader(parts: ReaderParts): Reader {
     refuseCounting(view)
     const asked = bindValues(plan.rows, shape.values)
     const explaining = { ...asked, statement: explained(asked.statement, 'analyze') }
-    const [rows] = await untilGone(incoming, runner.read(identity, [explaining]))
+    const [rows] = await untilGone(incoming, runner.read(identity, [explaining], incoming.usage.worked))
     const found = rows?.[0]?.[0]
     if (found === undefined || found === null) throw new Error('EXPLAIN answers one row')
     return respondExplained(asked, found, parts.operatorExplains === true || seesFigures(identity))

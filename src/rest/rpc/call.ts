@@ -85,7 +85,7 @@ export function createCaller(parts: CallerParts): Caller {
 
   /** Whether PostgreSQL takes the statement; what it says against it goes to `refuse`. */
   function parse(incoming: Incoming, plan: CallPlan, identity: Identity, refuse: (m: string) => never): Promise<void> {
-    return untilGone(incoming, runner.parse(identity, plan.call)).then(
+    return untilGone(incoming, runner.parse(identity, plan.call, incoming.usage.worked)).then(
       () => void parsed.add(plan),
       (error: unknown) => {
         if (error instanceof GatewayError && error.code === 'QUERY_ERROR') refuse(error.message)
@@ -117,10 +117,9 @@ export function createCaller(parts: CallerParts): Caller {
     })
 
     function call(): Promise<Answer> {
-      const running = runner.call(identity, bindValues(plan.call, shape.values), {
-        access: read ? 'read only' : 'read write',
-        format: plan.form === 'nothing' ? 'text' : format,
-      })
+      const access = read ? 'read only' : 'read write'
+      const how = { access, format: plan.form === 'nothing' ? 'text' : format } as const
+      const running = runner.call(identity, bindValues(plan.call, shape.values), how, incoming.usage.worked)
       return untilGone(incoming, running).then(
         called => {
           incoming.usage.answered()

@@ -48,7 +48,8 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
   const plans = createPlans<WritePlan>()
 
   function write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]> {
-    return untilGone(request.incoming, runner.write(request.identity, statements)).then(written => {
+    const { worked } = request.incoming.usage
+    return untilGone(request.incoming, runner.write(request.identity, statements, worked)).then(written => {
       request.incoming.usage.answered()
       const [first] = written
       if (first !== undefined) request.wrote(first)
@@ -72,7 +73,7 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
         return written
       }),
     async readAll({ incoming, identity }, statements) {
-      const rows = await untilGone(incoming, runner.read(identity, statements))
+      const rows = await untilGone(incoming, runner.read(identity, statements, incoming.usage.worked))
       incoming.usage.answered()
       return rows
     },

@@ -118,7 +118,7 @@ const alice = { ...ANONYMOUS, tenantId: 't1', userId: 'alice' }
 /** Reads; whether the database is not asked. */
 function isHit(text = ORDERS, identity = alice): boolean {
   const before = sent.length
-  const reading = runner.read(identity, [bound(text)])
+  const reading = runner.read(identity, [bound(text)], { ms: 0 })
   expect(reading.kept !== undefined).toBe(sent.length === before)
   return reading.kept !== undefined
 }
@@ -130,7 +130,7 @@ async function fill(text = ORDERS, identity = alice): Promise<void> {
 }
 
 function write(text = "set orders values note = 'x' where id = 1"): Sent {
-  runner.write(alice, [bound(text)]).result.catch(() => {})
+  runner.write(alice, [bound(text)], { ms: 0 }).result.catch(() => {})
   return last()
 }
 
@@ -143,7 +143,7 @@ function last(): Sent {
 describe('what is kept', () => {
   test('the second read is not executed, and gets what the first got', async () => {
     await fill()
-    const reading = runner.read(alice, [bound(ORDERS)])
+    const reading = runner.read(alice, [bound(ORDERS)], { ms: 0 })
     expect(reading.kept).toBeDefined()
     expect(await reading.result).toEqual([[[Buffer.from('row')]]])
     expect(cache.stats()).toMatchObject({ hits: 1, misses: 1, entries: 1, entriesMax: ENTRIES_MAX })
@@ -160,7 +160,7 @@ describe('what is kept', () => {
 
   test('the same statement, asked again and by others, is found for whom it was kept', async () => {
     const statement = bound(ORDERS)
-    const isKept = (identity: typeof alice) => runner.read(identity, [statement]).kept !== undefined
+    const isKept = (identity: typeof alice) => runner.read(identity, [statement], { ms: 0 }).kept !== undefined
     await fill()
     const bob = { ...alice, userId: 'bob' }
     expect([isKept(alice), isKept(alice), isKept(bob)]).toEqual([true, true, false])
@@ -170,19 +170,19 @@ describe('what is kept', () => {
       [alice, 'row'],
       [{ ...bob }, 'of bob'],
     ] as const) {
-      expect(await runner.read(identity, [statement]).result).toEqual([[[Buffer.from(row)]]])
+      expect(await runner.read(identity, [statement], { ms: 0 }).result).toEqual([[[Buffer.from(row)]]])
     }
     catalog = catalogOf(...tables(10))
     expect(isKept(alice)).toBe(false)
   })
 
   test('several statements of one read are one answer', async () => {
-    const both = () => runner.read(alice, [bound(ORDERS), bound('get items')])
+    const both = () => runner.read(alice, [bound(ORDERS), bound('get items')], { ms: 0 })
     both()
     await last().answer('row')
     expect(both().kept).toBeDefined()
     expect(isHit()).toBe(false)
-    expect(runner.read(alice, [bound('get items'), bound(ORDERS)]).kept).toBeUndefined()
+    expect(runner.read(alice, [bound('get items'), bound(ORDERS)], { ms: 0 }).kept).toBeUndefined()
     await write('del items where id = 1').answer()
     expect(both().kept).toBeUndefined()
   })
@@ -197,7 +197,7 @@ describe('what is kept', () => {
   })
 
   test('no errors, and what failed is asked again', async () => {
-    const { result } = runner.read(alice, [bound(ORDERS)])
+    const { result } = runner.read(alice, [bound(ORDERS)], { ms: 0 })
     const refused = expect(result).rejects.toMatchObject({ code: 'QUERY_ERROR' })
     await last().fail(new DatabaseError(new Map([['C', '22012']])))
     await refused
@@ -211,7 +211,7 @@ describe('what is kept', () => {
     'get orders where placed > $1',
   ])('never: %s', async text => {
     for (let i = 0; i < 2; i++) {
-      expect(runner.read(alice, [bound(text, 'Yesterday')]).kept).toBeUndefined()
+      expect(runner.read(alice, [bound(text, 'Yesterday')], { ms: 0 }).kept).toBeUndefined()
       await last().answer('row')
     }
     expect(cache.stats().entries).toBe(0)
@@ -229,13 +229,14 @@ describe('what is kept', () => {
       gone,
     ]
     for (const read of [...reads, ...reads]) {
-      expect(runner.read(alice, [read]).kept).toBeUndefined()
+      expect(runner.read(alice, [read], { ms: 0 }).kept).toBeUndefined()
       await last().answer('row')
     }
   })
 
   test('never long values', async () => {
-    const read = (length: number) => runner.read(alice, [bound('get orders where note = $1', 'x'.repeat(length))])
+    const read = (length: number) =>
+      runner.read(alice, [bound('get orders where note = $1', 'x'.repeat(length))], { ms: 0 })
     for (const length of [VALUE_CHARACTERS_MAX, VALUE_CHARACTERS_MAX + 1]) {
       read(length)
       await last().answer('row')
@@ -327,7 +328,7 @@ describe('a write', () => {
 
   test('of very many statements is waited for no longer than a timer can', async () => {
     const many = new Array<BoundStatement>(100_000).fill(bound("set orders values note = 'x' where id = 1"))
-    runner.write(alice, many).result.catch(() => {})
+    runner.write(alice, many, { ms: 0 }).result.catch(() => {})
     await last().fail(new UnavailableError('broke', true))
     expect(timers).toMatchObject([{ at: now + 2 ** 31 - 1 }])
   })
@@ -335,24 +336,30 @@ describe('a write', () => {
   test('through a foreign key, a trigger, or a function of which nothing is known', async () => {
     const [orders, items] = tables()
     const ties = [{ other: items?.oid ?? 0, how: 'delete deletes' as const }]
-    catalog = { ...catalog, dependences: new Map([[orders?.oid ?? 0, { ties, unsteady: [], effect: null }]]) }
+    catalog = {
+      ...catalog,
+      dependences: new Map([[orders?.oid ?? 0, { ties, mentions: [], unsteady: [], effect: null }]]),
+    }
     await fill('get items')
     await write().answer()
     expect(isHit('get items')).toBe(true)
     await write('del orders where id = 1').answer()
     await fill('get items')
     const [statement] = [bound(ORDERS)]
-    runner.call(alice, statement, { access: 'read only', format: 'text' })
+    runner.call(alice, statement, { access: 'read only', format: 'text' }, { ms: 0 })
     await last().answer()
     expect(isHit('get items')).toBe(true)
-    runner.call(alice, statement, { access: 'read write', format: 'text' })
+    runner.call(alice, statement, { access: 'read write', format: 'text' }, { ms: 0 })
     expect(isHit('get items')).toBe(false)
   })
 
   test('to what a view is made of', async () => {
     const [orders, items] = tables()
     const ties = [{ other: orders?.oid ?? 0, how: 'view' as const }]
-    catalog = { ...catalog, dependences: new Map([[items?.oid ?? 0, { ties, unsteady: [], effect: null }]]) }
+    catalog = {
+      ...catalog,
+      dependences: new Map([[items?.oid ?? 0, { ties, mentions: [], unsteady: [], effect: null }]]),
+    }
     await fill('get items')
     await write().answer()
     expect(isHit('get items')).toBe(false)
@@ -361,7 +368,10 @@ describe('a write', () => {
   test('anywhere, for a policy that asks a function of the database', async () => {
     const [orders] = tables()
     const unsteady = [{ cause: 'opaque' as const, name: 'is_member' }]
-    catalog = { ...catalog, dependences: new Map([[orders?.oid ?? 0, { ties: [], unsteady, effect: null }]]) }
+    catalog = {
+      ...catalog,
+      dependences: new Map([[orders?.oid ?? 0, { ties: [], mentions: [], unsteady, effect: null }]]),
+    }
     await fill()
     expect(isHit()).toBe(true)
     await write('del items where id = 1').answer()
@@ -421,7 +431,10 @@ describe('a change by another process', () => {
   test('of a partitioned table invalidates the answers from its partitions', async () => {
     const [orders, items] = tables()
     const ties = [{ other: items?.oid ?? 0, how: 'child' as const }]
-    catalog = { ...catalog, dependences: new Map([[orders?.oid ?? 0, { ties, unsteady: [], effect: null }]]) }
+    catalog = {
+      ...catalog,
+      dependences: new Map([[orders?.oid ?? 0, { ties, mentions: [], unsteady: [], effect: null }]]),
+    }
     await fill('get items')
     cache.changed([orders?.oid ?? 0])
     expect(isHit('get items')).toBe(false)

@@ -187,25 +187,25 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   return {
     watching: runner => ({
       ...runner,
-      write: (identity, statements) =>
+      write: (identity, statements, worked) =>
         during(currentPlans().writing(statements.map(({ statement }) => statement)), statements.length, () =>
-          runner.write(identity, statements),
+          runner.write(identity, statements, worked),
         ),
-      call: (identity, statement, how) =>
+      call: (identity, statement, how, worked) =>
         how.access === 'read only'
-          ? runner.call(identity, statement, how)
-          : during(null, 1, () => runner.call(identity, statement, how)),
+          ? runner.call(identity, statement, how, worked)
+          : during(null, 1, () => runner.call(identity, statement, how, worked)),
     }),
     serving: runner => ({
       ...runner,
-      read(identity, statements) {
+      read(identity, statements, worked) {
         const { key, reading } = findFor(identity, statements)
         if (reading !== null) {
           hits++
           return reading
         }
         misses++
-        const start = () => runner.read(identity, statements)
+        const start = () => runner.read(identity, statements, worked)
         return key === null ? start() : fill(key, statements, start)
       },
     }),
