@@ -1,4 +1,4 @@
-/** The table of docs/reference/errors.md. `errors-reference.test.ts` compares, and rewrites with `-u`. */
+/** The table of docs/reference/errors.md. Its test compares the two, and rewrites the page with `-u`. */
 import { type ErrorCode, STATUS_OF } from './errors.ts'
 
 /** When a code is answered; Markdown, as the page has it. */

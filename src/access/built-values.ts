@@ -80,7 +80,7 @@ function padIn({ span, name }: FunctionCall, args: readonly BuiltArgument[], tal
   return [of.expression, guarded(name, number, tooLarge, [number]), ...plain(rest)]
 }
 
-/** `%[position$][flags][width]type`, where the width is digits or `*` (manual, 9.4.1). */
+/** `%[position$][flags][width]type`, where the width is digits or `*` (PostgreSQL manual, 9.4.1). */
 const SPECIFIER = /%(?:(\d+)\$)?-?(\*(?:\d+\$)?|\d+)?([%sIL])/g
 
 /** A width of more than three digits, or a computed one, in a format that is not a literal. */
@@ -193,7 +193,7 @@ const SEPARATOR_BYTES = 64
 
 // ---- arrays ------------------------------------------------------------------------------------------------
 
-/** The least size of an element (manual, 8.15; `Datum`). */
+/** The least size of an element (PostgreSQL manual, 8.15; `Datum`). */
 const ELEMENT_BYTES = 8
 
 function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
@@ -261,7 +261,7 @@ function powerIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: 
 
 // ---- casts -------------------------------------------------------------------------------------------------
 
-/** Types whose values are padded to the length that is written behind them; the manual's other names for them included. */
+/** Types whose values are padded to the length that is written behind them; PostgreSQL's other names for them included. */
 const PADDED: ReadonlyMap<string, number> = new Map([
   ['char', CHARACTER_BYTES],
   ['character', CHARACTER_BYTES],

@@ -10,7 +10,7 @@ import type { TypeName } from '../language/tree/ast.ts'
 import { isKnown, isKnownColumn, type Rights, type View } from './rights.ts'
 import { typeNameOf } from './types.ts'
 
-/** By PostgreSQL's names and those of SQL (manual, 8). */
+/** By PostgreSQL's names and those of SQL (PostgreSQL manual, 8). */
 const VALUES: ReadonlySet<string> = new Set(
   `bigint bit bool boolean box bpchar bytea char character cidr circle date datemultirange daterange dec decimal float float4 float8 inet int int2
    int4 int4multirange int4range int8 int8multirange int8range integer interval json jsonb jsonpath line lseg macaddr macaddr8 money name nchar

@@ -95,7 +95,7 @@ function withArm(outputs: readonly RowsetColumn[], arm: Answering<Get>): readonl
   })
 }
 
-/** A bare name is a column of the sources first, then what a field is called (manual, 7.2.3). */
+/** A bare name is a column of the sources first, then what a field is called (PostgreSQL manual, 7.2.3). */
 function groupIn({ expressions }: Checking, item: Expression, scope: Scope): Expression {
   const [name = ''] = item.kind === 'column' && item.path.length === 1 ? item.path : []
   const isColumn = scope.sources.some(({ rowset }) => rowset.column(name) !== undefined)

@@ -299,7 +299,7 @@ test('an operator that can fail meets no row that a policy hides', () => {
   const rights: Rights = { key: 'some rows', of: table => ({ ...EVERYTHING.of(table), rows }) }
   const inner = (where: Expression) =>
     printSql(checkRead(get({ table: orders, where }), { catalog, rights, searchLanguage: 'english' }).query).text
-  // Without a reason the rows are left to be joined with the statement around them (manual, 39.5).
+  // Without a reason the rows are left to be joined with the statement around them (PostgreSQL manual, 39.5).
   expect(inner(compare('=', column('note'), position(1)))).not.toContain('OFFSET 0')
   expect(inner(compare('~', column('note'), position(1)))).not.toContain('OFFSET 0')
   for (const operator of ['regex', '~*'] as const) {

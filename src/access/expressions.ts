@@ -225,7 +225,7 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   /**
-   * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (manual, 9.2, `IS NULL`): JSON shows the
+   * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (PostgreSQL manual, 9.2, `IS NULL`): JSON shows the
    * difference, and a cursor that did not make it would stand still.
    */
   #is(expression: Is, scope: Scope): Expression {
@@ -305,7 +305,7 @@ export class ExpressionChecker implements OperandCheck {
 
   orders(orders: readonly Order[], scope: Scope): readonly Order[] {
     return orders.map(item => {
-      // A bare name is one of the answer's own first (manual, 7.5).
+      // A bare name is one of the answer's own first (PostgreSQL manual, 7.5).
       if (isOutput(item.expression, scope)) return item
       const typed = this.typed(item.expression, { ...scope, outputs: NOTHING.outputs, unheard: scope.outputs })
       refuseUnordered(typed)

@@ -173,7 +173,7 @@ function printed(tree: Statement): Printed | null {
 }
 
 /**
- * What is left to PostgreSQL, by SQLSTATE (manual, appendix A): types of expressions, which only it infers; what may stand in groups, windows,
+ * What is left to PostgreSQL, by SQLSTATE (PostgreSQL manual, appendix A): types of expressions, which only it infers; what may stand in groups, windows,
  * recursive tables and conflicts; names that a query gives its own columns twice.
  */
 const SEMANTIC: ReadonlySet<string> = new Set([

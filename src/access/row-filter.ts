@@ -88,7 +88,7 @@ export function rowsFor(
 
 /**
  * A table of which a read sees some rows only: a query in its place, so that joins of every kind see no others. With `rowsFirst` nothing of the
- * statement around it is computed of the others either: an expression that fails would tell of them (manual, 39.5).
+ * statement around it is computed of the others either: an expression that fails would tell of them (PostgreSQL manual, 39.5).
  */
 export function readRows(checking: Checking, table: Table, alias: string, span: Span): QuerySource | null {
   const where = rowsFor(checking, table, alias, 'read')

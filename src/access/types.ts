@@ -5,7 +5,7 @@ import { NOWHERE } from '../language/tree/ast.ts'
 
 /**
  * Names that mean something else when written bare: `char` and `bit` take a length of one. Behind their schema they are the
- * types of the catalogue (manual, 8.3, 8.10).
+ * types of the catalogue (PostgreSQL manual, 8.3, 8.10).
  */
 const NEEDS_SCHEMA: ReadonlySet<string> = new Set(['char', 'bit'])
 
@@ -69,7 +69,7 @@ export function isDocument(type: DataType): boolean {
 
 /**
  * The operators of enums take `anyenum`, which a domain over an enum does not match, as it would match `anyarray` or `anyrange`
- * (manual, 36.2.5): it has not even `=`, until it is cast.
+ * (PostgreSQL manual, 36.2.5): it has not even `=`, until it is cast.
  */
 export function isEnumDomain(type: DataType): boolean {
   return type.kind === 'domain' && baseOf(type).kind === 'enum'

@@ -3,7 +3,7 @@
  * keeps an answer must know when it is out of date.
  *
  * Relations that are no resources count as well – partitions, tables under a view, tables that only a policy reads. PostgreSQL records what a view or
- * policy depends on, but for its own functions and tables, which are pinned (manual, pg_depend); those are read out of the expression trees.
+ * policy depends on, but for its own functions and tables, which are pinned (PostgreSQL manual, pg_depend); those are read out of the expression trees.
  */
 
 import type { RelationMention, Tie, Unsteady } from './model.ts'
@@ -31,7 +31,7 @@ export interface EffectItem {
   readonly delete: boolean
 }
 
-/** Of objects that PostgreSQL brings along (manual, System Catalog Initial Data). */
+/** Of objects that PostgreSQL brings along (PostgreSQL manual, System Catalog Initial Data). */
 const FIRST_OWN_OID = 16_384
 
 /** For the statement's own expressions: which rows of `pg_depend` an object of this catalogue has on others of that one. */
@@ -161,7 +161,7 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
       join pg_catalog.pg_class c on c.oid = m.oid
     ) u`,
 
-  // Triggers by their bits (manual, pg_trigger; trigger.h): 4 insert, 8 delete, 16 update. PostgreSQL's own trigger functions touch their row alone, and
+  // Triggers by their bits (PostgreSQL manual, pg_trigger; trigger.h): 4 insert, 8 delete, 16 update. PostgreSQL's own trigger functions touch their row alone, and
   // those of the gateway's schema write to that schema. Functions in C and of PostgreSQL draw numbers and make keys; what others do, nobody can tell.
   effect: `
     select m.relation::int8 as relation, bool_or(e.insert) as insert, bool_or(e.update) as update, bool_or(e.delete) as delete

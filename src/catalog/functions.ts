@@ -111,7 +111,7 @@ function resultOf(item: FunctionItem, type: ColumnType, answered: readonly Decla
   if (type.type.name === 'void' && type.type.kind === 'pseudo') return { kind: 'void' }
   if (type.type.name === 'record' && type.type.kind === 'pseudo') {
     if (answered.length === 0) return { kind: 'record' }
-    // An output without a name is called by its place among the outputs (manual, 36.5.4).
+    // An output without a name is called by its place among the outputs (PostgreSQL manual, 36.5.4).
     const columns = answered.map((output, index) =>
       columnOf(output.name ?? `column${index + 1}`, output.type, output.type.text),
     )

@@ -8,7 +8,7 @@
  *
  * Types and defaults are printed as the session's search_path has it, as psql shows them to the same role.
  *
- * Only `pg_catalog` is read (PostgreSQL manual, part "System Catalogs"): `information_schema` hides what the role has
+ * Only `pg_catalog` is read (PostgreSQL manual, System Catalogs): `information_schema` hides what the role has
  * no grant on and knows neither indexes nor partitions. Nothing here locks a table or waits for one; the exception is
  * `pg_relation_is_updatable`, which opens the view or foreign table it is asked about.
  */

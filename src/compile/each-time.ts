@@ -16,7 +16,7 @@ export function isEstimatedEachTime(query: Get): boolean {
   return each
 }
 
-/** Of PostgreSQL's functions that a query may call, those that return sets (manual, 9.26 and the chapters of their types). */
+/** Of PostgreSQL's functions that a query may call, those that return sets (PostgreSQL manual, 9.26 and the chapters of their types). */
 const SETS: ReadonlySet<string> = new Set(
   `generate_series generate_subscripts unnest string_to_table regexp_matches regexp_split_to_table json_array_elements jsonb_array_elements
    json_array_elements_text jsonb_array_elements_text json_each jsonb_each json_each_text jsonb_each_text json_object_keys jsonb_object_keys

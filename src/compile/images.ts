@@ -1,6 +1,6 @@
 /**
  * How a write can answer what it did to each row: the word for it, the row after and the row before (decision 0020). PostgreSQL 18 shows both versions to
- * `returning` (manual, 6.4); before it, an update locks and reads its rows first, in its own statement, so that nobody changes them in between.
+ * `returning` (PostgreSQL manual, 6.4); before it, an update locks and reads its rows first, in its own statement, so that nobody changes them in between.
  */
 import type { CheckedWrite, Write } from '../access/check.ts'
 import type { Table } from '../catalog/model.ts'
@@ -10,7 +10,7 @@ import type { Add, CommonTable, Expression, Field, Join, Set as SetStatement } f
 import { and, column, compare, field, get, name, tableName } from '../language/tree/build.ts'
 import { targetName } from '../language/tree/scope.ts'
 
-/** PostgreSQL 18 shows the row as it was before (manual, 6.4), unless the table itself is called so. */
+/** PostgreSQL 18 shows the row as it was before (PostgreSQL manual, 6.4), unless the table itself is called so. */
 export function showsOld({ table, serverVersion }: Pick<CheckedWrite, 'table' | 'serverVersion'>): boolean {
   return serverVersion >= 180_000 && table.name !== 'old'
 }

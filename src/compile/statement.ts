@@ -150,7 +150,7 @@ export function printColumns(checked: CheckedQuery): Statement {
   return { ...statement(checked, () => printSql(checked.query)), touches: touchesOf(checked.query) }
 }
 
-/** What PostgreSQL would do to answer a statement, or with `analyze` did (manual, EXPLAIN). */
+/** What PostgreSQL would do to answer a statement, or with `analyze` did (PostgreSQL manual, EXPLAIN). */
 const EXPLAIN_OPTIONS = {
   analyze: 'ANALYZE, FORMAT JSON',
   'plan only': 'FORMAT JSON',

@@ -45,7 +45,7 @@ export function isSteady(name: string): boolean {
   return STEADY.has(name)
 }
 
-/** What the input of dates and times takes for a moment that is another one tomorrow (manual, 8.5.1.4). */
+/** What the input of dates and times takes for a moment that is another one tomorrow (PostgreSQL manual, 8.5.1.4). */
 const CLOCK_WORD = /\b(?:now|today|tomorrow|yesterday)\b/i
 
 /** Whether a value may mean another moment the next time, whatever its type: to execute a read that could have been kept harms nobody. */

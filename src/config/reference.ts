@@ -1,5 +1,5 @@
 /**
- * `docs/reference/configuration.md`, written from the table of settings. `reference.test.ts` compares, and rewrites
+ * `docs/reference/configuration.md`, written from the table of settings. Its test compares the two, and rewrites the page
  * with `-u`.
  */
 import { printPlain } from './print.ts'

@@ -1,5 +1,5 @@
 /**
- * Pages for browsers: files that lie compressed beside the build (scripts/tree.js), are read when first asked for, and load nothing from elsewhere. They
+ * Pages for browsers: files that the build compresses, which are read when first asked for, and load nothing from elsewhere. They
  * hold no data, so nobody needs a token for them; what they show they ask for as their reader.
  */
 import { readFile } from 'node:fs/promises'

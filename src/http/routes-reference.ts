@@ -1,4 +1,4 @@
-/** The routes' table in `docs/reference/rest-api.md`. `routes-reference.test.ts` compares, and rewrites with `-u`. */
+/** The routes' table in `docs/reference/rest-api.md`. Its test compares the two, and rewrites the page with `-u`. */
 import { METHODS_OF } from '../rest/method.ts'
 import { ROUTE_PATTERN, type Route } from '../rest/path.ts'
 

@@ -10,7 +10,7 @@ export const CHOSEN: readonly string[] = [
 
 /**
  * Every table that should be captured. `arguments` are those of its triggers; `whole`: it has them all, with these arguments. Foreign tables have no
- * transition tables (manual, CREATE TRIGGER): a write that reaches one through its parent would fail. What an extension made is not ours to touch.
+ * transition tables (PostgreSQL manual, CREATE TRIGGER): a write that reaches one through its parent would fail. What an extension made is not ours to touch.
  * Tables that no gateway's role can SELECT are left out: nobody could be shown their changes, and their rows have no business in a log.
  */
 export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table", rn.nspname AS root_schema, r.relname AS root_table, v.arguments,

@@ -13,7 +13,7 @@ export interface FeedRole {
   readonly password: 'copied' | 'kept' | { readonly verifier: string }
 }
 
-/** PostgreSQL cuts longer names (manual, 4.1.1: NAMEDATALEN). */
+/** PostgreSQL cuts longer names (PostgreSQL manual, 4.1.1: NAMEDATALEN). */
 const NAME_BYTES_MAX = 63
 const SUFFIX = '_feed'
 

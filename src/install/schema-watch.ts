@@ -1,5 +1,5 @@
 /**
- * Event triggers, which only a superuser can make (manual, CREATE EVENT TRIGGER): gateways hear at once that the schema has changed, and what is captured follows
+ * Event triggers, which only a superuser can make (PostgreSQL manual, CREATE EVENT TRIGGER): gateways hear at once that the schema has changed, and what is captured follows
  * new tables, partitions and keys. Whatever fails in them is a warning: nobody's DDL fails because of us.
  */
 export const SCHEMA_WATCH: readonly string[] = [

@@ -1,4 +1,4 @@
-/** `docs/reference/checks.md`, written from the table of lints. `reference.test.ts` compares, and rewrites with `-u`. */
+/** `docs/reference/checks.md`, written from the table of lints. Its test compares the two, and rewrites the page with `-u`. */
 import type { Lint } from './lint.ts'
 import { LINT_SECTIONS } from './lints.ts'
 

@@ -1,4 +1,4 @@
-/** Data types as schemas of the JSON that PostgreSQL writes for their values (manual, 9.16.1 and 8), which is also what it reads. */
+/** Data types as schemas of the JSON that PostgreSQL writes for their values (PostgreSQL manual, 9.16.1 and 8), which is also what it reads. */
 import { baseOf } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
 import type { Schema } from './model.ts'

@@ -1,4 +1,4 @@
-/** Cancel requests: a second connection that names the first (PostgreSQL manual 54.2.7). */
+/** Cancel requests: a second connection that names the first (PostgreSQL manual, 54.2.7). */
 
 import type { Session } from './conversation.ts'
 import { Progress } from './progress.ts'

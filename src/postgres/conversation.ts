@@ -1,5 +1,5 @@
 /**
- * What is said from the start-up packet to the first ReadyForQuery (PostgreSQL manual 54.2.1). The other side is a stranger
+ * What is said from the start-up packet to the first ReadyForQuery (PostgreSQL manual, 54.2.1). The other side is a stranger
  * until it has proved something, so whatever is out of turn ends it.
  */
 import type { Mechanism } from './auth/mechanism.ts'

@@ -3,7 +3,7 @@ import type { ErrorFields } from './protocol/backend.ts'
 
 export { ProtocolError } from './protocol/error.ts'
 
-/** The server refused a statement: the fields of its ErrorResponse (PostgreSQL manual 54.8), null where it sent none. */
+/** The server refused a statement: the fields of its ErrorResponse (PostgreSQL manual, 54.8), null where it sent none. */
 export class DatabaseError extends Error {
   readonly sqlstate: string
   /** Not localised: `ERROR`, `FATAL`, `PANIC`. */

@@ -1,6 +1,6 @@
 /**
- * Parse and Describe of one text behind the settings it is to be read under, and nothing of it is run (PostgreSQL manual
- * 54.2.3). What `describe` hands out.
+ * Parse and Describe of one text behind the settings it is to be read under, and nothing of it is run
+ * (PostgreSQL manual, 54.2.3). What `describe` hands out.
  */
 import { CancelledError, type DatabaseError, ProtocolError } from './errors.ts'
 import { type Channel, type Exchange, NOTHING_OWED } from './exchange.ts'

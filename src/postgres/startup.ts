@@ -1,6 +1,6 @@
 /**
  * From nothing to a session that is ready for queries: socket, TLS, start-up packet, authentication
- * (PostgreSQL manual 54.2.1).
+ * (PostgreSQL manual, 54.2.1).
  */
 import { randomBytes } from 'node:crypto'
 import { createGss } from './auth/gss.ts'
@@ -111,7 +111,7 @@ function tokensOf({ target, gss }: ConnectOptions, signal: AbortSignal, kerberos
 /**
  * Fixed here, so that no setting of a role or database changes it: what an answer looks like, except for TimeZone, which
  * is the operator's to choose; and how a quoted text of ours is read. What is sent by name prevails over `options`
- * (PostgreSQL manual 54.2.1 has both), so what gives way to the operator's options is left out.
+ * (PostgreSQL manual, 54.2.1 has both), so what gives way to the operator's options is left out.
  */
 function startupParameters(options: ConnectOptions): (readonly [string, string])[] {
   const { target } = options

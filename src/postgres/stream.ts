@@ -1,6 +1,6 @@
 /**
  * Rows through a portal, batch by batch: Execute with a row limit and Flush, the next Execute when the reader has taken
- * the last batch, Sync at the end (PostgreSQL manual 54.2.3). One batch is fetched ahead, so that the database works
+ * the last batch, Sync at the end (PostgreSQL manual, 54.2.3). One batch is fetched ahead, so that the database works
  * while the reader does. Batches grow from a few rows to `batchRows` as fast as they come. Rows in memory: at most two
  * batches, and never much more than `READY_BYTES_MAX` waiting.
  */

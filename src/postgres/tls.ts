@@ -137,7 +137,7 @@ function handshake(
       secured = tls.connect({
         ...options,
         socket,
-        // An address is no server name (RFC 6066 3).
+        // An address is no server name (RFC 6066, 3).
         ...(isIP(host) === 0 ? { servername: host } : {}),
         checkServerIdentity: (_name, certificate) =>
           settings.mode === 'verify-full' ? tls.checkServerIdentity(host, certificate) : undefined,

@@ -130,7 +130,7 @@ function entryOf([, xid, at, name, operation, key, was, old, before, after]: Row
   }
 }
 
-/** An element of an array's text (manual, 8.15.2). */
+/** An element of an array's text (PostgreSQL manual, 8.15.2). */
 function quoted(name: string): string {
   return `"${name.replace(/["\\]/g, '\\$&')}"`
 }

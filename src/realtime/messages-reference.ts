@@ -1,4 +1,4 @@
-/** The tables of messages in `docs/reference/realtime.md`. `messages-reference.test.ts` compares, and rewrites with `-u`. */
+/** The tables of messages in `docs/reference/realtime.md`. Its test compares the two, and rewrites the page with `-u`. */
 import type { ResyncReason } from './group.ts'
 import type { FIELDS, MessageType } from './message.ts'
 

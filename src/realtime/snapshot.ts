@@ -1,5 +1,5 @@
 /**
- * Which transactions a read of the database saw, as PostgreSQL says it (manual, pg_current_snapshot): what one read sees and another did not is told by two of
+ * Which transactions a read of the database saw, as PostgreSQL says it (PostgreSQL manual, pg_current_snapshot): what one read sees and another did not is told by two of
  * these, in whatever order transactions are committed. A token is one of them with the epoch in which its numbers mean something.
  */
 

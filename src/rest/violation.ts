@@ -3,7 +3,7 @@ import { allows, type View } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 
-/** Class 23, integrity constraint violation (manual, appendix A). */
+/** Class 23, integrity constraint violation (PostgreSQL manual, appendix A). */
 const KIND_OF: ReadonlyMap<string, ViolationKind> = new Map([
   ['23001', 'foreign_key'],
   ['23502', 'not_null'],

@@ -155,7 +155,7 @@ function isUnseen(error: unknown): boolean {
   return error.cause instanceof DatabaseError && CANNOT_SEE.has(error.cause.sqlstate)
 }
 
-/** Or there is no outbox any more: undefined table, column or schema (manual, appendix A). */
+/** Or there is no outbox any more: undefined table, column or schema (PostgreSQL manual, appendix A). */
 const UNSTORED: ReadonlySet<string> = new Set([...CANNOT_SEE, '42P01', '42703', '3F000'])
 
 function isUnstored(error: unknown): boolean {

@@ -42,7 +42,7 @@ export function timedOut(extras: ErrorExtras = {}): GatewayError {
 
 const UNKNOWN_OUTCOME = 'the change may have been made or not; read the data before you send it again'
 
-/** Undefined column, table, function, object; invalid schema (manual, appendix A): every name came from the catalogue, so that is out of date. */
+/** Undefined column, table, function, object; invalid schema (PostgreSQL manual, appendix A): every name came from the catalogue, so that is out of date. */
 const STALE: ReadonlySet<string> = new Set(['42703', '42P01', '42883', '42704', '3F000'])
 
 /** A value may name what is not there too, as one for a column of type `regclass` does; that says nothing about the catalogue. */
@@ -124,7 +124,7 @@ function isAboutBody({ sqlstate, where }: DatabaseError, statements: readonly Bo
  */
 type Meaning = 'refusal' | 'permission' | 'time' | 'conflict' | 'outage' | 'doubt' | 'defect'
 
-/** By SQLSTATE, else by its class (manual, appendix A); what is not here is a refusal. */
+/** By SQLSTATE, else by its class (PostgreSQL manual, appendix A); what is not here is a refusal. */
 const MEANING: Readonly<Record<string, Meaning>> = {
   '08': 'outage', // connection exception
   '08007': 'doubt', // transaction resolution unknown

@@ -1,4 +1,4 @@
-/** What PostgreSQL expects a statement to take, out of the plan that it would run (manual, EXPLAIN). */
+/** What PostgreSQL expects a statement to take, out of the plan that it would run (PostgreSQL manual, EXPLAIN). */
 
 export interface Estimate {
   /** Of the whole plan, in the planner's units. */

@@ -11,7 +11,7 @@ export function seesFigures({ scopes }: Pick<Identity, 'scopes'>): boolean {
   return scopes.includes(EXPLAIN_SCOPE)
 }
 
-/** Keys that describe how a statement runs and contain no figure (manual, EXPLAIN; `explain.c`). All others are left out. */
+/** Keys that describe how a statement runs and contain no figure (PostgreSQL manual, EXPLAIN; `explain.c`). All others are left out. */
 const SHAPE: ReadonlySet<string> = new Set([
   'Plan',
   'Plans',

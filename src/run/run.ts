@@ -108,7 +108,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   /**
-   * A function can set anything for the rest of the session, and leave more behind than settings (src/postgres/README). All of it is undone in the same
+   * A function can set anything for the rest of the session, and leave more behind than settings (decision 0011). All of it is undone in the same
    * transaction. Deferred triggers run before that, under the caller's own settings and not what the function made of them.
    */
   function withReset(call: Command, identity: Identity, access: Access, worked: ServerTime): readonly Command[] {

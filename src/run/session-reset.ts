@@ -8,7 +8,7 @@ import type { TableName } from '../language/tree/ast.ts'
 import type { Command } from '../postgres/types.ts'
 import { relationOid } from './relation-oid.ts'
 
-/** Back to what the session began with (manual, RESET; it leaves the role alone). */
+/** Back to what the session began with (PostgreSQL manual, RESET; it leaves the role alone). */
 export const RESET: readonly Command[] = commands('RESET ALL', 'RESET ROLE')
 
 /** A rollback does not release locks of the session, so these are released after an error too. */

@@ -2,7 +2,7 @@
  * The first statement of every transaction: who is asking (docs/guides/your-own-database.md#2-row-level-security), and how long and how far a statement may go.
  *
  * It rides in the same packet as the query it protects. What stands before a Sync is one transaction, so the settings end with it, and if one
- * cannot be set PostgreSQL skips to the Sync and the query cannot run (manual, 54.2.3): fail-closed by protocol, not by care.
+ * cannot be set PostgreSQL skips to the Sync and the query cannot run (PostgreSQL manual, 54.2.3): fail-closed by protocol, not by care.
  */
 import type { Identity } from '../identity/identity.ts'
 import { type SessionSetting, settingsOf } from '../identity/settings.ts'

@@ -197,7 +197,7 @@ export function readBody(cursor: Cursor, what: string): string {
   return cursor.text.slice(start, end)
 }
 
-/** The opening of a dollar-quoted text (manual, 4.1.2.4) that begins here. */
+/** The opening of a dollar-quoted text (PostgreSQL manual, 4.1.2.4) that begins here. */
 export function dollarTagAt(text: string, at: number): string | null {
   const end = matchEnd(TAG, text, at)
   return end > at ? text.slice(at, end) : null

@@ -61,7 +61,7 @@ export function readElement(cursor: Cursor, end: ExpressionEnd): string {
     const token = text.slice(start, cursor.at)
     if (token === '`') refuseAt(cursor, start, 'expressions are SQL: an unusual name stands in double quotes there')
     if (pieces.length > 0 && gap !== '') {
-      // Two texts are one when a line break is between them (manual, 4.1.2.1), and an error when it is not.
+      // Two texts are one when a line break is between them (PostgreSQL manual, 4.1.2.1), and an error when it is not.
       pieces.push(gap === '\n' && token.startsWith("'") && pieces.at(-1)?.endsWith("'") ? '\n' : ' ')
     }
     pieces.push(token)
@@ -140,7 +140,7 @@ function skipBlank(cursor: Cursor, endsWithLine: boolean): '' | ' ' | '\n' {
   return cursor.at === start ? '' : ' '
 }
 
-/** Comments nest (manual, 4.1.5). */
+/** Comments nest (PostgreSQL manual, 4.1.5). */
 function commentEnd(text: string, start: number): number {
   const marks = /\/\*|\*\//g
   marks.lastIndex = start
@@ -197,7 +197,7 @@ function quoteEnd(text: string, start: number, quote: string): number {
   }
 }
 
-/** `E'…'`: a back-slash takes the next character with it (manual, 4.1.2.2). */
+/** `E'…'`: a back-slash takes the next character with it (PostgreSQL manual, 4.1.2.2). */
 function escapedEnd(text: string, start: number): number {
   const marks = /\\|'/g
   marks.lastIndex = start + 1

@@ -148,7 +148,7 @@ function takeAfterBlanks(cursor: Cursor, keyword: string): boolean {
   return takeKeyword(cursor, keyword)
 }
 
-/** `float(24)` is a float4, `float(53)` a float8 (manual, 8.1.3). */
+/** `float(24)` is a float4, `float(53)` a float8 (PostgreSQL manual, 8.1.3). */
 function floatOf(modifiers: readonly string[], name: string): [string, readonly string[]] {
   const bits = Number(modifiers[0])
   return modifiers.length === 1 && bits >= 1 && bits <= 53 ? [bits <= 24 ? 'float4' : 'float8', []] : [name, modifiers]

@@ -39,7 +39,7 @@ export interface Hooks {
   refresh(): Promise<void>
 }
 
-/** Read-only transaction (manual, appendix A). */
+/** Read-only transaction (PostgreSQL manual, appendix A). */
 const READ_ONLY = '25006'
 
 /** Rejects with `ConfigError` when the file cannot be used, or as the database does. */

@@ -120,7 +120,7 @@ function signWith(signature: Signature, bytes: Buffer, key: KeyObject): Buffer {
   return sign(hash, bytes, { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 48 })
 }
 
-/** RFC 4055 3.1: hash, mask generation by the same hash, length of the salt. */
+/** RFC 4055, 3.1: hash, mask generation by the same hash, length of the salt. */
 function pss(hash: string, saltLength: number): Buffer {
   const identifier = der(0x30, oid(hash), NULL)
   const mask = der(0x30, oid('2a864886f70d010108'), identifier)

@@ -1,4 +1,4 @@
-/** `docs/reference/language.md`, written from the grammar and the examples. `reference.test.ts` compares, and rewrites with `-u`. */
+/** `docs/reference/language.md`, written from the grammar and the examples. Its test compares the two, and rewrites the page with `-u`. */
 
 import { CONSTRUCTS, type Construct } from './constructs.ts'
 import type { Example, InvalidExample } from './example.ts'

@@ -1,5 +1,5 @@
 /**
- * PostgreSQL's key words by class (PostgreSQL 18, `pg_get_keywords()`; manual, appendix C). Words of the fourth class, the
+ * PostgreSQL's key words by class (PostgreSQL 18, `pg_get_keywords()`; PostgreSQL manual, appendix C). Words of the fourth class, the
  * unreserved ones, are ordinary names everywhere and need no list.
  */
 

@@ -1,5 +1,5 @@
 /**
- * How tightly PostgreSQL binds (manual, 4.1.6; `gram.y`). The language's own order differs: there `->` binds tighter than `+`,
+ * How tightly PostgreSQL binds (PostgreSQL manual, 4.1.6; `gram.y`). The language's own order differs: there `->` binds tighter than `+`,
  * here it shares a level with `||` and `@>` below `+`. The printer sets parentheses by this table and nothing else.
  */
 export const LEVEL = {

@@ -56,7 +56,7 @@ export function infix(left: Expression, operator: string, right: Expression, at:
   return { text: `${at(left, LEVEL.operator)} ${operator} ${at(right, LEVEL.operator + 1)}`, level: LEVEL.operator }
 }
 
-/** The pattern that finds a text anywhere, with the text's own `\`, `%` and `_` taken literally (manual, 9.7.1). */
+/** The pattern that finds a text anywhere, with the text's own `\`, `%` and `_` taken literally (PostgreSQL manual, 9.7.1). */
 function containing(value: Expression, at: At): string {
   // A number is looked for as it is written.
   if (value.kind === 'literal' && (value.type === 'text' || value.type === 'integer' || value.type === 'decimal')) {

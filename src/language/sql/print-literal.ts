@@ -92,7 +92,7 @@ export function printCount(count: Count, clause: 'limit' | 'offset', printer: Pr
   return printLiteral(count, printer, 'known').text
 }
 
-/** The type PostgreSQL gives an integer constant (manual, 4.1.2.6). */
+/** The type PostgreSQL gives an integer constant (PostgreSQL manual, 4.1.2.6). */
 function integerType(digits: string): string {
   if (digits.length > 20) return 'numeric'
   const value = BigInt(digits)

@@ -79,7 +79,7 @@ export function printJoin(join: Join, index: number, get: Get, scope: Scope, pri
 /** The joined source, with `LATERAL` where it was asked for. */
 export function printJoined(join: Join, index: number, scope: Scope, printer: Printer): string {
   const left = lateralScope(scope.relations.slice(0, index + 1), scope.parent ?? scope)
-  // A function sees what stands to its left also without the word (manual, 7.2.1.5).
+  // A function sees what stands to its left also without the word (PostgreSQL manual, 7.2.1.5).
   if (join.source.kind === 'function source') return printFunctionSource(join.source, left, printer)
   if (!join.lateral) return printSource(join.source, scope, printer)
   if (join.source.kind !== 'query source') {

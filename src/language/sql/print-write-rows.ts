@@ -175,7 +175,7 @@ interface Gathered {
 }
 
 /**
- * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (manual, 7.8.4); then its rows are looked at, counted, and told
+ * The write becomes a common table, which PostgreSQL runs to its end whatever reads it (PostgreSQL manual, 7.8.4); then its rows are looked at, counted, and told
  * of. So what must hold of them does in the one statement, against rows that appear meanwhile too.
  */
 function printGathered({ head, statement, columns, check, told, stored, conditions, name }: Gathered): string {
@@ -209,7 +209,7 @@ function printRowsMax(
   return `(SELECT CASE WHEN ${count} > ${printer.expression(limit, OUTERMOST, LEVEL.any)} THEN ${tooMany} ELSE true END FROM ${name})`
 }
 
-/** The scope of `returning`: the target, what it is joined with, and the target's versions before and after (manual, 6.4). */
+/** The scope of `returning`: the target, what it is joined with, and the target's versions before and after (PostgreSQL manual, 6.4). */
 function returningScope(write: Add | SetStatement | Del, around: Scope): Scope {
   const target = { table: write.table, alias: write.kind === 'add' ? null : write.alias }
   const version = (name: string): Relation => ({ name, table: write.table, aliased: true, query: null })

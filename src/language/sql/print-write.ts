@@ -121,7 +121,7 @@ function printWriteJoins(word: 'FROM' | 'USING', write: SetStatement | Del, scop
   return ` ${word} ${sources.join(' ')}`
 }
 
-/** The table that is changed is no part of its own `FROM` list, so nothing there can be joined on it (manual, UPDATE). */
+/** The table that is changed is no part of its own `FROM` list, so nothing there can be joined on it (PostgreSQL manual, UPDATE). */
 function refuseTarget(condition: Expression, join: Join, write: SetStatement | Del): void {
   const target = write.alias ?? write.table.name
   if (!mentions(condition, target)) return

@@ -105,7 +105,7 @@ function printCommonTable(statement: Statement, scope: Scope, printer: Printer):
   }
 }
 
-/** PostgreSQL runs data-modifying common tables only at the top of a statement (manual, 7.8.4). */
+/** PostgreSQL runs data-modifying common tables only at the top of a statement (PostgreSQL manual, 7.8.4). */
 function refuseInnerWrites(clause: With | null): void {
   const write = clause?.tables.find(table => table.statement.kind !== 'get')
   if (write !== undefined) {

@@ -18,7 +18,7 @@ export function quoteIdentifier(name: string): string {
 /** Unreserved words that, before a parenthesis, open a syntax of their own: a qualified operator, grouping sets. */
 const OPENING: ReadonlySet<string> = new Set(['operator', 'cube', 'rollup'])
 
-/** The unqualified name of a function or type, where other key words are taken (manual, appendix C). */
+/** The unqualified name of a function or type, where other key words are taken (PostgreSQL manual, appendix C). */
 export function quoteFunctionOrType(name: string): string {
   const isTaken = RESERVED.has(name) || COLUMN_ONLY.has(name) || OPENING.has(name)
   return PLAIN.test(name) && !isTaken && name.length <= IDENTIFIER_BYTES_MAX ? name : inDoubleQuotes(name)

@@ -3,7 +3,7 @@
 import type { Expression, ExpressionField, FunctionCall } from './ast.ts'
 import { childrenOf } from './children.ts'
 
-/** Aggregates (manual, 9.21), but those that are known by their order only. */
+/** Aggregates (PostgreSQL manual, 9.21), but those that are known by their order only. */
 const AGGREGATES = words(`
   any_value array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count covar_pop covar_samp every json_agg json_agg_strict
   json_object_agg json_object_agg_strict json_object_agg_unique json_object_agg_unique_strict jsonb_agg jsonb_agg_strict
@@ -13,7 +13,7 @@ const AGGREGATES = words(`
   stddev_pop stddev_samp string_agg sum var_pop var_samp variance xmlagg
 `)
 
-/** Ordered-set aggregates: what is ordered is all they are about, and SQL writes the order behind the arguments (`WITHIN GROUP`; manual, 9.21). */
+/** Ordered-set aggregates: what is ordered is all they are about, and SQL writes the order behind the arguments (`WITHIN GROUP`; PostgreSQL manual, 9.21). */
 const NEED_ORDER = words('percentile_cont percentile_disc')
 
 /**
@@ -42,7 +42,7 @@ export const SYNTAX_FUNCTIONS: ReadonlyMap<string, { readonly min: number; reado
   ['overlay', { min: 0, max: Number.POSITIVE_INFINITY }],
 ])
 
-/** Functions that are written without parentheses (manual, 9.9.5 and 9.27). */
+/** Functions that are written without parentheses (PostgreSQL manual, 9.9.5 and 9.27). */
 export const VALUE_FUNCTIONS: ReadonlySet<string> = words(`
   current_catalog current_date current_role current_schema current_time current_timestamp current_user localtime localtimestamp
   session_user system_user user
@@ -55,7 +55,7 @@ export const UNTYPED_ARGUMENTS: ReadonlySet<string> = words(`
   jsonb_object_agg_unique jsonb_object_agg_unique_strict num_nonnulls num_nulls pg_typeof
 `)
 
-/** What `extract` takes (manual, 9.9.1). */
+/** What `extract` takes (PostgreSQL manual, 9.9.1). */
 export const EXTRACT_FIELDS: ReadonlySet<string> = words(`
   century day decade dow doy epoch hour isodow isoyear julian microseconds millennium milliseconds minute month quarter second
   timezone timezone_hour timezone_minute week year

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { type Library, openLibrary } from './library.ts'
 
-/** Beside this file once it is compiled; `scripts/build.js` has it written there. */
+/** The build writes it beside this compiled module. */
 export const LIBRARY_FILE = 'library.json.gz'
 
 export function loadLibrary(): Library {

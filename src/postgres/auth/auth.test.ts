@@ -22,7 +22,7 @@ function body(writer: Writer): string {
   return text
 }
 
-test('the example of RFC 7677 3', async () => {
+test('the example of RFC 7677, 3', async () => {
   const authMessage = [
     'n=user,r=rOprNGfwEbeRWgbNEkqO',
     'r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096',

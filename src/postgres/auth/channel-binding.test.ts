@@ -18,7 +18,7 @@ test.each<[Signature, string | null]>([
   ['rsa-sha256', 'sha256'],
   ['rsa-sha512', 'sha512'],
   ['rsa-pss-sha384', 'sha384'],
-  // RFC 5929 4.1: in place of what is broken.
+  // RFC 5929, 4.1: in place of what is broken.
   ['rsa-sha1', 'sha256'],
   ['ed25519', null],
 ])('a certificate signed with %s is hashed with %s', (signature, hash) => {

@@ -1,5 +1,5 @@
 /**
- * How a SCRAM conversation refers to the TLS session around it (RFC 5802 6; PostgreSQL manual 54.3.1; `channel_binding`).
+ * How a SCRAM conversation refers to the TLS session around it (RFC 5802, 6; PostgreSQL manual, 54.3.1; `channel_binding`).
  * Somebody in the middle with a certificate of their own has another end point than the server, so a bound conversation
  * fails; and if they hide that the server could bind, the server learns that from the `y` we then say.
  */

@@ -1,5 +1,5 @@
 /**
- * `tls-server-end-point` (RFC 5929 4.1): what ties a SCRAM conversation to the certificate of the TLS session it runs in.
+ * `tls-server-end-point` (RFC 5929, 4.1): what ties a SCRAM conversation to the certificate of the TLS session it runs in.
  * It is the certificate's hash, by the hash function of the certificate's own signature, and by SHA-256 in place of the
  * broken MD5 and SHA-1.
  */
@@ -44,7 +44,7 @@ export function serverEndPoint(certificate: Buffer): Buffer | null {
   return hash === null ? null : createHash(hash).update(certificate).digest()
 }
 
-/** Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm AlgorithmIdentifier, signatureValue } (RFC 5280 4.1) */
+/** Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm AlgorithmIdentifier, signatureValue } (RFC 5280, 4.1) */
 function signatureHash(certificate: Buffer): string | null {
   const parts = children(certificate, 0)
   const algorithm = parts[1] === undefined ? [] : children(certificate, parts[1].at)
@@ -55,7 +55,7 @@ function signatureHash(certificate: Buffer): string | null {
   return parameters === undefined ? null : pssHash(certificate, parameters)
 }
 
-/** RSASSA-PSS-params ::= SEQUENCE { hashAlgorithm [0] AlgorithmIdentifier DEFAULT sha1, … } (RFC 4055 3.1) */
+/** RSASSA-PSS-params ::= SEQUENCE { hashAlgorithm [0] AlgorithmIdentifier DEFAULT sha1, … } (RFC 4055, 3.1) */
 function pssHash(bytes: Buffer, parameters: Element): string | null {
   const option = children(bytes, parameters.at).find(({ tag }) => tag === FIRST_OPTION)
   if (option === undefined) return 'sha256'

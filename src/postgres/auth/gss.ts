@@ -1,5 +1,5 @@
 /**
- * GSSAPI, SSPI and Kerberos V5 (PostgreSQL manual 54.2.1, AuthenticationGSS and what follows it): both sides exchange
+ * GSSAPI, SSPI and Kerberos V5 (PostgreSQL manual, 54.2.1, AuthenticationGSS and what follows it): both sides exchange
  * tokens until each is content. Where the tokens come from is the provider's business: the gateway acquires no tickets and
  * logs nobody in (docs/guides/database-connections.md#kerberos).
  */

@@ -1,5 +1,5 @@
 /**
- * SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; PostgreSQL manual 54.3.1): the password never leaves, and the
+ * SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; PostgreSQL manual, 54.3.1): the password never leaves, and the
  * server proves that it knows us before we believe anything it says.
  */
 import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto'
@@ -12,7 +12,7 @@ import { type ChannelBinding, SCRAM_SHA_256_PLUS } from './channel-binding.ts'
 import type { Mechanism } from './mechanism.ts'
 import { saslprep } from './saslprep.ts'
 
-/** RFC 7677 4: fewer would let a server in the middle collect a proof that is cheap to guess from. */
+/** RFC 7677, 4: fewer would let a server in the middle collect a proof that is cheap to guess from. */
 const ITERATIONS_MIN = 4096
 /** More would let it keep our threads busy; half a second of work. */
 const ITERATIONS_MAX = 1_000_000
@@ -81,7 +81,7 @@ export interface ScramProofs {
   readonly serverSignature: Buffer
 }
 
-/** RFC 5802 3, the formulas one by one. */
+/** RFC 5802, 3, the formulas one by one. */
 export async function scramProofs(
   password: string,
   salt: Buffer,

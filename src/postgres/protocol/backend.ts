@@ -1,6 +1,6 @@
 /**
  * What the server says, both ways: the pool decodes these, the scripted server of the tests encodes them.
- * PostgreSQL manual 54.7 "Message Formats"; error fields 54.8.
+ * PostgreSQL manual, 54.7 "Message Formats"; error fields 54.8.
  */
 import { ProtocolError } from './error.ts'
 import { Fields } from './fields.ts'
@@ -38,7 +38,7 @@ const STATUS_FAILED = 0x45
 
 export type TransactionStatus = 'idle' | 'transaction' | 'failed'
 
-/** AuthenticationXXX codes (manual 54.7). The ones not named here are of another age. */
+/** AuthenticationXXX codes (PostgreSQL manual, 54.7). The ones not named here are of another age. */
 const AUTHENTICATION = {
   ok: 0,
   kerberos: 2,
@@ -68,7 +68,7 @@ export interface Field {
   readonly format: number
 }
 
-/** Fields of an ErrorResponse or NoticeResponse by their letter; `S` severity, `C` SQLSTATE, `M` message … (manual 54.8). */
+/** Fields of an ErrorResponse or NoticeResponse by their letter; `S` severity, `C` SQLSTATE, `M` message … (PostgreSQL manual, 54.8). */
 export type ErrorFields = ReadonlyMap<string, string>
 
 export type BackendMessage =

@@ -1,6 +1,6 @@
 /**
  * What the client says, both ways: the pool encodes these, the scripted server of the tests decodes them.
- * PostgreSQL manual 54.7 "Message Formats".
+ * PostgreSQL manual, 54.7 "Message Formats".
  */
 import { ProtocolError } from './error.ts'
 import { Fields } from './fields.ts'

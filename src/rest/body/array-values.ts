@@ -2,7 +2,7 @@
  * Values that PostgreSQL writes as JSON and does not read from it. Objects of `hstore`: it reads the text form only. Arrays whose elements may be arrays
  * themselves: documents of `jsonb[]`, values of a domain over an array. Where JSON is to become an array, PostgreSQL
  * takes every array in it for a dimension, so `[[1], 2]` is no `jsonb[]` and `[["a"]]` has two dimensions. Its text form tells elements from
- * dimensions (manual, 8.15.2), and a string is read as that: such a value goes into the statement as a string, element by element, bytes of documents as they came.
+ * dimensions (PostgreSQL manual, 8.15.2), and a string is read as that: such a value goes into the statement as a string, element by element, bytes of documents as they came.
  */
 import { baseOf, isJson } from '../../access/types.ts'
 import type { DataType, Table } from '../../catalog/model.ts'

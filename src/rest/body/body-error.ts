@@ -1,6 +1,6 @@
 /**
  * Says which column or argument in a body a value did not fit. The body reaches PostgreSQL as one JSON parameter, and its error about a value in there names
- * neither of them nor the item, but quotes the value (SQLSTATE class 22, data exception; manual, appendix A).
+ * neither of them nor the item, but quotes the value (SQLSTATE class 22, data exception; PostgreSQL manual, appendix A).
  */
 import { baseOf, isJson, isText } from '../../access/types.ts'
 import type { DataType, Table } from '../../catalog/model.ts'

@@ -50,7 +50,7 @@ export function toArrayLiteral(items: readonly string[]): string {
   return printElements(items.map(quoteElement))
 }
 
-/** What PostgreSQL writes as an array: `{a,b}`, or `[0:1]={a,b}` where its elements do not count from 1 (manual, 8.15.6). */
+/** What PostgreSQL writes as an array: `{a,b}`, or `[0:1]={a,b}` where its elements do not count from 1 (PostgreSQL manual, 8.15.6). */
 const ARRAY_LITERAL = /^(?:(?:\[[+-]?\d+:[+-]?\d+\])+=)?\{.*\}$/s
 
 /** The operand of `contains` and its kin on an array column: an array as it is, `(a,b)` as a list, else one element. */

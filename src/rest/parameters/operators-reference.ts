@@ -1,4 +1,4 @@
-/** The operators' table in `docs/reference/reading.md`. `operators-reference.test.ts` compares, and rewrites with `-u`. */
+/** The operators' table in `docs/reference/reading.md`. Its test compares the two, and rewrites the page with `-u`. */
 import { OPERAND_OF, type Operator } from './operators.ts'
 
 export interface OperatorExample {

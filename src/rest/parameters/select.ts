@@ -7,7 +7,7 @@ import type { Shape } from '../shape.ts'
 import { nameOf, pathExpression, readColumnPath } from './column-path.ts'
 import { NameReader } from './names.ts'
 
-/** PostgreSQL cuts longer names silently (manual, 4.1.1), and two cut names could become one. */
+/** PostgreSQL cuts longer names silently (PostgreSQL manual, 4.1.1), and two cut names could become one. */
 const ALIAS_BYTES_MAX = 63
 
 /**

@@ -147,7 +147,7 @@ function assertFitting({ fn, column: name }: AggregateRequest, table: Table): vo
 /** Object identifiers count as numbers to PostgreSQL's categories, and have no sum. */
 const REFERENCES = /^(oid|reg)/
 
-/** Ordered, and all the same without `min` and `max` in every version (manual, 9.21). */
+/** Ordered, and all the same without `min` and `max` in every version (PostgreSQL manual, 9.21). */
 const UNRANKED: ReadonlySet<string> = new Set([
   'bool',
   'uuid',

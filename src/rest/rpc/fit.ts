@@ -1,7 +1,7 @@
 /**
  * How well a value fits an argument, by what kind of JSON it is: this decides between overloads (docs/reference/functions.md#arguments).
  *
- * It follows how PostgreSQL types a constant (manual, 4.1.2 and 10.3): an integer is an `integer` before it is a `bigint` or `numeric`, if it is not too large for
+ * It follows how PostgreSQL types a constant (PostgreSQL manual, 4.1.2 and 10.3): an integer is an `integer` before it is a `bigint` or `numeric`, if it is not too large for
  * one, and a text may be read as anything. What surely cannot be read is refused here, where the signatures can be named; the rest is left to PostgreSQL.
  */
 import { baseOf } from '../../access/types.ts'

@@ -1,5 +1,5 @@
 /**
- * Types for polymorphic arguments (manual, 36.2.5), which JSON does not name: chosen as PostgreSQL types a constant. An integer that fits is an `int4`, a
+ * Types for polymorphic arguments (PostgreSQL manual, 36.2.5), which JSON does not name: chosen as PostgreSQL types a constant. An integer that fits is an `int4`, a
  * larger one an `int8` or `numeric`, a text is `text`, an object `jsonb`, an array an array of what its elements are.
  *
  * All arguments of a family are one type: what they can be together.

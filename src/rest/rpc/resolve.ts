@@ -3,7 +3,7 @@
  *
  * A function fits when every argument given is one of its inputs, and every input not given has a default. Of several that fit, the one is meant that
  * fits each value at least as well as every other does (fit.ts); then one that is not variadic. Where that leaves more than one, the caller has to
- * say more: PostgreSQL can tell `f(int)` from `f(int, int default 1)` as little when it is called with one integer (manual, 10.3).
+ * say more: PostgreSQL can tell `f(int)` from `f(int, int default 1)` as little when it is called with one integer (PostgreSQL manual, 10.3).
  */
 import type { DatabaseFunction, FunctionInput } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'

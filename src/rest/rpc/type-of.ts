@@ -8,7 +8,7 @@ export function typeNames(columns: readonly Column[]): (oid: number) => string {
   return oid => names.get(oid) ?? CHOSEN.get(oid) ?? String(oid)
 }
 
-/** What polymorphic results and paths into JSON can become (PostgreSQL, src/include/catalog/pg_type.dat). */
+/** What polymorphic results and paths into JSON can become (PostgreSQL's pg_type.dat). */
 const CHOSEN: ReadonlyMap<number, string> = new Map([
   [16, 'bool'],
   [20, 'int8'],

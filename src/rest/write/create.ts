@@ -165,7 +165,7 @@ function placesOf(
   return places
 }
 
-/** "Cardinality violation" (manual, appendix A): a row would be changed twice; also a subquery of a trigger that has several rows. */
+/** "Cardinality violation" (PostgreSQL manual, appendix A): a row would be changed twice; also a subquery of a trigger that has several rows. */
 function isCardinality(error: unknown): boolean {
   return sqlstateOf(error) === '21000'
 }
