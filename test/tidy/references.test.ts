@@ -1,0 +1,178 @@
+/** References resolve: the pages, headings, decision records and files that comments, documents and published types name (CONTRIBUTING.md#references). */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { splitSections } from '../../src/mcp/library/sections.ts'
+import { filesBelow, ROOT, read } from './tree.ts'
+
+const FILES = [
+  ...readdirSync(ROOT).filter(name => /\.(?:md|ts)$/.test(name)),
+  ...['src', 'test', 'bench', 'scripts', 'docs', 'examples'].flatMap(filesBelow),
+].filter(path => !path.includes('/node_modules/'))
+
+/** Without this file, whose examples are wrong on purpose. */
+const TEXTS = FILES.filter(path => /\.(?:ts|js|sql|md|toml|ya?ml)$/.test(path)).filter(
+  path => path !== 'test/tidy/references.test.ts',
+)
+
+/** `docs/reference/reading.md#filters`, from the root of the repository, as the pages in the root are. */
+const PAGE =
+  /(?<![\p{L}\p{N}_./-])((?:(?:docs|src|bench|examples)\/[\w./-]+|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md)(?:#([\p{L}\p{N}_-]+))?/gu
+/** Tests name the first two because they are not there; the last is a file of the reader's. */
+const ABSENT: readonly string[] = ['docs/gone.md', 'docs/nothing.md', 'src/schema.ts']
+/** `decision 0026` is docs/decisions/0026-….md. */
+const DECISION = /\bdecision (\d{4})\b/gi
+/** `fit.ts` or `auth/auth.pg.test.ts`: the end of a path, so that a file can move with its folder. */
+const MODULE = /(?<![\w./@-])((?:[a-z0-9-]+\/)*[a-z0-9-]+(?:\.[a-z]+)*\.ts)\b/g
+
+const decisions = new Set(filesBelow('docs/decisions').map(path => path.slice('docs/decisions/'.length).slice(0, 4)))
+const slugs = new Map<string, ReadonlySet<string>>()
+
+function slugsOf(page: string): ReadonlySet<string> {
+  const known = slugs.get(page) ?? new Set(splitSections(read(page)).map(({ slug }) => slug))
+  slugs.set(page, known)
+  return known
+}
+
+function isPage(path: string, fragment: string | undefined): boolean {
+  return existsSync(join(ROOT, path)) && (fragment === undefined || slugsOf(path).has(fragment))
+}
+
+/** The comments of a program; a document is nothing but comment. */
+function commentsOf(path: string, text: string): string {
+  if (path.endsWith('.md')) return text
+  const marks = /\.(?:ts|js)$/.test(path) ? /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm : /(?<=^|\s)(?:--|#) .*/gm
+  return [...text.matchAll(marks)].map(([comment]) => comment).join('\n')
+}
+
+function filesNamed(name: string): readonly string[] {
+  return FILES.filter(file => file === name || file.endsWith(`/${name}`))
+}
+
+/** What a text refers to that is not there. */
+function unresolved(path: string, text: string): readonly string[] {
+  const pages = [...text.matchAll(PAGE)].filter(
+    ([, page = '', fragment]) => !isPage(page, fragment) && !ABSENT.includes(page),
+  )
+  const records = [...text.matchAll(DECISION)].filter(([, number = '']) => !decisions.has(number))
+  const modules = [...commentsOf(path, text).matchAll(MODULE)]
+    // Documents for users name files of theirs.
+    .filter(([, name = '']) => !path.startsWith('docs/') || /^(?:src|test|bench|scripts)\//.test(name))
+    .filter(([, name = '']) => filesNamed(name).length === 0 && !ABSENT.includes(name))
+  return [...pages, ...records, ...modules].map(([reference]) => reference)
+}
+
+test('every page, heading, decision and file that is named exists', () => {
+  const all = TEXTS.map(read).join('\n')
+  expect([...all.matchAll(PAGE)].filter(([, , fragment]) => fragment !== undefined).length).toBeGreaterThan(150)
+  expect([...all.matchAll(DECISION)].length).toBeGreaterThan(40)
+  expect(TEXTS.flatMap(path => unresolved(path, read(path)).map(reference => `${path}: ${reference}`))).toEqual([])
+})
+
+/** Numbers of paragraphs mean nothing without the document, and references in other forms than these are not checked. */
+const REFUSED: readonly (readonly [RegExp, string])[] = [
+  [/§/, 'the heading'],
+  [
+    /\b(?:specifications?|spec|decisions?|designs?|issues?|paragraphs?|sections?)(?:\.md)?(?:,|:|'s)? (?!\d{4}\b)\(?\d/i,
+    'docs/reference/reading.md#filters, decision 0026, or the reason in a few words',
+  ],
+  [/(?<![\w/(-])(?:language|design|gateway|decisions)\.md\b/, 'docs/reference/language.md#joins'],
+  [/\bdecisions \d{4}/i, 'decision 0011, decision 0026'],
+  [/(?<!PostgreSQL )\bmanual\b,? \(?\d|PostgreSQL manual(?!, )/, 'PostgreSQL manual, 9.21'],
+  [/\bRFC-?\d|\bRFC \d{4}(?:,? sect| \d)/, 'RFC 9110, 5.6.2'],
+]
+/** In programs this is a number in parentheses. */
+const BARE_NUMBER = /(?<=\s)\(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?\)/
+
+function refused(path: string, text: string): readonly string[] {
+  const matches = (where: string, form: RegExp, instead: string): readonly string[] => {
+    // A reference that goes on in the next line of a comment is one all the same.
+    const found = where.replace(/\n\s*(?:\*|\/\/) +/g, ' ').matchAll(new RegExp(form, `${form.flags}g`))
+    return [...found].map(([match]) => `${match} – write ${instead}`)
+  }
+  return [
+    ...REFUSED.flatMap(([form, instead]) => matches(text, form, instead)),
+    ...matches(commentsOf(path, text), BARE_NUMBER, 'the name of the document'),
+  ]
+}
+
+test('nothing refers to a numbered paragraph', () => {
+  expect(TEXTS.flatMap(path => refused(path, read(path)).map(line => `${path}: ${line}`))).toEqual([])
+})
+
+test('a link that is called by the number of a decision leads to that decision', () => {
+  const links = TEXTS.flatMap(path => [...read(path).matchAll(/\[(?:decision )?(\d{4})\]\([^)]*?(\d{4})-[^)]*\)/gi)])
+  expect(links.length).toBeGreaterThan(15)
+  expect(links.filter(([, number, target]) => number !== target).map(([link]) => link)).toEqual([])
+})
+
+describe('a comment that says', () => {
+  test.each([
+    'specification 4.7',
+    'Specification 4.7 (5), decisions 7',
+    'Decisions 13',
+    'spec 2.3',
+    'decision 29',
+    'decisions 0011, 0026',
+    'design 3.2',
+    'issue 12',
+    'language.md 5',
+    'see § 4',
+    'who calls (4.7)',
+    '(manual, 9.21)',
+    'PostgreSQL manual 9.21',
+    'RFC 9110 5.6.2',
+    'RFC 9110, section 5.6.2',
+    'RFC9110',
+    'specification\n * 4.7',
+    'PostgreSQL manual\n * 54.2.3',
+  ])('%s is refused', comment => expect(refused('x.ts', `/** ${comment}. */`)).not.toEqual([]))
+  test.each([
+    'docs/reference/reading.md#filters',
+    'decision 0026, decision 0011',
+    'PostgreSQL manual, 9.21',
+    'RFC 9110, 5.6.2',
+    'a share of (0.5, 0.9)',
+    'an issue of 2024',
+  ])('%s is not', comment => expect(refused('x.ts', `/** ${comment}. */`)).toEqual([]))
+  test.each([
+    ['docs/reference/reading.md#filters', []],
+    ['docs/reference/reading.md#philtres', ['docs/reference/reading.md#philtres']],
+    ['docs/reference/readings.md', ['docs/reference/readings.md']],
+    ['decision 0001', []],
+    ['decision 9999', ['decision 9999']],
+    ['references.test.ts', []],
+    ['tidy/references.test.ts', []],
+    ['reverences.ts', ['reverences.ts']],
+  ])('%s leaves unresolved %j', (comment, dead) => expect(unresolved('x.ts', `/** ${comment}. */`)).toEqual(dead))
+})
+
+/** What package.json publishes: folders, and files. */
+const PUBLISHED = (JSON.parse(read('package.json')) as { readonly files: readonly string[] }).files
+
+function isPublished(path: string): boolean {
+  if (path.startsWith('src/')) return path.endsWith('.ts') && !path.endsWith('.test.ts')
+  return PUBLISHED.some(entry => path === entry || path.startsWith(`${entry}/`))
+}
+
+/** Files that documentation comments name and that the package lacks; a module of src has its types there. */
+function unpublished(text: string): readonly string[] {
+  const comments = [...text.matchAll(/\/\*\*[\s\S]*?\*\//g)].map(([comment]) => comment).join('\n')
+  const pages = [...comments.matchAll(PAGE)].filter(([, page = '']) => !isPublished(page))
+  const modules = [...comments.matchAll(MODULE)].filter(([, name = '']) => !filesNamed(name).some(isPublished))
+  const others = [...comments.matchAll(/(?<![\w/.-])(?:src|test|scripts|bench)\/[\w./-]+/g)].filter(
+    ([path]) => !isPublished(path),
+  )
+  return [...pages, ...modules, ...others].map(([reference]) => reference)
+}
+
+test('documentation comments of src, which the published types have, name nothing that the package lacks', () => {
+  const modules = TEXTS.filter(path => path.startsWith('src/') && isPublished(path))
+  expect(modules.length).toBeGreaterThan(400)
+  expect(modules.flatMap(path => unpublished(read(path)).map(reference => `${path}: ${reference}`))).toEqual([])
+  expect(unpublished('/** See scripts/build.js, test/tidy/tree.ts and docs/README.md. */')).toEqual([
+    'test/tidy/tree.ts',
+    'scripts/build.js',
+    'test/tidy/tree.ts',
+  ])
+})
