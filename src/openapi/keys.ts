@@ -83,7 +83,7 @@ export function hashOf(name: string): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 8)
 }
 
-/** A name as `select`, `sort`, `expand` and filters take it, in quotes unless nothing in it could be punctuation (rest/names.ts). */
+/** A name as `select`, `sort`, `expand` and filters take it, in quotes unless nothing in it could be punctuation (parameters/names.ts). */
 export function quoted(name: string): string {
   return PLAIN.test(name) ? name : inQuotes(name)
 }
