@@ -640,7 +640,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Bytes of answers that clients have not read yet, in the whole process. Beyond it, changes and large answers are refused with 503 `UNAVAILABLE`. `0` switches it off.',
+      'Bytes of answers that clients have not read yet, and of results that are being read from PostgreSQL, in the whole process. Beyond it, changes and large answers are refused with 503 `UNAVAILABLE`. `0` switches it off.',
   },
   tenantMaxUnsentBytes: {
     key: 'gateway.tenant_max_unsent_bytes',
@@ -649,7 +649,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Bytes of answers that one tenant, or one user without a tenant, has not read yet. Beyond it, its requests are refused with 503 `UNAVAILABLE`. `0` switches it off.',
+      'The same for one tenant, or one user without a tenant. Beyond it, its requests are refused with 503 `UNAVAILABLE`. `0` switches it off.',
   },
   connectionMaxUnsentBytes: {
     key: 'gateway.connection_max_unsent_bytes',

@@ -8,6 +8,7 @@ import type { Gss } from '../postgres/auth/gss-attempts.ts'
 import { UnavailableError } from '../postgres/errors.ts'
 import { createListener, type Listener } from '../postgres/listener.ts'
 import { createPool, type Pool, type PoolEvent } from '../postgres/pool.ts'
+import type { ResultBudget } from '../postgres/result-budget.ts'
 import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import type { OpenListener } from '../realtime/realtime.ts'
@@ -19,7 +20,8 @@ const CANCEL_GRACE_MS = 500
 /** If the answer is later than this, the gateway gives up the connection. */
 const ANSWER_GRACE_MS = 1_500
 
-export async function openPool(config: Config, emit: Emit): Promise<Pool> {
+/** `resultBudget`: how many bytes of results may be in memory. */
+export async function openPool(config: Config, resultBudget: ResultBudget, emit: Emit): Promise<Pool> {
   const { databaseUrl, maxConnections, acquireTimeoutMs, preparedStatements, statementTimeoutMs } = config.gateway
   if (databaseUrl === null) throw new BootError([NO_DATABASE])
   const target = parseUrl(databaseUrl)
@@ -42,6 +44,7 @@ export async function openPool(config: Config, emit: Emit): Promise<Pool> {
     flowStreamsMax: tenantStreams(config.gateway),
     acquireTimeoutMs,
     preparedStatements,
+    resultBudget,
     cancelAfterMs: statementTimeoutMs + CANCEL_GRACE_MS,
     answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,
     onEvent,

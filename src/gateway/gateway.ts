@@ -8,6 +8,7 @@ import type { Environment } from '../config/expand.ts'
 import { limitsOf } from '../config/limits.ts'
 import { watchEventLoop } from '../event-loop.ts'
 import type { Emit } from '../events.ts'
+import { createAnswerBytes } from '../http/answer-bytes.ts'
 import type { Pages } from '../http/pages.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { follow } from '../install/follow.ts'
@@ -86,7 +87,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       await lists.close()
       if (record !== null) emit({ kind: 'recorded', file: record, shapes: lists.recorded() })
     })
-    const pool = await openPool(config, emit)
+    const answerBytes = createAnswerBytes(config.gateway)
+    const pool = await openPool(config, answerBytes.results, emit)
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
     report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
@@ -158,7 +160,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const { server, realtime } = await openServer({
       ...{ config, pool, feed: feed.database, catalog, settings, cache, lists, policies },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
-      ...{ installed, onBroken: () => void following.look() },
+      ...{ answerBytes, installed, onBroken: () => void following.look() },
     })
     recaptured.push(left => {
       realtime.recapture(left)

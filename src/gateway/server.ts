@@ -10,6 +10,7 @@ import type { CatalogSource } from '../catalog/reload.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
 import { addressOf, createAdmission } from '../http/admission.ts'
+import type { AnswerBytes } from '../http/answer-bytes.ts'
 import { createDocs } from '../http/docs.ts'
 import { documentFor } from '../http/document.ts'
 import { createHeadJudge } from '../http/head.ts'
@@ -74,6 +75,7 @@ interface ServerParts {
   /** Null: nobody is told of changes. */
   readonly webhooks: Webhooks | null
   readonly load: Load
+  readonly answerBytes: AnswerBytes
   readonly installed: Installed
   /** What `svc install` made is not as it was found. */
   readonly onBroken: () => void
@@ -88,7 +90,21 @@ interface Opened {
 }
 
 export async function openServer(parts: ServerParts): Promise<Opened> {
-  const { config, pool, catalog, settings, cache, lists, policies, webhooks, load, internal, pages, emit } = parts
+  const {
+    config,
+    pool,
+    catalog,
+    settings,
+    cache,
+    lists,
+    policies,
+    webhooks,
+    load,
+    answerBytes,
+    internal,
+    pages,
+    emit,
+  } = parts
   const { gateway } = config
   const clock = () => Date.now()
   const now = () => performance.now()
@@ -117,7 +133,6 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const watched = cache?.watching(told) ?? told
   const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
   const gate = createGate(gateway.tenantMaxConcurrent)
-  const unsentBytes = createBudget<string>({ max: gateway.maxUnsentBytes, shareMax: gateway.tenantMaxUnsentBytes })
   const paces = createStreamPaces(gateway)
   const bodyBytes = createBudget<string | number>({
     max: gateway.maxInflightBodyBytes,
@@ -127,7 +142,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     max: gateway.maxClientConnections,
     shareMax: gateway.addressMaxClientConnections,
   })
-  const unsent = createUnsent({ ...gateway, budget: unsentBytes, gate })
+  const unsent = createUnsent({ bytes: answerBytes, gate })
   const runner = createGatedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
   const guarded = guardCost(ungated, { limits: gateway, now })
@@ -229,7 +244,10 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     internal: new Map([
       ...[...pages, ...createDocs()].map(reading),
-      ...internal(realtime.stats, () => ({ connections, bodyBytes, unsentBytes, slowStreams: paces.ended })),
+      ...internal(realtime.stats, () => ({
+        ...{ connections, bodyBytes, unsentBytes: answerBytes.unsent, resultBytes: answerBytes.reading.taken },
+        slowStreams: paces.ended,
+      })),
     ]),
   })
   const timed = timing?.pipeline(answer) ?? answer

@@ -2,9 +2,10 @@
  * Answers that were made and whose clients have not read them yet. Their bytes are counted for the whole process and for each tenant, and each of them keeps
  * a permit of its tenant: who does not read cannot ask for more than who does.
  */
-import { GatewayError } from '../errors.ts'
-import { type Budget, callerKey, type Exceeded } from '../limits/budget.ts'
+import type { GatewayError } from '../errors.ts'
+import { callerKey } from '../limits/budget.ts'
 import type { Gate, GateCaller } from '../limits/gate.ts'
+import type { AnswerBytes } from './answer-bytes.ts'
 
 export interface Unsent {
   /** Throws UNAVAILABLE for a request that must not be started now. */
@@ -18,48 +19,30 @@ export interface Unsent {
 }
 
 export interface UnsentParts {
-  readonly budget: Budget<string | null>
+  readonly bytes: Pick<AnswerBytes, 'unsent' | 'refused'>
   readonly gate: Gate | null
-  /** As configured, for the messages. */
-  readonly maxUnsentBytes: number
-  readonly tenantMaxUnsentBytes: number
 }
 
 /** Answers that the kernel mostly takes at once are never refused: their number is that of the connections. */
 export const SMALL_ANSWER_BYTES: number = 64 * 1024
 
-export function createUnsent({ budget, gate, maxUnsentBytes, tenantMaxUnsentBytes }: UnsentParts): Unsent {
-  // Made once: the trace of an error costs more than all the rest of a refusal.
-  const refusals: Readonly<Record<Exceeded, GatewayError>> = {
-    share: unavailable(
-      `answers to this tenant that were not read yet take more than tenant_max_unsent_bytes (${tenantMaxUnsentBytes}); read or close their connections and try again`,
-    ),
-    total: unavailable(
-      `answers that were not read yet take more than max_unsent_bytes (${maxUnsentBytes}) of the gateway; try again`,
-    ),
-  }
-
-  function refused(limit: Exceeded): GatewayError {
-    budget.refuse(limit)
-    return refusals[limit]
-  }
-
+export function createUnsent({ bytes: { unsent, refused }, gate }: UnsentParts): Unsent {
   function count(caller: GateCaller | null, bytes: number): () => void {
     const key = caller === null ? null : callerKey(caller)
-    budget.take(key, bytes)
-    return () => budget.give(key, bytes)
+    unsent.take(key, bytes)
+    return () => unsent.give(key, bytes)
   }
 
   return {
     assertRoom(caller, method) {
-      if (budget.taken === 0) return
-      const limit = budget.exceeded(callerKey(caller))
+      if (unsent.taken === 0) return
+      const limit = unsent.exceeded(callerKey(caller))
       // A read is judged when the size of its answer is known, a change before it is made.
       if (limit === 'share' || (limit === 'total' && method !== 'GET' && method !== 'HEAD')) throw refused(limit)
     },
     refusal(caller) {
-      if (budget.taken === 0) return null
-      const limit = budget.exceeded(caller === null ? null : callerKey(caller))
+      if (unsent.taken === 0) return null
+      const limit = unsent.exceeded(caller === null ? null : callerKey(caller))
       return limit === null ? null : refused(limit)
     },
     count,
@@ -73,8 +56,4 @@ export function createUnsent({ budget, gate, maxUnsentBytes, tenantMaxUnsentByte
       }
     },
   }
-}
-
-function unavailable(message: string): GatewayError {
-  return new GatewayError('UNAVAILABLE', message, { headers: { 'Retry-After': '1' } })
 }

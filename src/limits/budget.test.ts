@@ -31,6 +31,17 @@ test('0 switches a limit off', () => {
   expect([shared.exceeded('a'), shared.exceeded('b')]).toEqual(['share', null])
 })
 
+test('amounts that are kept elsewhere count besides', () => {
+  const budget = createBudget<string>({ max: 100, shareMax: 50 })
+  budget.take('a', 30)
+  expect([budget.takenBy('a'), budget.takenBy('b'), budget.takenBy(null)]).toEqual([30, 0, 0])
+  expect([budget.exceeded('a', 19, 69), budget.exceeded('a', 20, 20), budget.exceeded('a', 0, 70)]).toEqual([
+    null,
+    'share',
+    'total',
+  ])
+})
+
 test('refusals are counted by limit', () => {
   const budget = createBudget<string>({ max: 1, shareMax: 1 })
   budget.refuse('share')

@@ -11,12 +11,16 @@ export interface BudgetOptions {
 export type Exceeded = 'total' | 'share'
 
 export interface Budget<Holder> {
-  /** Null: `holder` may take more. What is taken then may exceed the limit, by one amount at most. */
-  exceeded(holder: Holder): Exceeded | null
+  /**
+   * Null: `holder` may take more. What is taken then may exceed the limit, by one amount at most. `ofHolder` and `ofAll` are amounts that count besides, and are
+   * kept elsewhere.
+   */
+  exceeded(holder: Holder, ofHolder?: number, ofAll?: number): Exceeded | null
   take(holder: Holder, amount: number): void
   /** Gives back what was taken. */
   give(holder: Holder, amount: number): void
   readonly taken: number
+  takenBy(holder: Holder): number
   /** Counts a refusal; kept here so that every limit has its count beside it. */
   refuse(limit: Exceeded): void
   readonly refusals: Readonly<Record<Exceeded, number>>
@@ -39,16 +43,21 @@ export function createBudget<Holder extends string | number>({ max, shareMax }: 
     else shares.delete(holder)
   }
 
+  function takenBy(holder: Holder | null): number {
+    return holder === null ? 0 : (shares.get(holder) ?? 0)
+  }
+
   return {
-    exceeded(holder) {
-      if (holder !== null && (shares.get(holder) ?? 0) >= share) return 'share'
-      return taken >= total ? 'total' : null
+    exceeded(holder, ofHolder = 0, ofAll = 0) {
+      if (holder !== null && takenBy(holder) + ofHolder >= share) return 'share'
+      return taken + ofAll >= total ? 'total' : null
     },
     take: add,
     give: (holder, amount) => add(holder, -amount),
     get taken() {
       return taken
     },
+    takenBy,
     refuse(limit) {
       refusals[limit] += 1
     },

@@ -12,6 +12,8 @@ export interface HttpStats {
   readonly connections: LimitStats
   readonly bodyBytes: LimitStats
   readonly unsentBytes: LimitStats
+  /** Of results that are being read from PostgreSQL. */
+  readonly resultBytes: number
   /** Streams that were ended because their client read too slowly. */
   readonly slowStreams: number
 }
@@ -20,13 +22,17 @@ export function collectHttp({
   connections,
   bodyBytes,
   unsentBytes,
+  resultBytes,
   slowStreams,
-}: HttpStats): Collected<'httpConnections' | 'bodyBytes' | 'unsentBytes' | 'httpRefusals' | 'slowStreams'> {
+}: HttpStats): Collected<
+  'httpConnections' | 'bodyBytes' | 'unsentBytes' | 'resultBytes' | 'httpRefusals' | 'slowStreams'
+> {
   return {
     slowStreams: [{ labels: [], value: slowStreams }],
     httpConnections: taken(connections),
     bodyBytes: taken(bodyBytes),
     unsentBytes: taken(unsentBytes),
+    resultBytes: [{ labels: [], value: resultBytes }],
     httpRefusals: [
       ...refusalsOf('max_client_connections', 'address_max_client_connections', connections),
       ...refusalsOf('max_inflight_body_bytes', 'address_max_inflight_body_bytes', bodyBytes),

@@ -55,6 +55,13 @@ export const METRICS = {
     labels: [],
     help: 'Bytes of answers that clients have not read yet (max_unsent_bytes).',
   },
+  resultBytes: {
+    section: 'Requests',
+    name: 'svc_http_result_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'Bytes of results above 64 KiB that are being read from PostgreSQL or made into answers; they count towards max_unsent_bytes.',
+  },
   httpRefusals: {
     section: 'Requests',
     name: 'svc_http_limit_refusals_total',

@@ -43,6 +43,7 @@ const PARTS: Parts = {
     connections: { taken: 40, refusals: { total: 1, share: 2 } },
     bodyBytes: { taken: 41, refusals: { total: 3, share: 4 } },
     unsentBytes: { taken: 42, refusals: { total: 5, share: 6 } },
+    resultBytes: 43,
   },
   warnings: 9,
   webhooks: null,
@@ -146,6 +147,7 @@ test.each([
   ['svc_http_connections', ['40']],
   ['svc_http_inflight_body_bytes', ['41']],
   ['svc_http_unsent_bytes', ['42']],
+  ['svc_http_result_bytes', ['43']],
   [
     'svc_http_limit_refusals_total',
     [

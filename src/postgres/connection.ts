@@ -268,6 +268,10 @@ export class Connection implements WireSink, Channel, Carrier {
     this.#head(type).rowTooLong(bodyBytes)
   }
 
+  begins(type: number, bodyBytes: number): boolean {
+    return type !== BACKEND.dataRow || this.#head(type).rowBegins(bodyBytes)
+  }
+
   flushed(): void {
     if (this.#unsent === this.#pending.length) this.#since = this.#options.clock()
     this.#unsent = 0

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { type Carrier, Dispatcher } from './dispatcher.ts'
 import type { Exchange } from './exchange.ts'
 import type { Flow } from './flow.ts'
+import { UNLIMITED } from './result-budget.ts'
 import type { Command } from './types.ts'
 import { Unit } from './unit.ts'
 
@@ -52,6 +53,7 @@ function bench(size: number, flowMax: number): Bench {
   const dispatcher = new Dispatcher({
     ...{ size, flowMax, flowStreamsMax: 4, waitingMax: 10_000, acquireTimeoutMs: 1_000_000 },
     clock: () => 0,
+    budget: UNLIMITED,
     grow() {
       wanted = true
     },

@@ -6,6 +6,7 @@ import { type Costs, createCosts, type Took } from './costs.ts'
 import { CancelledError, UnavailableError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { type Flow, Flows, OWN_FLOW } from './flow.ts'
+import type { ResultBudget } from './result-budget.ts'
 import { type Candidate, choose } from './scheduling.ts'
 import { Shares } from './shares.ts'
 import type { Command } from './types.ts'
@@ -31,6 +32,7 @@ export interface DispatcherOptions {
   readonly waitingMax: number
   readonly acquireTimeoutMs: number
   readonly clock: () => number
+  readonly budget: ResultBudget
   /** One more connection would be worth having. */
   readonly grow: () => void
   /** It waited for a connection until its deadline. */
@@ -173,6 +175,11 @@ export class Dispatcher {
       return true
     }
     const { flow } = exchange
+    const refusal = flow.isOwn ? null : this.#options.budget.beforeStart(flow.key, exchange.readsOnly)
+    if (refusal !== null) {
+      exchange.reject(refusal)
+      return true
+    }
     if (exchange.exclusive && (this.#streams >= this.#streamsMax || !this.#mayStream(flow))) return false
     const mayTake = this.#mayTake(flow)
     exchange.expectedMs = this.#costs.expect(exchange.costKey)

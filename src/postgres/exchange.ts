@@ -43,6 +43,8 @@ export interface Exchange {
   deadline: number
   /** Nothing may be sent behind it while it lasts. */
   readonly exclusive: boolean
+  /** It changes nothing, so it can be refused at any time. */
+  readonly readsOnly: boolean
   /** The caller is gone; the answer interests nobody. */
   readonly cancelled: boolean
   /** Once it is finished: the commands that it had to run in any case, and did not because it failed. */
@@ -60,6 +62,8 @@ export interface Exchange {
   parametersDescribed(bytes: Buffer, start: number, end: number): void
   described(fields: readonly FieldDescription[]): void
   dataRow(bytes: Buffer, start: number, end: number): void
+  /** A row of so many bytes, which are many, begins. False: it is skipped. */
+  rowBegins(bytes: number): boolean
   /** A row that is longer than the reader's limit was skipped. */
   rowTooLong(bytes: number): void
   complete(tag: string): void

@@ -11,6 +11,7 @@ import { CancelledError, type ConnectError, SilentError, UnavailableError } from
 import type { Exchange } from './exchange.ts'
 import { Opener } from './opener.ts'
 import { Probe } from './probe.ts'
+import { type ResultBudget, UNLIMITED } from './result-budget.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
 import type { ConnectionTarget } from './target.ts'
@@ -56,6 +57,8 @@ export interface PoolOptions {
   readonly answerTimeoutMs?: number
   /** A stream whose reader takes nothing for so long is ended: it holds a connection and a snapshot. */
   readonly readerIdleMs?: number
+  /** Bytes of results that may be in memory; no limit unless given. */
+  readonly resultBudget?: ResultBudget
   /** Needed where the target allows Kerberos. */
   readonly gss?: Gss | null
   readonly onEvent?: (event: PoolEvent) => void
@@ -146,6 +149,7 @@ class PostgresPool implements Pool, ConnectionListener {
       cancelAfterMs: 0,
       answerTimeoutMs: 0,
       readerIdleMs: 60_000,
+      resultBudget: UNLIMITED,
       gss: null,
       onEvent: () => {},
       clock: () => performance.now(),
@@ -159,10 +163,12 @@ class PostgresPool implements Pool, ConnectionListener {
       start: stream => this.#submit(stream),
       drop: this.#drop,
       clock,
+      budget: options.resultBudget,
     }
     this.#dispatcher = new Dispatcher({
       ...{ size: options.maxConnections, flowMax: options.flowConnectionsMax, waitingMax, acquireTimeoutMs, clock },
       flowStreamsMax: options.flowStreamsMax,
+      budget: options.resultBudget,
       grow: () => this.#grow(),
       expired: exchange => this.#expired(exchange),
     })
@@ -177,7 +183,8 @@ class PostgresPool implements Pool, ConnectionListener {
   }
 
   run(commands: readonly Command[], worked?: ServerTime): Running<readonly Result[]> {
-    const unit = new Unit(this.#dispatcher.flowOf(commands[0]), commands, this.#drop, worked)
+    const flow = this.#dispatcher.flowOf(commands[0])
+    const unit = new Unit(flow, commands, this.#drop, worked, this.#options.resultBudget)
     this.#submit(unit)
     return unit
   }

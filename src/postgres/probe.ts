@@ -20,6 +20,7 @@ export class Probe implements Exchange, Running<StatementDescription> {
   readonly flow: Flow
   readonly costKey: string = COST_KEY
   readonly worked: ServerTime
+  readonly readsOnly = true
   expectedMs = 0
   deadline = 0
   cancelled = false
@@ -111,6 +112,10 @@ export class Probe implements Exchange, Running<StatementDescription> {
 
   dataRow(): void {
     if (this.#isAtText()) throw new ProtocolError('the server ran what it was only to describe')
+  }
+
+  rowBegins(): boolean {
+    return false
   }
 
   rowTooLong(): void {

@@ -12,6 +12,7 @@ import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeExecute, writeFlush, writeSync } from './protocol/frontend.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
+import { Held, type ResultBudget } from './result-budget.ts'
 import type { Command, Row, ServerTime } from './types.ts'
 
 /** When rows of this size wait to be taken, the socket is not read any more; a batch may then arrive in pieces. */
@@ -35,12 +36,14 @@ export interface StreamHost {
   drop(stream: Stream): void
   /** Milliseconds, monotonic. */
   clock(): number
+  readonly budget: ResultBudget
 }
 
 type State = 'new' | 'waiting' | 'running' | 'ended'
 
 export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   readonly exclusive = true
+  readonly readsOnly = true
   readonly flow: Flow
   readonly costKey: string
   readonly worked: ServerTime
@@ -66,6 +69,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   #tags: string[] = []
   #ready: Row[] = []
   #readyBytes = 0
+  readonly #held: Held
   /** The batch in `#ready` is all that was asked for. */
   #boundary = false
   #paused = false
@@ -103,6 +107,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     this.#after = after
     this.costKey = command.text
     this.worked = worked
+    this.#held = new Held(host.budget, flow)
   }
 
   get cancelled(): boolean {
@@ -190,6 +195,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     this.#ready.push(decodeDataRow(bytes, start, end))
     this.#readyBytes += end - start
     if (this.#readyBytes < READY_BYTES_MAX) return
+    this.#held.grow(this.#readyBytes, false)
     if (this.#waiter !== null) {
       this.#hand()
     } else if (!this.#paused) {
@@ -197,6 +203,16 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
       this.#channel?.pause()
       this.#watchReader()
     }
+  }
+
+  /** Waiting rows take no more than `READY_BYTES_MAX` whatever the budget; a single row can be larger. */
+  rowBegins(bytes: number): boolean {
+    if (this.#passed < this.#before.length || !this.#fetching || this.#abandoned !== null) return false
+    const whole = this.#readyBytes + bytes
+    const refused = this.#held.grow(whole, whole > READY_BYTES_MAX)
+    if (refused === null) return true
+    this.#stop(refused)
+    return false
   }
 
   rowTooLong(bytes: number): void {
@@ -272,6 +288,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
       const rows = this.#ready
       this.#ready = []
       this.#readyBytes = 0
+      this.#held.releaseSoon()
       this.#boundary = false
       this.#delivered = true
       this.#waiter = null
@@ -335,6 +352,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     this.#abandoned ??= { error }
     this.#ready = []
     this.#readyBytes = 0
+    this.#held.release()
     if (this.#state === 'new' || this.#state === 'ended') {
       this.#state = 'ended'
       this.#failure = null

@@ -26,6 +26,8 @@ export interface Command {
   readonly flow?: string
   /** Says nothing of how long its unit takes, however long its text is. */
   readonly upkeep?: true
+  /** Of the first command of a transaction: nothing is changed by it, so its result can be refused while it is read. */
+  readonly readsOnly?: true
 }
 
 export type ResultFormat = 'text' | 'binary'

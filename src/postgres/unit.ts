@@ -6,6 +6,7 @@ import type { Flow } from './flow.ts'
 import { Plan } from './plan.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
+import { Held, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED } from './result-budget.ts'
 import type { Command, Result, Row, Running, ServerTime } from './types.ts'
 
 /** Rows of one unit are kept in memory together; an answer beyond this asks to be streamed. */
@@ -17,11 +18,13 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   readonly flow: Flow
   readonly costKey: string
   readonly worked: ServerTime
+  readonly readsOnly: boolean
   expectedMs = 0
   deadline = 0
   cancelled = false
   readonly #commands: readonly Command[]
   readonly #drop: (unit: Exchange) => void
+  readonly #budget: ResultBudget
   #resolve!: (results: readonly Result[]) => void
   #reject!: (error: Error) => void
   #channel: Channel | null = null
@@ -29,6 +32,11 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   #results: Result[] = []
   #rows: Row[] = []
   #bytes = 0
+  /** Bytes that the result may have before it asks for more. */
+  #room = UNCOUNTED_BYTES
+  #held: Held | null = null
+  /** Why the rest of the result is not read. */
+  #refused: Error | null = null
   #failure: DatabaseError | null = null
   #retried = false
   #settled = false
@@ -39,9 +47,12 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     commands: readonly Command[],
     drop: (unit: Exchange) => void,
     worked: ServerTime = { ms: 0 },
+    budget: ResultBudget = UNLIMITED,
   ) {
     this.flow = flow
+    this.readsOnly = commands[0]?.readsOnly === true
     this.worked = worked
+    this.#budget = budget
     this.#commands = commands
     this.#drop = drop
     this.costKey = costKeyOf(commands)
@@ -75,6 +86,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     this.#results = []
     this.#rows = []
     this.#bytes = 0
+    this.#release()
     this.#failure = null
     try {
       for (const command of this.#commands) plan.write(command, 0, channel.writer, channel.statements)
@@ -101,12 +113,15 @@ export class Unit implements Exchange, Running<readonly Result[]> {
 
   dataRow(bytes: Buffer, start: number, end: number): void {
     this.#bytes += end - start
-    if (this.cancelled) return
-    if (this.#bytes > RESULT_BYTES_MAX) {
-      this.#refuseSize(this.#bytes)
-      return
-    }
+    if (this.cancelled || (this.#bytes > this.#room && !this.#grow(this.#bytes))) return
     this.#rows.push(decodeDataRow(bytes, start, end))
+  }
+
+  rowBegins(bytes: number): boolean {
+    const whole = this.#bytes + bytes
+    if (!this.cancelled && (whole <= this.#room || this.#grow(whole))) return true
+    this.#bytes = whole
+    return false
   }
 
   rowTooLong(bytes: number): void {
@@ -150,6 +165,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
       this.reject(new CancelledError())
     } else {
       this.#settled = true
+      this.#held?.releaseSoon()
       this.#resolve(this.#results)
     }
     return false
@@ -161,12 +177,41 @@ export class Unit implements Exchange, Running<readonly Result[]> {
 
   reject(error: Error): void {
     this.#settled = true
-    this.#reject(this.cancelled ? new CancelledError() : error)
+    this.#rows = []
+    this.#release()
+    this.#reject(this.#refused ?? (this.cancelled ? new CancelledError() : error))
+  }
+
+  /** Makes room for a result of so many bytes. Returns false if there is none: the result is given up. */
+  #grow(bytes: number): boolean {
+    if (bytes > RESULT_BYTES_MAX) {
+      this.#refuseSize(bytes)
+      return false
+    }
+    this.#held ??= new Held(this.#budget, this.flow)
+    const refused = this.#held.grow(bytes + this.#rows.length * ROW_BYTES + STEP_BYTES, this.readsOnly)
+    if (refused === null) {
+      this.#room = Math.min(bytes + STEP_BYTES, RESULT_BYTES_MAX)
+      return true
+    }
+    this.#refused = refused
+    this.#rows = []
+    this.#release()
+    // Nothing more of it is kept, and PostgreSQL need not go on.
+    this.cancelled = true
+    this.#channel?.cancel()
+    return false
+  }
+
+  #release(): void {
+    this.#held?.release()
+    this.#room = UNCOUNTED_BYTES
   }
 
   /** The work itself may have succeeded, and is then committed; only its answer cannot be had. */
   #refuseSize(bytes: number): void {
     this.#rows = []
+    this.#release()
     this.#failure ??= refusal(
       '54000',
       `the result has more than ${RESULT_BYTES_MAX} bytes (${bytes} so far)`,

@@ -35,6 +35,7 @@ export class Wire {
     this.#reader = new Reader({
       message: (type, bytes, start, end) => this.#sink.message(type, bytes, start, end),
       tooLong: (type, bodyBytes) => this.#sink.tooLong(type, bodyBytes),
+      begins: (type, bodyBytes) => this.#sink.begins?.(type, bodyBytes) ?? true,
     })
     socket.on('data', this.#received)
     socket.on('error', error => this.destroy(error))

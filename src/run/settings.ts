@@ -6,6 +6,7 @@
  */
 import type { Identity } from '../identity/identity.ts'
 import { type SessionSetting, settingsOf } from '../identity/settings.ts'
+import { callerKey } from '../limits/budget.ts'
 import { encodeParameters } from '../postgres/parameters.ts'
 import { PLANNER } from '../postgres/startup.ts'
 import type { Command } from '../postgres/types.ts'
@@ -51,7 +52,7 @@ export function createSettings({
     'read write': [],
   }
   const source = (access: Access, answer: string, more: readonly SessionSetting[] = []) =>
-    encodedOnce(answer, (identity, workedMs) => [
+    encodedOnce(answer, access === 'read only' ? { readsOnly: true } : {}, (identity, workedMs) => [
       ...settingsOf(identity),
       ...mode[access],
       ...more,
@@ -85,6 +86,7 @@ FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
 /** Kept for the first transactions of requests. An identity comes from the cache of verified tokens and is the same object for every request of a token. */
 function encodedOnce(
   answer: string,
+  kind: Pick<Command, 'readsOnly'>,
   settingsFor: (identity: Identity, workedMs: number) => readonly SessionSetting[],
 ): (identity: Identity, workedMs?: number) => Command {
   const known = new WeakMap<Identity, Command>()
@@ -99,15 +101,10 @@ function encodedOnce(
       settings.map(([name]) => name),
     )
     const parameters = encodeParameters(settings.map(([, value]) => value))
-    const command = { text, parameters, flow: flowOf(identity) }
+    const command = { text, parameters, flow: callerKey(identity), ...kind }
     if (workedMs === 0) known.set(identity, command)
     return command
   }
-}
-
-/** Connections are shared fairly between tenants, and between users who have no tenant: as the tenant gate counts them. */
-function flowOf({ tenantId, userId }: Identity): string {
-  return tenantId === '' ? `user ${userId}` : `tenant ${tenantId}`
 }
 
 /**

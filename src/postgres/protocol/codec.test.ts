@@ -14,7 +14,7 @@ import {
   writeParse,
   writeSync,
 } from './frontend.ts'
-import { MESSAGE_BYTES_MAX, Reader } from './reader.ts'
+import { LONG_BYTES, MESSAGE_BYTES_MAX, Reader } from './reader.ts'
 import { Writer } from './writer.ts'
 
 // Letters of every UTF-8 length, without the zero byte that ends a string of the protocol and without lone surrogates.
@@ -309,6 +309,30 @@ test('a message beyond the limit can be skipped; what follows is read', () => {
   for (const piece of cut(bytes, [3, 7, 20, 59, 61])) reader.push(piece)
   expect(skipped).toEqual([56])
   expect(kinds).toEqual([BACKEND.noData])
+})
+
+test('a long message that the sink does not want is skipped unread, however its bytes come; what follows is read', () => {
+  const size = 2 * LONG_BYTES
+  const bytes = encode([{ kind: 'noData' }, { kind: 'dataRow', columns: [Buffer.alloc(size)] }, { kind: 'noData' }])
+  for (const wanted of [false, true]) {
+    for (const cuts of [[1], [5, 6], [5, 9], [7, 8], [5, 10, 20], [11, size], [size + 10, size + 16, size + 18]]) {
+      const asked: number[] = []
+      const kinds: number[] = []
+      const reader = new Reader({
+        message: type => kinds.push(type),
+        tooLong() {},
+        begins(_type, bodyBytes) {
+          asked.push(bodyBytes)
+          return wanted
+        },
+      })
+      for (const piece of cut(bytes, cuts)) reader.push(piece)
+      const isWhole = cuts.length === 1
+      expect(asked).toEqual(isWhole ? [] : [size + 6])
+      const row = wanted || isWhole ? [BACKEND.dataRow] : []
+      expect(kinds).toEqual([BACKEND.noData, ...row, BACKEND.noData])
+    }
+  }
 })
 
 test('random bytes end in ProtocolError or in messages, never in anything else', () => {

@@ -7,14 +7,16 @@ import { ProtocolError } from './error.ts'
 /** PostgreSQL itself stops at 1 GiB; nobody wants a single row of this size in an answer. */
 export const MESSAGE_BYTES_MAX: number = 64 * 1024 * 1024
 
-/** A declared length is believed at once up to this; beyond, memory follows the bytes that came. */
-const FIRST_ALLOCATION_MAX = 64 * 1024
+/** A declared length is believed at once up to this; beyond, memory follows the bytes that came, and the sink is asked first. */
+export const LONG_BYTES: number = 64 * 1024
 
 export interface MessageSink {
   /** The body lies in `bytes` from `start` to `end`; it may be kept (the bytes are never overwritten). `type` is 0 for an untyped packet. */
   message(type: number, bytes: Buffer, start: number, end: number): void
   /** A body longer than the limit. Return to have it skipped unread, or throw. */
   tooLong(type: number, bodyBytes: number): void
+  /** A body longer than `LONG_BYTES` of which only the beginning is here. False: it is skipped unread. */
+  begins?(type: number, bodyBytes: number): boolean
 }
 
 export class Reader {
@@ -70,6 +72,12 @@ export class Reader {
     if (!this.#stopped && at < chunk.length) this.#keep(chunk, at)
   }
 
+  /** False: the body is not wanted. */
+  #isWanted(bytes: Buffer, at: number, bodyBytes: number): boolean {
+    if (bodyBytes <= LONG_BYTES || this.#sink.begins === undefined) return true
+    return this.#sink.begins(this.#typeBytes === 1 ? (bytes[at] as number) : 0, bodyBytes)
+  }
+
   #bodyBytes(bytes: Buffer, at: number): number {
     const word = at + this.#typeBytes
     const length =
@@ -99,19 +107,29 @@ export class Reader {
     const rest = chunk.length - at
     const header = this.#typeBytes + 4
     const whole = rest < header ? header : header + this.#bodyBytes(chunk, at)
-    this.#partial = Buffer.allocUnsafe(Math.max(rest, Math.min(whole, FIRST_ALLOCATION_MAX)))
+    if (rest >= header && !this.#isWanted(chunk, at, whole - header)) {
+      this.#skip = whole - rest
+      return
+    }
+    this.#partial = Buffer.allocUnsafe(Math.max(rest, Math.min(whole, LONG_BYTES)))
     this.#have = chunk.copy(this.#partial, 0, at)
   }
 
   /** Fills up the message that an earlier chunk began; returns where in `chunk` the next one starts. */
   #complete(chunk: Buffer, from: number): number {
     const header = this.#typeBytes + 4
+    const isNew = this.#have < header
     let at = this.#take(chunk, from, header)
     if (this.#have < header) return at
     const partial = this.#partial as Buffer
     const bodyBytes = this.#bodyBytes(partial, 0)
     if (bodyBytes > this.#bytesMax) {
       this.#refuse(partial, 0, bodyBytes)
+      this.#partial = null
+      return this.#skipped(chunk, at)
+    }
+    if (isNew && !this.#isWanted(partial, 0, bodyBytes)) {
+      this.#skip = bodyBytes
       this.#partial = null
       return this.#skipped(chunk, at)
     }

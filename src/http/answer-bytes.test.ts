@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { createAnswerBytes } from './answer-bytes.ts'
+
+const bytes = () => createAnswerBytes({ maxUnsentBytes: 100, tenantMaxUnsentBytes: 50 })
+
+test('results that are read and answers that are not sent share the budget of a tenant', () => {
+  const { unsent, results } = bytes()
+  unsent.take('tenant a', 30)
+  results.take('tenant a', 20)
+  expect(results.beforeStart('tenant a', true)?.message).toContain('tenant_max_unsent_bytes (50)')
+  expect(results.whileReading('tenant a', 0)?.message).toContain('tenant_max_unsent_bytes (50)')
+  expect([results.beforeStart('tenant b', false), results.whileReading('tenant b', 0)]).toEqual([null, null])
+  results.give('tenant a', 1)
+  expect([results.beforeStart('tenant a', false), results.whileReading('tenant a', 0)]).toEqual([null, null])
+  expect(unsent.refusals).toEqual({ share: 2, total: 0 })
+})
+
+test('beyond the budget of the process no change is started, and no result becomes large', () => {
+  const { results } = bytes()
+  for (const flow of ['tenant a', 'tenant b', '']) results.take(flow, 40)
+  expect(results.beforeStart('tenant c', true)).toBe(null)
+  expect(results.beforeStart('tenant c', false)?.message).toContain('max_unsent_bytes (100)')
+  expect(results.whileReading('tenant c', 0)).toMatchObject({
+    code: 'UNAVAILABLE',
+    message: expect.stringContaining('max_unsent_bytes (100)'),
+    headers: { 'Retry-After': '1' },
+  })
+})
+
+test('a result does not stand in its own way', () => {
+  const { results } = bytes()
+  results.take('tenant a', 1_000)
+  expect(results.whileReading('tenant a', 1_000)).toBe(null)
+  results.take('tenant a', 49)
+  expect(results.whileReading('tenant a', 1_000)).toBe(null)
+  results.take('tenant a', 1)
+  expect(results.whileReading('tenant a', 1_000)).not.toBe(null)
+})

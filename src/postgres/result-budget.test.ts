@@ -1,0 +1,265 @@
+/** Results count from the moment they are read, and are given up when there is no room for them. Against a scripted server. */
+import { afterEach, expect, test } from 'vitest'
+import {
+  error,
+  type FakePostgres,
+  type FakeSession,
+  fakePostgres,
+  firstAnswer,
+  nextAnswer,
+  READY,
+  row,
+} from '../../test/support/fake-postgres.ts'
+import { createPool, type Pool, type PoolOptions } from './pool.ts'
+import type { BackendMessage } from './protocol/backend.ts'
+import type { ResultBudget } from './result-budget.ts'
+import { READY_BYTES_MAX } from './stream.ts'
+import type { Command } from './types.ts'
+import { parseUrl } from './url.ts'
+
+const KB = 1024
+const MB = 1024 * KB
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+/** A server whose first session follows `script`. A cancel request is answered as PostgreSQL would. */
+async function bench(
+  script: (session: FakeSession) => Promise<void>,
+  options: Partial<PoolOptions> = {},
+): Promise<{ readonly pool: Pool; readonly server: FakePostgres; readonly cancels: () => number }> {
+  let main: FakeSession | null = null
+  let cancels = 0
+  const server = await fakePostgres(async session => {
+    if (main === null) {
+      main = session
+      if (await session.welcome()) await script(session)
+    } else if (!(await session.welcome())) {
+      cancels++
+      main.send(error('57014', 'canceling statement due to user request'), READY)
+    }
+  })
+  const pool = createPool({ target: parseUrl(server.url), maxConnections: 1, clock: () => 0, ...options })
+  closing.push(async () => {
+    await pool.close({ deadlineMs: 0 })
+    await server.close()
+  })
+  await pool.ready()
+  return { pool, server, cancels: () => cancels }
+}
+
+const FULL = new Error('no room for the answer')
+const NO_START = new Error('no room to start')
+
+interface Counted extends ResultBudget {
+  readonly taken: () => number
+  readonly most: () => number
+}
+
+/** `max`: of what everybody holds together, not counting the one who asks. */
+function budgetOf(max: number, mayStart: (readsOnly: boolean) => boolean = () => true): Counted {
+  let taken = 0
+  let most = 0
+  return {
+    beforeStart: (_flow, readsOnly) => (mayStart(readsOnly) ? null : NO_START),
+    whileReading: (_flow, own) => (taken - own >= max ? FULL : null),
+    take(_flow, bytes) {
+      taken += bytes
+      most = Math.max(most, taken)
+    },
+    give(_flow, bytes) {
+      taken -= bytes
+    },
+    taken: () => taken,
+    most: () => most,
+  }
+}
+
+const read: Command = { text: 'read', parameters: [], flow: 'tenant a', readsOnly: true }
+const change: Command = { text: 'change', parameters: [], flow: 'tenant a' }
+
+const nextTurn = () => new Promise(resolve => setImmediate(resolve))
+
+test('a small result is not counted, a large one until the turn in which it is answered has ended', async () => {
+  const budget = budgetOf(1)
+  const { pool } = await bench(
+    async session => {
+      await session.until('sync')
+      session.send(...firstAnswer('x'.repeat(60 * KB)), READY)
+      await session.until('sync')
+      session.send(...nextAnswer(...Array.from({ length: 100 }, () => 'x'.repeat(40 * KB))), READY)
+    },
+    { resultBudget: budget },
+  )
+  await pool.run([read]).result
+  expect(budget.most()).toBe(0)
+  const [large] = await pool.run([read]).result
+  expect(large?.rows.length).toBe(100)
+  expect(budget.taken()).toBeGreaterThan(100 * 40 * KB)
+  expect(budget.taken()).toBeLessThan(100 * 40 * KB + MB)
+  await nextTurn()
+  expect(budget.taken()).toBe(0)
+})
+
+test('what rows take besides their bytes counts as well', async () => {
+  const budget = budgetOf(1)
+  const { pool } = await bench(
+    async session => {
+      await session.until('sync')
+      session.send(...firstAnswer(...Array.from({ length: 20_000 }, () => '')), READY)
+    },
+    { resultBudget: budget },
+  )
+  await pool.run([read]).result
+  // Six bytes each as they come.
+  expect(budget.most()).toBeGreaterThan(20_000 * 150)
+})
+
+test('a read beside others that have used up the budget is given up: cancelled, forgotten, and refused', async () => {
+  const budget = budgetOf(MB)
+  budget.take('tenant b', MB)
+  const rows: BackendMessage[] = Array.from({ length: 30 }, () => row('x'.repeat(20 * KB)))
+  const { pool, cancels } = await bench(
+    async session => {
+      await session.until('sync')
+      // The rest comes when PostgreSQL is asked to cancel it.
+      session.send(...firstAnswer().slice(0, -1), ...rows)
+      await session.until('sync')
+      session.send(...nextAnswer('next'), READY)
+    },
+    { resultBudget: budget },
+  )
+  await expect(pool.run([read]).result).rejects.toBe(FULL)
+  expect(cancels()).toBe(1)
+  expect(budget.taken()).toBe(MB)
+  // The connection lives on.
+  const [next] = await pool.run([read]).result
+  expect(String(next?.rows[0]?.[0])).toBe('next')
+})
+
+test('a single read that is alone is answered, whatever the budget', async () => {
+  const budget = budgetOf(MB)
+  const { pool } = await bench(
+    async session => {
+      await session.until('sync')
+      session.send(...firstAnswer('x'.repeat(8 * MB), 'y'.repeat(8 * MB)), READY)
+    },
+    { resultBudget: budget },
+  )
+  const [result] = await pool.run([read]).result
+  expect(result?.rows.map(columns => columns[0]?.length)).toEqual([8 * MB, 8 * MB])
+})
+
+test('a large row is judged by its length before it has come, and skipped', async () => {
+  const budget = budgetOf(MB)
+  budget.take('tenant b', MB)
+  const { pool, cancels } = await bench(
+    async session => {
+      await session.until('sync')
+      const header = Buffer.alloc(1000)
+      header[0] = 0x44
+      header.writeInt32BE(40 * MB + 4, 1)
+      session.send(...firstAnswer().slice(0, -1))
+      session.raw(header)
+      await expect.poll(() => budget.taken()).toBe(MB)
+      session.raw(Buffer.alloc(40 * MB + 5 - header.length))
+    },
+    { resultBudget: budget },
+  )
+  await expect(pool.run([read]).result).rejects.toBe(FULL)
+  expect(cancels()).toBe(1)
+})
+
+test('the result of a change counts and is always read', async () => {
+  const budget = budgetOf(1)
+  budget.take('tenant b', MB)
+  const { pool } = await bench(
+    async session => {
+      await session.until('sync')
+      session.send(...firstAnswer('x'.repeat(3 * MB)), READY)
+    },
+    { resultBudget: budget },
+  )
+  const [result] = await pool.run([change]).result
+  expect(result?.rows[0]?.[0]?.length).toBe(3 * MB)
+  expect(budget.most()).toBeGreaterThan(4 * MB)
+  await nextTurn()
+  expect(budget.taken()).toBe(MB)
+})
+
+test('what must not be started is refused when its turn comes, and the gateway’s own statements are not', async () => {
+  const budget = budgetOf(MB, readsOnly => readsOnly)
+  const texts: string[] = []
+  const { pool } = await bench(
+    async session => {
+      for (;;) {
+        const [parse] = await session.until('sync')
+        if (parse?.kind === 'parse') texts.push(parse.text)
+        session.send(...firstAnswer('done'), READY)
+      }
+    },
+    { resultBudget: budget },
+  )
+  await expect(pool.run([change]).result).rejects.toBe(NO_START)
+  await pool.run([read]).result
+  await pool.run([{ text: 'own', parameters: [] }]).result
+  expect(texts).toEqual(['read', 'own'])
+})
+
+test('a unit whose connection breaks gives back what it took', async () => {
+  const budget = budgetOf(MB)
+  const { pool } = await bench(
+    async session => {
+      await session.until('sync')
+      session.send(...firstAnswer('x'.repeat(MB)).slice(0, -1))
+      await expect.poll(() => budget.taken()).toBeGreaterThan(MB)
+      session.socket.destroy()
+    },
+    { resultBudget: budget },
+  )
+  await expect(pool.run([read]).result).rejects.toThrow('lost')
+  expect(budget.taken()).toBe(0)
+})
+
+const SUSPENDED: BackendMessage = { kind: 'portalSuspended' }
+
+test('a stream counts the rows that wait for its reader', async () => {
+  const half = 'x'.repeat(READY_BYTES_MAX / 2 - 100)
+  const budget = budgetOf(1)
+  budget.take('tenant b', 1)
+  const { pool } = await bench(
+    async session => {
+      await session.until('flush')
+      session.send(...firstAnswer('set'), ...firstAnswer(half, half, 'x'.repeat(300)).slice(0, -1), SUSPENDED)
+      await session.until('sync')
+      session.send(READY)
+    },
+    { resultBudget: budget },
+  )
+  const stream = pool.stream([read], { text: 'rows', parameters: [] }, 10)
+  const { value } = await stream.next()
+  expect(value?.length).toBe(3)
+  expect(budget.taken()).toBeGreaterThan(READY_BYTES_MAX)
+  await nextTurn()
+  expect(budget.taken()).toBe(1)
+  await stream.return?.()
+})
+
+test('a row of a stream that is larger than all that may wait ends it where there is no room', async () => {
+  const budget = budgetOf(1)
+  budget.take('tenant b', 1)
+  const { pool, cancels } = await bench(
+    async session => {
+      await session.until('flush')
+      session.send(...firstAnswer('set'), ...firstAnswer('y'.repeat(2 * READY_BYTES_MAX)).slice(0, -1))
+      await session.until('sync')
+    },
+    { resultBudget: budget },
+  )
+  const stream = pool.stream([read], { text: 'rows', parameters: [] }, 10)
+  await expect(stream.next()).rejects.toBe(FULL)
+  expect(cancels()).toBe(1)
+  expect(budget.taken()).toBe(1)
+})
