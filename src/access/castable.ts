@@ -61,7 +61,7 @@ function readVisibleTypes(catalog: Catalog, rights: Rights): VisibleTypes {
   const bare = new Map<string, DataType>()
   const add = (type: DataType): void => {
     const key = JSON.stringify([type.schema, type.name])
-    if (named.has(key)) return
+    if (named.has(key) || isOfRows(type)) return
     named.set(key, type)
     if (!bare.has(type.name)) bare.set(type.name, type)
     if (type.of !== null) add(type.of)
@@ -74,6 +74,10 @@ function readVisibleTypes(catalog: Catalog, rights: Rights): VisibleTypes {
   for (const overloads of catalog.functions.values()) {
     for (const { executable, inputs } of overloads) if (executable) for (const { type } of inputs) add(type)
   }
-  // A column may have the rows of a table for values; what that shows of the table, the column shows already.
   return { named, bare }
+}
+
+/** Rows of a relation have all of its columns, whoever may see them, so nothing is cast to them or to what is made of them. */
+function isOfRows({ rows, of }: DataType): boolean {
+  return rows === true || (of !== null && isOfRows(of))
 }

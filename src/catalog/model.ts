@@ -90,6 +90,8 @@ export interface DataType {
   readonly of: DataType | null
   /** Enum: labels in order. */
   readonly labels: readonly string[]
+  /** The row type of a relation, or a composite type that contains one: its text form shows the relation's columns. */
+  readonly rows?: true
 }
 
 export interface ForeignKey {

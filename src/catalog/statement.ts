@@ -104,6 +104,8 @@ export interface TypeItem {
   readonly notNull: boolean
   readonly default: string | null
   readonly labels: readonly string[] | null
+  /** The row type of a relation, or a composite type that contains one somewhere. */
+  readonly rows: boolean
 }
 
 export interface KeyItem {
@@ -240,7 +242,8 @@ const SECTIONS = {
       case t.typtype when 'd' then t.typdefault end as "default",
       case t.typtype when 'e' then array(
         select e.enumlabel::text from pg_catalog.pg_enum e where e.enumtypid = t.oid order by e.enumsortorder
-      ) end as labels
+      ) end as labels,
+      t.oid in (select h.root from holds h where h.kind <> 'c') as rows
     from used u
     join pg_catalog.pg_type t on t.oid = u.oid
     join pg_catalog.pg_namespace n on n.oid = t.typnamespace`,
@@ -331,6 +334,7 @@ const SECTIONS = {
  * - used: the types of columns and functions, followed downwards: domain to base, array to element, range and multirange to bound.
  *   `part` is not materialized, so that the planner knows one OID is one type; else it expects millions of rows, and
  *   compiles a statement of half a second for three (JIT).
+ * - holds: what composite types among those are made of, down to row types of relations.
  */
 const SHARED = `
   schema as materialized (
@@ -426,6 +430,25 @@ const SHARED = `
     join part p on p.oid = c.oid
     union
     select p.oid, p.made_of, p.is_array from used u join part p on p.oid = u.made_of
+  ),
+  holds(root, oid, relation, kind, made_of) as (
+    select u.oid, u.oid, c.oid, c.relkind, 0::oid
+    from used u
+    join pg_catalog.pg_type t on t.oid = u.oid and t.typtype = 'c'
+    join pg_catalog.pg_class c on c.oid = t.typrelid
+    union
+    select h.root, p.oid, c.oid, c.relkind, p.made_of
+    from holds h
+    cross join lateral (
+      select a.atttypid
+      from pg_catalog.pg_attribute a
+      where h.kind = 'c' and a.attrelid = h.relation and a.attnum > 0 and not a.attisdropped
+      union all
+      select h.made_of
+    ) next(oid)
+    join part p on p.oid = next.oid
+    join pg_catalog.pg_type t on t.oid = p.oid
+    left join pg_catalog.pg_class c on c.oid = t.typrelid and t.typtype = 'c'
   )`
 
 /**

@@ -52,6 +52,7 @@ function buildType(item: TypeItem, of: ColumnType | undefined): ColumnType {
     category: item.category,
     of: of?.type ?? null,
     labels: Object.freeze(item.labels ?? []),
+    ...(item.rows ? { rows: true as const } : {}),
   })
   const notNull = item.notNull || (kind === 'domain' && of?.notNull === true)
   return { type, text: item.text, notNull, default: item.default }

@@ -19,6 +19,10 @@ beforeAll(async () => {
      grant select on hidden.secrets to app;
      create function public.md5(int) returns text language plpgsql volatile as $$
        begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
+     create domain public.row_of_secret as hidden.secrets;
+     create type public.envelope as (n int, inner_row hidden.secrets[]);
+     create type public.pair as (a int, b text);
+     create function public.about_secret(hidden.secrets, row_of_secret, envelope[], users, pair) returns int immutable language sql as 'select 1';
      create function public.lower(email) returns text language plpgsql volatile as $$
        begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
      grant execute on all functions in schema public to app;`,
@@ -106,6 +110,10 @@ describe('nothing of others is read', () => {
         '`nothing`',
         'public.nothing',
         'hidden.mood',
+        'public.row_of_secret',
+        'public.row_of_secret[]',
+        'public.envelope',
+        'public.envelope[]',
       ],
     ].map((type): [string, string] => ['FORBIDDEN', `get users fields ('(1)'::${type})::text as v`]),
     ['FORBIDDEN', "get users fields coalesce(nullif(pg_typeof(1), pg_typeof(1)), '83')"],
@@ -172,6 +180,7 @@ describe('nothing of others is read', () => {
       const text = `get users fields '${type === 'timestamptz' ? '2026-01-01' : value}'::${type} as v where id = 1`
       expect([text, (await ask(text)).status]).toEqual([text, 200])
     }
+    expect((await ask("get users fields '(1,x)'::public.pair as v where id = 1")).status).toBe(200)
   })
 
   test('a function of the search path never stands in for one of PostgreSQL', async () => {
