@@ -156,10 +156,15 @@ function tableIn(
 
 // ---- a body ------------------------------------------------------------------------------------------------
 
-function bodyIn({ expressions }: Checking, { value }: RecordSource): Expression {
-  if (!isParameter(value)) throw new Error('a record source takes its JSON from a parameter')
-  expressions.use(value, { typeName: 'json', type: null, subject: null, list: false })
+function bodyIn(checking: Checking, { value }: RecordSource): Expression {
+  useBody(checking, value)
   return value
+}
+
+/** The JSON of a body. */
+export function useBody({ expressions }: Checking, value: Expression): void {
+  if (!isParameter(value)) throw new Error('a body is JSON in a parameter')
+  expressions.use(value, { typeName: 'json', type: null, subject: null, list: false })
 }
 
 function recordColumns(source: RecordSource): ScopeSource {

@@ -6,7 +6,7 @@ import { allOf } from '../language/tree/build.ts'
 import { unreachable } from '../unreachable.ts'
 import { commonTablesIn } from './check-common.ts'
 import { everyColumnIn, fieldsIn, outputsOf } from './check-fields.ts'
-import { conditionedJoins, joinIn } from './check-source.ts'
+import { conditionedJoins, joinIn, useBody } from './check-source.ts'
 import type { AnsweringWrite, Checking, Write } from './checking.ts'
 import { assertAllowed, assertConflictAllowed, assertWritten } from './refusals.ts'
 import { relationsBehind } from './relations-behind.ts'
@@ -147,6 +147,7 @@ function rowsIn(checking: Checking, { rows, columns }: Add, target: ScopeSource,
     case 'from':
       return { ...rows, query: checking.read(rows.query, outer).statement }
     case 'defaults':
+      if (rows.items !== undefined) useBody(checking, rows.items)
       return rows
     default:
       return unreachable(rows)

@@ -230,7 +230,7 @@ function writing(
 /** A row by its key, or one body. */
 function writesOne(query: Write): boolean {
   if (query.kind !== 'add') return true
-  if (query.rows.kind !== 'from') return query.rows.kind === 'defaults'
+  if (query.rows.kind !== 'from') return query.rows.kind === 'defaults' && query.rows.items === undefined
   const { source } = query.rows.query
   return source.kind === 'record source' && !source.many
 }

@@ -60,6 +60,8 @@ create table statements (id int primary key, n int, m int);
 create table statement_log (at timestamptz);
 create function log_statement() returns trigger language plpgsql as $$ begin insert into statement_log values (now()); return null; end $$;
 create trigger log after insert on statements for each statement execute function log_statement();
+create table blanks (id serial primary key, a int default 7);
+create trigger log after insert on blanks for each statement execute function log_statement();
 create table slow_statements (id int primary key, a int, b int, c int);
 create function sleep() returns trigger language plpgsql as $$ begin perform pg_sleep(0.15); return null; end $$;
 create trigger slow after insert on slow_statements for each statement execute function sleep();
@@ -96,7 +98,7 @@ afterAll(async () => {
   await database.drop()
 })
 const RESET = `
-  truncate notes, strict_notes, defaults, positions restart identity;
+  truncate notes, strict_notes, defaults, positions, blanks, statement_log restart identity;
   ${[
     'pairs',
     'keyed',
@@ -359,6 +361,18 @@ describe('a batch', () => {
     const rows = Array.from({ length: 50 }, (_, index) => ({ id: index, ...[{ n: 2 }, { m: 2 }, {}][index % 3] }))
     const reply = await post('/api/statements', rows)
     expect(reply.json.data.map((row: { id: number }) => row.id)).toEqual(rows.map(({ id }) => id))
+    expect(await sql('select count(*)::int as statements from statement_log')).toEqual([{ statements: 3 }])
+  })
+  test('is one statement for all rows without columns', async () => {
+    const rows = [...Array.from({ length: 48 }, () => ({})), { a: 1 }, {}]
+    const reply = await post('/api/blanks', rows)
+    expect(reply.status, reply.text).toBe(201)
+    expect(reply.json.count).toBe(50)
+    expect(reply.json.data[48]).toEqual({ id: 50, a: 1 })
+    expect(reply.json.data.filter((_: unknown, index: number) => index !== 48)).toEqual(
+      Array.from({ length: 49 }, (_, index) => ({ id: index + 1, a: 7 })),
+    )
+    expect((await post('/api/blanks', [{}, {}], { headers: { Prefer: 'return=minimal' } })).status).toBe(201)
     expect(await sql('select count(*)::int as statements from statement_log')).toEqual([{ statements: 3 }])
   })
   test('of which a trigger drops rows answers the others in their order within each key set', async () => {

@@ -118,6 +118,10 @@ describe('one row', () => {
     expect((await upsert('/api/serials', { n: 1 })).json.data).toEqual({ id: 1, n: 1 })
     expect((await upsert('/api/serials', {})).json.data).toEqual({ id: 2, n: null })
     expect((await upsert('/api/serials', { id: 2, n: 3 })).status).toBe(200)
+    expect((await upsert('/api/serials', [{}, {}])).json.data).toEqual([
+      { id: 3, n: null },
+      { id: 4, n: null },
+    ])
   })
   test('Prefer: return=minimal keeps the status and the address', async () => {
     const headers = { Prefer: 'return=minimal', 'X-Upsert': 'true' }

@@ -107,9 +107,20 @@ test('an insert of a body answers its rows in the order given', async () => {
 })
 
 test('without a body there are only defaults', async () => {
-  const defaults = insertion({ columns: [], from: null })
+  const defaults = insertion({ columns: [], from: 'defaults' })
   expect(printWriteRows({ ...defaults, returning: [] }, NOTHING_ELSE).text).toBe('INSERT INTO public.r DEFAULT VALUES')
   expect((await rowsOf(defaults, NOTHING_ELSE, [])).rows).toEqual([[{ id: 1, name: null, r: null }]])
+})
+
+test('a row of defaults for each item of a body', async () => {
+  const rows = { ...insertion({ columns: [], from: position(1) }), returning: [field(column('name'))] }
+  expect(printWriteRows(rows, NOTHING_ELSE).text).toContain('INSERT INTO public.r SELECT FROM json_array_elements($1)')
+  expect((await rowsOf(rows, NOTHING_ELSE, ['[{},{},{}]'])).rows).toEqual([
+    [{ name: null }],
+    [{ name: null }],
+    [{ name: null }],
+  ])
+  expect((await rowsOf(rows, NOTHING_ELSE, ['[]'])).rows).toEqual([])
 })
 
 test('everything of an update is its target and what it takes its values from', async () => {

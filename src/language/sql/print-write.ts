@@ -62,7 +62,8 @@ function printRowsToAdd(add: Add, scope: Scope, printer: Printer): string {
     case 'defaults':
       if (add.columns.length > 0)
         throw new LanguageError('add with "defaults" takes no "fields": every column has its default', rows.span)
-      return 'DEFAULT VALUES'
+      if (rows.items === undefined) return 'DEFAULT VALUES'
+      return `SELECT FROM json_array_elements(${printer.expression(rows.items, scope, LEVEL.any)})`
     default:
       return unreachable(rows)
   }

@@ -275,6 +275,8 @@ export interface AddFrom {
 }
 export interface AddDefaults {
   readonly kind: 'defaults'
+  /** A JSON array: a row of defaults for each of its items. One row where it is absent. Has no text form. */
+  readonly items?: Expression
   readonly span: Span
 }
 

@@ -305,8 +305,8 @@ export function assign(column: string, value: Expression): Assignment {
 export interface AddParts {
   readonly table: TableLike
   readonly columns: readonly string[]
-  /** Null: one row of defaults. */
-  readonly from: Get | null
+  /** `defaults`: one row of them. A parameter that is a JSON array: a row of them for each of its items. */
+  readonly from: Get | Parameter | 'defaults'
   readonly conflict?: Conflict | null
   readonly returning: readonly Field[]
 }
@@ -318,11 +318,16 @@ export function add(parts: AddParts): Add {
     with: null,
     table: tableName(parts.table),
     columns: parts.columns.map(name),
-    rows: parts.from === null ? { kind: 'defaults', span } : { kind: 'from', query: parts.from, span },
+    rows: rowsOf(parts.from),
     conflict: parts.conflict ?? null,
     returning: parts.returning,
     span,
   }
+}
+
+function rowsOf(from: AddParts['from']): Add['rows'] {
+  if (from === 'defaults') return { kind: 'defaults', span }
+  return from.kind === 'get' ? { kind: 'from', query: from, span } : { kind: 'defaults', items: from, span }
 }
 
 /** `conflict (target) update …`; without assignments `nothing`. */

@@ -237,7 +237,9 @@ class Walk {
           ? changed(rows, { rows: mapList(rows.rows, row => this.#expressions(row, 'values', around)) })
           : rows.kind === 'from'
             ? changed(rows, { query: this.get(rows.query, around) })
-            : rows,
+            : rows.items === undefined
+              ? rows
+              : changed(rows, { items: this.#expression(rows.items, 'values', around) }),
       conflict: add.conflict && this.#conflict(add.conflict, add.table, around),
       returning: add.returning && this.#fields(add.returning, 'returning', scope),
     })

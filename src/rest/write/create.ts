@@ -86,9 +86,8 @@ async function createMany(
     throw error
   }
   if (once !== null && found.length > 1) await refuseRepeated(writing, request, body, found, once)
-  const all = statements.flat()
-  const written = all.length === 0 ? [] : await writing.write(request, all).catch(explain)
-  const answered = rowsOf(written, statements)
+  const written = statements.length === 0 ? [] : await writing.write(request, statements).catch(explain)
+  const answered = written.map(({ rows }) => rows)
   const rows = inOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, target))
   const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
   const status = created ? 201 : 200
@@ -133,16 +132,6 @@ async function keysOf(
 
 function keyText(given: readonly string[], values: Row): string {
   return JSON.stringify([given, values.map(String)])
-}
-
-/** The rows that each group of statements answered, from the results of all of them. */
-function rowsOf(written: readonly Written[], groups: readonly (readonly unknown[])[]): readonly (readonly Row[])[] {
-  let next = 0
-  return groups.map(group => {
-    const from = next
-    next += group.length
-    return written.slice(from, next).flatMap(({ rows }) => rows)
-  })
 }
 
 /** Which rows of a batch were answered: they come in its order, each with its key behind the row and `created`. Null: nobody can tell. */

@@ -54,23 +54,19 @@ function refuseMistaken(writing: Writing, request: WriteRequest, upsert: Upsert 
 
 const NO_ROW = Buffer.from('{}')
 
-/** The statements of each batch: one for all of its rows, or one for each row where these give no columns. `keyOf`: as `key` of an insertion. */
+/** The statement of each batch. `keyOf`: as `key` of an insertion. */
 export async function insertions(
   writing: Writing,
   request: WriteRequest,
   found: readonly Batch[],
   upsert: Upsert | null,
   keyOf: (batch: Batch) => readonly string[],
-): Promise<readonly (readonly BoundStatement[])[]> {
+): Promise<readonly BoundStatement[]> {
   if (found.length === 0) refuseMistaken(writing, request, upsert)
-  const statements: (readonly BoundStatement[])[] = []
+  const statements: BoundStatement[] = []
   for (const batch of found) {
-    const { columns, positions } = batch
-    // All rows without columns are the same row.
-    const row: Inserted = columns.length === 0 ? { columns, bytes: NO_ROW, rows: 'one' } : { ...batch, rows: 'many' }
     const use = statements.length < KEPT_AT_ONCE ? 'kept' : 'once'
-    const statement = insertion(writing, request, row, upsert, { key: keyOf(batch), use })
-    statements.push(columns.length === 0 ? positions.map(() => statement) : [statement])
+    statements.push(insertion(writing, request, { ...batch, rows: 'many' }, upsert, { key: keyOf(batch), use }))
     // Each is planned from nothing: a body of many key sets must not keep other requests waiting.
     if (statements.length % PLANNED_AT_ONCE === 0) await nextTurn()
   }

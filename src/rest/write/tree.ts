@@ -36,7 +36,7 @@ import type { Upsert } from './request.ts'
 /** The alias of the body. */
 const BODY = 'x'
 
-/** Rows from an array of objects, or one from an object, that all have exactly these keys. */
+/** Rows from an array of objects, or one from an object, that all have exactly these keys. Without keys only the number of rows counts. */
 export function buildAdd(
   table: Table,
   columns: readonly string[],
@@ -44,12 +44,13 @@ export function buildAdd(
   upsert: Upsert | null,
   returning: readonly Field[],
 ): Add {
-  const rows = recordSource(body.value, BODY, recordColumns(table, columns), body.rows)
+  const record = recordSource(body.value, BODY, recordColumns(table, columns), body.rows)
+  const defaults = body.rows === 'one' ? 'defaults' : body.value
   const fields = columns.map(name => field(column(BODY, name)))
   return add({
     table,
     columns,
-    from: columns.length === 0 ? null : getFrom(rows, { fields }),
+    from: columns.length === 0 ? defaults : getFrom(record, { fields }),
     conflict: upsert === null ? null : buildConflict(upsert, columns),
     returning,
   })
