@@ -45,7 +45,7 @@ function operationsOf(write: Write): readonly Operation[] {
   }
 }
 
-/** Unlike in a read, no fields are none; not written, an `add` means `returning *` (language reference). */
+/** Unlike in a read, no fields are none; not written, an `add` means `returning *` (docs/reference/language.md#answers-of-writes). */
 function returningIn(checking: Checking, { kind, returning }: Write, scope: Scope): readonly TypedField[] {
   if (returning === null) return kind === 'add' ? everyAnswered(checking, scope) : []
   const [only] = returning

@@ -111,7 +111,7 @@ export function patternIn(
   }
 }
 
-/** `column @@ words`: the column as it is when it holds a tsvector, else made into one (language reference, notes). */
+/** `column @@ words`: the column as it is when it holds a tsvector, else made into one. */
 function searchIn(check: OperandCheck, left: Expression, right: Expression, scope: Scope): Expression {
   const document = check.typed(left, scope)
   const language = cast(text(check.searchLanguage), 'regconfig')

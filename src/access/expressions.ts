@@ -183,7 +183,7 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   #call(call: FunctionCall, around: Scope): FunctionCall {
-    // Inside an aggregate a name is a column, never what a field is called (language reference, notes).
+    // Inside an aggregate a name is a column, never what a field is called (docs/reference/language.md#conditions-on-groups).
     const scope = isAggregate(call) ? { ...around, outputs: NOTHING.outputs } : around
     const { over } = call
     const named = this.#parts.function(call)

@@ -1,4 +1,4 @@
-/** Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide (language reference, `join`, `nest`). */
+/** Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide (docs/reference/language.md#over-http). */
 import type { Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Join, Nest, Span } from '../language/tree/ast.ts'

@@ -1,4 +1,4 @@
-/** `svc schema pull | summary` and `svc types`: a database's schema as a document, and what is made of one (language reference). */
+/** `svc schema pull | summary` and `svc types`: a database's schema as a document, and what is made of one (docs/guides/schema-document.md). */
 import { pullSchema } from '../catalog/pull.ts'
 import { loadConfig } from '../config/load.ts'
 import type { SchemaDocument } from '../schema/model.ts'

@@ -1,4 +1,4 @@
-/** Language reference, "The schema document": what the grammar takes, and that anything else is one error with its place, in linear time. */
+/** docs/guides/schema-document.md#grammar: what the grammar takes, and that anything else is one error with its place, in linear time. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DOCUMENT_LENGTH_MAX } from './cursor.ts'

@@ -1,4 +1,4 @@
-/** Law of the schema document: `parseSchema(printSchema(d))` is `d`, positions aside, for any document at all. */
+/** `parseSchema(printSchema(d))` is `d`, positions aside, for any schema document at all. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LanguageError } from '../language/tree/error.ts'

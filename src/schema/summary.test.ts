@@ -1,4 +1,4 @@
-/** Language reference, "The schema document": nothing accepted is left out of the summary, and what looks wrong is a warning. */
+/** docs/guides/schema-document.md: nothing accepted is left out of the summary, and what looks wrong is a warning. */
 import { describe, expect, test } from 'vitest'
 import { parseSchema } from './parse.ts'
 import { summarize } from './summary.ts'

@@ -1,5 +1,5 @@
 /**
- * Invariant 3 from outside: SQL in every place of a request where a name or a value can stand is a name or a value, and nothing else.
+ * SQL in every place of a request where a name or a value can stand is a name or a value, and nothing else.
  *
  * Whatever of it ran would leave an advisory lock of its session behind, even from a transaction that failed or could only read; and no answer may hold
  * a row of the other tenant.

@@ -1,4 +1,4 @@
-/** Invariant 5: the database restarts under load; errors are UNAVAILABLE, recovery is automatic, nothing leaks. */
+/** The database restarts under load; the process survives, errors are UNAVAILABLE, recovery is automatic, nothing leaks. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, privateServer } from '../support/postgres.ts'

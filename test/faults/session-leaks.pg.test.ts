@@ -1,5 +1,5 @@
 /**
- * Invariant 1 against code of the database itself: functions, triggers, defaults, policies and constraints that change settings for the rest of the
+ * No request meets settings of another, whatever code of the database does: functions, triggers, defaults, policies and constraints that change settings for the rest of the
  * session, change the role, take locks. There is one connection, so the next request meets whatever was left behind, be it sent with the other or later.
  */
 import { isDeepStrictEqual } from 'node:util'

@@ -1,5 +1,5 @@
 /**
- * Invariant 1 for writes: two tenants write at random through one connection, by id, in bulk, in batches and upserts, at each other's keys too; some
+ * Every write runs under its own caller's settings: two tenants write at random through one connection, by id, in bulk, in batches and upserts, at each other's keys too; some
  * fail, some time out, some are abandoned, the backend is killed now and then. A trigger keeps, of every row that changes, whose request did it.
  */
 import pg from 'pg'

@@ -1,5 +1,5 @@
 /**
- * Invariant 1 from outside: thousands of requests of different tenants over one connection, some failing, some timing out, some
+ * Every request runs under its own caller's settings: thousands of requests of different tenants over one connection, some failing, some timing out, some
  * abandoned by their client, the backend killed now and then – and nobody ever sees a row of another.
  */
 import pg from 'pg'

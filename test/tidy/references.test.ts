@@ -77,6 +77,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
     'docs/reference/reading.md#filters, decision 0026, or the reason in a few words',
   ],
   [/(?<![\w/(-])(?:language|design|gateway|decisions)\.md\b/, 'docs/reference/language.md#joins'],
+  [/\blanguage reference\b|\b(?:law|invariant)s? \d/i, 'docs/reference/language.md#joins, or the sentence itself'],
   [/\bdecisions \d{4}/i, 'decision 0011, decision 0026'],
   [/(?<!PostgreSQL )\bmanual\b,? \(?\d|PostgreSQL manual(?!, )/, 'PostgreSQL manual, 9.21'],
   [/\bRFC-?\d|\bRFC \d{4}(?:,? sect| \d)/, 'RFC 9110, 5.6.2'],
@@ -124,6 +125,8 @@ describe('a comment that says', () => {
     'RFC 9110 5.6.2',
     'RFC 9110, section 5.6.2',
     'RFC9110',
+    'invariant 3',
+    'Language reference, "Builder"',
     'specification\n * 4.7',
     'PostgreSQL manual\n * 54.2.3',
   ])('%s is refused', comment => expect(refused('x.ts', `/** ${comment}. */`)).not.toEqual([]))

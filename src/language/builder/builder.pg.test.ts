@@ -1,4 +1,4 @@
-/** Language reference, "Builder": what is written as a value of JavaScript arrives in PostgreSQL as that value, as a parameter and as a literal. */
+/** docs/guides/builder.md: what is written as a value of JavaScript arrives in PostgreSQL as that value, as a parameter and as a literal. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'

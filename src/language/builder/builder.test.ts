@@ -1,4 +1,4 @@
-/** Language reference, "Builder": the same tree as the text makes; values exactly or not at all. */
+/** docs/guides/builder.md: the same tree as the text makes; values exactly or not at all. */
 import { describe, expect, test } from 'vitest'
 import { parse } from '../syntax/parse.ts'
 import { LanguageError } from '../tree/error.ts'

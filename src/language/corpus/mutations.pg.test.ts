@@ -1,6 +1,6 @@
 /**
- * Language reference, laws 1 to 3, on texts that nobody meant: examples with words left out, doubled, moved, or taken from other examples. Whatever
- * comes of it is refused with a place, or is read back from its canonical form as the same tree and prints what PostgreSQL parses.
+ * Texts that nobody meant: examples with words left out, doubled, moved, or taken from other examples. Whatever comes of it is refused with a
+ * place, or is read back from its canonical form as the same tree and prints what PostgreSQL parses.
  */
 import fc from 'fast-check'
 import pg from 'pg'

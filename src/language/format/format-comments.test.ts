@@ -1,4 +1,4 @@
-/** Language reference, "Keywords … Comments (kept by the formatter)": none is lost, and each stays beside what it stood beside. */
+/** The formatter keeps comments: none is lost, and each stays beside what it stood beside. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyStatement } from '../../../test/support/trees.ts'

@@ -1,4 +1,4 @@
-/** Language reference, law 1 and "Canonical form": the text of a tree is read back as that tree, and formatting again changes nothing. */
+/** docs/reference/language.md#canonical-form: the text of a tree is read back as that tree, and formatting again changes nothing. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyExpression, anyStatement, content, word } from '../../../test/support/trees.ts'
@@ -49,7 +49,7 @@ function assertRoundTrip(statement: Statement): void {
   expect(formatStatement(parsed)).toBe(formatted)
 }
 
-describe('law 1', () => {
+describe('a tree and its text', () => {
   test('whatever the tree, its text is read back as the same tree, and is formatted already', {
     timeout: 60_000,
   }, () => {

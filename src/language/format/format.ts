@@ -1,4 +1,4 @@
-/** The canonical text of a tree: language reference, "Canonical form". */
+/** The canonical text of a tree (docs/reference/language.md#canonical-form). */
 
 import { parseMany } from '../syntax/parse.ts'
 import type { Statement } from '../tree/ast.ts'

@@ -1,5 +1,5 @@
 /**
- * Language reference, "SQL": minimal parentheses. Whatever the tree, PostgreSQL must read the printed text as that tree: it is compared with the
+ * src/language/README.md#promises: the fewest parentheses. Whatever the tree, PostgreSQL must read the printed text as that tree: it is compared with the
  * text that has parentheses around every part, as PostgreSQL itself shows both.
  */
 import fc from 'fast-check'

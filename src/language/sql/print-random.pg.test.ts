@@ -1,5 +1,5 @@
 /**
- * Law 2 and 4 of the language, for trees nobody thought of. Any tree at all, of every kind, with hostile names and texts: PostgreSQL's grammar takes
+ * The promises of src/language/README.md#promises, for trees nobody thought of. Any tree at all, of every kind, with hostile names and texts: PostgreSQL's grammar takes
  * what is printed. Trees of sound types: the text with literals and the text with parameters answer the same.
  */
 import fc from 'fast-check'

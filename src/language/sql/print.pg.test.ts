@@ -1,4 +1,4 @@
-/** Language reference, "SQL": every row of its table and every note about SQL, asserted as text and taken by PostgreSQL. */
+/** The SQL of each construct, asserted as text and taken by PostgreSQL. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'

@@ -1,4 +1,4 @@
-/** Law 2 of the language: what a statement cannot honour is refused with a reason, never printed as something less. */
+/** src/language/README.md#promises: what a statement cannot honour is refused with a reason, never printed as something less. */
 import { describe, expect, test } from 'vitest'
 import { parse } from '../syntax/parse.ts'
 import type {

@@ -1,4 +1,4 @@
-/** Language reference, "SQL": identifiers bare when PostgreSQL reads them unchanged, quoted otherwise; nothing is cut off silently. */
+/** docs/reference/language.md#names: identifiers bare when PostgreSQL reads them unchanged, quoted otherwise; nothing is cut off silently. */
 import { expect, test } from 'vitest'
 import { LanguageError } from '../tree/error.ts'
 import { quoteFunctionOrType, quoteIdentifier, quoteLiteral } from './quote.ts'

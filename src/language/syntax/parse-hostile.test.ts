@@ -1,5 +1,5 @@
 /**
- * Law 3 of the language: any input, however hostile, is answered in linear time with a tree or one syntax error that says where, what was
+ * Any input, however hostile, is answered in linear time with a tree or one syntax error that says where, what was
  * found and what was expected.
  */
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** The language reference, production by production: what a text means, told by its SQL, and what is no query. */
+/** docs/reference/language.md#grammar, production by production: what a text means, told by its SQL, and what is no query. */
 import { describe, expect, test } from 'vitest'
 import { printSql } from '../sql/print.ts'
 import type { Expression, Get } from '../tree/ast.ts'

@@ -1,7 +1,7 @@
 /**
  * The tree: what a REST request, a query-language text and a live query all become.
  *
- * Readonly plain data, ordered like the grammar of the language reference. Every node has a `kind` and the
+ * Readonly plain data, ordered like the grammar (docs/reference/language.md#grammar). Every node has a `kind` and the
  * `span` of text it came from; a tree survives `JSON.stringify`. Conditions are expressions.
  */
 

@@ -1,4 +1,4 @@
-/** Language reference, grammar of `join`: without a catalogue `<source singular>_id` is the key. */
+/** docs/reference/language.md#joins: without a catalogue `<source singular>_id` is the key. */
 import { expect, test } from 'vitest'
 import { singular } from './relation-name.ts'
 
