@@ -168,6 +168,17 @@ test('a warning is told, and is no failure', async () => {
   expect(error).toContain('\n  create index on public.a (b);\n')
 })
 
+test('a pool that cannot be shared fairly', async () => {
+  const [, alone] = await check('[gateway]\nmax_connections = 1', database.url)
+  expect(alone).toMatch(/^warning: the pool has a single connection/m)
+  const [, whole] = await check('[gateway]\ntenant_max_connections = 10', database.url)
+  expect(whole).toMatch(/^warning: one tenant can use the whole pool/m)
+  const [, two] = await check('[gateway]\nmax_connections = 2', database.url)
+  expect(two).toMatch(/^warning: one tenant can open every stream/m)
+  expect(two).toMatch(/^note: streams of a tenant can hold every connection/m)
+  expect((await check('[gateway]\nmax_connections = 3', database.url))[1]).not.toMatch(/max_connections|tenant_max/)
+})
+
 test('an accepted finding is only counted', async () => {
   await execute(database.adminUrl, 'create table a (id int primary key, b int references a); grant select on a to app')
   const [, error] = await check('[gateway]\naccepted_findings = ["foreign-key-index: a_b_fkey on a"]', database.url)

@@ -49,18 +49,32 @@ test('a policy file that is named and not in force', async () => {
 })
 
 test.each([
-  ['a pool of one connection', 'max_connections = 1', 'the pool has a single connection (max_connections = 1)'],
-  ['a share of the whole pool', 'tenant_max_connections = 10', 'one tenant can use the whole pool'],
-  ['no share at all', 'tenant_max_connections = 0', 'one tenant can use the whole pool'],
-])('%s cannot be shared fairly, which is a warning', async (_, line, message) => {
+  [
+    'a pool of one connection',
+    'max_connections = 1',
+    ['warning: the pool has a single connection (max_connections = 1)'],
+  ],
+  ['a share of the whole pool', 'tenant_max_connections = 10', ['warning: one tenant can use the whole pool']],
+  ['no share at all', 'tenant_max_connections = 0', ['warning: one tenant can use the whole pool']],
+  ['a pool of two', 'max_connections = 2', ['warning: one tenant can open every stream', 'note: streams of a tenant']],
+  ['a share of one', 'tenant_max_connections = 1', ['note: streams of a tenant can hold every connection']],
+  [
+    'no limit on streams beside a share of nearly all',
+    'tenant_max_connections = 9\ntenant_max_streams = 0',
+    ['warning: one tenant can open every stream', 'note: streams of a tenant'],
+  ],
+  ['a pool of three', 'max_connections = 3', []],
+])('what cannot be shared fairly is found: %s', async (_, lines, begins) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-boot-'))
   try {
-    await writeFile(join(folder, 'svc.toml'), `[gateway]\n${line}`)
+    await writeFile(join(folder, 'svc.toml'), `[gateway]\n${lines}`)
     const environment = { JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' }
     const { config } = loadConfig({ environment, workingDirectory: folder })
-    expect(await configFindings(config)).toEqual([
-      { level: 'warning', message: expect.stringContaining(message), fix: expect.stringContaining('max_connections') },
-    ])
+    const findings = await configFindings(config)
+    expect(findings.map(({ level, message }) => `${level}: ${message}`)).toEqual(
+      begins.map(begin => expect.stringContaining(begin)),
+    )
+    for (const { fix } of findings) expect(fix).toMatch(/^Set (max|tenant_max)_(connections|streams) to /)
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -159,3 +159,24 @@ test('slow streams of one tenant leave connections for streams of others, and fo
     for (const { socket } of connections) socket.destroy()
   }
 })
+
+test('with a pool of two a stream holds its own tenant’s connection and nobody else’s', async () => {
+  const small = await testGateway(database.url, {
+    toml: 'max_connections = 2\nacquire_timeout_ms = 300\nmax_result_rows = 0\nexplain_max_rows = 0',
+  })
+  const connection = await openRaw(small.url)
+  try {
+    connection.send('/api/endless?stream=true', await small.token({ tenantId: 'noisy' }))
+    await connection.until(/"id":1,/)
+    connection.socket.pause()
+    const read = async (tenantId: string, path: string) => (await small.get(path, { as: { tenantId } })).status
+    expect(await read('quiet', '/api/notes/1')).toBe(200)
+    expect(await read('noisy', '/api/notes/1')).toBe(503)
+    // Boot warns of this: there is room for one stream in all.
+    expect(await read('quiet', '/api/notes?stream=true&limit=5')).toBe(503)
+    expect(await read('quiet', '/api/notes/1')).toBe(200)
+  } finally {
+    connection.socket.destroy()
+    await small.close()
+  }
+})
