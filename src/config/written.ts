@@ -1,4 +1,6 @@
 /** A setting as somebody wrote it, in the file or in the environment, before it is known to be right. */
+
+import { shorten } from '../text/shorten.ts'
 import { type Environment, expand } from './expand.ts'
 import { Refusal } from './kinds.ts'
 import type { Problem } from './problem.ts'
@@ -99,7 +101,7 @@ function show(value: unknown, element: number | null): string {
         : Array.isArray(shown)
           ? 'an array'
           : String(shown)
-  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}…` : text
+  return shorten(text, SHOWN_CHARACTERS_MAX)
 }
 
 export function problemOf(written: Written, message: string, element: number | null = null): Problem {

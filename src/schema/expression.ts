@@ -7,6 +7,7 @@
 
 import { LanguageError } from '../language/tree/error.ts'
 import { NESTING_MAX } from '../language/tree/nesting.ts'
+import { shorten } from '../text/shorten.ts'
 import {
   BLANKS,
   BLANKS_IN_LINE,
@@ -103,9 +104,7 @@ function whole(text: string, end: ExpressionEnd, read: (cursor: Cursor, end: Exp
   const cursor: Cursor = { text, at: 0 }
   const found = read(cursor, end)
   if (cursor.at === text.length) return found
-  throw new LanguageError(
-    `${JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)} is no expression; it ends too early`,
-  )
+  throw new LanguageError(`${JSON.stringify(shorten(text))} is no expression; it ends too early`)
 }
 
 function isWhole(canonical: string, end: ExpressionEnd): boolean {

@@ -2,11 +2,8 @@
 
 import { placeOf } from '../language/syntax/place.ts'
 import { LanguageError } from '../language/tree/error.ts'
-import { alternatives, caretAfter, displayed, shortened } from '../text/showing.ts'
-import { nearestWord } from '../text/spelling.ts'
-
-/** How much of a long line is shown around the place. */
-const LINE_SHOWN_MAX = 100
+import { alternatives, excerptAt, foundText } from '../text/excerpt.ts'
+import { nearest, WORDS } from '../text/nearest.ts'
 
 /** What is known where the parser stops. */
 export interface Complaint {
@@ -45,15 +42,16 @@ export class SchemaSyntaxError extends LanguageError {
     // A line may end with CR alone; to count, all ends of lines are one.
     const before = text.slice(0, start).replaceAll(/\r\n?/g, '\n')
     const { line, column } = placeOf(before, before.length)
-    const { shown, shownBefore } = excerpt(text, start)
+    const { line: sourceLine, lines: excerpt } = excerptAt(text, start)
     const near = found.isText
-      ? nearestWord(
+      ? nearest(
           found.text,
           expected.filter(item => /^\w+$/.test(item)),
+          WORDS,
         )
       : null
     const hint = near === null || near === found.text.toLowerCase() ? null : `did you mean ${JSON.stringify(near)}?`
-    const lines = [`${problem} (line ${line}, column ${column})`, `  ${shown}`, `  ${caretAfter(shownBefore)}`]
+    const lines = [`${problem} (line ${line}, column ${column})`, ...excerpt]
     super((hint === null ? lines : [...lines, hint]).join('\n'), { start, end: Math.max(end, start + 1) })
     this.name = 'SchemaSyntaxError'
     this.problem = problem
@@ -63,7 +61,7 @@ export class SchemaSyntaxError extends LanguageError {
     this.found = found.text
     this.expected = expected
     this.hint = hint
-    this.sourceLine = shown
+    this.sourceLine = sourceLine
   }
 }
 
@@ -71,16 +69,5 @@ function foundIn(text: string, start: number, end: number): { readonly text: str
   const found = text.slice(start, end)
   if (found === '') return { text: 'end of the document', isText: false }
   if (found === '\n' || found === '\r') return { text: 'end of the line', isText: false }
-  return { text: shortened(found), isText: true }
-}
-
-/** The line around an offset, and the part of it before the offset. */
-function excerpt(text: string, at: number): { readonly shown: string; readonly shownBefore: string } {
-  const lineStart = at === 0 ? 0 : Math.max(text.lastIndexOf('\n', at - 1), text.lastIndexOf('\r', at - 1)) + 1
-  const start = Math.max(lineStart, at - LINE_SHOWN_MAX / 2)
-  const [after = ''] = text.slice(at, start + LINE_SHOWN_MAX).split(/[\r\n]/, 1)
-  const end = at + after.length
-  const isCut = end < text.length && !/[\r\n]/.test(text[end] ?? '')
-  const shownBefore = displayed(`${start > lineStart ? '…' : ''}${text.slice(start, at)}`)
-  return { shownBefore, shown: `${shownBefore}${displayed(after.trimEnd())}${isCut ? '…' : ''}` }
+  return { text: foundText(found), isText: true }
 }

@@ -1,6 +1,6 @@
 /** What looks wrong in a schema document. Only what is certain from the document alone: expressions and queries are not parsed. */
 
-import { nearestWord } from '../text/spelling.ts'
+import { nearest, WORDS } from '../text/nearest.ts'
 import { keyOf, type Lookup, primaryKeyOf, shownName } from './lookup.ts'
 import type {
   CommentDefinition,
@@ -172,7 +172,8 @@ function checkTypes(document: SchemaDocument, lookup: Lookup, report: Report): v
   const names = [...document.enums, ...document.domains].map(one => one.name.name)
   const unknown = typesOf(document).filter(({ type }) => !lookup.isKnown(type))
   for (const [index, { type, owner }] of unknown.entries()) {
-    const near = index < SUGGESTIONS_MAX ? (nearestWord(type.name, names) ?? nearestWord(type.name, TYPE_NAMES)) : null
+    const near =
+      index < SUGGESTIONS_MAX ? (nearest(type.name, names, WORDS) ?? nearest(type.name, TYPE_NAMES, WORDS)) : null
     const hint = near === null ? '' : `; did you mean ${near}?`
     report(
       'unknown_type',

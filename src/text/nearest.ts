@@ -1,32 +1,57 @@
 /** The nearest known name, for error messages: `unknown column "stauts"; did you mean "status"?` */
 
-/** PostgreSQL cuts names at 63 bytes; `schema.table` is the longest thing anybody can mean. Longer ones are hostile. */
-export const NAME_LENGTH_MAX = 128
+/** How far what was written may be from what was meant. */
+export interface Bounds {
+  /** Longer texts, written or known, are not compared. */
+  readonly lengthMax: number
+  /** One edit for each three letters, and at most this many. */
+  readonly editsMax: number
+}
 
-/** A name may differ from what was meant by one edit for each three letters, and by at most this many. */
-export const EDITS_MAX = 3
+/** PostgreSQL cuts names at 63 bytes; `schema.table` is the longest thing anybody can mean. Longer ones are hostile. */
+export const NAMES: Bounds = { lengthMax: 128, editsMax: 3 }
+
+/** Words of a language are short, and near to each other. */
+export const WORDS: Bounds = { lengthMax: 32, editsMax: 2 }
 
 /**
- * The candidate with the fewest edits (insert, delete, replace a letter, swap two neighbours) from `name`, letter case
- * not counted; the first one where several are equally near. Null where none is near enough to be meant.
+ * The candidate with the fewest edits (insert, delete, replace a letter, swap two neighbours) from `name`, letter case not counted; of equals
+ * the one that begins like the name, since fingers slip late, then the first. Null where none is near enough to be meant: a wrong suggestion is
+ * worse than none.
  *
  * Costs O(candidates × length) whatever the name: lengths are compared first, and only a band of the edit table is
  * filled in.
  */
-export function nearest(name: string, candidates: Iterable<string>): string | null {
-  if (name.length > NAME_LENGTH_MAX) return null
+export function nearest(
+  name: string,
+  candidates: Iterable<string>,
+  { lengthMax, editsMax }: Bounds = NAMES,
+): string | null {
+  if (name.length > lengthMax) return null
   const wanted = name.toLowerCase()
   let found: string | null = null
-  let bound = Math.min(EDITS_MAX, Math.max(1, Math.floor(wanted.length / 3)))
+  let foundStart = -1
+  let least = Math.min(editsMax, Math.max(1, Math.floor(wanted.length / 3)))
   for (const candidate of candidates) {
-    if (candidate.length > NAME_LENGTH_MAX) continue
-    const edits = editsWithin(wanted, candidate.toLowerCase(), bound)
+    if (candidate.length > lengthMax) continue
+    const known = candidate.toLowerCase()
+    const start = commonStart(wanted, known)
+    const bound = found === null || start > foundStart ? least : least - 1
+    // A name of one or two letters is near everything: as many edits as letters mean nothing.
+    const edits = editsWithin(wanted, known, Math.min(bound, wanted.length - 1, known.length - 1))
     if (edits === null) continue
     found = candidate
+    foundStart = start
     if (edits === 0) break
-    bound = edits - 1
+    least = edits
   }
   return found
+}
+
+function commonStart(a: string, b: string): number {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length++
+  return length
 }
 
 /**

@@ -3,7 +3,7 @@
  * an error asks.
  */
 
-import { shortened } from '../../text/showing.ts'
+import { foundText } from '../../text/excerpt.ts'
 import { QuerySyntaxError } from '../syntax/syntax-error.ts'
 
 const FIELDS = 'the fields come behind the table: get users fields id, name'
@@ -65,7 +65,7 @@ function habitOf({ offset, span, expected }: QuerySyntaxError, text: string): st
   const around = `${line(offset - AROUND, offset).trimEnd()}\n${line(offset, offset + AROUND)}`
   const type = /\b(date|time|timetz|timestamp|timestamptz|interval)\n['"]/i.exec(around)?.[1]?.toLowerCase()
   if (type !== undefined) {
-    const value = shortened(text.slice(offset, span?.end ?? offset))
+    const value = foundText(text.slice(offset, span?.end ?? offset))
     return `write ${type === 'interval' ? '30d, or ' : ''}${value}::${type}`
   }
   const found = HABITS.find(([habit, word]) => (word === '' || expected.includes(word)) && habit.test(around))

@@ -1,5 +1,6 @@
 /** Names and texts as PostgreSQL reads them: the only places where a string becomes part of a statement. */
 
+import { shorten } from '../../text/shorten.ts'
 import { LanguageError } from '../tree/error.ts'
 import { IDENTIFIER_BYTES_MAX, utf8Length } from '../tree/identifier.ts'
 import { COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION } from './keywords.ts'
@@ -61,5 +62,5 @@ export function refuseUnwritable(text: string, what: string): void {
 
 /** The name as a message shows it: quoted, escaped, never longer than a line. */
 function shown(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text)
+  return JSON.stringify(shorten(text))
 }

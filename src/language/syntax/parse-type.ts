@@ -1,6 +1,6 @@
 /** Types of casts and definitions. */
 
-import { nearestWord } from '../../text/spelling.ts'
+import { nearest, WORDS } from '../../text/nearest.ts'
 import type { TypeName } from '../tree/ast.ts'
 import { advance } from './lexer.ts'
 import {
@@ -134,8 +134,8 @@ function isWordOf(parser: Parser, word: string): boolean {
 }
 
 function refuseType(parser: Parser, start: number, name: string): never {
-  const nearest = nearestWord(name, [...TYPES, ...SYNONYMS.keys()])
-  const meant = nearest === null ? '' : `did you mean "${nearest}"? `
+  const near = nearest(name, [...TYPES, ...SYNONYMS.keys()], WORDS)
+  const meant = near === null ? '' : `did you mean "${near}"? `
   const own = `a type of the database's own is written with its schema or in back-ticks: \`${name}\``
   failAt(parser, start, parser.before, `unknown type "${name}"`, `${meant}${own}`)
 }

@@ -1,6 +1,6 @@
 /** What every production is written with: looking at the current token, taking it, and refusing it. */
 
-import { nearestWord } from '../../text/spelling.ts'
+import { nearest, WORDS } from '../../text/nearest.ts'
 import type { Expression, Get, Name, Span, Statement, TableName } from '../tree/ast.ts'
 import { IDENTIFIER_BYTES_MAX, utf8Length } from '../tree/identifier.ts'
 import { NESTING_MAX } from '../tree/nesting.ts'
@@ -345,11 +345,11 @@ function suggestion(parser: Parser): string | null {
   if (parser.expected.includes(OPERATOR)) candidates.push(...INFIX_WORDS)
   if (parser.isWord) {
     const word = parser.text.slice(parser.start, parser.end)
-    const meant = FOREIGN.get(word.toLowerCase()) ?? nearestWord(word, candidates)
+    const meant = FOREIGN.get(word.toLowerCase()) ?? nearest(word, candidates, WORDS)
     if (meant !== null && meant !== word.toLowerCase()) return `did you mean "${meant}"?`
   }
   if (parser.bareAliasEnd !== parser.before) return null
-  const meant = nearestWord(parser.bareAlias, candidates)
+  const meant = nearest(parser.bareAlias, candidates, WORDS)
   return meant === null ? null : `did you mean "${meant}" instead of "${parser.bareAlias}"?`
 }
 

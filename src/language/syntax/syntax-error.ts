@@ -1,11 +1,10 @@
 /** The error of the parser: where the text stops being a query, what stood there, and what could have. */
 
-import { alternatives, caretAfter, displayed, shortened } from '../../text/showing.ts'
+import { alternatives, excerptAt, foundText } from '../../text/excerpt.ts'
 import { LanguageError } from '../tree/error.ts'
 import { placeOf } from './place.ts'
 
-/** How much of a long line is shown around the place, and how many of the possibilities a message lists. */
-const LINE_SHOWN_MAX = 100
+/** How many of the possibilities a message lists. */
 const EXPECTED_SHOWN_MAX = 12
 
 /** What is known where the parser stops. */
@@ -43,12 +42,11 @@ export class QuerySyntaxError extends LanguageError {
   constructor(text: string, complaint: Complaint) {
     const { start, end, reason, hint } = complaint
     const expected = [...new Set(complaint.expected)]
-    const found = end > start ? shortened(text.slice(start, end)) : 'end of the query'
+    const found = end > start ? foundText(text.slice(start, end)) : 'end of the query'
     const problem = reason ?? problemOf(expected, end > start ? JSON.stringify(found) : `the ${found}`)
-    const lineStart = start === 0 ? 0 : text.lastIndexOf('\n', start - 1) + 1
     const { line, column } = placeOf(text, start)
-    const { shown, before } = excerpt(text, lineStart, start)
-    const lines = [`${problem} (line ${line}, column ${column})`, `  ${shown}`, `  ${caretAfter(before)}`]
+    const { line: sourceLine, lines: excerpt } = excerptAt(text, start)
+    const lines = [`${problem} (line ${line}, column ${column})`, ...excerpt]
     super((hint === null ? lines : [...lines, hint]).join('\n'), { start, end })
     this.name = 'QuerySyntaxError'
     this.problem = problem
@@ -58,22 +56,11 @@ export class QuerySyntaxError extends LanguageError {
     this.found = found
     this.expected = expected
     this.hint = hint
-    this.sourceLine = shown
+    this.sourceLine = sourceLine
   }
 }
 
 function problemOf(expected: readonly string[], found: string): string {
   if (expected.length === 0) return `${found} does not belong here`
   return `expected ${alternatives(expected, EXPECTED_SHOWN_MAX)}; found ${found}`
-}
-
-/** The line around an offset, and the part of it before the offset. */
-function excerpt(text: string, lineStart: number, at: number): { readonly shown: string; readonly before: string } {
-  const newline = text.indexOf('\n', at)
-  const lineEnd = newline < 0 ? text.length : newline
-  const isLong = lineEnd - lineStart > LINE_SHOWN_MAX
-  const start = isLong ? Math.max(lineStart, at - LINE_SHOWN_MAX / 2) : lineStart
-  const end = isLong ? Math.min(lineEnd, start + LINE_SHOWN_MAX) : lineEnd
-  const before = displayed(`${start > lineStart ? '…' : ''}${text.slice(start, at)}`)
-  return { before, shown: `${before}${displayed(text.slice(at, end).trimEnd())}${end < lineEnd ? '…' : ''}` }
 }
