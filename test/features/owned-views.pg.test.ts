@@ -1,0 +1,36 @@
+/** docs/reference/compatibility.md: a view that belongs to the gateway's role shows each tenant its own rows, also where there is no security_invoker. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+
+let database: TestDatabase
+let gateway: TestGateway
+
+beforeAll(async () => {
+  database = await testDatabase()
+  await execute(
+    database.adminUrl,
+    `create table notes (id int primary key, tenant_id text not null);
+     insert into notes values (1, 't1'), (2, 't2');
+     alter table notes enable row level security;
+     create policy own on notes using (tenant_id = current_setting('app.current_tenant_id', true));
+     create view owned as select id, tenant_id from notes;
+     create view foreign_owned as select id, tenant_id from notes;
+     grant select on all tables in schema public to app;
+     alter view owned owner to app`,
+  )
+  gateway = await testGateway(database.url, { toml: 'exposed_views = ["owned", "foreign_owned"]' })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await database?.drop()
+})
+
+test.each(['t1', 't2'])('%s sees its rows', async tenantId => {
+  const { json } = await gateway.get('/api/owned', { as: { tenantId } })
+  expect(json.data.map((row: { tenant_id: string }) => row.tenant_id)).toEqual([tenantId])
+})
+
+test('the view of another owner shows everything, which is why svc check reports it', async () => {
+  expect((await gateway.get('/api/foreign_owned')).json.count).toBe(2)
+})
