@@ -1,9 +1,9 @@
 /** docs/guides/deploying.md#start-reload-stop: the process itself, as a shell starts it and signals end it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { configFile } from '../../test/support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { INVOKER } from '../../test/support/postgres-version.ts'
 import { killSvc, type Svc, startSvc } from '../../test/support/process.ts'
-import { testSince } from '../../test/support/test-since.ts'
 import { mintToken } from '../identity/mint.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
@@ -25,7 +25,10 @@ afterAll(() => database.drop())
 afterEach(killSvc)
 
 async function serve(): Promise<Svc & { readonly url: string }> {
-  const gateway = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
+  const gateway = startSvc(['serve'], {
+    ...{ DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' },
+    SVC_CONFIG: await configFile('exposed_views = ["slow"]'),
+  })
   return { ...gateway, url: await gateway.says(/"url":"(http:\/\/127\.0\.0\.1:\d+)"/) }
 }
 
@@ -60,7 +63,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-testSince(15)('a second signal ends it at once, although a request is in flight', async () => {
+test('a second signal ends it at once, although a request is in flight', async () => {
   const gateway = await serve()
   const answer = get(`${gateway.url}/api/slow`).then(
     response => response.status,

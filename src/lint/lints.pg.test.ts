@@ -1,7 +1,8 @@
 /** Every lint finds what it is for and nothing else, and the SQL that it prints mends what it has found. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LintedDatabase, lintedDatabase } from '../../test/support/lint.ts'
-import { POSTGRES_MAJOR, sqlSince } from '../../test/support/postgres-version.ts'
+import { sqlSince } from '../../test/support/postgres-version.ts'
+import { testSince } from '../../test/support/test-since.ts'
 import type { LintTarget } from './lint.ts'
 import { LINTS } from './lints.ts'
 import { SERVER_LINTS } from './server.ts'
@@ -17,8 +18,8 @@ interface Case {
   readonly after?: string
   /** What to do depends on what is meant: there is no SQL. */
   readonly noSql?: true
-  /** The first version on which the lint has SQL that mends it. */
-  readonly since?: number
+  /** The first version on which the lint has SQL that mends it, and what older ones lack. */
+  readonly since?: readonly [major: number, lacks: string]
 }
 
 const TENANT = `(select nullif(current_setting('app.current_tenant_id', true), '')::int)`
@@ -55,12 +56,12 @@ const CASES: Readonly<Record<string, Case>> = {
     after: 'drop foreign data wrapper if exists nothing cascade',
   },
   'view-not-invoker': {
-    since: 15,
-    target: { exposedViews: ['plain', 'Su m', 'off', 'sales.plain', 'invoker', 'gone', 'public.unlisted'] },
+    target: { exposedViews: ['plain', 'Su m', 'off', 'sales.plain', 'invoker', 'own', 'gone', 'public.unlisted'] },
     bad: `create view plain as select 1 as a; create view "Su m" as select 1 as a;
-      create view off with (security_invoker = off) as select 1 as a; create view sales.plain as select 1 as a`,
+      create view off ${sqlSince(15, 'with (security_invoker = off)')} as select 1 as a; create view sales.plain as select 1 as a`,
     objects: ['Su m', 'off', 'plain', 'sales.plain'],
-    good: 'create view invoker with (security_invoker) as select 1 as a; create view unlisted as select 1 as a',
+    good: `create view invoker with (security_invoker) as select 1 as a; create view unlisted as select 1 as a;
+      create view own as select 1 as a; alter view own owner to app`,
   },
   'materialized-view-exposed': {
     target: { exposedViews: ['kept', 'hidden'] },
@@ -103,6 +104,7 @@ const CASES: Readonly<Record<string, Case>> = {
     noSql: true,
   },
   'view-unpublished': {
+    since: [15, 'security_invoker'],
     target: { exposedViews: ['listed', 'public.too'] },
     bad: 'create view plain as select 1 as a; create view sales."Su m" as select 1 as a',
     objects: ['plain', 'sales.Su m'],
@@ -250,7 +252,7 @@ const CASES: Readonly<Record<string, Case>> = {
       create index on children (c, b, a); create index on children (a) where a is not null`,
   },
   'foreign-key-across-tenants': {
-    since: 15,
+    since: [15, 'ON DELETE SET NULL (column)'],
     bad: `${table('parents')}
       ${table('children', ', a int references parents on delete cascade, b int references parents on update cascade on delete set null deferrable initially deferred')}
       ${table('sales."Chi ld"', ', parent int')}
@@ -297,10 +299,12 @@ test('every lint has a case, but those of the server, which have tests of their 
   expect(Object.keys(CASES)).toEqual(names)
 })
 
-const CASES_HERE = Object.entries(CASES).filter(([, { since = 0 }]) => POSTGRES_MAJOR >= since)
+const SUPPORTED = [14, ''] as const
 
-describe.each(CASES_HERE)('%s', (name, { target, bad, objects, good, after = '', noSql }) => {
-  test('is found, and its SQL mends it', async () => {
+describe.each(Object.entries(CASES))('%s', (name, { target, bad, objects, good, after = '', noSql, since }) => {
+  const testHere = testSince(...(since ?? SUPPORTED))
+
+  testHere('is found, and its SQL mends it', async () => {
     try {
       await database.admin.run(
         `${name === 'definer-search-path' ? "create type sales.kind as enum ('a');" : ''} ${bad}`,
@@ -319,7 +323,7 @@ describe.each(CASES_HERE)('%s', (name, { target, bad, objects, good, after = '',
     }
   })
 
-  test('what is right is not found', async () => {
+  testHere('what is right is not found', async () => {
     try {
       await database.admin.run(good)
       expect(await found(name, target)).toBeUndefined()

@@ -66,7 +66,13 @@ beforeAll(async () => {
   })
   const single = {
     ...config,
-    gateway: { ...config.gateway, ...NO_LIMITS, maxConnections: 1, acquireTimeoutMs: 20_000 },
+    gateway: {
+      ...config.gateway,
+      ...NO_LIMITS,
+      exposedViews: ['prepared'],
+      maxConnections: 1,
+      acquireTimeoutMs: 20_000,
+    },
   }
   // How long a request may take to come is a constant of the server, and Node looks at it every 30 s: its clock has no other door.
   const { createServer } = http

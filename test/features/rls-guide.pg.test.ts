@@ -9,6 +9,7 @@ import { rowsBelow, withOthers } from '../support/page-tables.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type Send, sender } from '../support/send.ts'
 import { PASSWORD, uniqueName, urlOf } from '../support/server.ts'
+import { testSince } from '../support/test-since.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/guides/row-level-security.md')
@@ -133,7 +134,7 @@ describe('through the gateway', () => {
   })
 })
 
-test('a materialised view is seen through a view that compares', async () => {
+testSince(15, 'security_invoker')('a materialised view is seen through a view that compares', async () => {
   await admin.run(
     here(`create materialized view sizes as select tenant_id, count(*) as tasks from tasks group by tenant_id;
       create view own_sizes with (security_invoker) as

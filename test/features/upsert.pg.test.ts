@@ -14,6 +14,7 @@ import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { forThisVersion, POSTGRES_MAJOR, sqlSince } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
+import { testSince } from '../support/test-since.ts'
 
 let database: TestDatabase
 let gateway: TestGateway
@@ -167,7 +168,7 @@ describe('X-On-Conflict', () => {
     expect((await upsert('/api/slots', { day: null, room: 'r' }, 'day,room')).status).toBe(201)
     expect(await sql('select from slots')).toHaveLength(2)
   })
-  test('but where the index says so', async () => {
+  testSince(15, 'NULLS NOT DISTINCT')('but where the index says so', async () => {
     expect((await upsert('/api/loose', { k: null, n: 1 }, 'k')).status).toBe(201)
     const reply = await upsert('/api/loose?returning=k,n', { k: null, n: 2 }, 'k')
     expect([reply.status, reply.text]).toEqual([200, '{"data":{"k":null,"n":2}}'])
@@ -452,6 +453,7 @@ describe('rights', () => {
 })
 
 describe('at the same time', () => {
+  // Before PostgreSQL 18 nothing tells a row of a partition that another request has just created from a new one.
   test('20 clients and one key: one row, one creation, no failure', async () => {
     for (const [path, body] of [
       ['/api/pairs', (n: number) => ({ a: 1, b: 'x', n })],
@@ -459,8 +461,10 @@ describe('at the same time', () => {
     ] as const) {
       const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => upsert(path, body(n))))
       const statuses = replies.map(reply => reply.status)
-      expect(statuses.filter(status => status === 201)).toHaveLength(1)
-      expect(statuses.filter(status => status === 200)).toHaveLength(19)
+      const created = statuses.filter(status => status === 201).length
+      expect(created).toBeGreaterThan(0)
+      if (path === '/api/pairs' || POSTGRES_MAJOR >= 18) expect(created).toBe(1)
+      expect(statuses.filter(status => status === 200)).toHaveLength(20 - created)
     }
     expect(await sql('select from pairs')).toHaveLength(1)
     expect(await sql('select from parts')).toHaveLength(1)
@@ -492,7 +496,7 @@ describe('telling created from updated on every server version', () => {
   let client: pg.Client
   beforeAll(async () => {
     session = await openSession(database.url)
-    catalog = await introspect(session.query, { schemas: ['public'], exposedViews: [] })
+    catalog = await introspect(session.query, { schemas: ['public'], exposedViews: ['view_of_pairs'] })
     client = new pg.Client({ connectionString: database.url })
     await client.connect()
   })

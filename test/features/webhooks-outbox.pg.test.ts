@@ -22,13 +22,13 @@ beforeAll(async () => {
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
   await admin.query(
-    `create table notes (id int primary key, body text, tenant_id text);
+    forThisVersion(`create table notes (id int primary key, body text, tenant_id text);
      create table replies (id int primary key, note int references notes on delete cascade);
      create table keyless (n int);
      create table apart (id int primary key);
      create table late (id int primary key);
-     ${forThisVersion('create view note_bodies with (security_invoker = true)')} as select id, body from notes;
-     grant select, insert, update, delete on all tables in schema public to app`,
+     create view note_bodies with (security_invoker = true) as select id, body from notes;
+     grant select, insert, update, delete on all tables in schema public to app`),
   )
   await installed(
     database,

@@ -24,12 +24,12 @@ beforeAll(async () => {
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
   await admin.query(
-    `create table notes (id int primary key, body text, tenant_id text, note int references notes deferrable initially deferred);
+    forThisVersion(`create table notes (id int primary key, body text, tenant_id text, note int references notes deferrable initially deferred);
      create table pairs ("a'b" int, "C" text, n int, primary key ("a'b", "C"));
      create table blind (id int primary key, body text);
-     ${forThisVersion('create view note_bodies with (security_invoker = true)')} as select id, body from notes;
+     create view note_bodies with (security_invoker = true) as select id, body from notes;
      grant select, insert, update, delete on notes, pairs, note_bodies to app;
-     grant insert on blind to app`,
+     grant insert on blind to app`),
   )
 })
 afterAll(async () => {

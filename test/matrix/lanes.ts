@@ -37,17 +37,32 @@ function laneOf(kind: Lane['kind'], product: string, version: string, packageNam
   return { name: `${kind}-${major}`, title: `${product} ${shown}`, kind, major, packageName, version }
 }
 
+export interface Slice {
+  readonly lane: Lane
+  /** From 0, below `SLICE_PARTS`. */
+  readonly part: number
+}
+
+/** Into how many parts the test files of a lane are split for slices, so that a slice takes a few minutes. */
+export const SLICE_PARTS = 3
+
 /**
- * The lane of a day: one PostgreSQL major other than that of `npm test`, in turn, newest first.
+ * The slice of a day: a part of the test files on one PostgreSQL major other than that of `npm test`. The majors take turns, newest first, and so do
+ * the parts, so that every file runs on every major within `SLICE_PARTS` turns of the majors.
  * @param day Days since 1970-01-01.
  */
-export function laneOfTheDay(lanes: readonly Lane[], day: number): Lane {
+export function sliceOfTheDay(lanes: readonly Lane[], day: number): Slice {
   const majors = lanes.filter(({ kind }) => kind === 'postgresql')
   const newest = Math.max(...majors.map(({ major }) => major))
   const others = majors.filter(({ major }) => major !== newest).toReversed()
   const lane = others[day % others.length]
   if (lane === undefined) throw new Error('the matrix has only one PostgreSQL major')
-  return lane
+  return { lane, part: Math.floor(day / others.length) % SLICE_PARTS }
+}
+
+/** Every `SLICE_PARTS`th file: neighbours in a folder take similarly long. */
+export function filesOfPart(files: readonly string[], part: number): readonly string[] {
+  return files.filter((_, index) => index % SLICE_PARTS === part)
 }
 
 /** Database tests that bring a PostgreSQL of their own, or are about programs around the gateway: another version changes nothing for them. */
@@ -58,8 +73,10 @@ const VERSION_INDEPENDENT = [
   'test/features/deploying',
   'test/features/kerberos.pg.test.ts',
   'test/features/older-postgres.pg.test.ts',
+  'test/features/openapi-generators.pg.test.ts',
   'test/features/proxies.pg.test.ts',
   'test/features/tutorial.pg.test.ts',
+  'test/matrix/',
 ]
 
 /** Whether a lane runs a test file: database tests on PostgreSQL, all others on Node. */

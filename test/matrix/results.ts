@@ -1,8 +1,9 @@
 /** What is known of a lane: one line of JSON per finished test file, so that a stopped run can resume. */
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { appendFile, mkdir, readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { filesBelow, read } from '../tidy/tree.ts'
+import { dirname, join } from 'node:path'
+import { filesBelow, ROOT, read } from '../tidy/tree.ts'
 
 export interface FileResult {
   readonly file: string
@@ -11,6 +12,8 @@ export interface FileResult {
   readonly skipped: number
   /** Full names of the tests that failed. */
   readonly failures: readonly string[]
+  /** Why tests were skipped, one entry per test. */
+  readonly reasons: readonly string[]
 }
 
 export interface Sum {
@@ -18,57 +21,84 @@ export interface Sum {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
+  readonly reasons: readonly string[]
 }
 
 /** All test files, relative to the root. */
 export function testFiles(): readonly string[] {
-  return sources().filter(name => name.endsWith('.test.ts'))
+  return sources().filter(isTest)
 }
 
-/** A hash of everything that decides a result: sources, tests, packages. */
-export function sourcesHash(): string {
+/** A hash of what decides the results of all test files: sources, what tests share, packages. */
+export function sharedHash(): string {
+  return hashOf([...sources().filter(name => !isTest(name)), 'package-lock.json', 'vitest.config.ts'])
+}
+
+/** A hash of a test file, empty where there is none. Results belong to it, so that a repaired test does not send all others back. */
+export function fileHash(file: string): string {
+  return existsSync(join(ROOT, file)) ? hashOf([file]) : ''
+}
+
+function hashOf(files: readonly string[]): string {
   const hash = createHash('sha256')
-  for (const name of [...sources(), 'package-lock.json', 'vitest.config.ts']) {
-    hash.update(`${name}\0${read(name)}\0`)
-  }
+  for (const name of files) hash.update(`${name}\0${read(name)}\0`)
   return hash.digest('hex').slice(0, 16)
 }
 
+/** The matrix itself decides no result. */
 function sources(): readonly string[] {
-  return [...filesBelow('src'), ...filesBelow('test')]
+  return [...filesBelow('src'), ...filesBelow('test')].filter(name => !isOfMatrix(name) || isTest(name))
 }
 
-/** The newest result of each file. A line that was cut off when a run was killed is no result. */
-export async function readResults(path: string): Promise<Map<string, FileResult>> {
+function isTest(file: string): boolean {
+  return file.endsWith('.test.ts')
+}
+
+function isOfMatrix(file: string): boolean {
+  return file.startsWith('test/matrix/')
+}
+
+/** The newest result of each file as it is now. A line that was cut off when a run was killed is no result. */
+export async function readResults(
+  path: string,
+  hash: (file: string) => string = fileHash,
+): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>()
   for (const line of (await readFile(path, 'utf8').catch(() => '')).split('\n')) {
-    const result = parseResult(line)
-    if (result !== null) results.set(result.file, result)
+    const entry = parseEntry(line)
+    if (entry === null) continue
+    const { hash: known, ...result } = entry
+    if (hash(result.file) === known) results.set(result.file, result)
   }
   return results
 }
 
-function parseResult(line: string): FileResult | null {
+type Entry = FileResult & { readonly hash: string }
+
+function parseEntry(line: string): Entry | null {
   try {
-    return JSON.parse(line) as FileResult
+    return JSON.parse(line) as Entry
   } catch {
     return null
   }
 }
 
-export async function addResult(path: string, result: FileResult): Promise<void> {
+/** @param hash Of the file when its test began. */
+export async function addResult(path: string, result: FileResult, hash: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   // Starts a new line, so that a line that was cut off does not spoil this one.
-  await appendFile(path, `\n${JSON.stringify(result)}`)
+  await appendFile(path, `\n${JSON.stringify({ ...result, hash } satisfies Entry)}`)
 }
 
-export function sumOf(results: Iterable<FileResult>): Sum {
+export function sumOf(results: Iterable<Omit<FileResult, 'file' | 'failures'>>): Sum {
   const sum = { files: 0, passed: 0, failed: 0, skipped: 0 }
-  for (const { passed, failed, skipped } of results) {
+  const reasons: string[] = []
+  for (const result of results) {
     sum.files++
-    sum.passed += passed
-    sum.failed += failed
-    sum.skipped += skipped
+    sum.passed += result.passed
+    sum.failed += result.failed
+    sum.skipped += result.skipped
+    reasons.push(...result.reasons)
   }
-  return sum
+  return { ...sum, reasons }
 }

@@ -18,7 +18,8 @@ const TOKYO = '-c TimeZone=Asia/Tokyo -c bytea_output=escape'
 beforeAll(async () => {
   database = await testDatabase()
   admin = await connect()
-  await admin.query(`
+  await admin.query(
+    forThisVersion(`
     create table items (id int primary key, tenant text not null, name text);
     create table teams (id int primary key, who text);
     create table shared (id int primary key, team int);
@@ -27,9 +28,10 @@ beforeAll(async () => {
       execute format('alter table %I enable row level security; alter table %I force row level security', t, t);
     end loop; end $$;
     create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
-    ${forThisVersion('create view team_list with (security_invoker)')} as select * from teams;
+    create view team_list with (security_invoker) as select * from teams;
     create policy team on shared using (team in (select id from team_list where who = current_setting('app.current_tenant_id', true)));
-    grant select, insert, update, delete on all tables in schema public to app`)
+    grant select, insert, update, delete on all tables in schema public to app`),
+  )
   await installed(database)
   gateway = await testGateway(database.url)
 })

@@ -1,6 +1,7 @@
 /** A database seen through `pg`: as the narrow function that the catalogue reads by, and as a place to run DDL in. */
 import pg from 'pg'
 import type { Query } from '../../src/catalog/introspect.ts'
+import { forThisVersion } from './postgres-version.ts'
 
 export interface Session {
   readonly query: Query
@@ -19,7 +20,7 @@ export async function openSession(url: string): Promise<Session> {
       return result.rows as (string | null)[][]
     },
     async run(sql) {
-      await client.query(sql)
+      await client.query(forThisVersion(sql))
     },
     async close() {
       await client.end()

@@ -7,7 +7,7 @@ import type { Emit } from '../../src/events.ts'
 import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
 import type { Pages } from '../../src/http/pages.ts'
 import { mintToken, type TokenRequest } from '../../src/identity/mint.ts'
-import { exposedViews, POSTGRES_MAJOR } from './postgres-version.ts'
+import { withViews } from './postgres-version.ts'
 
 export const SECRET = 'a-secret-for-tests-of-at-least-32-bytes'
 
@@ -47,7 +47,7 @@ export interface GatewayOptions {
 }
 
 export async function testGateway(databaseUrl: string, options: GatewayOptions = {}): Promise<TestGateway> {
-  const file = await configFile(withViews(withoutLimits(options.toml ?? '')))
+  const file = await configFile(withoutLimits(options.toml ?? ''))
   const { config } = loadConfig({
     file,
     environment: {
@@ -94,16 +94,10 @@ function withoutLimits(toml: string): string {
   return [...off.map(key => `${key} = 0`), toml].join('\n')
 }
 
-/** Before PostgreSQL 15 views are published only when they are listed. */
-function withViews(toml: string): string {
-  const views = POSTGRES_MAJOR < 15 && !toml.includes('exposed_views') ? ['monthly_sales', ...exposedViews()] : []
-  return views.length === 0 ? toml : `exposed_views = ${JSON.stringify(views)}\n${toml}`
-}
-
 /** A file `svc.toml` with these lines below `[gateway]`. */
 export async function configFile(gatewayLines: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-config-'))
   const file = join(folder, 'svc.toml')
-  await writeFile(file, `[gateway]\n${gatewayLines}\n`)
+  await writeFile(file, `[gateway]\n${withViews(gatewayLines)}\n`)
   return file
 }

@@ -1,7 +1,8 @@
 /** Schema `svc` in a test's database, by the SQL that `svc install` runs. */
 import { type Choice, installScript } from '../../src/install/script.ts'
 import { execute, type TestDatabase } from './postgres.ts'
-import { PLAIN_ROLE, urlOf } from './server.ts'
+import { PLAIN_ROLE } from './roles.ts'
+import { urlOf } from './server.ts'
 
 /** The role that `svc install` makes for the feed of such gateways. */
 export const FEED_ROLE: string = `${PLAIN_ROLE}_feed`

@@ -1,7 +1,8 @@
 /** PostgreSQL for tests: a fresh database in the server of the run, or a server of the test's own. */
 import { inject } from 'vitest'
 import { execute } from './execute.ts'
-import { PLAIN_ROLE, startTestServer, type TestServer, type TestServerOptions, uniqueName, urlOf } from './server.ts'
+import { PLAIN_ROLE } from './roles.ts'
+import { startTestServer, type TestServer, type TestServerOptions, uniqueName, urlOf } from './server.ts'
 
 export { execute }
 

@@ -3,7 +3,8 @@ import { runStatements } from '../../src/demo/run-statements.ts'
 import { OWNER_ROLE, sampleStatements } from '../../src/demo/sample.ts'
 import { execute } from './execute.ts'
 import { sqlSince } from './postgres-version.ts'
-import { PLAIN_ROLE, urlOf } from './server.ts'
+import { PLAIN_ROLE } from './roles.ts'
+import { urlOf } from './server.ts'
 
 export const SAMPLE_TEMPLATE = 'sample_template'
 

@@ -11,10 +11,9 @@ import { cacheFolder } from '../../src/demo/folders.ts'
 import { spawnAs } from '../../src/demo/run-as.ts'
 import { type Server, type StopMode, startServer } from '../../src/demo/server.ts'
 import { execute } from './execute.ts'
-import { POSTGRES_FOLDER } from './postgres-version.ts'
+import { POSTGRES_FOLDER, POSTGRES_MAJOR } from './postgres-version.ts'
+import { PLAIN_ROLE } from './roles.ts'
 
-/** The plain login role of `url`: no superuser, no BYPASSRLS, owns nothing. */
-export const PLAIN_ROLE = 'app'
 /** The same for every server of every run: they listen on loopback, hold nothing and live for minutes. */
 export const PASSWORD = 'for-tests-only'
 
@@ -58,9 +57,12 @@ export interface TestServer {
 
 export async function locateTestBinaries(): Promise<Binaries> {
   const cache = await cacheFolder(process.env)
-  return POSTGRES_FOLDER === undefined
+  const binaries = await (POSTGRES_FOLDER === undefined
     ? locateBinaries(cache)
-    : locateBinaries(cache, join(POSTGRES_FOLDER, 'package.json'))
+    : locateBinaries(cache, join(POSTGRES_FOLDER, 'package.json')))
+  // A folder without the package would lead to the embedded one.
+  if (binaries.major !== POSTGRES_MAJOR) throw new Error(`${binaries.postgres} is not PostgreSQL ${POSTGRES_MAJOR}`)
+  return binaries
 }
 
 /** Makes the cluster that all servers of a run are copies of. */

@@ -1,8 +1,17 @@
 /** Tests of what only newer versions of PostgreSQL have. */
-import { type TestAPI, test } from 'vitest'
+import { type TestContext, type TestOptions, test } from 'vitest'
 import { POSTGRES_MAJOR } from './postgres-version.ts'
 
-/** A test of what PostgreSQL has since a major version; skipped before it. */
-export function testSince(major: number): TestAPI {
-  return test.skipIf(POSTGRES_MAJOR < major) as TestAPI
+interface AddTest {
+  (name: string, run: () => Promise<void>): void
+  (name: string, options: TestOptions, run: () => Promise<void>): void
+}
+
+/**
+ * A test of what PostgreSQL has since a major version; before it, the test is skipped and says why.
+ * @param lacks What older versions do not have, such as `MERGE`.
+ */
+export function testSince(major: number, lacks: string): AddTest {
+  if (POSTGRES_MAJOR >= major) return test
+  return (name: string) => test(name, (context: TestContext) => context.skip(`needs PostgreSQL ${major}: ${lacks}`))
 }

@@ -130,7 +130,7 @@ test('everything of an update is its target and what it takes its values from', 
   expect(text).toContain('FROM (SELECT t.*, x.*) AS r')
 })
 
-testSince(18)('keys come beside the row, and know what was there before', async () => {
+testSince(18, 'old in RETURNING')('keys come beside the row, and know what was there before', async () => {
   const upsert = insertion({ conflict: conflict(['id'], [assign('name', column('excluded', 'name'))]) })
   const options = { keys: [isNull(column('old', 'id')), column('r', 'id')], rowsMax: null }
   expect(printWriteRows({ ...upsert, returning: [] }, options).text).toMatch(
@@ -188,63 +188,71 @@ const STORING = {
   },
 }
 
-testSince(18)('images are handed to a statement that writes them down, and the answer stays as it is', async () => {
-  await client.query('create temp table kept (happened text, after json, before json, id int)')
-  const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
-  const options = { ...NOTHING_ELSE, images, storing: STORING }
-  const answer = await rowsOf(renaming('b'), options, ['{"name":"c"}'])
-  expect(answer.rows).toEqual([[{ id: 102, called: 'c' }], [{ id: 103, called: 'c' }]])
-  const kept = [102, 103].map(id => ({
-    ...{ happened: 'UPDATE', after: { id, name: 'c', r: null }, before: { id, name: 'b', r: null }, id },
-  }))
-  expect((await client.query('select * from kept')).rows).toEqual(kept)
-  const nothing = await rowsOf({ ...renaming('c'), returning: [] }, options, ['{"name":"d"}'])
-  expect([nothing.rowCount, nothing.rows]).toEqual([2, [[], []]])
-  const bounded = { ...options, rowsMax: { limit: integer('1'), marker: "it's " } }
-  const pages = parse("with page as (get r), page3 as (get page) set r values name = 'x' where id = 1") as SetStatement
-  expect(printWriteRows(pages, options).text).toMatch(/^WITH page AS .*, page3 AS .*, page2 AS .*, page4 AS \(INSERT/)
-  await client.query('savepoint before')
-  await expect(rowsOf(renaming('d'), bounded, ['{"name":"e"}'])).rejects.toThrow(`"it's 2"`)
-  await client.query('rollback to before')
-  expect((await client.query('select count(*)::int from kept')).rows).toEqual([{ count: 4 }])
-})
-
-testSince(18)('a row that is answered whole is written down as it is answered, and else made for it', async () => {
-  const columns = ['id', 'name', 'r']
-  await client.query('create temp table kept (happened text, after json, before json, id int)')
-  const whole = columns.map(name => field(column('t', name)))
-  const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
-  const options = { ...NOTHING_ELSE, images, storing: STORING, columns }
-  const made = 'row_to_json(t.*) AS after'
-  const shared: WriteRowsOptions[] = [options, { ...options, rowsMax: { limit: integer('5'), marker: 'm' } }]
-  for (const how of shared) {
-    expect(printWriteRows({ ...renaming('b'), returning: whole }, how).text).not.toContain(made)
+testSince(18, 'old in RETURNING')(
+  'images are handed to a statement that writes them down, and the answer stays as it is',
+  async () => {
+    await client.query('create temp table kept (happened text, after json, before json, id int)')
+    const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
+    const options = { ...NOTHING_ELSE, images, storing: STORING }
+    const answer = await rowsOf(renaming('b'), options, ['{"name":"c"}'])
+    expect(answer.rows).toEqual([[{ id: 102, called: 'c' }], [{ id: 103, called: 'c' }]])
+    const kept = [102, 103].map(id => ({
+      ...{ happened: 'UPDATE', after: { id, name: 'c', r: null }, before: { id, name: 'b', r: null }, id },
+    }))
+    expect((await client.query('select * from kept')).rows).toEqual(kept)
+    const nothing = await rowsOf({ ...renaming('c'), returning: [] }, options, ['{"name":"d"}'])
+    expect([nothing.rowCount, nothing.rows]).toEqual([2, [[], []]])
+    const bounded = { ...options, rowsMax: { limit: integer('1'), marker: "it's " } }
+    const pages = parse(
+      "with page as (get r), page3 as (get page) set r values name = 'x' where id = 1",
+    ) as SetStatement
+    expect(printWriteRows(pages, options).text).toMatch(/^WITH page AS .*, page3 AS .*, page2 AS .*, page4 AS \(INSERT/)
     await client.query('savepoint before')
-    const { rows } = await rowsOf({ ...renaming('b'), returning: whole }, how, ['{"name":"c"}'])
-    const after = [102, 103].map(id => ({ id, name: 'c', r: null }))
-    expect(rows).toEqual(after.map(row => [row]))
-    expect((await client.query('select after, before from kept order by id')).rows).toEqual(
-      after.map(row => ({ after: row, before: { ...row, name: 'b' } })),
-    )
+    await expect(rowsOf(renaming('d'), bounded, ['{"name":"e"}'])).rejects.toThrow(`"it's 2"`)
     await client.query('rollback to before')
-  }
-  const others = [
-    whole.slice(0, 2),
-    whole.toReversed(),
-    [...whole, ...whole.slice(0, 1)],
-    [...whole.slice(0, 2), field(column('t', 'r'), 'called')],
-    [...whole.slice(0, 2), field(column('x', 'name'))],
-    [star()],
-  ]
-  for (const returning of others) {
-    expect(printWriteRows({ ...renaming('b'), returning }, options).text).toContain(made)
-  }
-  // The table's name is a column of its own: `r.r` could be a path into it.
-  const named = insertion({ returning: columns.map(name => field(column('r', name))) })
-  expect(printWriteRows(named, { ...options, images: { ...images, before: 'none' } }).text).toContain(
-    'row_to_json(r.*) AS after',
-  )
-})
+    expect((await client.query('select count(*)::int from kept')).rows).toEqual([{ count: 4 }])
+  },
+)
+
+testSince(18, 'old in RETURNING')(
+  'a row that is answered whole is written down as it is answered, and else made for it',
+  async () => {
+    const columns = ['id', 'name', 'r']
+    await client.query('create temp table kept (happened text, after json, before json, id int)')
+    const whole = columns.map(name => field(column('t', name)))
+    const images = { happened: 'UPDATE', after: 'target', before: 'old' } as const
+    const options = { ...NOTHING_ELSE, images, storing: STORING, columns }
+    const made = 'row_to_json(t.*) AS after'
+    const shared: WriteRowsOptions[] = [options, { ...options, rowsMax: { limit: integer('5'), marker: 'm' } }]
+    for (const how of shared) {
+      expect(printWriteRows({ ...renaming('b'), returning: whole }, how).text).not.toContain(made)
+      await client.query('savepoint before')
+      const { rows } = await rowsOf({ ...renaming('b'), returning: whole }, how, ['{"name":"c"}'])
+      const after = [102, 103].map(id => ({ id, name: 'c', r: null }))
+      expect(rows).toEqual(after.map(row => [row]))
+      expect((await client.query('select after, before from kept order by id')).rows).toEqual(
+        after.map(row => ({ after: row, before: { ...row, name: 'b' } })),
+      )
+      await client.query('rollback to before')
+    }
+    const others = [
+      whole.slice(0, 2),
+      whole.toReversed(),
+      [...whole, ...whole.slice(0, 1)],
+      [...whole.slice(0, 2), field(column('t', 'r'), 'called')],
+      [...whole.slice(0, 2), field(column('x', 'name'))],
+      [star()],
+    ]
+    for (const returning of others) {
+      expect(printWriteRows({ ...renaming('b'), returning }, options).text).toContain(made)
+    }
+    // The table's name is a column of its own: `r.r` could be a path into it.
+    const named = insertion({ returning: columns.map(name => field(column('r', name))) })
+    expect(printWriteRows(named, { ...options, images: { ...images, before: 'none' } }).text).toContain(
+      'row_to_json(r.*) AS after',
+    )
+  },
+)
 
 test('a row that is deleted and answered whole is written down as what was there before', async () => {
   const columns = ['id', 'name', 'r']

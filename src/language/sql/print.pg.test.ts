@@ -945,7 +945,7 @@ describe('parameters', () => {
     expect((await client.query(`${moved.text} RETURNING (place).street`)).rows).toEqual([{ street: 'Side St' }])
   })
 
-  testSince(15)('a literal as the condition of a merge says its type', async () => {
+  testSince(15, 'MERGE')('a literal as the condition of a merge says its type', async () => {
     const { text: sql } = printSql(
       {
         kind: 'merge',
