@@ -28,6 +28,7 @@ import { list } from './list.ts'
 import { manyAddresses } from './many-addresses.ts'
 import { mcp } from './mcp.ts'
 import { ndjson } from './ndjson.ts'
+import { neighbours } from './neighbours.ts'
 import { nestedExpand } from './nested-expand.ts'
 import { openapi } from './openapi.ts'
 import { outbox } from './outbox.ts'
@@ -39,7 +40,7 @@ import { updateById } from './update-by-id.ts'
 import { webhooks } from './webhooks.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
-  ...[getById, guarded, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
+  ...[getById, guarded, neighbours, cache, latency, list, expand, nestedExpand, aggregate, language, mcp],
   ...[insertOne, updateById, batch, rpc, webhooks, outbox, realtime, captureTriggers],
   ...[ndjson, compression, start, largeCatalog, manyAddresses, openapi],
 ]
