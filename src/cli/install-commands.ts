@@ -12,10 +12,11 @@ interface Options {
   readonly dryRun?: true
 }
 
-const ADMIN_URL = [
-  '--admin-url <url>',
-  'the database as a role that may create schemas and triggers (else SVC_ADMIN_DATABASE_URL, else DATABASE_URL)',
-] as const
+const adminUrl = (otherwise: string) =>
+  [
+    '--admin-url <url>',
+    `the database as a role that may create schemas and triggers (else SVC_ADMIN_DATABASE_URL, else ${otherwise})`,
+  ] as const
 
 export function addInstallCommands(program: SvcCommand, world: World, finish: Finish): void {
   program
@@ -23,7 +24,7 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
     .description(
       'Create schema svc in the database: a change log for realtime, an outbox for webhooks, and the triggers that fill both. Can be run again at any time.',
     )
-    .option(...ADMIN_URL)
+    .option(...adminUrl('DATABASE_URL when svc.toml names another database_url'))
     .option('--role <name>', "the gateway's role (else that of database_url in svc.toml, else of DATABASE_URL)")
     .option(
       '--feed-role <name>',
@@ -65,7 +66,7 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
   program
     .command('uninstall')
     .description('Remove schema svc with everything in it, and the triggers. Tables and their rows stay as they are.')
-    .option(...ADMIN_URL)
+    .option(...adminUrl('DATABASE_URL'))
     .option('--force', 'also when webhooks wait that were not delivered')
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)

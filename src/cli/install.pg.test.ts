@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { feedUrl } from '../../test/support/install.ts'
 import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { PASSWORD, uniqueName, urlOf } from '../../test/support/server.ts'
@@ -92,7 +92,7 @@ test('the SQL of a dry run does the same through somebody else’s client, twice
 })
 
 test('whoever may not is told why, and given the SQL for somebody who may', async () => {
-  const { code, out, error } = await svc(['install'], { SVC_ADMIN_DATABASE_URL: '' })
+  const { code, out, error } = await svc(['install'], { SVC_ADMIN_DATABASE_URL: database.url })
   expect(code).toBe(1)
   expect(error).toContain('Role "app" of the gateway would own schema svc')
   expect(error).toContain('Role "app" may not create a schema here (GRANT CREATE ON DATABASE).')
@@ -100,6 +100,91 @@ test('whoever may not is told why, and given the SQL for somebody who may', asyn
   expect(error).toContain('Nothing was changed.')
   await execute(database.adminUrl, out)
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
+})
+
+describe('the role that creates', () => {
+  let folder: string
+  let file: string
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-install-'))
+    file = join(folder, 'svc.toml')
+    await writeFile(file, `[gateway]\ndatabase_url = "${database.url}"\n`)
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+
+  const nowhere = 'postgres://nobody@127.0.0.1:1/none'
+  const INSTALLED = { code: 0, error: '', out: expect.stringContaining('is installed (version 3) for role app:') }
+  const UNKNOWN = {
+    code: 1,
+    error: expect.stringMatching(
+      /^The role that creates schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL\. DATABASE_URL counts as the role that creates only when svc\.toml names another database_url; .*\nNothing was changed\./,
+    ),
+    out: expect.stringContaining('CREATE SCHEMA'),
+  }
+
+  test('is that of --admin-url before that of SVC_ADMIN_DATABASE_URL', async () => {
+    const argv = ['install', '--admin-url', database.adminUrl]
+    expect(await svc(argv, { SVC_ADMIN_DATABASE_URL: nowhere })).toMatchObject(INSTALLED)
+  })
+  test('is that of SVC_ADMIN_DATABASE_URL before that of DATABASE_URL', async () => {
+    expect(await svc(['install', '--config', file], { DATABASE_URL: nowhere })).toMatchObject(INSTALLED)
+  })
+  test('is that of DATABASE_URL where the file names another database_url', async () => {
+    const environment = { DATABASE_URL: database.adminUrl, SVC_ADMIN_DATABASE_URL: '' }
+    expect(await svc(['install', '--config', file], environment)).toMatchObject(INSTALLED)
+  })
+  test('is not that of DATABASE_URL where the file names none, or the same', async () => {
+    const without = { SVC_ADMIN_DATABASE_URL: '' }
+    expect(await svc(['install'], without)).toMatchObject(UNKNOWN)
+    expect(await svc(['install', '--config', file], without)).toMatchObject(UNKNOWN)
+    // Neither for another role than its own.
+    const superuser = { ...without, DATABASE_URL: database.adminUrl }
+    const { code, out, error } = await svc(['install', '--role', 'app'], superuser)
+    expect({ code, out, error }).toMatchObject(UNKNOWN)
+    expect(await captured()).toEqual([])
+    await execute(database.adminUrl, out)
+    expect(await captured()).toEqual(['"odd.name"', 'orders'])
+  })
+  test('is not the database_url of the file', async () => {
+    const environment = { DATABASE_URL: '', SVC_ADMIN_DATABASE_URL: '' }
+    expect(await svc(['install', '--config', file], environment)).toMatchObject(UNKNOWN)
+  })
+  test('need not be known for a dry run', async () => {
+    const { code, out } = await svc(['install', '--dry-run'], { SVC_ADMIN_DATABASE_URL: '' })
+    expect([code, out]).toEqual([0, expect.stringContaining('CREATE SCHEMA')])
+  })
+  test('without any URL is a usage error', async () => {
+    const environment = { DATABASE_URL: '', SVC_ADMIN_DATABASE_URL: '' }
+    expect(await svc(['install'], environment)).toMatchObject({
+      code: 2,
+      error: expect.stringContaining(
+        'no database is named: give --admin-url, or set SVC_ADMIN_DATABASE_URL or DATABASE_URL',
+      ),
+    })
+  })
+})
+
+describe('the role of the gateway', () => {
+  test('is that of --role, else of the database_url of the file, else of DATABASE_URL', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-install-'))
+    const [first, second] = [uniqueName('first'), uniqueName('second')]
+    await execute(database.adminUrl, `create role ${first} login; create role ${second} login`)
+    try {
+      const file = join(folder, 'svc.toml')
+      await writeFile(file, `[gateway]\ndatabase_url = "${urlOf(database.port, first, database.database)}"\n`)
+      const roleOf = async (argv: readonly string[]) => {
+        const { out, error } = await svc(['install', '--no-tables', ...argv])
+        return /for role (\w+):/.exec(out)?.[1] ?? error
+      }
+      expect(await roleOf(['--config', file, '--role', second])).toBe(second)
+      expect(await roleOf(['--config', file])).toBe(first)
+      expect(await roleOf([])).toBe('app')
+    } finally {
+      const made = [first, second].flatMap(name => [name, `${name}_feed`]).join(', ')
+      await execute(database.adminUrl, `drop owned by ${made}; drop role ${made}`)
+      await rm(folder, { recursive: true })
+    }
+  })
 })
 
 test('what cannot be captured is said before anything is done', async () => {

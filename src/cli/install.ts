@@ -34,7 +34,8 @@ const LOCK_NOT_AVAILABLE = '55P03'
 export async function install(command: InstallChoice, world: World): Promise<number> {
   const loaded = loadConfig({ ...world, file: command.config })
   const { config } = loaded
-  return withDatabase(command, config, async database => {
+  const creator = creatorUrl(command, loaded)
+  return withDatabase(creator ?? config.gateway.databaseUrl, config, async database => {
     const { role, feed } = await rolesOf(command, loaded)
     const { tables } = command
     const plan = await planInstall(database.query, { role, feed, tables, schemas: config.gateway.schemas })
@@ -47,6 +48,7 @@ export async function install(command: InstallChoice, world: World): Promise<num
       world.out(printScript(script).trimEnd())
       return EXIT.ok
     }
+    if (creator === null) return refuse([NO_CREATOR], script, world)
     if (plan.obstacles.length > 0) return refuse(plan.obstacles, script, world)
     try {
       await database.transaction(script)
@@ -64,7 +66,8 @@ export async function install(command: InstallChoice, world: World): Promise<num
 
 export async function uninstall(command: InstallCommand & { readonly force: boolean }, world: World): Promise<number> {
   const { config } = loadConfig({ ...world, file: command.config })
-  return withDatabase(command, config, async ({ query, transaction }) => {
+  const url = command.adminUrl ?? config.adminDatabaseUrl ?? config.gateway.databaseUrl
+  return withDatabase(url, config, async ({ query, transaction }) => {
     const [[superuser, installed, owns] = []] = await query(
       `SELECT r.rolsuper, n.oid IS NOT NULL, coalesce(pg_has_role(n.nspowner, 'USAGE'), true)
         FROM pg_catalog.pg_roles AS r LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = 'svc' WHERE r.rolname = current_user`,
@@ -100,12 +103,22 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
   })
 }
 
+/** Of the role that creates. `DATABASE_URL` is the gateway's own, unless the file says what that is. */
+function creatorUrl({ adminUrl }: InstallCommand, { config, fileDatabaseUrl }: LoadedConfig): string | null {
+  const named = adminUrl ?? config.adminDatabaseUrl
+  if (named !== null) return named
+  const { databaseUrl } = config.gateway
+  return fileDatabaseUrl !== null && databaseUrl !== fileDatabaseUrl ? databaseUrl : null
+}
+
+const NO_CREATOR =
+  "The role that creates schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL. DATABASE_URL counts as the role that creates only when svc.toml names another database_url; otherwise it is the gateway's own."
+
 async function withDatabase(
-  { adminUrl }: InstallCommand,
-  { adminDatabaseUrl, gateway }: Config,
+  url: string | null,
+  { gateway }: Config,
   work: (database: DatabaseSession) => Promise<number>,
 ): Promise<number> {
-  const url = adminUrl ?? adminDatabaseUrl ?? gateway.databaseUrl
   if (url === null) {
     throw new UsageError('no database is named: give --admin-url, or set SVC_ADMIN_DATABASE_URL or DATABASE_URL')
   }
