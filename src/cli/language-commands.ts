@@ -37,7 +37,10 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
     .command('parse')
     .description('Print the tree of queries as JSON. A syntax error goes to standard error, with exit code 1.')
     .argument(...FILE)
-    .option('--json', 'what the tool svc_parse_query answers: tree, canonical text, SQL, parameters')
+    .option(
+      '--json',
+      'what the tool svc_parse_query answers: tree, canonical text, SQL, parameters, and notes where a condition was guessed',
+    )
     .option('--parameterized', 'with --json: literals become parameters of the SQL')
     .examples(
       ["echo 'get users where id = $1' | svc parse", 'the tree'],

@@ -419,6 +419,8 @@ table parcels { tenant int8, from_id int8, to_id int8
     const [count, get] = json.out.split('\n').map(line => JSON.parse(line))
     expect(count).toEqual({ ok: true, sql: 'SELECT COUNT(*) FROM users', parameters: [] })
     expect(get.notes).toEqual(both)
+    const parsed = (await svc(['parse', '--json'], {}, text)).out.split('\n').map(line => JSON.parse(line))
+    expect(parsed.map(({ notes }) => notes)).toEqual([undefined, both])
   })
   test('transpile guesses nothing where a condition is written, or none is needed', async () => {
     const text = 'get users u join posts p on p.writer = u.id cross join cities inner join lateral (get likes) l'

@@ -1,7 +1,8 @@
 /** Every command ends quietly when nobody reads its output any more: `svc format | true`. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -92,6 +93,22 @@ test.each(COMMANDS.filter(command => ARGUMENTS[command] !== 'server'))('svc %s',
   const open = await run(argv, 'open')
   expect(open.error).not.toMatch(/\n {4}at /)
   expect(await run(argv, 'closed')).toEqual(open)
+})
+
+test('output that cannot be written for another reason is an error, without a stack trace', async context => {
+  if (!existsSync('/dev/full')) context.skip('there is no /dev/full, which only Linux has')
+  const full = await open('/dev/full', 'w')
+  try {
+    const child = spawn(process.execPath, [BUILT_MAIN, '--help'], { stdio: ['ignore', full.fd, 'pipe'] })
+    let error = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      error += chunk.toString()
+    })
+    const [code] = await once(child, 'close')
+    expect([code, error]).toEqual([1, 'standard output cannot be written: ENOSPC: no space left on device, write\n'])
+  } finally {
+    await full.close()
+  }
 })
 
 test('a server goes on without its reader, and ends as it is told', { timeout: 60_000 }, async () => {

@@ -19,7 +19,7 @@ export interface TranspileAnswer {
   readonly notes?: readonly string[]
 }
 
-export interface ParseAnswer extends Omit<TranspileAnswer, 'notes'> {
+export interface ParseAnswer extends TranspileAnswer {
   /** The tree without its places in the text. */
   readonly ast: object
   readonly formatted: string
@@ -35,8 +35,8 @@ export interface ExplainAnswer extends Explanation {
 }
 
 export function answerParse(statement: Statement, mode: ParameterMode): ParseAnswer {
-  const { text: sql, parameters } = printSql(statement, { parameters: mode })
-  return { ok: true, ast: withoutPlaces(statement), formatted: formatStatement(statement), sql, parameters }
+  const { ok, ...transpiled } = answerTranspile(statement, mode)
+  return { ok, ast: withoutPlaces(statement), formatted: formatStatement(statement), ...transpiled }
 }
 
 export function answerTranspile(statement: Statement, mode: ParameterMode): TranspileAnswer {

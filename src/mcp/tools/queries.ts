@@ -35,12 +35,15 @@ export const parseQuery: Tool = defineTool({
   description:
     'Parses a query into its typed tree, its canonical text and the SQL it becomes; or says where it is wrong, what was expected and what is right. Nothing is run, no table is looked up.',
   arguments: { query: QUERY, parameterized: PARAMETERIZED },
-  output: outcome({
-    ast: { ...OBJECT, properties: { kind: STRING }, required: ['kind'] },
-    formatted: STRING,
-    sql: STRING,
-    parameters: PARAMETERS,
-  }),
+  output: outcome(
+    {
+      ast: { ...OBJECT, properties: { kind: STRING }, required: ['kind'] },
+      formatted: STRING,
+      sql: STRING,
+      parameters: PARAMETERS,
+    },
+    { notes: arrayOf(STRING) },
+  ),
   run: ({ query, parameterized }) =>
     taught(query, exampleFor(query), () => answerParse(parse(query), modeOf(parameterized))),
 })
