@@ -12,7 +12,7 @@ export interface AnswerBytes {
   readonly reading: Omit<Budget<string | null>, 'exceeded' | 'refuse' | 'refusals'>
   /** Counts a refusal. */
   refused(limit: Exceeded): GatewayError
-  /** What the connection pool asks and tells (src/postgres/result-budget.ts). */
+  /** What the connection pool asks and tells (result-budget.ts). */
   readonly results: {
     beforeStart(flow: string, readsOnly: boolean): GatewayError | null
     whileReading(flow: string, own: number): GatewayError | null
