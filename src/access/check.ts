@@ -1,7 +1,7 @@
 /**
  * The one check between a tree and its SQL: every name against the catalogue, every parameter typed by the column it meets.
  *
- * Only this file makes a `CheckedQuery`, and nothing else can be printed for execution (`compile/statement.ts`), so a door that forgets
+ * Only this file makes a `CheckedQuery`, and nothing else can be printed for execution (`compile/compile.ts`), so a door that forgets
  * to check does not compile. The checked tree is the same tree with nothing left open: tables carry their schema, columns their alias, `*` is
  * written out, joins have their condition, and parameters are cast.
  */

@@ -12,12 +12,13 @@ import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { anyStatement } from '../../test/support/trees.ts'
 import { introspect } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
-import { type Statement as Printed, printText, printWriteText } from '../compile/statement.ts'
+import { compile } from '../compile/compile.ts'
+import type { Statement as Printed } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { printSql } from '../language/sql/print.ts'
 import { parse } from '../language/syntax/parse.ts'
 import type { Get, Statement } from '../language/tree/ast.ts'
-import { checkRead, checkWrite } from './check.ts'
+import { checkRead } from './check.ts'
 import { EVERYTHING } from './rights.ts'
 
 let database: TestDatabase
@@ -161,9 +162,9 @@ function printed(tree: Statement): Printed | null {
     isCallable: () => true,
   }
   try {
-    if (tree.kind === 'get') return printText(checkRead(tree, context), 10)
+    if (tree.kind === 'get') return compile(tree, context, { kind: 'writing text', rowsMax: 10 })
     if (tree.kind === 'add' || tree.kind === 'set' || tree.kind === 'del')
-      return printWriteText(checkWrite(tree, context), null)
+      return compile(tree, context, { kind: 'write text', changedMax: null })
     return null
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error

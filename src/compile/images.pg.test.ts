@@ -2,16 +2,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
 import { openSession, type Session } from '../../test/support/catalog.ts'
+import { compileWrite } from '../../test/support/compiled.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
-import { checkWrite } from '../access/check.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import { introspect } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
-import { parse } from '../language/syntax/parse.ts'
 import { column, compare, integer, position } from '../language/tree/build.ts'
 import { buildSet } from '../rest/write/tree.ts'
-import { printWrite, printWriteText, type Statement } from './statement.ts'
+import { compile } from './compile.ts'
+import { printCaptured } from './print-write.ts'
+import type { WriteStatement } from './statement.ts'
 
 let database: TestDatabase
 let session: Session
@@ -37,8 +38,8 @@ beforeEach(() =>
 afterEach(() => session.run('truncate r, n, f'))
 
 /** What the statement says of its rows. */
-async function images(statement: Statement | undefined, on = session): Promise<readonly (readonly unknown[])[]> {
-  if (statement === undefined) throw new Error('it is a write')
+async function images(write: WriteStatement, on = session): Promise<readonly (readonly unknown[])[]> {
+  const statement = printCaptured(write)
   const values = statement.parameters.map(parameter => ('literal' in parameter ? parameter.literal : BODY))
   const rows = await on.query(statement.text, values)
   const shown = rows.map(row => row.slice(-3).map((cell, at) => (at === 0 || cell == null ? cell : JSON.parse(cell))))
@@ -54,11 +55,7 @@ const VERSIONS = POSTGRES_MAJOR < 18 ? [170_000] : [170_000, 180_000]
 
 describe.each(VERSIONS)('version %i', serverVersion => {
   const context = () => ({ catalog: { ...catalog, serverVersion }, rights: EVERYTHING, searchLanguage: 'english' })
-  const written = (text: string, on = session) => {
-    const tree = parse(text)
-    if (tree.kind !== 'add' && tree.kind !== 'set' && tree.kind !== 'del') throw new Error('it is a write')
-    return images(printWriteText(checkWrite(tree, context()), null).captured?.statement(), on)
-  }
+  const written = (text: string, on = session) => images(compileWrite(text, context()), on)
 
   test('an update', async () => {
     expect(await written(`set r values t = 'new' where a = 1 and b < 2 + 1`)).toEqual([
@@ -76,7 +73,7 @@ describe.each(VERSIONS)('version %i', serverVersion => {
     if (table === undefined) throw new Error('there is r')
     const tree = buildSet(table, ['t'], position(1), compare('=', column('b'), integer('2')), [])
     const answer = { key: [], created: false, rowsMax: null }
-    expect(await images(printWrite(checkWrite(tree, context()), answer).captured?.statement())).toEqual([
+    expect(await images(compile(tree, context(), { kind: 'write', answer }))).toEqual([
       ['UPDATE', { ...ROW_12, t: 'body' }, ROW_12],
     ])
   })

@@ -1,11 +1,20 @@
 /** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
 
-import { type CheckContext, checkRead, checkWrite, type ParameterKey } from '../access/check.ts'
 import type { IsCallable } from '../access/functions.ts'
 import type { Approvals } from '../access/list/approvals.ts'
+import type { ParameterKey } from '../access/parameters.ts'
 import type { View } from '../access/rights.ts'
 import type { Catalog, Table } from '../catalog/model.ts'
-import { type BoundStatement, explained, printText, printWriteText, type Statement } from '../compile/statement.ts'
+import { type Context, compile, type TextMode } from '../compile/compile.ts'
+import type {
+  BoundStatement,
+  ExplainStatement,
+  ReadStatement,
+  Statement,
+  StatementValue,
+  StreamStatement,
+  WriteStatement,
+} from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -14,7 +23,15 @@ import { withHabit } from '../language/hints/foreign.ts'
 import { parse } from '../language/syntax/parse.ts'
 import { placeOf } from '../language/syntax/place.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
-import type { Get, InValues, Parameter, Statement as Tree } from '../language/tree/ast.ts'
+import type {
+  Add,
+  Del,
+  Get,
+  InValues,
+  Parameter,
+  Set as SetStatement,
+  Statement as Tree,
+} from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { visit } from '../language/tree/walk.ts'
@@ -28,6 +45,7 @@ import { describeViolation } from '../rest/violation.ts'
 import { parseRowsMax } from '../rest/write/request.ts'
 import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
 import type { Row, Runner } from '../run/run.ts'
+import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createShapes } from './shapes.ts'
 import { encodeValue, type ListLimit, nameOf, typeOfValue } from './values.ts'
@@ -49,72 +67,52 @@ export type Querier = (incoming: Incoming, identity: Identity) => Promise<Answer
 /** As in filtered writes of REST; no name of the language has a hyphen. */
 const ROWS_MAX = { kind: 'named', name: 'X-Max-Affected', span: NOWHERE } as const
 
-/** What is to run, and how its answer is to be made. */
-interface Planned {
-  readonly statement: Statement
-  readonly answer: 'rows' | 'stream' | 'written' | 'plan'
-  /** It changes data, possibly in a common table. */
-  readonly writes: boolean
-}
+type Runnable = ReadStatement | StreamStatement | WriteStatement | ExplainStatement
 
 export function createQuerier(parts: QuerierParts): Querier {
   const { runner, limits } = parts
   const shapes = createShapes()
+  const { maxResultRows: rowsMax } = limits
 
-  function plan(tree: Tree, context: CheckContext): Planned {
-    switch (tree.kind) {
-      case 'get':
-        if (tree.purpose === 'export' && hasWrite(tree)) {
-          throw new GatewayError('PARSE_ERROR', 'export streams what it reads and changes nothing; write get', {
-            span: tree.span,
-          })
-        }
-        return {
-          statement: printText(checkRead(tree, context), limits.maxResultRows),
-          answer: tree.purpose === 'export' ? 'stream' : 'rows',
-          writes: hasWrite(tree),
-        }
-      case 'add':
-      case 'set':
-      case 'del':
-        return {
-          statement: printWriteText(checkWrite(tree, context), tree.kind === 'add' ? null : ROWS_MAX),
-          answer: 'written',
-          writes: true,
-        }
-      case 'explain': {
-        if (tree.statement.kind === 'explain') {
-          throw new GatewayError('PARSE_ERROR', 'a plan has no plan; write explain once', { span: tree.statement.span })
-        }
-        if (!parts.explains) throw new GatewayError('FORBIDDEN', 'explain is switched off (explain_endpoint)')
-        const { statement } = plan(tree.statement, context)
-        return { statement: explained(statement, 'plan only'), answer: 'plan', writes: false }
-      }
-      default:
-        throw new GatewayError(
-          'FORBIDDEN',
-          `${tree.kind} is not possible here; _query takes get, count, export, add, set, del, explain`,
-          {
-            span: tree.span,
-          },
-        )
+  function compiled(tree: Tree, context: Context): Runnable {
+    if (tree.kind !== 'explain') {
+      const asked = askedOf(tree, rowsMax)
+      return compile(asked.tree, context, asked.mode)
     }
+    if (tree.statement.kind === 'explain') {
+      throw new GatewayError('PARSE_ERROR', 'a plan has no plan; write explain once', { span: tree.statement.span })
+    }
+    if (!parts.explains) throw new GatewayError('FORBIDDEN', 'explain is switched off (explain_endpoint)')
+    const asked = askedOf(tree.statement, rowsMax)
+    return compile(asked.tree, context, { kind: 'explain', of: asked.mode })
   }
 
-  return async (incoming, identity) => {
+  async function answer(incoming: Incoming, identity: Identity): Promise<Answer> {
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
     const request = await readQueryRequest(incoming)
     const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
-    const { statement, answer, writes } = planned(request, identity, { ...parts, approve }, plan)
+    const statement = planned(request, identity, { ...parts, approve }, compiled)
     if (isLarge(incoming)) await nextTurn()
     incoming.usage.table = firstTable(statement, parts.view(identity).catalog)
-    const bound = bind(statement, request, parseRowsMax(incoming.headers), limits)
-    if (answer === 'stream') return respondStream(runner.stream(identity, bound, incoming.usage.worked), incoming)
-    if (!writes) {
-      const reading = runner.read(identity, [bound], incoming.usage.worked)
-      const shown = (rows: readonly Row[]) => (answer === 'plan' && !seesFigures(identity) ? rows.map(outlined) : rows)
-      return whenRead(incoming, reading, ([rows = []]) => respondReadRows(shown(rows), cacheUseOf(reading)))
+    const values = valuesOf(statement, request, parseRowsMax(incoming.headers), limits)
+    switch (statement.kind) {
+      case 'stream':
+        return respondStream(runner.stream(identity, { statement, values }, incoming.usage.worked), incoming)
+      case 'read':
+      case 'explain': {
+        const reading = runner.read(identity, [{ statement, values }], incoming.usage.worked)
+        const isOutlined = statement.kind === 'explain' && !seesFigures(identity)
+        const shown = (rows: readonly Row[]) => (isOutlined ? rows.map(outlined) : rows)
+        return whenRead(incoming, reading, ([rows = []]) => respondReadRows(shown(rows), cacheUseOf(reading)))
+      }
+      case 'write':
+        return write(incoming, identity, { statement, values })
+      default:
+        return unreachable(statement)
     }
+  }
+
+  async function write(incoming: Incoming, identity: Identity, bound: BoundStatement<WriteStatement>): Promise<Answer> {
     const [written] = await untilGone(incoming, runner.write(identity, [bound], incoming.usage.worked)).catch(
       (error: unknown) => {
         throw describeViolation(error, parts.view(identity))
@@ -123,6 +121,35 @@ export function createQuerier(parts: QuerierParts): Querier {
     if (written === undefined) throw new Error('a statement has a result')
     const rows = written.rows.filter(row => row.length > 0)
     return withTxid(respondWrittenRows(200, rows, written.count), written)
+  }
+
+  return answer
+}
+
+/** What is to be run for a statement of a text. */
+function askedOf(
+  tree: Tree,
+  rowsMax: number,
+): { readonly tree: Get | Add | SetStatement | Del; readonly mode: TextMode } {
+  switch (tree.kind) {
+    case 'get':
+      if (tree.purpose !== 'export')
+        return { tree, mode: { kind: hasWrite(tree) ? 'writing text' : 'read text', rowsMax } }
+      if (!hasWrite(tree)) return { tree, mode: { kind: 'stream text', rowsMax } }
+      throw new GatewayError('PARSE_ERROR', 'export streams what it reads and changes nothing; write get', {
+        span: tree.span,
+      })
+    case 'add':
+      return { tree, mode: { kind: 'write text', changedMax: null } }
+    case 'set':
+    case 'del':
+      return { tree, mode: { kind: 'write text', changedMax: ROWS_MAX } }
+    default:
+      throw new GatewayError(
+        'FORBIDDEN',
+        `${tree.kind} is not possible here; _query takes get, count, export, add, set, del, explain`,
+        { span: tree.span },
+      )
   }
 }
 
@@ -136,7 +163,7 @@ function planned<T>(
   request: QueryRequest,
   identity: Identity,
   { view, searchLanguage, isCallable, limits, approve }: Omit<TextParts, 'approvals'> & Approving,
-  plan: (tree: Tree, context: CheckContext) => T,
+  plan: (tree: Tree, context: Context) => T,
 ): T {
   return withPlaces(request.text, () => {
     const tree = parse(request.text)
@@ -167,7 +194,7 @@ interface Approving {
 export type TextParts = Pick<QuerierParts, 'view' | 'searchLanguage' | 'isCallable' | 'limits' | 'approvals'>
 
 /** A text that reads, whose main table is `table`. */
-export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement
+export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement<ReadStatement>
 
 /** For whoever runs a text again and again: the same check and the same rows as `POST /api/_query`. Throws as that answers. */
 export function createTextReader(parts: TextParts): TextReader {
@@ -187,11 +214,11 @@ export function createTextReader(parts: TextParts): TextReader {
           span: tree.source.span,
         })
       }
-      return printText(checkRead(tree, context), limits.maxResultRows)
+      return compile(tree, context, { kind: 'read text', rowsMax: limits.maxResultRows })
     })
-    const bound = bind(statement, request, 0, limits)
+    const values = valuesOf(statement, request, 0, limits)
     approvals?.answered(request)
-    return bound
+    return { statement, values }
   }
 }
 
@@ -203,8 +230,8 @@ function isMainTable({ source, with: clause }: Get, table: Table, catalog: Catal
 }
 
 /** The resource that it writes to, or reads first: for the access log. */
-function firstTable({ touches }: Statement, { schemas }: Catalog): string | null {
-  const first = touches?.writes[0]?.table ?? touches?.reads[0]
+function firstTable({ touches }: Runnable, { schemas }: Catalog): string | null {
+  const first = touches.writes[0]?.table ?? touches.reads[0]
   if (first === undefined) return null
   return first.schema === schemas[0] ? first.name : `${first.schema}.${first.name}`
 }
@@ -223,7 +250,12 @@ function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
   })
 }
 
-function bind(statement: Statement, { values }: QueryRequest, rowsMax: number, limits: ListLimit): BoundStatement {
+function valuesOf(
+  statement: Statement,
+  { values }: QueryRequest,
+  rowsMax: number,
+  limits: ListLimit,
+): readonly StatementValue[] {
   const used = new Set<ParameterKey>()
   const bound = statement.parameters.map(parameter => {
     if ('literal' in parameter) return parameter.literal
@@ -241,7 +273,7 @@ function bind(statement: Statement, { values }: QueryRequest, rowsMax: number, l
       `the query has no ${unused.map(nameOf).join(', ')}; leave out what it does not use`,
     )
   }
-  return { statement, values: bound }
+  return bound
 }
 
 /** Errors about a part of the text say where it is. */

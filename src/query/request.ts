@@ -1,5 +1,5 @@
 /** The body of `POST /api/_query` (docs/reference/language.md#over-http): a text of the query language, alone or with its parameters. */
-import type { ParameterKey } from '../access/check.ts'
+import type { ParameterKey } from '../access/parameters.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
 import { bytesOf, type JsonValue, type KnownKeys, parseJsonBody, partOf } from '../json/json-body.ts'

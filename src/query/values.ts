@@ -1,5 +1,5 @@
 /** JSON values as the parameters of a query: their type where nothing else gives one, and their text for PostgreSQL. */
-import type { ParameterKey, ParameterUse } from '../access/check.ts'
+import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import { isJsonValue } from '../access/typed.ts'
 import { baseOf } from '../access/types.ts'
 import type { StatementValue } from '../compile/statement.ts'

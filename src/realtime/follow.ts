@@ -1,6 +1,6 @@
 /** Which statements change their answers only when tables change that triggers capture, and hearing of those. */
 import type { Catalog } from '../catalog/model.ts'
-import type { BoundStatement } from '../compile/statement.ts'
+import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
 import { hasClockWord } from '../compile/steady.ts'
 import { steadyReads } from '../run/cache/plans.ts'
 import type { Heard, Named, Sources } from './sources.ts'
@@ -18,7 +18,7 @@ export interface FollowParts {
 
 export function createFollower({ sources, catalog }: FollowParts) {
   /** Null: not all of them are captured, or something else than tables is in the answer. */
-  return (statement: BoundStatement, onChange: () => void): Follow | null => {
+  return (statement: BoundStatement<ReadStatement>, onChange: () => void): Follow | null => {
     const current = catalog()
     const tables = current.knowsDependences ? capturedTables(statement, current) : null
     if (tables === null || tables.some(table => sources.captureOf(table) !== 'trigger')) return null
@@ -42,7 +42,10 @@ export function createFollower({ sources, catalog }: FollowParts) {
 }
 
 /** Null: they are not all known, or not all of it is rows of tables. */
-function capturedTables({ statement, values }: BoundStatement, catalog: Catalog): readonly Named[] | null {
+function capturedTables(
+  { statement, values }: BoundStatement<ReadStatement>,
+  catalog: Catalog,
+): readonly Named[] | null {
   const read = steadyReads(statement, catalog)
   if (read === null || read.opaque || values.some(hasClockWord)) return null
   const byOid = new Map([...catalog.tables.values()].map(table => [table.oid, table]))

@@ -2,7 +2,7 @@
  * Who subscribes to what: each table that somebody watches, and groups of subscriptions that see the same. Nothing here runs while nobody subscribes.
  */
 import type { Table } from '../catalog/model.ts'
-import { catalogueStatement } from '../compile/statement.ts'
+import { catalogueStatement } from '../compile/derive.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'

@@ -4,7 +4,8 @@
  * costs a digest on the way and not the rows. Where triggers capture everything that a query reads, it is run only when some of that has changed.
  */
 
-import { type BoundStatement, ifChanged } from '../compile/statement.ts'
+import { ifChanged } from '../compile/derive.ts'
+import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
@@ -20,7 +21,7 @@ export const ANSWER_BYTES_MAX: number = 1024 * 1024
 
 export interface LiveRequest {
   /** The query as it is now, for somebody: planned anew whenever the schema has changed. Throws as `POST /api/_query` answers. */
-  prepare(identity: Identity): BoundStatement
+  prepare(identity: Identity): BoundStatement<ReadStatement>
   readonly intervalMs: number
 }
 
@@ -57,7 +58,7 @@ export interface LiveStats {
 
 export interface LiveQueriesParts {
   /** Hears of changes of whatever the answer of a statement depends on; null where not all of that is heard of. */
-  readonly follow: (statement: BoundStatement, onChange: () => void) => Follow | null
+  readonly follow: (statement: BoundStatement<ReadStatement>, onChange: () => void) => Follow | null
   /** With the tenant's gate and the cost guard, as for `POST /api/_query`. */
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
@@ -88,7 +89,7 @@ interface Shared {
   /** Whose turns its runs take. */
   readonly owner: string
   readonly watchers: Set<Watcher>
-  statement: BoundStatement | null
+  statement: BoundStatement<ReadStatement> | null
   /** Null: nobody tells when it would answer something else. */
   follow: Follow | null
   /** Every change is heard of. */
@@ -119,7 +120,7 @@ export function createLiveQueries({ runner, limiter, now, follow, quotas }: Live
     return shared
   }
 
-  function attend(shared: Shared, statement: BoundStatement): void {
+  function attend(shared: Shared, statement: BoundStatement<ReadStatement>): void {
     const mine = follow(statement, () => wake(shared))
     shared.follow = mine
     if (mine === null) return

@@ -4,7 +4,8 @@
  * hand one tenant's rows to another.
  */
 
-import { type BoundStatement, catalogueStatement } from '../compile/statement.ts'
+import { catalogueStatement } from '../compile/derive.ts'
+import type { BoundStatement, PagedStatement, ReadStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import { tableName } from '../language/tree/build.ts'
 import type { Row, Runner, ServerTime } from '../run/run.ts'
@@ -45,7 +46,7 @@ export async function look(
       : transitions.flatMap(({ found }) => found.flatMap(({ before }) => (before === null ? [] : [before])))
   const keys = transitions.map(({ last }) => last.key)
   const worked = { ms: 0 }
-  const statements: BoundStatement[] = chunks.map(chunk => watch.rowsOf(keys, chunk))
+  const statements: BoundStatement<ReadStatement | PagedStatement>[] = chunks.map(chunk => watch.rowsOf(keys, chunk))
   if (rowsBefore.length > 0) {
     const condition = conditionStatement(watch.table, rules.condition ?? 'false')
     statements.push(catalogueStatement(condition, [`[${rowsBefore.join(',')}]`], [tableName(watch.table)]))

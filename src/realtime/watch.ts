@@ -3,21 +3,15 @@
  * as every other read, so policies hold for each of its columns. The values of a filter are rows of the statement as well, so that one statement evaluates
  * all filters that differ in their values alone.
  */
-import {
-  type CheckContext,
-  checkPast,
-  checkRead,
-  type ParameterKey,
-  type ParameterUse,
-  withParametersIn,
-} from '../access/check.ts'
 import type { Approvals } from '../access/list/approvals.ts'
 import type { QueryShape } from '../access/list/pattern.ts'
+import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import { assertAllowed } from '../access/refusals.ts'
 import type { View } from '../access/rights.ts'
 import { toTypeName } from '../access/types.ts'
 import type { Table } from '../catalog/model.ts'
-import { type BoundStatement, printRead, printValues, type Statement } from '../compile/statement.ts'
+import { compile } from '../compile/compile.ts'
+import type { BoundStatement, PagedStatement, ReadStatement, Statement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type {
   Expression,
@@ -79,14 +73,14 @@ export interface Watch {
   /** The settings of the caller that a route policy's filter reads: callers who differ in them see different rows. */
   readonly settings: readonly string[]
   /** Fails as the reads of this watch would. */
-  readonly trial: BoundStatement
+  readonly trial: BoundStatement<ReadStatement>
   /**
    * For each of the keys, JSON objects, in their order: the row as JSON, the key's place, the key as JSON, whether the row is visible, and the places of the
    * variants that it matches, with commas between them. Without a filter there is one variant, which every row matches.
    */
-  rowsOf(keys: readonly string[], variants: readonly Variant[]): BoundStatement
+  rowsOf(keys: readonly string[], variants: readonly Variant[]): BoundStatement<PagedStatement>
   /** For each of `rows`, JSON objects, and for each variant: whether the row as it was meets the filter – `true`, `false` or `null`. Null: there is no filter. */
-  readonly matches: ((rows: readonly string[], variants: readonly Variant[]) => BoundStatement) | null
+  readonly matches: ((rows: readonly string[], variants: readonly Variant[]) => BoundStatement<ReadStatement>) | null
 }
 
 /** The values of a filter. */
@@ -114,7 +108,7 @@ const TEXT: TypeName = { ...INTEGER, name: 'text' }
 
 export function planWatch(request: WatchRequest, { view, searchLanguage, limits, approvals }: WatchParts): Watch {
   approvals?.approve(request, shapeOfList(request))
-  const context: CheckContext = { ...view, searchLanguage }
+  const context = { ...view, searchLanguage }
   const table = tableNamed(view, request.table)
   assertAllowed('read', table, view.rights)
   if (table.primaryKey.length === 0) {
@@ -141,25 +135,25 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   const filterValues = shape.values.length
   const fields = parseSelect(request.select, shape).map(ofSelf)
   const condition = filter === null ? null : ofSource(SELF, filter)
-  const plain = checkRead(plainTree(table, fields, condition), context)
-  const trial = bindValues(printRead(plain, 'without keys'), shape.values)
-  const columns = varying(plain.parameters, filterValues)
+  const plain = compile(plainTree(table, fields, condition), context, { kind: 'read', form: 'rows' })
+  const uses = usesIn(plain)
+  const columns = varyingOf(uses, filterValues)
+  const varying = { source: VARIANTS, columns }
   const fixed = shape.values.filter((_, index) => !columns.has(index + 1))
   const [list, variants] = [shape.value('[]'), shape.value('[]')]
   const place = placeName(table)
   const ofVariants = [...[...columns.values()].map(name => recordColumn(name, TEXT)), recordColumn(place, INTEGER)]
   const values = recordSource(variants, VARIANTS, ofVariants, 'many')
   const parts = { table, list, place, fields, values, condition }
-  const rows = printRead(withParametersIn(checkRead(rowsTree(parts), context), VARIANTS, columns), 'with keys')
+  const rows = compile(rowsTree(parts), context, { kind: 'paged many', varying })
   const free = view.rights.of(table).rows.read
   const past =
     condition === null && free === null
       ? null
       : matchTree({ ...parts, condition: condition ?? literal('boolean', 'true') })
-  const matches =
-    past === null ? null : printValues(withParametersIn(checkPast(past, table, context), VARIANTS, columns))
+  const matches = past === null ? null : compile(past, context, { kind: 'past many', table, varying })
   approvals?.answered(request)
-  const bind = (statement: Statement, items: readonly string[], of: readonly Variant[]) =>
+  const bind = <S extends Statement>(statement: S, items: readonly string[], of: readonly Variant[]) =>
     // The two lists come last.
     bindValues(statement, [
       ...shape.values.slice(0, -2),
@@ -170,9 +164,9 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
       ),
     ])
   return {
-    ...{ table, trial },
+    ...{ table, trial: bindValues(plain, shape.values) },
     name: JSON.stringify([rows.text, fixed.map(String)]),
-    variant: variantOf(columns, plain.parameters, shape),
+    variant: variantOf(columns, uses, shape),
     filtered: new Set([filter, free].flatMap(part => (part === null ? [] : [...columnsIn(part)]))),
     settings: free === null ? [] : settingsIn(rows.text),
     rowsOf: (keys, of) => bind(rows, keys, of),
@@ -180,8 +174,13 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   }
 }
 
+/** What each parameter of the statement is, by its key. */
+function usesIn({ parameters }: Statement): ReadonlyMap<ParameterKey, ParameterUse> {
+  return new Map(parameters.flatMap(parameter => ('key' in parameter ? [[parameter.key, parameter.use] as const] : [])))
+}
+
 /** The parameters of the filter that can be read from a column of texts, and the names of their columns. */
-function varying(
+function varyingOf(
   parameters: ReadonlyMap<ParameterKey, ParameterUse>,
   filterValues: number,
 ): ReadonlyMap<ParameterKey, string> {

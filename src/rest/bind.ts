@@ -1,12 +1,12 @@
 /** Fills a statement's parameters from a request's values: the notations of the query string become PostgreSQL's text forms. */
-import type { ParameterUse } from '../access/check.ts'
+import type { ParameterUse } from '../access/parameters.ts'
 import { baseOf } from '../access/types.ts'
 import type { BoundStatement, Statement, StatementValue } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../text/shorten.ts'
 import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './parameters/list-values.ts'
 
-export function bindValues(statement: Statement, values: readonly StatementValue[]): BoundStatement {
+export function bindValues<S extends Statement>(statement: S, values: readonly StatementValue[]): BoundStatement<S> {
   return {
     statement,
     values: statement.parameters.map(parameter => {

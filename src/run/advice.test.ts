@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest'
+import { compileRead } from '../../test/support/compiled.ts'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
-import { checkRead } from '../access/check.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Mention } from '../compile/mentions.ts'
-import { printText } from '../compile/statement.ts'
-import { parse } from '../language/syntax/parse.ts'
 import { adviseOn, type Expensive } from './advice.ts'
 import type { Index } from './indexes.ts'
 
@@ -12,9 +10,7 @@ const columns = { id: 'int8', status: 'text', total: 'int4', shop_id: 'int8', me
 const catalog = catalogOf(tableOf('orders', columns), tableOf('shops', { id: 'int8', name: 'text' }))
 
 function mentionsOf(text: string): readonly string[] {
-  const tree = parse(text)
-  if (tree.kind !== 'get') throw new Error('not a read')
-  const { mentions = [] } = printText(checkRead(tree, { catalog, rights: EVERYTHING, searchLanguage: 'english' }), 0)
+  const { mentions } = compileRead(text, { catalog, rights: EVERYTHING, searchLanguage: 'english' })
   return mentions.map(({ schema, table, column, use }) => `${use} ${schema}.${table}.${column}`)
 }
 
@@ -80,10 +76,7 @@ test.each([
   ['get orders fields status group by status limit 5', 'aggregate'],
   ['get distinct orders fields status limit 5', 'aggregate'],
 ])('how much %s answers: %s', (text, extent) => {
-  const tree = parse(text)
-  if (tree.kind !== 'get') throw new Error('not a read')
-  const context = { catalog, rights: EVERYTHING, searchLanguage: 'english' }
-  expect(printText(checkRead(tree, context), 0).extent).toBe(extent)
+  expect(compileRead(text, { catalog, rights: EVERYTHING, searchLanguage: 'english' }).extent).toBe(extent)
 })
 
 test('indexes that exist are named, those that are missing described', () => {

@@ -8,7 +8,9 @@
  * answer. Writes have slots by process, so that they rarely meet, and when they do they only notify without need.
  */
 import { createHash } from 'node:crypto'
-import type { Announced, Statement } from '../compile/statement.ts'
+import type { Table } from '../catalog/model.ts'
+import { printAnnounced } from '../compile/print-write.ts'
+import type { Telling, WriteStatement } from '../compile/statement.ts'
 import { quoteLiteral } from '../language/sql/quote.ts'
 import type { Command } from '../postgres/types.ts'
 
@@ -41,7 +43,7 @@ const NOBODY_LISTENS = `pg_catalog.pg_try_advisory_xact_lock(${LOCK_CLASS}, pg_c
 
 export interface Announcer {
   /** The write that tells; `watched`: rows before the change are answered too, if there can be any. `route`: the column that says whom a row concerns. */
-  statementOf(announced: Announced, watched: boolean, route: string | null): Statement
+  statementOf(write: WriteStatement, watched: boolean, route: string | null): WriteStatement
   /** Tells that rows of a table have changed, no matter which. */
   bulk(table: string): Command
 }
@@ -56,18 +58,18 @@ export function routeHash(json: string): string {
 
 /** `origin`: tells this process from others, in every notification. */
 export function createAnnouncer(origin: string): Announcer {
-  const statements = new WeakMap<Announced, Map<string, Statement>>()
+  const statements = new WeakMap<WriteStatement, Map<string, WriteStatement>>()
 
-  function print(announced: Announced, watched: boolean, route: string | null): Statement {
-    const { table, assigned } = announced
-    const head = headOf(origin, watched && announced.hasBefore, assigned, route)
-    const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table))}, ${payload})`
+  function print(write: WriteStatement, watched: boolean, route: string | null): WriteStatement {
+    const { table, telling } = toldOf(write)
+    const head = headOf(origin, watched && telling.hasBefore, telling.assigned, route)
+    const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table.resource))}, ${payload})`
     // Of more rows than can be named it is said at least whom they concern, if that is one.
     const only = (by: string | null) =>
       by === null
         ? "'null'"
         : `CASE WHEN MIN(${by}) = MAX(${by}) AND COUNT(${by}) = COUNT(*) THEN MIN(${by})::text ELSE 'null' END`
-    return announced.print({
+    return printAnnounced(write, {
       before: watched ? 'with rows before' : 'keys alone',
       route: route === null ? null : { column: route, number: value => routeHash(`pg_catalog.to_json(${value})`) },
       tellOne: change =>
@@ -78,11 +80,16 @@ export function createAnnouncer(origin: string): Announcer {
   }
 
   return {
-    statementOf(announced, watched, route) {
-      const known = statements.get(announced) ?? new Map<string, Statement>()
-      statements.set(announced, known)
+    statementOf(write, watched, route) {
+      let known = statements.get(write)
+      if (known === undefined) {
+        known = new Map()
+        statements.set(write, known)
+      }
       const name = `${watched} ${route ?? ''}`
-      const statement = known.get(name) ?? print(announced, watched, route)
+      const found = known.get(name)
+      if (found !== undefined) return found
+      const statement = print(write, watched, route)
       known.set(name, statement)
       return statement
     },
@@ -91,6 +98,11 @@ export function createAnnouncer(origin: string): Announcer {
       parameters: [channelOf(table)],
     }),
   }
+}
+
+function toldOf({ own }: WriteStatement): { readonly table: Table; readonly telling: Telling } {
+  if (own?.telling == null) throw new Error('nobody can be told of the rows of this write')
+  return { table: own.table, telling: own.telling }
 }
 
 /** `{"txid":"771","origin":"…","before":true,"set":["status"],"by":"tenant_id","at":"…",`: what all changes of a statement have in common. */

@@ -1,6 +1,7 @@
 /** Runs writes so that they tell of themselves (`announce.ts`), and passes on what only this process learns: the rows as they were before. */
 
-import type { BoundStatement } from '../compile/statement.ts'
+import { toldColumns } from '../compile/print-write.ts'
+import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Command, Result, Row, Running } from '../postgres/types.ts'
@@ -18,8 +19,11 @@ export interface RowsBefore {
 export interface Announcements {
   /** `attempt` with `statements` as they tell, and what is to be run behind them; its results are those of the plain statements. It rejects with `GatewayError`. */
   run(
-    statements: readonly BoundStatement[],
-    attempt: (statements: readonly BoundStatement[], more: readonly Command[]) => Running<readonly Result[]>,
+    statements: readonly BoundStatement<WriteStatement>[],
+    attempt: (
+      statements: readonly BoundStatement<WriteStatement>[],
+      more: readonly Command[],
+    ) => Running<readonly Result[]>,
   ): Running<readonly Result[]>
   /** Tells that rows of a table may have changed, no matter which. */
   doubt(table: string): Command
@@ -40,7 +44,7 @@ const CANNOT_TELL: ReadonlySet<string> = new Set(['42501', FEATURE_NOT_SUPPORTED
 const ACL_CHECK = 'aclcheck_error'
 
 interface Telling {
-  readonly bound: BoundStatement
+  readonly bound: BoundStatement<WriteStatement>
   /** Of whose rows it could tell, whether it does or not. */
   readonly table: string | undefined
   /** Columns behind the answer's own. */
@@ -62,27 +66,31 @@ export function createAnnouncements({ origin, rowsBefore, isLogged, routeBy }: A
   const announcer = createAnnouncer(origin)
   const unreadable = new Set<string>()
 
-  function tellingOf(bound: BoundStatement): Telling {
-    const { announced, text } = bound.statement
-    if (announced === undefined || unreadable.has(text) || isLogged(announced.table)) {
-      return { bound, table: announced?.table, extra: 0, before: false }
-    }
-    const before = announced.hasBefore && rowsBefore.wants(announced.table)
-    const column = routeBy(announced.table)
-    const route = column !== null && announced.hasColumn(column) ? column : null
-    const told = rebound(bound, announcer.statementOf(announced, before, route))
-    return { bound: told, table: announced.table, extra: announced.telling + (before ? 2 : 0), before }
+  function tellingOf(bound: BoundStatement<WriteStatement>): Telling {
+    const { own, text } = bound.statement
+    if (own === null || own.telling === null) return { bound, table: undefined, extra: 0, before: false }
+    const { resource, columnByName } = own.table
+    if (unreadable.has(text) || isLogged(resource)) return { bound, table: resource, extra: 0, before: false }
+    const before = own.telling.hasBefore && rowsBefore.wants(resource)
+    const column = routeBy(resource)
+    const route = column !== null && columnByName.has(column) ? column : null
+    const told = rebound(bound, announcer.statementOf(bound.statement, before, route))
+    return { bound: told, table: resource, extra: toldColumns(own.telling) + (before ? 2 : 0), before }
   }
 
   /** Tables of whose rows nothing is told. */
-  function untold(statements: readonly BoundStatement[], isTold: (index: number) => boolean): readonly string[] {
+  function untold(
+    statements: readonly BoundStatement<WriteStatement>[],
+    isTold: (index: number) => boolean,
+  ): readonly string[] {
     const tables: string[] = []
     const add = (table: string) => {
       if (!tables.includes(table) && !isLogged(table)) tables.push(table)
     }
     for (const [index, { statement }] of statements.entries()) {
-      if (statement.announced !== undefined && !isTold(index)) add(statement.announced.table)
-      for (const table of statement.writes ?? []) add(table)
+      const { own, besides } = statement
+      if (own !== null && own.telling !== null && !isTold(index)) add(own.table.resource)
+      for (const table of besides) add(table)
     }
     return tables
   }

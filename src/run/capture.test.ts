@@ -1,33 +1,44 @@
 /** What a write did to each row is known once it is committed, and the caller gets the same answer as without capture (decision 0020). */
 import { beforeEach, expect, test } from 'vitest'
+import { compileWrite } from '../../test/support/compiled.ts'
+import { catalogOf, tableOf } from '../../test/support/model.ts'
+import { EVERYTHING } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
-import type { BoundStatement, Statement } from '../compile/statement.ts'
+import { compile } from '../compile/compile.ts'
+import { printCaptured, printStored } from '../compile/print-write.ts'
+import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Storing } from '../language/sql/storing.ts'
+import { parse } from '../language/syntax/parse.ts'
+import type { Get } from '../language/tree/ast.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { type ChangeWatch, captureChanges } from './capture.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
 
-const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
-const STORED = { ...TABLE, name: 'stored', resource: 'stored' } as Table
-const BY_STATEMENT = { ...TABLE, name: 'by statement', resource: 'by statement' } as Table
+const of = (name: string) => tableOf(name, { id: 'text', a: 'text' }, { primaryKey: ['id'] })
+const TABLE = of('notes')
+const STORED = of('stored')
+const BY_STATEMENT = of('by statement')
 const STORING: Storing = { columns: [], ticket: '', statement: ({ from }) => `store ${from}` }
-const OTHER = { ...TABLE, name: 'others', resource: 'others' } as Table
+const OTHER = of('others')
 
-function statement(of: Omit<Partial<Statement>, 'text'> & { readonly text: string }): Statement {
-  return { parameters: [], ...of } as unknown as Statement
+const context = {
+  // Before 18 a row as it was is read first, so its `where` comes before what is set.
+  catalog: { ...catalogOf(TABLE, STORED, BY_STATEMENT, OTHER), serverVersion: 170_000 },
+  rights: EVERYTHING,
+  searchLanguage: 'english',
 }
 
-const use = { typeName: 'int4', type: null, subject: 'a', list: false } as const
+/** What each text is: the write as it was asked for, as it answers what it did, or as it stores that. */
+const meanings = new Map<string, 'plain' | 'told' | 'storing'>()
 
-/** `$1` of the plain one is `$2` of the other, which has a literal of its own before. */
-function write(table: Table = TABLE): BoundStatement {
-  const other = statement({ text: 'told', parameters: [{ literal: '7' }, { key: 1, use }] })
-  const stored = (by: unknown) =>
-    statement({ text: by === STORING ? 'storing' : 'wrong', parameters: [{ key: 1, use }] })
-  const captured = { table, happened: ['UPDATE'] as const, statement: () => other, stored }
-  return { statement: statement({ text: 'plain', parameters: [{ key: 1, use }], captured }), values: ['one'] }
+function write(table: Table = TABLE): BoundStatement<WriteStatement> {
+  const plain = compileWrite(`set \`${table.name}\` values a = 'new' where id = $1`, context)
+  meanings.set(plain.text, 'plain')
+  meanings.set(printCaptured(plain).text, 'told')
+  meanings.set(printStored(plain, STORING).text, 'storing')
+  return { statement: plain, values: ['new', 'one'] }
 }
 
 const cells = (...texts: readonly (string | null)[]): Row =>
@@ -44,8 +55,8 @@ beforeEach(() => {
   cancels = 0
   told = []
   const inner = {
-    write(_: unknown, statements: readonly BoundStatement[]): Running<readonly Written[]> {
-      asked.push(statements.map(({ statement: { text }, values }) => [text, values]))
+    write(_: unknown, statements: readonly BoundStatement<WriteStatement>[]): Running<readonly Written[]> {
+      asked.push(statements.map(({ statement: { text }, values }) => [meanings.get(text) ?? text, values]))
       const answer = answers.shift()
       const result = answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer ?? [])
       return { result, cancel: () => void cancels++ }
@@ -83,8 +94,8 @@ test('images are taken off the answer, and told; what nobody wants is left as it
   const written = await runner.write(ANONYMOUS, [write(), write(OTHER)], { ms: 0 }).result
   expect(asked).toEqual([
     [
-      ['told', ['7', 'one']],
-      ['plain', ['one']],
+      ['told', ['one', 'new']],
+      ['plain', ['new', 'one']],
     ],
   ])
   expect(written).toEqual([
@@ -136,8 +147,8 @@ test('rows that are too large to hold are not written a second time', async () =
 
 test('a hidden write is refused where somebody is to be told of it', async () => {
   const hiding = (name: string) => {
-    const table = { kind: 'table', schema: 'public', name, span: { start: 5, end: 10 } } as const
-    return [{ statement: statement({ text: 'with', hidden: [{ table, happened: ['DELETE'] }] }), values: [] }]
+    const tree = parse(`with gone as (del ${name} where id = 'x' returning id) get gone`) as Get
+    return [{ statement: compile(tree, context, { kind: 'writing text', rowsMax: 0 }), values: ['x'] }]
   }
   expect(() => runner.write(ANONYMOUS, hiding('notes'), { ms: 0 })).toThrow('"notes", which "with" cannot say')
   answers.push([])
@@ -148,7 +159,7 @@ test('a hidden write is refused where somebody is to be told of it', async () =>
 test('what the database writes down is a write like any other, and its hearer knows when it is committed', async () => {
   answers.push([{ rows: [], count: 1, txid: '7' }])
   await runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result
-  expect(asked).toEqual([[['plain', ['one']]]])
+  expect(asked).toEqual([[['plain', ['new', 'one']]]])
   expect(told).toEqual([['stored', 'hook']])
   answers.push(refused('23505'))
   await expect(runner.write(ANONYMOUS, [write(STORED)], { ms: 0 }).result).rejects.toThrow('no')
@@ -160,7 +171,7 @@ test('what the statement writes down is in no answer, and its hearer knows when 
   expect(await runner.write(ANONYMOUS, [write(BY_STATEMENT)], { ms: 0 }).result).toEqual([
     { rows: [cells('{"id":1}')], count: 1, txid: '7' },
   ])
-  expect(asked).toEqual([[['storing', ['one']]]])
+  expect(asked).toEqual([[['storing', ['one', 'new']]]])
   expect(told).toEqual([['stored', 'hook']])
 })
 

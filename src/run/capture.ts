@@ -1,7 +1,8 @@
 /** Writes that report what they did to each row once they are committed, or that store it for webhooks in their own transaction (decision 0020). */
 import type { Table } from '../catalog/model.ts'
 import type { Happened } from '../compile/images.ts'
-import type { BoundStatement, Captured, HiddenWrite, Statement } from '../compile/statement.ts'
+import { printCaptured, printStored } from '../compile/print-write.ts'
+import type { BoundStatement, HiddenWrite, OwnWrite, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Storing } from '../language/sql/storing.ts'
@@ -42,13 +43,24 @@ export interface Hearers {
 const IMAGE_COLUMNS = 3
 
 export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
-  const wanted = ({ statement: { captured } }: BoundStatement): Wanted | null =>
-    captured === undefined ? null : { captured, ...watch.hearers(captured.table, captured.happened) }
+  const variants = createVariants()
+  const wanted = ({ statement: { own } }: BoundStatement<WriteStatement>): Wanted | null =>
+    own === null ? null : { own, ...watch.hearers(own.table, own.happened) }
+
+  function telling(wants: readonly (Wanted | null)[]) {
+    return (bound: BoundStatement<WriteStatement>, index: number): BoundStatement<WriteStatement> => {
+      const found = wants[index]
+      if (!isAsked(found)) return bound
+      const { statement } = bound
+      const { storing } = found
+      return rebound(bound, storing === null ? variants.captured(statement) : variants.stored(statement, storing))
+    }
+  }
 
   /** First each statement stores what it does; if that cannot be, it answers it; if that cannot be either, it only does it. */
   function write(
     identity: Identity,
-    statements: readonly BoundStatement[],
+    statements: readonly BoundStatement<WriteStatement>[],
     wants: readonly (Wanted | null)[],
     worked: ServerTime,
   ): Running<readonly Written[]> {
@@ -56,7 +68,7 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
     let current: Running<readonly Written[]> = runner.write(identity, statements.map(telling(wants)), worked)
     let cancelled = false
     const unseen = (): void => {
-      for (const found of wants) if (isAsked(found)) watch.unseen(found.captured.table)
+      for (const found of wants) if (isAsked(found)) watch.unseen(found.own.table)
     }
     const again = async (error: unknown): Promise<readonly Written[]> => {
       if (isOversize(error) && !stores) {
@@ -87,7 +99,7 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
   /** Its answer as the plain statement's. */
   function told(result: Written, found: Wanted | null | undefined): Written {
     if (!isAsked(found) || found.storing !== null) return result
-    watch.committed(found.captured.table, result.rows.map(toChange), found.memory)
+    watch.committed(found.own.table, result.rows.map(toChange), found.memory)
     return { ...result, rows: plainRows(result.rows) }
   }
 
@@ -112,7 +124,7 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
 }
 
 interface Wanted extends Hearers {
-  readonly captured: Captured
+  readonly own: OwnWrite
 }
 
 /** The statement has to say what it does, or to write it down: one or the other. */
@@ -125,17 +137,36 @@ function answering(found: Wanted | null): Wanted | null {
   return found === null || found.storing === null ? found : { ...found, storing: null, memory: found.outbox }
 }
 
-function telling(wants: readonly (Wanted | null)[]): (bound: BoundStatement, index: number) => BoundStatement {
-  return (bound, index) => {
-    const found = wants[index]
-    if (!isAsked(found)) return bound
-    const { captured, storing } = found
-    return rebound(bound, storing === null ? captured.statement() : captured.stored(storing))
+/** The same write in other words, printed when it is first asked for: every write asks. */
+interface Variants {
+  captured(write: WriteStatement): WriteStatement
+  /** Printed anew only for another `by`. */
+  stored(write: WriteStatement, by: Storing): WriteStatement
+}
+
+function createVariants(): Variants {
+  const captured = new WeakMap<WriteStatement, WriteStatement>()
+  const stored = new WeakMap<WriteStatement, { readonly by: Storing; readonly statement: WriteStatement }>()
+  return {
+    captured(write) {
+      const known = captured.get(write)
+      if (known !== undefined) return known
+      const statement = printCaptured(write)
+      captured.set(write, statement)
+      return statement
+    },
+    stored(write, by) {
+      const known = stored.get(write)
+      if (known?.by === by) return known.statement
+      const statement = printStored(write, by)
+      stored.set(write, { by, statement })
+      return statement
+    },
   }
 }
 
 /** To be silent about them would be worse: somebody relies on being told. */
-function refuseHidden({ hidden = [] }: Statement, watch: ChangeWatch): void {
+function refuseHidden({ hidden }: WriteStatement, watch: ChangeWatch): void {
   for (const found of hidden) {
     if (!watch.wantsHidden(found)) continue
     throw new GatewayError(

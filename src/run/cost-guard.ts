@@ -6,7 +6,8 @@
  * statements, values far more expensive than those that were estimated can pass until the minute is over; the statement timeout bounds them.
  */
 
-import { type BoundStatement, explained, type Statement } from '../compile/statement.ts'
+import { explained } from '../compile/derive.ts'
+import type { BoundStatement, PagedStatement, Readable, ReadStatement, StreamStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
@@ -21,6 +22,8 @@ export interface CostGuardParts {
   readonly now: () => number
 }
 
+type Judged = ReadStatement | PagedStatement | StreamStatement
+
 /** `runner` whose reads and streams run within the limits or are refused with `QUERY_TOO_EXPENSIVE`; all else goes through as it is. */
 export function guardCost(runner: Runner, { limits: settings, now }: CostGuardParts): Runner {
   const limitsOf = costLimitsByRole(settings)
@@ -28,11 +31,15 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   const firsts = new Map<string, Shared>()
 
   /** Nobody needs to be asked. */
-  function passes({ role }: Identity, limits: CostLimits, statements: readonly BoundStatement[]): boolean {
+  function passes(
+    { role }: Identity,
+    limits: CostLimits,
+    statements: readonly BoundStatement<Readable | StreamStatement>[],
+  ): boolean {
     for (const { statement } of statements) {
       const running = runningOf(statement)
       if (running === null) continue
-      const kept = running.eachTime === true ? undefined : estimates.find(running.text, role)
+      const kept = running.eachTime ? undefined : estimates.find(running.text, role)
       if (kept === undefined || !isFarBelow(kept, limits)) return false
     }
     return true
@@ -45,7 +52,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   async function check(
     identity: Identity,
     limits: CostLimits,
-    statements: readonly BoundStatement[],
+    statements: readonly BoundStatement<Readable | StreamStatement>[],
     steps: Steps,
     worked: ServerTime,
   ): Promise<void> {
@@ -71,14 +78,14 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   async function estimatesOf(
     identity: Identity,
     limits: CostLimits,
-    judged: readonly BoundStatement[],
+    judged: readonly BoundStatement<Judged>[],
     steps: Steps,
     worked: ServerTime,
   ): Promise<readonly Estimate[]> {
     const { role } = identity
     const alone = () => steps.run(() => ask(identity, judged, worked))
     const isShared = judged.some(({ statement }) => estimates.find(statement.text, role) === undefined)
-    if (!isShared || judged.some(({ statement }) => statement.eachTime === true)) return alone()
+    if (!isShared || judged.some(({ statement }) => statement.eachTime)) return alone()
     const key = JSON.stringify([role, ...judged.map(({ statement }) => statement.text)])
     const first = firsts.get(key)
     if (first === undefined) return steps.run(() => askFirst(key, identity, judged).join(worked))
@@ -88,7 +95,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   }
 
   /** Whoever asks the same meanwhile joins in. */
-  function askFirst(key: string, identity: Identity, judged: readonly BoundStatement[]): Shared {
+  function askFirst(key: string, identity: Identity, judged: readonly BoundStatement<Judged>[]): Shared {
     const time = { ms: 0 }
     const shared = share(ask(identity, judged, time), time, () => {
       if (firsts.get(key) === shared) firsts.delete(key)
@@ -100,11 +107,11 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   /** All in one packet and in their order, so that they fail where the read would. */
   function ask(
     identity: Identity,
-    judged: readonly BoundStatement[],
+    judged: readonly BoundStatement<Judged>[],
     worked: ServerTime,
   ): Running<readonly Estimate[]> {
     const plans = judged.map(({ statement, values }) => ({
-      statement: explained(statement, 'plan only'),
+      statement: explained(statement),
       values,
     }))
     const asking = runner.read(identity, plans, worked)
@@ -112,7 +119,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
       result: asking.result.then(results =>
         judged.map(({ statement }, index) => {
           const estimate = readEstimate(planOf(results[index]))
-          if (statement.eachTime !== true) estimates.keep(statement.text, identity.role, estimate)
+          if (!statement.eachTime) estimates.keep(statement.text, identity.role, estimate)
           return estimate
         }),
       ),
@@ -147,8 +154,8 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
 }
 
 /** What a statement makes the database do: of an `EXPLAIN` what that runs, null for nothing. */
-function runningOf(statement: Statement): Statement | null {
-  return statement.runs === undefined ? statement : statement.runs
+function runningOf(statement: Readable | StreamStatement): Judged | null {
+  return statement.kind === 'explain' ? statement.runs : statement
 }
 
 function planOf(rows: readonly Row[] | undefined): string {

@@ -1,10 +1,11 @@
 /** Translates errors of PostgreSQL and the pool into those of docs/reference/errors.md. */
 
-import type { ParameterUse } from '../access/check.ts'
 import { TOO_LARGE } from '../access/guard.ts'
+import type { ParameterUse } from '../access/parameters.ts'
 import { REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
-import { type BoundStatement, TOO_MANY_ROWS } from '../compile/statement.ts'
+import { TOO_MANY_ROWS } from '../compile/print-write.ts'
+import type { BoundStatement } from '../compile/statement.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
 import { CancelledError, DatabaseError, SilentError, UnavailableError } from '../postgres/errors.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
@@ -196,7 +197,7 @@ function limited(text: string): string {
   return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX).replace(HALF_A_PAIR, '')}…`
 }
 
-/** See `printWrite`: PostgreSQL quotes the text that it could not read, in whatever language it speaks. */
+/** See `compile/print-write`: PostgreSQL quotes the text that it could not read, in whatever language it speaks. */
 const TOO_MANY = new RegExp(`${TOO_MANY_ROWS}(\\d+)`)
 
 function tooManyRows(count: string, cause: DatabaseError): GatewayError {

@@ -1,7 +1,7 @@
 /** Which indexes tables have, for the advice on a read that is too expensive. Asked when one is refused, and never before. */
 
+import { catalogueStatement } from '../compile/derive.ts'
 import type { Mention } from '../compile/mentions.ts'
-import type { BoundStatement, Statement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Row, Runner, ServerTime } from './run.ts'
 
@@ -31,9 +31,6 @@ const TEXT = `
   ORDER BY 1, 2, 3
   LIMIT 500`
 
-/** Of the system catalogue alone, and always the same text: the one statement of a request that no tree is behind. */
-const LOOKUP = { text: TEXT, parameters: [{ literal: '' }] } as unknown as Statement
-
 /** Indexes without a condition, of the tables that are mentioned. */
 export async function readIndexes(
   runner: Pick<Runner, 'read'>,
@@ -43,7 +40,8 @@ export async function readIndexes(
 ): Promise<readonly Index[]> {
   if (mentions.length === 0) return []
   const tables = new Map(mentions.map(({ schema, table }) => [JSON.stringify([schema, table]), { schema, table }]))
-  const lookup: BoundStatement = { statement: LOOKUP, values: [JSON.stringify([...tables.values()])] }
+  // Of the system catalogue alone, and always the same text.
+  const lookup = catalogueStatement(TEXT, [JSON.stringify([...tables.values()])])
   const [rows = []] = await runner.read(identity, [lookup], worked).result
   return rows.map(indexOf)
 }

@@ -2,7 +2,7 @@
 import type { BoundStatement, Statement, StatementParameter, StatementValue } from '../compile/statement.ts'
 
 /** Values go with the parameter that they are of; literals are the other statement's own. */
-export function rebound({ statement, values }: BoundStatement, other: Statement): BoundStatement {
+export function rebound<S extends Statement>({ statement, values }: BoundStatement<S>, other: S): BoundStatement<S> {
   if (isSame(statement.parameters, other.parameters)) return { statement: other, values }
   const byKey = new Map<string | number, StatementValue>()
   for (const [index, parameter] of statement.parameters.entries()) {

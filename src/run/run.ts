@@ -1,6 +1,6 @@
 /** Runs statements under the settings of the caller: one transaction, one packet, one round trip (decision 0007). */
 
-import type { BoundStatement, Statement } from '../compile/statement.ts'
+import type { BoundStatement, CallStatement, Readable, StreamStatement, WriteStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Command, Database, Result, ResultFormat, Row, Running, ServerTime } from '../postgres/types.ts'
 import type { Announcements } from './announcements.ts'
@@ -13,15 +13,23 @@ export type { Row, Running, ServerTime } from '../postgres/types.ts'
 /** All transactions of a request share one statement timeout. `worked`: of the request; what of the timeout is left is for the transaction. */
 export interface Runner {
   /** One result for each statement, all of one transaction. Rejects with a `GatewayError`. */
-  read(identity: Identity, statements: readonly BoundStatement[], worked: ServerTime): Reading
+  read(identity: Identity, statements: readonly BoundStatement<Readable>[], worked: ServerTime): Reading
   /** As `read`, for statements that change something: all of them, or none. */
-  write(identity: Identity, statements: readonly BoundStatement[], worked: ServerTime): Running<readonly Written[]>
+  write(
+    identity: Identity,
+    statements: readonly BoundStatement<WriteStatement>[],
+    worked: ServerTime,
+  ): Running<readonly Written[]>
   /** Runs a statement that calls a function of the database, and undoes whatever settings the function leaves behind. */
-  call(identity: Identity, statement: BoundStatement, how: CallMode, worked: ServerTime): Running<Called>
+  call(identity: Identity, statement: BoundStatement<CallStatement>, how: CallMode, worked: ServerTime): Running<Called>
   /** Has PostgreSQL read a statement without running it. */
-  parse(identity: Identity, statement: Statement, worked: ServerTime): Running<void>
+  parse(identity: Identity, statement: CallStatement, worked: ServerTime): Running<void>
   /** Rows as PostgreSQL produces them, batch by batch as they are taken; the connection is held until the end. */
-  stream(identity: Identity, statement: BoundStatement, worked: ServerTime): AsyncIterableIterator<readonly Row[]>
+  stream(
+    identity: Identity,
+    statement: BoundStatement<StreamStatement>,
+    worked: ServerTime,
+  ): AsyncIterableIterator<readonly Row[]>
 }
 
 export interface Reading extends Running<readonly (readonly Row[])[]> {
@@ -132,7 +140,10 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     },
     write(identity, statements, worked) {
       const after = reset.afterWrite(statements)
-      const attempt = (asked: readonly BoundStatement[], more: readonly Command[]): Running<readonly Result[]> => {
+      const attempt = (
+        asked: readonly BoundStatement<WriteStatement>[],
+        more: readonly Command[],
+      ): Running<readonly Result[]> => {
         const first = settings.numbered(identity, worked.ms)
         const running = send([first, ...inTime(asked, worked), ...more, ...beforeDeferred(worked), ...after], worked)
         return {

@@ -3,7 +3,7 @@
  * tables (decision 0011, decision 0026). Only statements that can run such a function pay for it.
  */
 import type { Catalog } from '../catalog/model.ts'
-import type { BoundStatement, Statement } from '../compile/statement.ts'
+import type { BoundStatement, CallStatement, Statement } from '../compile/statement.ts'
 import type { TableName } from '../language/tree/ast.ts'
 import type { Command } from '../postgres/types.ts'
 import { relationOid } from './relation-oid.ts'
@@ -26,19 +26,22 @@ const AFTER_WRITE: readonly Command[] = [...CONSTRAINTS_NOW, ...RESET]
 const AFTER_WRITE_OF_FUNCTIONS: readonly Command[] = [...CONSTRAINTS_NOW, ...RESET_AFTER_CHANGE]
 const NOTHING: readonly Command[] = []
 
+/** A call is known to run one. */
+type Told = Exclude<Statement, CallStatement>
+
 export interface SessionReset {
   /** What ends a transaction that reads. */
-  afterRead(statements: readonly BoundStatement[]): readonly Command[]
-  afterWrite(statements: readonly BoundStatement[]): readonly Command[]
+  afterRead(statements: readonly BoundStatement<Told>[]): readonly Command[]
+  afterWrite(statements: readonly BoundStatement<Told>[]): readonly Command[]
   /** Whether triggers of the database can be deferred to the end of a transaction. */
   canDefer(): boolean
 }
 
 export function createSessionReset(catalog: () => Catalog): SessionReset {
   let from: Catalog | null = null
-  let known = new WeakMap<Statement, boolean>()
+  let known = new WeakMap<Told, boolean>()
 
-  function runsFunction(statement: Statement): boolean {
+  function runsFunction(statement: Told): boolean {
     const current = catalog()
     if (current !== from) {
       from = current
@@ -50,7 +53,7 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
     known.set(statement, runs)
     return runs
   }
-  const anyRuns = (statements: readonly BoundStatement[]): boolean => {
+  const anyRuns = (statements: readonly BoundStatement<Told>[]): boolean => {
     for (const { statement } of statements) if (runsFunction(statement)) return true
     return false
   }
@@ -61,10 +64,10 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
   }
 }
 
-/** Whether running `statement` can run a function of the database; true if unknown. Planning can run one too: PostgreSQL folds constants and estimates. */
-export function canRunFunction({ touches }: Statement, catalog: Catalog): boolean {
+/** Whether running `statement` can run a function of the database. Planning can run one too: PostgreSQL folds constants and estimates. */
+export function canRunFunction({ touches }: Told, catalog: Catalog): boolean {
   const { relations, types, everywhere } = catalog.functionReach
-  if (touches === undefined || touches.callsOwn || everywhere) return true
+  if (touches.callsOwn || everywhere) return true
   const reachOf = (name: TableName) => {
     const oid = relationOid(name, catalog)
     return oid === null ? 'read' : relations.get(oid)

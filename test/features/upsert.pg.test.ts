@@ -1,11 +1,10 @@
 /** docs/reference/writing.md#upsert: `POST` with `X-Upsert` and `X-On-Conflict`. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { checkWrite } from '../../src/access/check.ts'
 import { EVERYTHING } from '../../src/access/rights.ts'
 import { introspect } from '../../src/catalog/introspect.ts'
 import type { Catalog } from '../../src/catalog/model.ts'
-import { printWrite } from '../../src/compile/statement.ts'
+import { compile } from '../../src/compile/compile.ts'
 import { star } from '../../src/language/tree/build.ts'
 import { Shape } from '../../src/rest/shape.ts'
 import { buildAdd } from '../../src/rest/write/tree.ts'
@@ -517,12 +516,8 @@ describe('telling created from updated on every server version', () => {
     const value = new Shape('test').value('')
     const columns = Object.keys(rows(0)[0] ?? {})
     const tree = buildAdd(table, columns, { value, rows: 'many' }, { target, existing }, [star()])
-    const checked = checkWrite(tree, {
-      catalog: { ...catalog, serverVersion },
-      rights: EVERYTHING,
-      searchLanguage: 'english',
-    })
-    return printWrite(checked, { key: [], created: true, rowsMax: null }).text
+    const context = { catalog: { ...catalog, serverVersion }, rights: EVERYTHING, searchLanguage: 'english' }
+    return compile(tree, context, { kind: 'write', answer: { key: [], created: true, rowsMax: null } }).text
   }
 
   const created = async (text: string, rows: readonly unknown[]) => {

@@ -44,6 +44,26 @@ test('a wall has no gate that nobody uses', () => {
   expect(unused).toEqual([])
 })
 
+test('what may run is checked and printed in one place', () => {
+  const importers = (door: string) =>
+    new Set(
+      imports
+        .filter(entry => entry.target.startsWith('.') && resolveOurs(entry) === door)
+        .map(({ file }) => posix.dirname(file).slice('src/'.length)),
+    )
+  const doors = readDoors(read('ARCHITECTURE.md'))
+  expect(doors.map(({ door }) => door)).toContain('access/check')
+  const wrong = doors.flatMap(({ door, by }) => {
+    const found = [...importers(door)].map(
+      folder => by.find(gate => isBelow(folder, gate)) ?? `${folder} (not allowed)`,
+    )
+    return [...new Set([...found, ...by])]
+      .filter(gate => !by.includes(gate) || !found.includes(gate))
+      .map(gate => `${door} ← ${gate}`)
+  })
+  expect(wrong).toEqual([])
+})
+
 test('only cli/ and config/ read the environment of the process', () => {
   const readers = sources.filter(path => /process\.env\b|from 'node:process'/.test(read(path)))
   expect(readers.length).toBeGreaterThan(0)
@@ -94,6 +114,18 @@ function readWalls(text: string): readonly Wall[] {
     .map(line => {
       const [from = '', ours = '', packages = ''] = line.split('|').slice(1, -1).map(names)
       return { from: from[0] ?? '', ours: [...ours], packages: [...packages] }
+    })
+}
+
+/** Files of which only these folders import anything. */
+function readDoors(text: string): readonly { readonly door: string; readonly by: readonly string[] }[] {
+  const table = /\| only by way of \| this is imported \|\n\|[-| ]+\|\n((?:\|.*\|\n)+)/.exec(text)?.[1] ?? ''
+  return table
+    .trim()
+    .split('\n')
+    .flatMap(line => {
+      const [by = [], files = []] = line.split('|').slice(1, -1).map(names)
+      return files.map(door => ({ door, by }))
     })
 }
 

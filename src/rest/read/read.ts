@@ -1,13 +1,14 @@
 /** Answers the reads of the API (docs/reference/reading.md): list, one row, children, aggregates, explain. */
-import { type CheckedQuery, checkRead } from '../../access/check.ts'
 import { assertAllowed } from '../../access/refusals.ts'
 import { EVERYTHING, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
-import { type BoundStatement, explained, printRead, type Statement } from '../../compile/statement.ts'
+import { type Context, compile, type Mode } from '../../compile/compile.ts'
+import { analyzed } from '../../compile/derive.ts'
+import type { BoundStatement, PagedStatement, ReadStatement, StreamStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
 import type { Identity } from '../../identity/identity.ts'
-import type { Expression, Get, Parameter } from '../../language/tree/ast.ts'
+import type { Expression, Parameter } from '../../language/tree/ast.ts'
 import { seesFigures } from '../../run/explain-figures.ts'
 import type { Reading, Row, Runner } from '../../run/run.ts'
 import { bindValues } from '../bind.ts'
@@ -52,14 +53,14 @@ export type ReadRoute = Extract<Route, { readonly kind: 'list' | 'one' | 'childr
 export type Reader = (incoming: Incoming, route: ReadRoute, identity: Identity) => Answer | Promise<Answer>
 
 interface OnePlan extends Plan {
-  readonly row: Statement
+  readonly row: ReadStatement
 }
 
 interface ListPlan extends Plan {
-  readonly rows: Statement
-  readonly total: Statement | null
+  readonly rows: ReadStatement | PagedStatement | StreamStatement
+  readonly total: ReadStatement | null
   /** Says whether the parent of a child list is there. */
-  readonly parent: Statement | null
+  readonly parent: ReadStatement | null
   readonly paging: ListTree['paging']
 }
 
@@ -74,13 +75,14 @@ export function createReader(parts: ReaderParts): Reader {
   const { runner, limits, cursors } = parts
   const onePlans = createPlans<OnePlan>()
   const listPlans = createPlans<ListPlan>()
-  const ones = parts.remembers ? createRemembered<BoundStatement>() : forgetful<BoundStatement>()
+  const ones = parts.remembers
+    ? createRemembered<BoundStatement<ReadStatement>>()
+    : forgetful<BoundStatement<ReadStatement>>()
   const lists = parts.remembers ? createRemembered<Planned>() : forgetful<Planned>()
   /** Rows that are kept, ready to be sent. */
   const answered = new WeakMap<Reading, Answer>()
 
-  const check = (query: Get, view: View): CheckedQuery =>
-    checkRead(query, { ...view, searchLanguage: parts.searchLanguage })
+  const contextOf = (view: View): Context => ({ ...view, searchLanguage: parts.searchLanguage })
 
   /** Refused before anything else of the request is looked at. */
   const readable = (view: View, name: string): Table => {
@@ -104,7 +106,7 @@ export function createReader(parts: ReaderParts): Reader {
     })
   }
 
-  function planOne(incoming: Incoming, view: View, tableName: string, id: string): BoundStatement {
+  function planOne(incoming: Incoming, view: View, tableName: string, id: string): BoundStatement<ReadStatement> {
     const table = readable(view, tableName)
     const shape = new Shape(`one ${table.resource}`)
     const parameters = idParameters(table, id, shape)
@@ -112,7 +114,7 @@ export function createReader(parts: ReaderParts): Reader {
     const request = parseOneRequest(given, shape, limits)
     const plan = onePlans.of(view, shape.key, () => {
       refuseEmbedded(given, table)
-      const row = printRead(check(buildOne(request, table, parameters, view, limits), view), 'without keys')
+      const row = compile(buildOne(request, table, parameters, view, limits), contextOf(view), AS_ROWS)
       return { row, statements: [row] }
     })
     return bindValues(plan.row, shape.values)
@@ -160,11 +162,10 @@ export function createReader(parts: ReaderParts): Reader {
       refuseMisspelt(parameters, table, view, LIST_PARAMETERS)
       refuseEmbedded(parameters, table)
       const tree = buildList(request, table, view, limits, parent === null ? null : parent.within())
-      const keys = tree.paging === 'keys' && !request.stream ? 'with keys' : 'without keys'
-      const print = (query: Get) => printRead(check(query, view), 'without keys')
-      const rows = printRead(check(tree.rows, view), keys)
-      const total = tree.total === null ? null : print(tree.total)
-      const above = parent === null ? null : print(buildParent(parent.table, parent.id))
+      const context = contextOf(view)
+      const rows = compile(tree.rows, context, modeOf(request, tree))
+      const total = tree.total === null ? null : compile(tree.total, context, AS_ROWS)
+      const above = parent === null ? null : compile(buildParent(parent.table, parent.id), context, AS_ROWS)
       const statements = [rows, total, above].filter(statement => statement !== null)
       return { rows, total, parent: above, paging: tree.paging, statements }
     })
@@ -180,13 +181,13 @@ export function createReader(parts: ReaderParts): Reader {
     parent: Parent | null,
   ): Answer | Promise<Answer> {
     const { worked } = incoming.usage
-    const bind = (statement: Statement) => bindValues(statement, shape.values)
-    const rows = bind(plan.rows)
-    const parentStatement = plan.parent === null ? [] : [bind(plan.parent)]
+    const asked = plan.rows
+    const parentStatement = plan.parent === null ? [] : [bindValues(plan.parent, shape.values)]
     const assertParent = (found: readonly Row[] | undefined, reading: Pick<Reading, 'kept'>) => {
       if (parent !== null && found?.length !== 1) throw missing(parent.table, parent.text, reading)
     }
-    if (request.stream) {
+    if (asked.kind === 'stream') {
+      const rows = bindValues(asked, shape.values)
       const stream = () => respondStream(runner.stream(identity, rows, worked), incoming)
       if (parent === null) return stream()
       const looking = runner.read(identity, parentStatement, worked)
@@ -195,7 +196,8 @@ export function createReader(parts: ReaderParts): Reader {
         return stream()
       })
     }
-    const totalStatement = plan.total === null ? [] : [bind(plan.total)]
+    const rows = bindValues(asked, shape.values)
+    const totalStatement = plan.total === null ? [] : [bindValues(plan.total, shape.values)]
     const reading = runner.read(identity, [...parentStatement, rows, ...totalStatement], worked)
     return whenRead(incoming, reading, results => {
       assertParent(results[0], reading)
@@ -228,7 +230,7 @@ export function createReader(parts: ReaderParts): Reader {
     const request = parseAggregateRequest(parameters, shape, limits)
     const plan = onePlans.of(view, shape.key, () => {
       refuseMisspelt(parameters, table, view, AGGREGATE_PARAMETERS)
-      const row = printRead(check(buildAggregate(request, table, view), view), 'without keys')
+      const row = compile(buildAggregate(request, table, view), contextOf(view), AS_ROWS)
       return { row, statements: [row] }
     })
     const reading = runner.read(identity, [bindValues(plan.row, shape.values)], incoming.usage.worked)
@@ -248,7 +250,7 @@ export function createReader(parts: ReaderParts): Reader {
     const { plan, shape } = planList(incoming, view, table, new Shape(`list ${table.resource}`), null)
     refuseCounting(view)
     const asked = bindValues(plan.rows, shape.values)
-    const explaining = { ...asked, statement: explained(asked.statement, 'analyze') }
+    const explaining = { ...asked, statement: analyzed(asked.statement) }
     const [rows] = await untilGone(incoming, runner.read(identity, [explaining], incoming.usage.worked))
     const found = rows?.[0]?.[0]
     if (found === undefined || found === null) throw new Error('EXPLAIN answers one row')
@@ -277,6 +279,13 @@ export function createReader(parts: ReaderParts): Reader {
         return explain(incoming, route.table, identity)
     }
   }
+}
+
+const AS_ROWS = { kind: 'read', form: 'rows' } as const
+
+function modeOf({ stream }: ListRequest, { paging }: ListTree): Extract<Mode, { kind: 'stream' | 'paged' | 'read' }> {
+  if (stream) return { kind: 'stream' }
+  return paging === 'keys' ? { kind: 'paged' } : AS_ROWS
 }
 
 /** Of what is asked for, as it was sent; mostly the very text, which need not be put together to be looked up. */

@@ -1,9 +1,9 @@
 /** Answers calls of stored functions (docs/reference/functions.md): `POST /api/rpc/{function}`, and GET for those that change nothing. */
-import { checkRead } from '../../access/check.ts'
 import { readableResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
-import { printColumns, printRead, printValues, type Statement } from '../../compile/statement.ts'
+import { compile, type Form } from '../../compile/compile.ts'
+import type { CallStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -58,7 +58,7 @@ export type RpcRoute = Extract<Route, { readonly kind: 'rpc' }>
 export type Caller = (incoming: Incoming, route: RpcRoute, identity: Identity) => Promise<Answer>
 
 interface CallPlan extends Plan {
-  readonly call: Statement
+  readonly call: CallStatement
   readonly form: CallTree['form']
   readonly about: string
 }
@@ -112,7 +112,7 @@ export function createCaller(parts: CallerParts): Caller {
     const plan = plans.of(view, shape.key, (): CallPlan => {
       refuseMisspelt(others, of, columns, name)
       const { get, form } = buildCall(of, args(), request, columns)
-      const call = print(checkRead(get, { ...view, searchLanguage }), form, format)
+      const call = compile(get, { ...view, searchLanguage }, { kind: 'call', form: printedAs(form, format) })
       return { call, form, about: aboutFunction(name, format), statements: [call] }
     })
 
@@ -210,8 +210,8 @@ function refuseUntyped(of: DatabaseFunction, others: readonly QueryParameter[], 
 
 const UNTYPED_TAKES: ReadonlySet<string> = new Set(['select', 'limit', 'offset'])
 
-function print(checked: Parameters<typeof printRead>[0], form: CallTree['form'], format: Format): Statement {
-  if (form === 'nothing') return printValues(checked)
-  if (format === 'binary') return printColumns(checked)
-  return form === 'value' ? printValues(checked) : printRead(checked, 'without keys')
+function printedAs(form: CallTree['form'], format: Format): Form {
+  if (form === 'nothing') return 'value'
+  if (format === 'binary') return 'columns'
+  return form === 'value' ? 'value' : 'rows'
 }

@@ -4,12 +4,11 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession, type Session } from '../../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
-import { checkRead } from '../../access/check.ts'
 import { resultColumns } from '../../access/columns.ts'
 import { EVERYTHING } from '../../access/rights.ts'
 import { introspect } from '../../catalog/introspect.ts'
 import type { Catalog } from '../../catalog/model.ts'
-import { printValues } from '../../compile/statement.ts'
+import { compile } from '../../compile/compile.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { bindValues } from '../bind.ts'
 import { Shape } from '../shape.ts'
@@ -106,7 +105,7 @@ async function called(catalog: Catalog, body: string): Promise<{ chosen: string;
       resultColumns(resolved.function),
     )
     const bound = bindValues(
-      printValues(checkRead(get, { catalog, rights: EVERYTHING, searchLanguage: 'english' })),
+      compile(get, { catalog, rights: EVERYTHING, searchLanguage: 'english' }, { kind: 'call', form: 'value' }),
       shape.values,
     )
     statement = { text: bound.statement.text, values: bound.values.map(String) }

@@ -3,10 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { catalogWith, columnOf, type FunctionParts, functionOf } from '../../../test/support/functions.ts'
 import { baseType, domainOver } from '../../../test/support/model.ts'
-import { checkRead } from '../../access/check.ts'
 import { resultColumns } from '../../access/columns.ts'
 import { EVERYTHING } from '../../access/rights.ts'
-import { printRead, printValues } from '../../compile/statement.ts'
+import { compile } from '../../compile/compile.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { bindValues } from '../bind.ts'
 import { parseQueryString } from '../parameters/query-string.ts'
@@ -35,8 +34,8 @@ function run(signature: string, { body, query = '' }: Call, parts: FunctionParts
   const others = body === undefined ? byQuery.others : parameters
   const request = of.returnsSet ? parseResultRequest(others, shape, LIMITS) : WHOLE_RESULT
   const { get, form } = buildCall(of, bound(), request, resultColumns(of))
-  const checked = checkRead(get, { catalog: catalogWith(of), rights: EVERYTHING, searchLanguage: 'english' })
-  const statement = form === 'object' ? printRead(checked, 'without keys') : printValues(checked)
+  const context = { catalog: catalogWith(of), rights: EVERYTHING, searchLanguage: 'english' }
+  const statement = compile(get, context, { kind: 'call', form: form === 'object' ? 'rows' : 'value' })
   const { values } = bindValues(statement, shape.values)
   return { text: statement.text, values: values.map(String), key: shape.key, form }
 }

@@ -1,6 +1,6 @@
 /** PATCH and DELETE, of the row that the path names or of those that the filters match (docs/reference/writing.md#many-rows-at-once). */
-import { checkWrite } from '../../access/check.ts'
-import { printWrite, type WriteAnswer } from '../../compile/statement.ts'
+import { compile } from '../../compile/compile.ts'
+import type { WriteAnswer } from '../../compile/print-write.ts'
 import type { Answer } from '../../exchange.ts'
 import type { JsonObject } from '../../json/json-body.ts'
 import type { Expression, Field } from '../../language/tree/ast.ts'
@@ -78,7 +78,7 @@ async function change(
   if (method === 'DELETE') {
     const fields = parseReturning(wanted, 'nothing', answerable(request, []), shape)
     const statement = writing.plan(request, shape, context =>
-      printWrite(checkWrite(buildDel(table, where, fields), context), answer),
+      compile(buildDel(table, where, fields), context, { kind: 'write', answer }),
     )
     return { written: await writing.writeOne(request, statement), fields }
   }
@@ -90,7 +90,7 @@ async function change(
   const value = shape.value(withArrayColumns(body.bytes, table, columns))
   const fields = parseReturning(wanted, 'rows', answerable(request, columns), shape)
   const statement = writing.plan(request, shape, context =>
-    printWrite(checkWrite(buildSet(table, columns, value, where, fields), context), answer),
+    compile(buildSet(table, columns, value, where, fields), context, { kind: 'write', answer }),
   )
   return { written: await writing.writeOne(request, statement).catch(naming(table, body)), fields }
 }

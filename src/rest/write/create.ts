@@ -1,7 +1,7 @@
 /** `POST /api/{table}`: one row or a batch, created (docs/reference/writing.md#create) or upserted (docs/reference/writing.md#upsert). */
-import { checkRead } from '../../access/check.ts'
 import { allows, type Columns } from '../../access/rights.ts'
-import { type BoundStatement, printColumns, printRead } from '../../compile/statement.ts'
+import { compile } from '../../compile/compile.ts'
+import type { BoundStatement, WriteStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer } from '../../exchange.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../../json/json-body.ts'
@@ -41,7 +41,7 @@ async function createOne(
 ): Promise<Answer> {
   const { table, wanted } = request
   const columns = body.members.map(({ key }) => key).sort()
-  const statement = (key: readonly string[]): BoundStatement =>
+  const statement = (key: readonly string[]): BoundStatement<WriteStatement> =>
     insertion(writing, request, { columns, bytes: body.bytes, rows: 'one' }, upsert, { key })
   const answered = answerable(request, columns)
   // The address of a row tells its key.
@@ -117,7 +117,9 @@ async function keysOf(
       const shape = new Shape(`keys ${table.resource}`)
       for (const name of given) shape.add(name)
       const value = shape.value(withArrayColumns(batch.bytes, table, given))
-      return writing.plan(request, shape, context => printColumns(checkRead(buildKeys(table, given, value), context)))
+      return writing.plan(request, shape, context =>
+        compile(buildKeys(table, given, value), context, { kind: 'read', form: 'columns' }),
+      )
     }),
   )
   const keys: (string | undefined)[] = []
@@ -188,7 +190,7 @@ async function refuseRepeated(
   for (const name of given) shape.add(name)
   const value = shape.value(withArrayColumns(body.bytes, table, given))
   const statement = writing.plan(request, shape, context =>
-    printRead(checkRead(buildRepeated(table, given, value), context), 'without keys'),
+    compile(buildRepeated(table, given, value), context, { kind: 'read', form: 'rows' }),
   )
   const [[repeated] = []] = await writing.readAll(request, [statement])
   if (repeated === undefined) return

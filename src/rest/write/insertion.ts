@@ -1,6 +1,7 @@
 /** The statements that insert the rows of a body. */
-import { checkWrite } from '../../access/check.ts'
-import { type BoundStatement, printWrite, type WriteAnswer } from '../../compile/statement.ts'
+import { compile } from '../../compile/compile.ts'
+import type { WriteAnswer } from '../../compile/print-write.ts'
+import type { BoundStatement, WriteStatement } from '../../compile/statement.ts'
 import { withArrayColumns } from '../body/array-values.ts'
 import { Shape } from '../shape.ts'
 import { nextTurn } from '../turn.ts'
@@ -24,7 +25,7 @@ export function insertion(
   { columns, bytes, rows }: Inserted,
   upsert: Upsert | null,
   { key, use = 'kept' }: { readonly key: readonly string[]; readonly use?: PlanUse },
-): BoundStatement {
+): BoundStatement<WriteStatement> {
   const { table, wanted } = request
   const answer: WriteAnswer = { key, created: upsert !== null, rowsMax: null }
   const shape = new Shape(`insert ${table.resource}`)
@@ -35,7 +36,8 @@ export function insertion(
   return writing.plan(
     request,
     shape,
-    context => printWrite(checkWrite(buildAdd(table, columns, { value, rows }, upsert, returning), context), answer),
+    context =>
+      compile(buildAdd(table, columns, { value, rows }, upsert, returning), context, { kind: 'write', answer }),
     use,
   )
 }
@@ -61,9 +63,9 @@ export async function insertions(
   found: readonly Batch[],
   upsert: Upsert | null,
   keyOf: (batch: Batch) => readonly string[],
-): Promise<readonly BoundStatement[]> {
+): Promise<readonly BoundStatement<WriteStatement>[]> {
   if (found.length === 0) refuseMistaken(writing, request, upsert)
-  const statements: BoundStatement[] = []
+  const statements: BoundStatement<WriteStatement>[] = []
   for (const batch of found) {
     const use = statements.length < KEPT_AT_ONCE ? 'kept' : 'once'
     statements.push(insertion(writing, request, { ...batch, rows: 'many' }, upsert, { key: keyOf(batch), use }))

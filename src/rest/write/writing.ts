@@ -1,9 +1,9 @@
 /** What every step of a write works with: the request, and how its statements are planned and run. */
-import type { CheckContext } from '../../access/check.ts'
 import { unknownColumn } from '../../access/refusals.ts'
 import { type Columns, returnable, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
-import type { BoundStatement, Statement } from '../../compile/statement.ts'
+import type { Context } from '../../compile/compile.ts'
+import type { BoundStatement, ReadStatement, WriteStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../exchange.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -32,22 +32,33 @@ export type PlanUse = 'kept' | 'once'
 
 export interface Writing {
   /** The statement of a shape with its values; `make` is called for a shape not seen before. */
-  plan(request: WriteRequest, shape: Shape, make: (context: CheckContext) => Statement, use?: PlanUse): BoundStatement
+  plan<S extends ReadStatement | WriteStatement>(
+    request: WriteRequest,
+    shape: Shape,
+    make: (context: Context) => S,
+    use?: PlanUse,
+  ): BoundStatement<S>
   /** All in one transaction. */
-  write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]>
-  writeOne(request: WriteRequest, statement: BoundStatement): Promise<Written>
+  write(request: WriteRequest, statements: readonly BoundStatement<WriteStatement>[]): Promise<readonly Written[]>
+  writeOne(request: WriteRequest, statement: BoundStatement<WriteStatement>): Promise<Written>
   /** All in one transaction. */
-  readAll(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly (readonly Row[])[]>
+  readAll(
+    request: WriteRequest,
+    statements: readonly BoundStatement<ReadStatement>[],
+  ): Promise<readonly (readonly Row[])[]>
 }
 
 interface WritePlan extends Plan {
-  readonly write: Statement
+  readonly statement: ReadStatement | WriteStatement
 }
 
 export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLanguage: string): Writing {
   const plans = createPlans<WritePlan>()
 
-  function write(request: WriteRequest, statements: readonly BoundStatement[]): Promise<readonly Written[]> {
+  function write(
+    request: WriteRequest,
+    statements: readonly BoundStatement<WriteStatement>[],
+  ): Promise<readonly Written[]> {
     const { worked } = request.incoming.usage
     return untilGone(request.incoming, runner.write(request.identity, statements, worked)).then(written => {
       request.incoming.usage.answered()
@@ -61,10 +72,11 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
     plan({ view }, shape, make, use = 'kept') {
       if (use === 'once') return bindValues(make({ ...view, searchLanguage }), shape.values)
       const plan = plans.of(view, shape.key, () => {
-        const write = make({ ...view, searchLanguage })
-        return { write, statements: [write] }
+        const statement = make({ ...view, searchLanguage })
+        return { statement, statements: [statement] }
       })
-      return bindValues(plan.write, shape.values)
+      // What made it is what `make` makes: a key begins with what it is for.
+      return bindValues(plan.statement as ReturnType<typeof make>, shape.values)
     },
     write,
     writeOne: (request, statement) =>

@@ -1,12 +1,19 @@
 /** The cache over a runner whose database answers when the test says so: what is kept when reads and writes cross. */
 import { beforeEach, describe, expect, test } from 'vitest'
+import { compileRead, compileWrite } from '../../../test/support/compiled.ts'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
-import { type CheckContext, checkRead, checkWrite } from '../../access/check.ts'
 import { EVERYTHING } from '../../access/rights.ts'
 import type { Catalog } from '../../catalog/model.ts'
-import { type BoundStatement, explained, printText, printWriteText } from '../../compile/statement.ts'
+import type { Context } from '../../compile/compile.ts'
+import { analyzed, explained } from '../../compile/derive.ts'
+import type {
+  BoundStatement,
+  CallStatement,
+  ReadStatement,
+  Statement,
+  WriteStatement,
+} from '../../compile/statement.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
-import { parse } from '../../language/syntax/parse.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../../postgres/errors.ts'
 import type { Command, Database, Result } from '../../postgres/types.ts'
 import { createRunner, type Runner } from '../run.ts'
@@ -95,21 +102,26 @@ function scripted(): Database {
   }
 }
 
-function context(): CheckContext {
+function context(): Context {
   return { catalog, rights: EVERYTHING, searchLanguage: 'english' }
 }
 
-function bound(text: string, ...values: readonly string[]): BoundStatement {
-  const tree = parse(text)
-  const statement =
-    tree.kind === 'get'
-      ? printText(checkRead(tree, context()), 0)
-      : printWriteText(checkWrite(tree as Parameters<typeof checkWrite>[0], context()), null)
+function bound(text: string, ...values: readonly string[]): BoundStatement<ReadStatement> {
+  return filled(compileRead(text, context()), values)
+}
+
+function writing(text: string): BoundStatement<WriteStatement> {
+  return filled(compileWrite(text, context()), [])
+}
+
+function filled<S extends Statement>(statement: S, values: readonly string[]): BoundStatement<S> {
   let next = 0
-  const filled = statement.parameters.map(parameter =>
-    'literal' in parameter ? parameter.literal : (values[next++] ?? ''),
-  )
-  return { statement, values: filled }
+  return {
+    statement,
+    values: statement.parameters.map(parameter =>
+      'literal' in parameter ? parameter.literal : (values[next++] ?? ''),
+    ),
+  }
 }
 
 const ORDERS = 'get orders where id = 1'
@@ -130,7 +142,7 @@ async function fill(text = ORDERS, identity = alice): Promise<void> {
 }
 
 function write(text = "set orders values note = 'x' where id = 1"): Sent {
-  runner.write(alice, [bound(text)], { ms: 0 }).result.catch(() => {})
+  runner.write(alice, [writing(text)], { ms: 0 }).result.catch(() => {})
   return last()
 }
 
@@ -217,17 +229,11 @@ describe('what is kept', () => {
     expect(cache.stats().entries).toBe(0)
   })
 
-  test('never plans, statements that nobody knows, and tables that are not there', async () => {
+  test('never plans, and tables that are not there', async () => {
     const { statement, values } = bound(ORDERS)
-    const unknown = { text: 'SELECT 1', parameters: [] } as unknown as BoundStatement['statement']
     const gone = bound('get items')
     catalog = catalogOf(...tables().slice(0, 1))
-    const reads = [
-      { statement: explained(statement, 'analyze'), values },
-      { statement: explained(statement, 'plan only'), values },
-      { statement: unknown, values: [] },
-      gone,
-    ]
+    const reads = [{ statement: analyzed(statement), values }, { statement: explained(statement), values }, gone]
     for (const read of [...reads, ...reads]) {
       expect(runner.read(alice, [read], { ms: 0 }).kept).toBeUndefined()
       await last().answer('row')
@@ -327,7 +333,9 @@ describe('a write', () => {
   })
 
   test('of very many statements is waited for no longer than a timer can', async () => {
-    const many = new Array<BoundStatement>(100_000).fill(bound("set orders values note = 'x' where id = 1"))
+    const many = new Array<BoundStatement<WriteStatement>>(100_000).fill(
+      writing("set orders values note = 'x' where id = 1"),
+    )
     runner.write(alice, many, { ms: 0 }).result.catch(() => {})
     await last().fail(new UnavailableError('broke', true))
     expect(timers).toMatchObject([{ at: now + 2 ** 31 - 1 }])
@@ -345,7 +353,7 @@ describe('a write', () => {
     expect(isHit('get items')).toBe(true)
     await write('del orders where id = 1').answer()
     await fill('get items')
-    const [statement] = [bound(ORDERS)]
+    const statement: BoundStatement<CallStatement> = filled({ ...compileRead(ORDERS, context()), kind: 'call' }, [])
     runner.call(alice, statement, { access: 'read only', format: 'text' }, { ms: 0 })
     await last().answer()
     expect(isHit('get items')).toBe(true)

@@ -6,7 +6,7 @@
  * what is kept has passed the guard, so it is not judged again.
  */
 import type { Catalog } from '../../catalog/model.ts'
-import type { BoundStatement } from '../../compile/statement.ts'
+import type { BoundStatement, Readable } from '../../compile/statement.ts'
 import { hasClockWord } from '../../compile/steady.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -81,7 +81,7 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   let catalog = parts.catalog()
   let plans = createStatementPlans(catalog, changes)
   /** Of statements whose answer was found: for whom it was asked last, and under which key. What asks again (rest/read) brings the same statement. */
-  let lastFound = new WeakMap<BoundStatement, { readonly caller: string; readonly key: string }>()
+  let lastFound = new WeakMap<BoundStatement<Readable>, { readonly caller: string; readonly key: string }>()
   let hits = 0
   let misses = 0
   let bypassed = 0
@@ -105,7 +105,7 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   }
 
   /** Null: the answer is not to be kept, whatever the values are. */
-  function keyOf(caller: string, statements: readonly BoundStatement[]): string | null {
+  function keyOf(caller: string, statements: readonly BoundStatement<Readable>[]): string | null {
     let key = caller
     let left = VALUE_CHARACTERS_MAX
     for (const { statement, values } of statements) {
@@ -118,7 +118,7 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   }
 
   /** An answer that is kept, under its key; one statement by itself has it at hand where the same caller found it before. */
-  function findFor(identity: Identity, statements: readonly BoundStatement[]): Found {
+  function findFor(identity: Identity, statements: readonly BoundStatement<Readable>[]): Found {
     currentPlans()
     const caller = callerDigest(identity)
     const [only] = statements.length === 1 ? statements : []
@@ -149,7 +149,7 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
   }
 
   /** Runs the read and keeps its answer, unless something changed on the way. */
-  function fill(key: string, statements: readonly BoundStatement[], start: () => Reading): Reading {
+  function fill(key: string, statements: readonly BoundStatement<Readable>[], start: () => Reading): Reading {
     const moment = changes.now()
     const until = now() + ttlMs
     const concerned = statements.flatMap(({ statement }) => plans.reading(statement)?.changes ?? [])

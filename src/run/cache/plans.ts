@@ -1,6 +1,6 @@
 /** What the cache has to know of a statement, worked out once: what it is called in keys, and which changes concern it. */
 import type { Catalog } from '../../catalog/model.ts'
-import type { Statement } from '../../compile/statement.ts'
+import type { Readable, WriteStatement } from '../../compile/statement.ts'
 import { hasClockLiteral } from '../../compile/steady.ts'
 import { relationOid } from '../relation-oid.ts'
 import type { Change, Changes } from './changes.ts'
@@ -15,16 +15,16 @@ export interface ReadPlan {
 
 export interface StatementPlans {
   /** Null: its answer cannot be kept. */
-  reading(statement: Statement): ReadPlan | null
+  reading(statement: Readable): ReadPlan | null
   /** The relations that statements may change; null: any. */
-  writing(statements: readonly Statement[]): ReadonlySet<number> | null
+  writing(statements: readonly WriteStatement[]): ReadonlySet<number> | null
 }
 
 /** For one catalogue: another one means other relations by the same names. */
 export function createStatementPlans(catalog: Catalog, changes: Changes): StatementPlans {
-  const plans = new WeakMap<Statement, ReadPlan | null>()
+  const plans = new WeakMap<Readable, ReadPlan | null>()
 
-  function planOf(statement: Statement): ReadPlan | null {
+  function planOf(statement: Readable): ReadPlan | null {
     const read = steadyReads(statement, catalog)
     if (read === null) return null
     const { relations, opaque } = read
@@ -45,7 +45,6 @@ export function createStatementPlans(catalog: Catalog, changes: Changes): Statem
     writing(statements) {
       const steps = []
       for (const { touches } of statements) {
-        if (touches === undefined) return null
         for (const { table, operation } of touches.writes) {
           const relation = relationOid(table, catalog)
           if (relation === null) return null
@@ -59,11 +58,11 @@ export function createStatementPlans(catalog: Catalog, changes: Changes): Statem
 
 /** The relations that a statement's answer depends on, if on nothing else but them and its values; null: the clock, chance or a write is in it too. */
 export function steadyReads(
-  { text, touches, runs }: Statement,
+  { kind, text, touches }: Readable,
   catalog: Catalog,
 ): Pick<ReadFootprint, 'relations' | 'opaque'> | null {
   // A plan is of this moment: of how many rows there are, and how long it took.
-  if (runs !== undefined || touches === undefined) return null
+  if (kind === 'explain') return null
   if (!touches.steady || touches.writes.length > 0 || hasClockLiteral(text)) return null
   const tables = touches.reads.map(name => relationOid(name, catalog))
   if (!tables.every(oid => oid !== null)) return null

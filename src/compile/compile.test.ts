@@ -1,20 +1,17 @@
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
-import { checkRead } from '../access/check.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import { column, compare, field, get, jsonStep, not, position, text } from '../language/tree/build.ts'
-import { printRead } from './statement.ts'
+import { compile } from './compile.ts'
 
 const catalog = catalogOf(tableOf('orders', { id: 'int8', meta: 'jsonb' }))
 const context = { catalog, rights: EVERYTHING, searchLanguage: 'english' }
+const AS_ROWS = { kind: 'read', form: 'rows' } as const
 const orders = { schema: null, name: 'orders' }
 
 test('the text, and what each parameter in it is', () => {
   const where = compare('=', column('id'), position(1))
-  const { text, parameters } = printRead(
-    checkRead(get({ table: orders, fields: [field(column('id'))], where }), context),
-    'without keys',
-  )
+  const { text, parameters } = compile(get({ table: orders, fields: [field(column('id'))], where }), context, AS_ROWS)
   expect(text).toBe(
     'SELECT row_to_json(r.*) FROM (SELECT orders.id FROM public.orders WHERE orders.id = $1::int8) AS r',
   )
@@ -24,12 +21,12 @@ test('the text, and what each parameter in it is', () => {
 test('a tree deeper than the printer goes is the caller’s error', () => {
   let where = compare('=', column('id'), position(1)) as Parameters<typeof not>[0]
   for (let level = 0; level < 200; level++) where = not(where)
-  expect(() => printRead(checkRead(get({ table: orders, where }), context), 'without keys')).toThrow(
+  expect(() => compile(get({ table: orders, where }), context, AS_ROWS)).toThrow(
     expect.objectContaining({ code: 'PARSE_ERROR', message: expect.stringContaining('levels deep') }),
   )
   let path = jsonStep('->', column('meta'), text('a'))
   for (let level = 0; level < 200; level++) path = jsonStep('->', path, text('a'))
-  expect(() =>
-    printRead(checkRead(get({ table: orders, fields: [field(path, 'a')] }), context), 'without keys'),
-  ).toThrow(expect.objectContaining({ code: 'PARSE_ERROR' }))
+  expect(() => compile(get({ table: orders, fields: [field(path, 'a')] }), context, AS_ROWS)).toThrow(
+    expect.objectContaining({ code: 'PARSE_ERROR' }),
+  )
 })

@@ -1,0 +1,66 @@
+/** A statement is data: it can be looked at, compared and copied, and nothing in it can be called. */
+import { expect, test } from 'vitest'
+import { compileRead, compileWrite } from '../../test/support/compiled.ts'
+import { catalogOf, tableOf } from '../../test/support/model.ts'
+import { EVERYTHING } from '../access/rights.ts'
+import { column, compare, get, order, position } from '../language/tree/build.ts'
+import { compile } from './compile.ts'
+import { analyzed, explained } from './derive.ts'
+import { printAnnounced, printCaptured, printStored } from './print-write.ts'
+import type { Statement } from './statement.ts'
+
+const orders = tableOf('orders', { id: 'int8', note: 'text' }, { primaryKey: ['id'] })
+const context = { catalog: catalogOf(orders), rights: EVERYTHING, searchLanguage: 'english' }
+const tree = get({ table: orders, where: compare('=', column('id'), position(1)), orderBy: [order(column('id'))] })
+const write = compileWrite(`set orders values note = 'x' where id = $1`, context)
+const storing = { columns: ['id'], ticket: 't', statement: ({ from }: { readonly from: string }) => `SELECT ${from}` }
+
+const STATEMENTS: readonly Statement[] = [
+  compileRead('get orders where id = $1', context),
+  compile(tree, context, { kind: 'paged' }),
+  compile(tree, context, { kind: 'stream' }),
+  compile(tree, context, { kind: 'call', form: 'columns' }),
+  explained(write),
+  analyzed(compile(tree, context, { kind: 'paged' })),
+  write,
+  printCaptured(write),
+]
+
+test.each(STATEMENTS.map(statement => [statement.kind, statement] as const))('%s', (_, statement) => {
+  expect(functionsIn(statement)).toEqual([])
+  expect(structuredClone(statement)).toEqual(statement)
+})
+
+test('what a kind has is what is asked of it', () => {
+  const judged = ['eachTime', 'extent', 'kind', 'mentions', 'parameters', 'text', 'touches']
+  const fields = (statement: Statement) => Object.keys(statement).sort()
+  expect(STATEMENTS.map(statement => [statement.kind, fields(statement)])).toEqual([
+    ['read', judged],
+    ['paged', judged],
+    ['stream', judged],
+    ['call', ['kind', 'parameters', 'text']],
+    ['explain', ['kind', 'parameters', 'runs', 'text', 'touches']],
+    ['explain', ['kind', 'parameters', 'runs', 'text', 'touches']],
+    ['write', ['besides', 'hidden', 'kind', 'own', 'parameters', 'text', 'touches']],
+    ['write', ['besides', 'hidden', 'kind', 'own', 'parameters', 'text', 'touches']],
+  ])
+})
+
+test('the same write in other words begins with the same answer, and prints the same a second time', () => {
+  const told = printAnnounced(write, { before: 'keys alone', route: null, tellOne: String, tellAll: String })
+  const stored = printStored(write, storing)
+  const captured = printCaptured(write)
+  expect(new Set([write, told, stored, captured].map(({ text }) => text)).size).toBe(4)
+  expect(printCaptured(write)).toEqual(captured)
+  expect(printStored(write, storing).text).toBe(stored.text)
+  expect(stored.text).toContain('SELECT')
+})
+
+/** Paths of functions in what can be reached from `value`. */
+function functionsIn(value: unknown, path = '', seen = new Set<unknown>()): readonly string[] {
+  if (typeof value === 'function') return [path]
+  if (typeof value !== 'object' || value === null || seen.has(value)) return []
+  seen.add(value)
+  const members = value instanceof Map ? [...value] : Object.entries(value)
+  return members.flatMap(([key, member]) => functionsIn(member, `${path}.${String(key)}`, seen))
+}

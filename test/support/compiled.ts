@@ -1,0 +1,17 @@
+/** Texts of the query language, compiled as `POST /api/_query` does: for tests of what becomes of a statement. */
+import { type Context, compile } from '../../src/compile/compile.ts'
+import type { ReadStatement, WriteStatement } from '../../src/compile/statement.ts'
+import { parse } from '../../src/language/syntax/parse.ts'
+
+/** `rowsMax` 0: all rows are answered. */
+export function compileRead(text: string, context: Context, rowsMax = 0): ReadStatement {
+  const tree = parse(text)
+  if (tree.kind !== 'get') throw new Error(`${text} does not read`)
+  return compile(tree, context, { kind: 'read text', rowsMax })
+}
+
+export function compileWrite(text: string, context: Context): WriteStatement {
+  const tree = parse(text)
+  if (tree.kind !== 'add' && tree.kind !== 'set' && tree.kind !== 'del') throw new Error(`${text} does not write`)
+  return compile(tree, context, { kind: 'write text', changedMax: null })
+}
