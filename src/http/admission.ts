@@ -26,7 +26,6 @@ export function createAdmission({ clientAddress, rate, isOverloaded }: Admission
   }
 }
 
-/** Valid until the next call of `clientAddress`. */
 export function addressOf({ socket, headers }: IncomingMessage, clientAddress: ClientAddress): Address {
   const forwarded = headers['x-forwarded-for']
   return clientAddress(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join() : forwarded)

@@ -1,5 +1,5 @@
 /** Whether the gateway may start with its settings of identity. Fail-closed: development mode starts on a loopback address only. */
-import { isIPv4, isIPv6 } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import type { Bind, Config, GatewayConfig } from '../config/config.ts'
 import type { Finding } from '../finding.ts'
 
@@ -56,8 +56,9 @@ function devModeErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Fi
  * otherwise.
  */
 export function isLoopback({ host }: Pick<Bind, 'host'>): boolean {
-  if (isIPv4(host)) return host.startsWith('127.')
-  if (isIPv6(host)) return !host.includes('%') && new URL(`http://[${host}]`).hostname === '[::1]'
+  const { IPv4, IPv6 } = ipaddr
+  if (IPv4.isValidFourPartDecimal(host)) return IPv4.parse(host).range() === 'loopback'
+  if (IPv6.isValid(host)) return !host.includes('%') && IPv6.parse(host).range() === 'loopback'
   return host.toLowerCase() === 'localhost'
 }
 

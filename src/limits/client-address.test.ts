@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { emptyAddress, parseAddress } from './address.ts'
+import { parseIp, toAddress } from './address.ts'
 import { createClientAddress, createProxyCheck } from './client-address.ts'
 
 const PROXY = '10.0.0.1'
@@ -12,9 +12,9 @@ function seen(socket: string | undefined, forwarded?: string, trusted: readonly 
 }
 
 function words(text: string): number[] {
-  const into = emptyAddress()
-  if (!parseAddress(text, 0, text.length, into)) throw new Error(`${text} is no address`)
-  return [...into]
+  const ip = parseIp(text)
+  if (ip === null) throw new Error(`${text} is no address`)
+  return [...toAddress(ip)]
 }
 
 describe('without trusted proxies', () => {

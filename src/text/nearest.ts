@@ -1,4 +1,7 @@
-/** The nearest known name, for error messages: `unknown column "stauts"; did you mean "status"?` */
+/**
+ * The nearest known name, for error messages: `unknown column "stauts"; did you mean "status"?` Written here because no package knows swapped
+ * letters and a bound ([decision 0032](../../docs/decisions/0032-packages-or-own-code.md)).
+ */
 
 /** How far what was written may be from what was meant. */
 export interface Bounds {
