@@ -28,6 +28,16 @@ const BOUNDS: ReadonlyMap<string, Bound> = new Map<string, Bound>([
   ['array_to_string', joinedIn],
   ['ts_headline', headlineIn],
   ['power', powerIn],
+  ['exp', expIn],
+  ['strpos', searchedIn],
+  ['position', searchedIn],
+  ['split_part', searchedIn],
+  ['string_to_array', searchedIn],
+  ['string_to_table', searchedIn],
+  ['translate', searchedIn],
+  ['btrim', searchedIn],
+  ['ltrim', searchedIn],
+  ['rtrim', searchedIn],
 ])
 
 /** The arguments of a call of PostgreSQL's own function `name`, bounded. */
@@ -127,13 +137,15 @@ function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
   return plain(args)
 }
 
-/** `replace` and `regexp_replace`: each byte may become the whole replacement. */
+/** `replace` and `regexp_replace`: each byte may become the whole replacement; and `replace` searches as `searchedIn` says. */
 function replaceIn({ name, span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
-  const [of, , replacement] = args
-  if (of === undefined || replacement === undefined) return plain(args)
-  const [from, to] = [args[1], replacement].map(argument => argument && textBytes(argument.expression))
+  const [of, sought, replacement] = args
+  if (of === undefined || sought === undefined || replacement === undefined) return plain(args)
+  const [from, to] = [sought, replacement].map(argument => textBytes(argument.expression))
   const grows = to == null || to > 1
+  const searches = name.toLowerCase() === 'replace' && (from == null || from > SEPARATOR_BYTES)
   const isShorter = name.toLowerCase() === 'replace' && from != null && to != null && to <= from
+  if (searches) return boundedSearch(args, [of, sought, replacement], { name, span }, tally)
   if (!grows || isShorter) return plain(args)
   tally.add(sumOf(of.growth, to === null ? replacement.growth : NO_GROWTH), span)
   const value = asType(of, 'text')
@@ -142,6 +154,37 @@ function replaceIn({ name, span }: FunctionCall, args: readonly BuiltArgument[],
   const tooLarge = compare('>', times8(bytesOf(value), size), integer(String(tally.bytesMax)))
   const bounded = guarded(name, value, tooLarge, [value, other])
   return args.map((argument, index) => (index === 0 ? bounded : index === 2 ? other : argument.expression))
+}
+
+function boundedSearch(
+  args: readonly BuiltArgument[],
+  texts: readonly [of: BuiltArgument, sought: BuiltArgument, replacement: BuiltArgument],
+  { name, span }: Pick<FunctionCall, 'name' | 'span'>,
+  tally: Tally,
+): readonly Expression[] {
+  for (const { growth } of texts) tally.add(growth, span)
+  tally.addBytes(tally.limits.maxBuiltValueBytes, span)
+  const [value, sought, other] = texts.map(text => asType(text, 'text')) as [Expression, Expression, Expression]
+  const longer = own('greatest', [bytesOf(sought), bytesOf(other)])
+  const tooLarge = compare('>', times8(bytesOf(value), longer), integer(String(tally.bytesMax)))
+  return [guarded(name, value, tooLarge, [value, sought, other]), sought, other, ...plain(args.slice(3))]
+}
+
+/**
+ * Functions that look for each character of the first argument in the second, or for the second at each place of the first: the product of their lengths is
+ * the number of steps, none of which can be interrupted. A short literal needs no bound.
+ */
+function searchedIn({ name, span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [of, sought, ...rest] = args
+  if (of === undefined || sought === undefined) return plain(args)
+  const length = textBytes(sought.expression)
+  if (length !== null && length <= SEPARATOR_BYTES) return plain(args)
+  tally.add(sumOf(of.growth, sought.growth), span)
+  tally.addBytes(tally.limits.maxBuiltValueBytes, span)
+  const value = asType(of, 'text')
+  const other = asType(sought, 'text')
+  const tooMany = compare('>', times8(bytesOf(value), bytesOf(other)), integer(String(tally.bytesMax)))
+  return [value, guarded(name, other, tooMany, [value, other]), ...plain(rest)]
 }
 
 /** `array_to_string`: the separator, and what stands for NULL, once for each element. */
@@ -257,6 +300,24 @@ function powerIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: 
   const size = own('log', [own('greatest', [own('abs', [cast(of, 'float8')]), one])])
   const digits = arithmetic('*', own('abs', [cast(to, 'float8')]), size)
   return [of, guarded('power', to, compare('>', digits, integer(String(DIGITS_MAX))), [of, to])]
+}
+
+/** `exp` of a number that is larger, or smaller, has more digits than that. */
+const EXPONENT_MAX = Math.floor(DIGITS_MAX * Math.LN10)
+
+function expIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
+  const [exponent] = args
+  if (exponent === undefined) return plain(args)
+  const number = integerOf(exponent.expression)
+  if (number !== null) {
+    if (Math.abs(number) <= EXPONENT_MAX) return plain(args)
+    throw refused(`"exp" would compute a number of more than ${DIGITS_MAX} digits`, span, 'maxBuiltValueBytes')
+  }
+  tally.add(exponent.growth, span)
+  const { expression } = exponent
+  const of = isParameter(expression) ? cast(expression, 'float8') : expression
+  const size = own('abs', [cast(of, 'float8')])
+  return [guarded('exp', of, compare('>', size, integer(String(EXPONENT_MAX))), [of])]
 }
 
 // ---- casts -------------------------------------------------------------------------------------------------

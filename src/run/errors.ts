@@ -213,13 +213,22 @@ const BUILT = new RegExp(`${TOO_LARGE}(with recursive|\\w+) `)
 
 function tooLarge(name: string, cause: DatabaseError): GatewayError {
   const limit = name === 'generate_series' ? LIMIT_NAMES.maxSeriesRows : LIMIT_NAMES.maxBuiltValueBytes
-  if (name === 'power') {
-    const message = '"power" would compute a number of more than 1000 digits; use smaller numbers'
+  if (name === 'power' || name === 'exp') {
+    const message = `"${name}" would compute a number of more than 1000 digits; use smaller numbers`
+    return new GatewayError('PARSE_ERROR', message, { cause, limit })
+  }
+  if (SEARCHING.has(name)) {
+    const message = `"${name}" would compare too many characters: the lengths of its two texts multiply to more than 64 times ${limit}; search for a shorter text, or in one`
     return new GatewayError('PARSE_ERROR', message, { cause, limit })
   }
   const what = name === 'generate_series' ? 'would make more rows' : 'would build a larger value'
   return new GatewayError('PARSE_ERROR', `"${name}" ${what} than ${limit} allows; ask for less`, { cause, limit })
 }
+
+/** Bounded by the lengths of what they are given (access/built-values). */
+const SEARCHING: ReadonlySet<string> = new Set(
+  'strpos position split_part string_to_array string_to_table translate btrim ltrim rtrim'.split(' '),
+)
 
 function refusedRow(cause: DatabaseError): GatewayError {
   return new GatewayError('FORBIDDEN', 'the policy does not let you write a row like this; nothing was changed', {

@@ -294,12 +294,72 @@ describe('a value that a function builds', () => {
   })
 })
 
+describe('what has to compare each character with each', () => {
+  const LONG = "repeat('x', 1000000)"
+  test.each<[string, unknown[]?]>([
+    [`get sizes fields strpos(${LONG}, 'y' || repeat('x', 300000)) as v`],
+    [`get sizes fields position(${LONG}, $1) as v`, [`y${'x'.repeat(300_000)}`]],
+    [`get sizes fields split_part(${LONG}, 'y' || repeat('x', 300000), 1) as v`],
+    [`get sizes fields cardinality(string_to_array(${LONG}, $1)) as v`, [`y${'x'.repeat(300_000)}`]],
+    [`get sizes fields replace(${LONG}, 'y' || repeat('x', 300000), '') as v`],
+    [`get sizes fields translate(${LONG}, repeat('y', 200000), 'z') as v`],
+    [`get sizes fields ltrim(${LONG}, repeat('y', 200000) || 'x') as v`],
+    [`get sizes fields rtrim(${LONG}, repeat(word, 200000)) as v where id = 1`],
+    [`get sizes fields trim(${LONG}, repeat('y', times * 30000) || 'x') as v where id = 1`],
+  ])('%s is refused', async (query, parameters = []) => {
+    await expectRefused(query, 'max_built_value_bytes', parameters)
+  })
+  test.each<[string, unknown, unknown[]?]>([
+    ["get sizes fields strpos(word, 'b') as v where id = 1", [{ v: 2 }]],
+    ['get sizes fields strpos(word, $1) as v where id = 1', [{ v: 2 }], ['b']],
+    ["get sizes fields position(word, 'b') as v where id = 1", [{ v: 2 }]],
+    ['get sizes fields position(word, $1) as v where id = 1', [{ v: 1 }], ['a']],
+    ['get sizes fields split_part(word, $1, 2) as v where id = 1', [{ v: 'b' }], ['a']],
+    ['get sizes fields string_to_array(word, $1) as v where id = 1', [{ v: ['', 'b'] }], ['a']],
+    ["get sizes fields replace(word, $1, '') as v where id = 1", [{ v: 'b' }], ['a']],
+    ['get sizes fields translate(word, $1, $2) as v where id = 1', [{ v: 'xb' }], ['a', 'x']],
+    ['get sizes fields trim(word, $1) as v where id = 1', [{ v: 'b' }], ['a']],
+    ['get sizes fields ltrim(word, word) as v where id = 1', [{ v: '' }]],
+    ['get sizes fields rtrim(word, null) as v where id = 1', [{ v: null }]],
+    ['get sizes fields trim(word) as v where id = 1', [{ v: 'ab' }]],
+    ['get sizes fields exp($1) > 2.7 as v where id = 1', [{ v: true }], [1]],
+    ['get sizes fields round(exp(times::numeric), 2) as v where id = 1', [{ v: 20.09 }]],
+    ['get sizes fields exp(0) as v where id = 1', [{ v: 1 }]],
+  ])('%s is answered', async (query, rows, parameters = []) => {
+    await expectRows(query, rows, parameters)
+  })
+})
+
+test('a width that a column decides', async () => {
+  const query = "get sizes fields format('%' || times || 's', word) as v where id ="
+  await expectRows(`${query} 1`, [{ v: ' ab' }])
+  await expectRefused(`${query} 2`, 'max_built_value_bytes')
+})
+
+test('a factorial ends with the timeout', async () => {
+  const hasty = await testGateway(database.url, { toml: 'statement_timeout_ms = 500\nexplain_max_cost = 0' })
+  try {
+    const reply = await hasty.get('/api/_query', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ query: 'get sizes fields factorial(32000) as v where id = 1' }),
+    })
+    // Of PostgreSQL's own timeout: the gateway had not to give up the connection.
+    expect([reply.status, reply.json.error?.details?.sqlstate]).toEqual([408, '57014'])
+  } finally {
+    await hasty.close()
+  }
+})
+
 describe('a power', () => {
   test.each<[string, unknown[]?]>([
     ['get sizes fields power(9.99, 130000) as v'],
     ['get sizes fields power(9.99, times) as v'],
     ['get sizes fields power(9.99, $1) as v', [130_000]],
     ['get sizes fields power(power(times::numeric, 90), 90) as v'],
+    ['get sizes fields exp(5999.999) as v'],
+    ['get sizes fields exp($1) as v', [5_000]],
+    ['get sizes fields exp(times::numeric) as v'],
   ])('%s of more than 1 000 digits is refused', async (query, parameters = []) => {
     const reply = await ask(query, parameters)
     expect([query, reply.status]).toEqual([query, 400])
