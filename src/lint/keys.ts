@@ -7,6 +7,12 @@ const LEAK = 'PostgreSQL checks keys past row-level security'
 /** The columns that an index `i` is searched by, as an array that starts at 1. */
 const INDEXED = `array(select k.number from unnest(i.indkey::int2[]) with ordinality as k(number, place) where k.place <= i.indnkeyatts order by k.place)`
 
+/** What ON DELETE SET NULL or SET DEFAULT of the foreign key `c` sets: some of its columns where it says so (PostgreSQL 15 and later). */
+const SET_COLUMNS = `(
+  case when jsonb_typeof(to_jsonb(c) -> 'confdelsetcols') = 'array'
+    then array(select jsonb_array_elements_text(to_jsonb(c) -> 'confdelsetcols')::int2) else c.conkey end
+)`
+
 /** A statement says in its first line that it allows what was refused before. */
 const WEAKENS = '/* weakens the key: values become unique within each tenant only */ '
 
@@ -79,16 +85,19 @@ export const KEY_LINTS: readonly Lint[] = [
           ) then format('alter table %s add unique (%I, %s);', target_table.name, theirs.attname, ${columnsOf('c.confrelid', 'c.confkey')}) end,
           format(
             '%salter table %s drop constraint %I, add constraint %I foreign key (%s, %s) references %s (%I, %s)%s%s%s%s;',
-            case when not exists (
+            concat(case when not exists (
               select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = p.tenant and a.attnotnull
             ) then '/* weakens the key: rows whose tenant column is null are no longer checked; make it not null first */ ' end,
+            case when c.confmatchtype = 'f' and cardinality(c.conkey) > 1 and exists (
+              select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = any (c.conkey) and not a.attnotnull
+            ) then '/* weakens the key: MATCH FULL is left out, so rows of which one column is null are no longer checked */ ' end),
             p.name, c.conname, c.conname, p.tenant_name, ${columnsOf('c.conrelid', 'c.conkey')},
             target_table.name, theirs.attname, ${columnsOf('c.confrelid', 'c.confkey')},
             case c.confupdtype when 'c' then ' on update cascade' when 'r' then ' on update restrict' end,
             case c.confdeltype
               when 'c' then ' on delete cascade' when 'r' then ' on delete restrict'
-              when 'n' then format(' on delete set null (%s)', ${columnsOf('c.conrelid', 'c.conkey')})
-              when 'd' then format(' on delete set default (%s)', ${columnsOf('c.conrelid', 'c.conkey')})
+              when 'n' then format(' on delete set null (%s)', ${columnsOf('c.conrelid', SET_COLUMNS)})
+              when 'd' then format(' on delete set default (%s)', ${columnsOf('c.conrelid', SET_COLUMNS)})
             end,
             case when c.condeferrable then ' deferrable' || case when c.condeferred then ' initially deferred' else '' end end,
             case when not c.convalidated then ' not valid' end

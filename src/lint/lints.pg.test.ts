@@ -97,10 +97,17 @@ const CASES: Readonly<Record<string, Case>> = {
       create table hidden (customer int references customers); revoke all on hidden from app`,
   },
   'secret-column-readable': {
-    bad: `create table staff (id int, password text, "API key" text, "apiKey" text, reset_token text, token_hash bytea)`,
-    objects: ['staff.apiKey', 'staff.password', 'staff.reset_token', 'staff.token_hash'],
-    good: `create table staff (id int, tokens_used int, secretary text, password text);
-      revoke all on staff from app; grant select (id, tokens_used) on staff to app`,
+    bad: `create table staff (id int, password text, "API key" text, "apiKey" text, reset_token text, token_hash bytea, "userToken" text, "csrfTokenHash" text)`,
+    objects: [
+      'staff.apiKey',
+      'staff.csrfTokenHash',
+      'staff.password',
+      'staff.reset_token',
+      'staff.token_hash',
+      'staff.userToken',
+    ],
+    good: `create table staff (id int, tokens_used int, "maxTokens" int, secretary text, password text);
+      revoke all on staff from app; grant select (id, tokens_used, "maxTokens") on staff to app`,
     noSql: true,
   },
   'view-unpublished': {
@@ -343,3 +350,23 @@ test('a statement that weakens a key says so in its first line', async () => {
   expect(constraints.length).toBeGreaterThan(3)
   for (const statement of constraints) expect(statement.split('\n')[0]).toContain('/* weakens the key: ')
 })
+
+testSince(15, 'ON DELETE SET NULL (column)')(
+  'a suggested foreign key keeps what the old one does, or says what it loses',
+  async () => {
+    await database.admin.run(`
+    create table pairs (a int, b int, tenant_id int not null, primary key (a, b));
+    create table users_of_pairs (
+      id int primary key, tenant_id int not null, a int, b int, c int not null, d int not null,
+      constraint "full" foreign key (a, b) references pairs match full,
+      constraint whole foreign key (c, d) references pairs match full,
+      constraint part foreign key (a, b) references pairs on delete set null (b)
+    )`)
+    const sql = ((await found('foreign-key-across-tenants'))?.sql ?? []).filter(text => text.includes('users_of_pairs'))
+    expect(sql).toEqual([
+      expect.stringMatching(/^\/\* weakens the key: MATCH FULL is left out.*constraint "full"/),
+      expect.stringMatching(/^alter table .* drop constraint part, .* on delete set null \(b\);$/),
+      expect.stringMatching(/^alter table .* drop constraint whole,/),
+    ])
+  },
+)

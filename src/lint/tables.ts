@@ -7,6 +7,9 @@ const GRANTEES = `select string_agg(distinct g.role_name, ', ') from granted g w
 /** Foreign keys from a table to the one with the tenant column that are followed. */
 const OWNER_DISTANCE_MAX = 8
 
+/** The short ones as the last word of a name like `userToken`, where case counts. */
+const SECRET_WORD = '[a-z0-9](Token|Pwd|Otp|Salt|Cvv|Cvc|Ssn)(Hash|Digest|Encrypted)?$'
+
 /** Words that name a secret wherever they stand, and short ones that do so at the end. */
 const SECRET_NAME =
   'password|passwd|passphrase|secret|api_?key|private_?key|credential|(access|refresh|auth|session|reset)_?token|(^|_)(token|pwd|otp|salt|cvv|cvc|ssn)(_?(hash|digest|encrypted))?$'
@@ -168,7 +171,7 @@ export const TABLE_LINTS: readonly Lint[] = [
       select p.object || '.' || a.attname as object, array[]::text[] as sql
       from published p
       join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum > 0 and not a.attisdropped
-      where a.attname ~* '${SECRET_NAME}' and has_column_privilege(p.oid, a.attnum, 'select')`,
+      where (a.attname ~* '${SECRET_NAME}' or a.attname ~ '${SECRET_WORD}') and has_column_privilege(p.oid, a.attnum, 'select')`,
   },
   {
     name: 'view-unpublished',
