@@ -6,7 +6,7 @@ import { buildDependences } from './dependences.ts'
 import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
 import { groupByRelation } from './group.ts'
-import type { Catalog, Table } from './model.ts'
+import type { Catalog, Partition, Table } from './model.ts'
 import { relate } from './relations.ts'
 import type {
   AttributeItem,
@@ -19,6 +19,7 @@ import type {
   KeyItem,
   OtherSchemaItem,
   OutsideColumnItem,
+  PartitionItem,
   RelationItem,
   SchemaItem,
   ServerItem,
@@ -49,6 +50,7 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
     schemas: Object.freeze(schemas),
     tables,
     unpublishedViews: unpublishedViews(sections, schemas),
+    partitions: partitionsOf(sections.partition, tables, schemas),
     functions: buildFunctions({
       functions: nameFunctions(sections.function, schemas),
       composites: sections.composite,
@@ -78,6 +80,7 @@ interface Items {
   readonly type: TypeItem[]
   readonly key: KeyItem[]
   readonly constraint: ConstraintItem[]
+  readonly partition: PartitionItem[]
   readonly 'foreign key': ForeignKeyItem[]
   readonly 'outside column': OutsideColumnItem[]
   readonly function: FunctionItem[]
@@ -99,7 +102,16 @@ interface Sections extends Items {
 function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   const items: Items = {
     ...{ server: [], schema: [], 'other schema': [], relation: [], column: [], type: [], 'unpublished view': [] },
-    ...{ key: [], constraint: [], 'foreign key': [], 'outside column': [], function: [], composite: [], attribute: [] },
+    ...{
+      key: [],
+      constraint: [],
+      partition: [],
+      'foreign key': [],
+      'outside column': [],
+      function: [],
+      composite: [],
+      attribute: [],
+    },
     ...{ tie: [], unsteady: [], effect: [], mention: [], reach: [], 'reach type': [], deferrable: [] },
   }
   let fingerprint = ''
@@ -134,6 +146,21 @@ function unpublishedViews(items: Items, schemas: readonly string[]): ReadonlyMap
         ? 'it is a materialised view that exposed_views does not list'
         : 'it is not security_invoker, and exposed_views does not list it',
     ]),
+  )
+}
+
+function partitionsOf(
+  partitions: readonly PartitionItem[],
+  tables: ReadonlyMap<string, Table>,
+  schemas: readonly string[],
+): ReadonlyMap<string, Partition> {
+  const resources = new Map(Array.from(tables.values(), ({ oid, resource }) => [oid, resource]))
+  return new Map(
+    partitions.flatMap(partition => {
+      const table = resources.get(partition.relation)
+      const constraints = new Map(Object.entries(partition.constraints))
+      return table === undefined ? [] : [[resourceName(partition, schemas), { table, constraints }] as const]
+    }),
   )
 }
 

@@ -14,6 +14,8 @@ export interface Catalog {
   readonly tables: ReadonlyMap<string, Table>
   /** Views of these schemas that are not resources, by the name that they would have, and why. */
   readonly unpublishedViews: ReadonlyMap<string, string>
+  /** By the names that they would have as resources, which they are not. */
+  readonly partitions: ReadonlyMap<string, Partition>
   /** By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of their identity arguments. */
   readonly functions: ReadonlyMap<string, readonly DatabaseFunction[]>
   /** By OID: what reading or writing a relation comes to beside it. Relations that are no resources count; those with nothing to say are left out. */
@@ -92,6 +94,14 @@ export interface DataType {
   readonly labels: readonly string[]
   /** The row type of a relation, or a composite type that contains one: its text form shows the relation's columns. */
   readonly rows?: true
+}
+
+/** Rows of a partitioned table, as errors name where they are. */
+export interface Partition {
+  /** The resource name of the partitioned table. */
+  readonly table: string
+  /** As `Table.constraints`. */
+  readonly constraints: ReadonlyMap<string, readonly string[]>
 }
 
 export interface ForeignKey {

@@ -224,6 +224,7 @@ class FakeDatabase {
       dependences: new Map(),
       knowsDependences: false,
       unpublishedViews: new Map(),
+      partitions: new Map(),
       functionReach: { relations: new Map(), types: new Set<string>(), everywhere: false, deferrable: false },
     }
     await this.#gate

@@ -124,6 +124,15 @@ export interface ConstraintItem {
   readonly columns: readonly number[]
 }
 
+export interface PartitionItem {
+  /** The partitioned table, of which no level of partitions is a resource. */
+  readonly relation: number
+  readonly schema: string
+  readonly name: string
+  /** Columns by the name of their constraint or unique index. */
+  readonly constraints: Readonly<Record<string, readonly string[]>>
+}
+
 export interface ForeignKeyItem {
   readonly relation: number
   readonly name: string
@@ -274,6 +283,40 @@ const SECTIONS = {
     where i.indisunique and not exists (
       select from pg_catalog.pg_constraint c where c.conindid = i.indexrelid and c.contype in ('p', 'u', 'x')
     )`,
+
+  // A row violates the constraint of the partition that it is for, which has a name of its own.
+  // `pg_partition_tree` would wait for locks.
+  partition: `
+    with recursive below(oid, part) as (
+      select r.oid, r.oid from relation r join pg_catalog.pg_class c on c.oid = r.oid and c.relkind = 'p'
+      union all
+      select b.oid, i.inhrelid from below b join pg_catalog.pg_inherits i on i.inhparent = b.part
+    )
+    select r.oid::int8 as relation, n.nspname as schema, p.relname as name, (
+      select coalesce(jsonb_object_agg(o.name, (
+        select coalesce(jsonb_agg(a.attname order by k.place), '[]')
+        from unnest(o.columns) with ordinality k (number, place)
+        join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum = k.number
+      )), '{}')
+      from (
+        select c.conname, c.conkey
+        from pg_catalog.pg_constraint c
+        where c.conrelid = p.oid and c.contype in ('p', 'u', 'x', 'c', 'f') and c.conkey is not null
+        union all
+        select x.relname, array(
+          select k.number from unnest(i.indkey::int2[]) with ordinality k (number, place)
+          where k.place <= i.indnkeyatts order by k.place
+        )
+        from pg_catalog.pg_index i
+        join pg_catalog.pg_class x on x.oid = i.indexrelid
+        where i.indrelid = p.oid and i.indisunique and not exists (
+          select from pg_catalog.pg_constraint c where c.conindid = i.indexrelid and c.contype in ('p', 'u', 'x')
+        )
+      ) o (name, columns)
+    ) as constraints
+    from below r
+    join pg_catalog.pg_class p on p.oid = r.part and p.relkind <> 'p'
+    join pg_catalog.pg_namespace n on n.oid = p.relnamespace`,
 
   // conparentid: what PostgreSQL cloned for partitions is left out. A key with PERIOD (PostgreSQL 18) refers to an
   // index WITHOUT OVERLAPS and matches by containment: no two rows belong together by equal values, so it is no way.
@@ -451,6 +494,9 @@ const SHARED = `
     left join pg_catalog.pg_class c on c.oid = t.typrelid and t.typtype = 'c'
   )`
 
+/** A new partition changes no resource, so it is no reason to read the catalogue again. */
+const UNCOUNTED = 'partition'
+
 /**
  * Of what is asked for: parts that the sections share, and the sections. The mark stands before the fingerprint: a schema in which nothing depends on
  * anything is another answer than one of which nobody asked.
@@ -483,7 +529,7 @@ function textsOf(scope: Scope): { readonly catalog: string; readonly fingerprint
   union all
   select 'fingerprint', ${fingerprint} from item`,
     fingerprint: `with recursive${shared},
-  item(hash) as (${union(sections, (_section, hash) => hash)}
+  item(hash) as (${union(sections, (section, hash) => (section === UNCOUNTED ? null : hash))}
   )
   select ${fingerprint} from item`,
   }
@@ -491,14 +537,17 @@ function textsOf(scope: Scope): { readonly catalog: string; readonly fingerprint
 
 /**
  * The seed of the hash is the section's number: items of two sections never cancel out. `offset 0` keeps PostgreSQL from
- * merging the section into this select, where it would work out every expression once for each of the two cells.
+ * merging the section into this select, where it would work out every expression once for each of the two cells. Where `cells` answers null, the section is left out.
  */
-function union(sections: Readonly<Record<string, string>>, cells: (section: string, hash: string) => string): string {
+function union(
+  sections: Readonly<Record<string, string>>,
+  cells: (section: string, hash: string) => string | null,
+): string {
   return Object.entries(sections)
-    .map(
-      ([name, select], seed) =>
-        `\n    select ${cells(name, `hash_record_extended(x, ${seed})`)} from (${select}\n    offset 0) x`,
-    )
+    .flatMap(([name, select], seed) => {
+      const shown = cells(name, name === UNCOUNTED ? '0' : `hash_record_extended(x, ${seed})`)
+      return shown === null ? [] : [`\n    select ${shown} from (${select}\n    offset 0) x`]
+    })
     .join('\n    union all')
 }
 

@@ -31,8 +31,10 @@ export function describeViolation(error: unknown, view: View): unknown {
   const details = error.details as DatabaseDetails | undefined
   const kind = details === undefined ? undefined : KIND_OF.get(details.sqlstate)
   if (details === undefined || kind === undefined) return error
+  const violated = violatedIn(details, schemaOf(error.cause), view)
+  const table = violated?.table.name ?? details.table
   return new GatewayError(error.code, error.message, {
-    details: { ...details, kind, columns: columnsOf(details, schemaOf(error.cause), view) },
+    details: { ...details, table, kind, columns: violated === null ? [] : columnsOf(details, violated, view) },
     cause: error.cause,
     headers: error.headers,
     ...(error.hint === undefined ? {} : { hint: error.hint }),
@@ -40,18 +42,26 @@ export function describeViolation(error: unknown, view: View): unknown {
   })
 }
 
-/** Those that the caller may read. */
-function columnsOf({ table: name, column, constraint }: DatabaseDetails, schema: string | null, view: View): string[] {
-  const table = name === null ? undefined : tableCalled(name, schema, view)
-  if (table === undefined) return []
-  const { read } = view.rights.of(table)
-  const columns = constraint === null ? undefined : table.constraints.get(constraint)
-  return (columns ?? (column === null ? [] : [column])).filter(one => table.columnByName.has(one) && allows(read, one))
+interface Violated {
+  /** The resource: of a partition the partitioned table. */
+  readonly table: Table
+  readonly constraints: Table['constraints']
 }
 
-function tableCalled(name: string, schema: string | null, { catalog }: View): Table | undefined {
+function violatedIn({ table: name }: DatabaseDetails, schema: string | null, { catalog }: View): Violated | null {
+  if (name === null) return null
   const isFirst = schema === null || schema === catalog.schemas[0]
-  return catalog.tables.get(isFirst ? name : `${schema}.${name}`)
+  const resource = isFirst ? name : `${schema}.${name}`
+  const partition = catalog.partitions.get(resource)
+  const table = catalog.tables.get(partition?.table ?? resource)
+  return table === undefined ? null : { table, constraints: partition?.constraints ?? table.constraints }
+}
+
+/** Those that the caller may read. */
+function columnsOf({ column, constraint }: DatabaseDetails, { table, constraints }: Violated, view: View): string[] {
+  const { read } = view.rights.of(table)
+  const columns = constraint === null ? undefined : constraints.get(constraint)
+  return (columns ?? (column === null ? [] : [column])).filter(one => table.columnByName.has(one) && allows(read, one))
 }
 
 /** PostgreSQL names the table's schema beside it. */

@@ -258,6 +258,50 @@ describe('a constraint is named, and the row that it is about is not', () => {
   })
 })
 
+test('a violation in a partition names the partitioned table and its columns, whatever the partition calls them', async () => {
+  await execute(
+    database.adminUrl,
+    `create table visits (place int not null, at int, id int, note text, primary key (id, place)) partition by list (place);
+     alter table visits add constraint late check (at > 0), add unique (note, place);
+     create table visits_north (id int not null, note text, at int check (at < 100), place int not null);
+     create schema elsewhere;
+     create table elsewhere.south partition of visits for values in (2, 3) partition by list (place);
+     create table elsewhere.far_south partition of elsewhere.south for values in (3);
+     create unique index early on elsewhere.far_south (at);
+     alter table visits_north add constraint late check (at > 0);
+     alter table visits attach partition visits_north for values in (1);
+     insert into visits (place, at, id, note) values (1, 1, 1, 'hush'), (3, 3, 3, 'hush');
+     grant select, insert on visits to app`,
+  )
+  await gateway.gateway.reload()
+  const details = async (row: object) => {
+    const reply = await send('POST', '/api/visits', row)
+    expect(reply.text).not.toContain('hush')
+    return [reply.status, reply.json.error?.details]
+  }
+  const visits = { column: null, table: 'visits' }
+  const row = { place: 1, at: 5, id: 5 }
+  expect(await details({ ...row, id: 1 })).toEqual([
+    400,
+    { ...visits, sqlstate: '23505', constraint: 'visits_north_pkey', kind: 'unique', columns: ['id', 'place'] },
+  ])
+  expect(await details({ ...row, at: 500 })).toMatchObject([400, { ...visits, kind: 'check', columns: ['at'] }])
+  expect(await details({ ...row, at: -1 })).toMatchObject([400, { ...visits, constraint: 'late', columns: ['at'] }])
+  expect(await details({ ...row, place: 3, at: 3 })).toMatchObject([
+    400,
+    { ...visits, constraint: 'early', columns: ['at'] },
+  ])
+  expect(await details({ ...row, place: 3, note: 'hush' })).toMatchObject([
+    400,
+    { ...visits, kind: 'unique', columns: ['note', 'place'] },
+  ])
+  expect(await details({ ...row, id: null })).toMatchObject([
+    400,
+    { table: 'visits', column: 'id', kind: 'not_null', columns: ['id'] },
+  ])
+  expect(await details({ ...row, place: 9 })).toMatchObject([400, { ...visits, kind: 'check', columns: [] }])
+})
+
 test('the columns of a violated constraint are those that the caller may read', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-violations-'))
   const path = join(folder, 'policy.json')

@@ -82,6 +82,7 @@ export function catalogOf(...tables: readonly Table[]): Catalog {
     dependences: new Map(),
     knowsDependences: false,
     unpublishedViews: new Map(),
+    partitions: new Map(),
     functionReach: { relations: new Map(), types: new Set(), everywhere: false, deferrable: false },
   }
 }
