@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
-import { INVOKER, sqlSince } from '../../test/support/postgres-version.ts'
+import { INVOKER, POSTGRES_MAJOR, sqlSince } from '../../test/support/postgres-version.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../../test/support/real-data.ts'
 import { sampleDatabase } from '../../test/support/sample.ts'
 import { testSince } from '../../test/support/test-since.ts'
@@ -74,7 +74,9 @@ test('the sample business comes back from its text, and nothing looks wrong', as
   try {
     const document = await pullSchema(session.query, { schemas: ['public'] })
     const text = printed(document)
-    expect(summarize(parseSchema(text)).warnings).toEqual([])
+    const codes = summarize(parseSchema(text)).warnings.map(({ code }) => code)
+    // Before PostgreSQL 15 no view runs with its caller's rights.
+    expect(codes).toEqual(POSTGRES_MAJOR < 15 ? ['view_bypasses_rls'] : [])
   } finally {
     await session.close()
     await sample.drop()

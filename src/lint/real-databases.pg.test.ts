@@ -33,9 +33,15 @@ async function lintAndMend(database: TestDatabase) {
   }
 }
 
+/** Without security_invoker, before PostgreSQL 15, the view of the sample is only published where it is listed. */
+const OLD_VIEW = POSTGRES_MAJOR < 15 ? { 'view-unpublished': 1 } : {}
+
 test('the sample: foreign keys without the tenant are its only finding, and can be mended with its rows in place', async () => {
   // Keys of one column keep the short names of relations (`expand=customer`), which the sample is there to show.
-  expect(await lintAndMend(await sampleDatabase())).toEqual({ before: { 'foreign-key-across-tenants': 14 }, after: {} })
+  expect(await lintAndMend(await sampleDatabase())).toEqual({
+    before: { 'foreign-key-across-tenants': 14, ...OLD_VIEW },
+    after: OLD_VIEW,
+  })
 })
 
 const EXPECTED: Readonly<Record<(typeof REAL_DATABASES)[number], Readonly<Record<string, number>>>> = {
@@ -47,8 +53,10 @@ const EXPECTED: Readonly<Record<(typeof REAL_DATABASES)[number], Readonly<Record
   },
 }
 
-/** For a column that is named like a secret there is no SQL, nor for a materialised view. */
-const LEFT: Partial<typeof EXPECTED> = { pagila: { 'secret-column-readable': 1, 'view-unpublished': 1 } }
+/** For a column that is named like a secret there is no SQL, nor for a materialised view, nor for any view before PostgreSQL 15. */
+const LEFT: Partial<typeof EXPECTED> = {
+  pagila: { 'secret-column-readable': 1, 'view-unpublished': POSTGRES_MAJOR < 15 ? 8 : 1 },
+}
 
 describe.skipIf(REAL_DATA_MISSING !== null)('databases that nobody here wrote', () => {
   test.each(REAL_DATABASES)('%s', { timeout: 120_000 }, async name => {

@@ -19,6 +19,9 @@ export interface TestRun {
   finished(result: FileResult): Promise<void>
 }
 
+/** Nobody waits for the matrix: a machine that is busy with other things as well must not fail it. */
+const PATIENCE = ['--testTimeout=90000', '--hookTimeout=180000']
+
 /** Resolves with the exit status of vitest, null when it was stopped. */
 export async function runTests({ node, environment, files, log, signal, finished }: TestRun): Promise<number | null> {
   const scratch = await openScratch()
@@ -26,7 +29,7 @@ export async function runTests({ node, environment, files, log, signal, finished
   try {
     const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
     const reporters = ['--reporter=default', `--reporter=${join(ROOT, 'test/matrix/reporter.ts')}`]
-    const child = spawn(node, [vitest, 'run', ...reporters, ...files], {
+    const child = spawn(node, [vitest, 'run', ...reporters, ...PATIENCE, ...files], {
       cwd: ROOT,
       env: { ...process.env, SVC_TEST_POSTGRESQL: undefined, TMPDIR: scratch.folder, ...environment },
       stdio: ['ignore', output.fd, output.fd, 'pipe'],

@@ -33,17 +33,13 @@ const LISTED_VIEWS = new Set<string>()
  */
 export function forThisVersion(sql: string): string {
   if (POSTGRES_MAJOR >= 15) return sql
-  const made = new Set<string>()
-  const text = sql.replace(
-    /\b(create (?:or replace )?view ([\w.]+)) with \(security_invoker(?: = (?:true|on))?\)/g,
-    (_, start, name) => {
-      made.add(name)
-      LISTED_VIEWS.add(name)
-      return start
-    },
-  )
-  return [text, ...[...made].map(name => `alter view ${name} owner to ${PLAIN_ROLE}`)].join(';\n')
+  return sql.replace(INVOKER_VIEW, (_, start: string, name: string, query: string) => {
+    LISTED_VIEWS.add(name)
+    return `${start}${query}; alter view ${name} owner to ${PLAIN_ROLE}`
+  })
 }
+
+const INVOKER_VIEW = /\b(create (?:or replace )?view ([\w.]+)) with \(security_invoker(?: = (?:true|on))?\)([^;]*)/g
 
 /** The lines of `[gateway]`, and in them what a gateway must be told to publish, so that the views of a test are published on every version. */
 export function withViews(toml: string): string {
