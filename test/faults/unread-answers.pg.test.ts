@@ -83,6 +83,12 @@ describe('pipelined requests of one connection', () => {
     }
     expect(heads).toBe(20)
   })
+
+  test('wait as long as connection_max_unsent_bytes says', async () => {
+    await start(`connection_max_unsent_bytes = ${16 * LARGE}`)
+    await ask('a', ...Array.from({ length: 8 }, () => '/api/notes?id=8'))
+    while (answeredLists() < 8) expect((await small('b')).status).toBe(200)
+  })
 })
 
 describe('the permits of a tenant', () => {

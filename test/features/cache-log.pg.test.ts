@@ -136,3 +136,17 @@ test('changes that were made while the database was away from the feed are not m
     update customers set name = 'meanwhile'`)
   await until(async () => (await read(0, '/api/customers')).text.includes('meanwhile'))
 })
+
+test('one connection of the feed role is enough (feed_max_connections), and a metric counts it', async () => {
+  const own = await testGateway(server.url, { toml: 'feed_max_connections = 1\ncache.enabled = true' })
+  try {
+    const headers = { Authorization: `Bearer ${await own.token({ tenantId: 't1' })}` }
+    const order = () => own.get('/api/orders/1', { as: null, headers })
+    await until(async () => (await order()).headers.get('x-cache') === 'HIT')
+    await admin(`update orders set note = 'second' where id = 1`)
+    await until(async () => (await order()).json.data.note === 'second')
+    expect((await own.get('/metrics', { as: null })).text).toMatch(/^svc_feed_connections 1$/m)
+  } finally {
+    await own.close()
+  }
+})
