@@ -8,7 +8,7 @@ import {
   type JsonObject,
   parseJson,
   printJson,
-} from './claims-json.ts'
+} from '../json/text/values.ts'
 import type { Identity } from './identity.ts'
 import { refused } from './refused.ts'
 

@@ -16,7 +16,7 @@ import {
   COMMA,
   describe,
   END,
-  isInteger,
+  type JsonType,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
@@ -27,10 +27,10 @@ import {
   scanWord,
   skipPlain,
   skipWhiteSpace,
+  typeOf,
 } from './json-scanner.ts'
 
-/** An `integer` is a number written without fraction and exponent, however long; `1.0` and `1e3` are a `number`. */
-export type JsonType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
+export type { JsonType } from './json-scanner.ts'
 
 export type JsonScalarType = Exclude<JsonType, 'object' | 'array'>
 
@@ -167,24 +167,6 @@ function tooManyItems(itemsMax: number): GatewayError {
 }
 
 const NO_KEYS: readonly string[] = []
-
-function typeOf(body: Buffer, start: number, end: number): JsonType {
-  switch (body[start]) {
-    case OPEN_BRACE:
-      return 'object'
-    case OPEN_BRACKET:
-      return 'array'
-    case QUOTE:
-      return 'string'
-    case 0x74: // true
-    case 0x66: // false
-      return 'boolean'
-    case 0x6e: // null
-      return 'null'
-    default:
-      return isInteger(body, start, end) ? 'integer' : 'number'
-  }
-}
 
 const EXPECTED = 'a JSON value: an object, an array, a string in double quotes, a number, true, false or null'
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import {
   describe,
-  isInteger,
   refuse,
   refuseUtf8,
   scanNumber,
   scanString,
   skipWhiteSpace,
+  typeOf,
   unescapeString,
 } from './json-scanner.ts'
 
@@ -37,17 +37,22 @@ test.each([
 })
 
 test.each([
-  ['0', true],
-  ['-123456789012345678901234567890', true],
-  ['1.0', false],
-  ['1e3', false],
-  ['1E3', false],
-])('%s is an integer: %s', (text, expected) => {
-  expect(isInteger(bytes(text), 0, text.length)).toBe(expected)
+  ['{}', 'object'],
+  ['[]', 'array'],
+  ['""', 'string'],
+  ['true', 'boolean'],
+  ['null', 'null'],
+  ['0', 'integer'],
+  ['-123456789012345678901234567890', 'integer'],
+  ['1.0', 'number'],
+  ['1e3', 'number'],
+  ['1E3', 'number'],
+])('%s: %s', (text, expected) => {
+  expect(typeOf(bytes(text), 0, text.length)).toBe(expected)
 })
 
 test('only the given bytes decide whether a number is an integer', () => {
-  expect(isInteger(bytes('1.5,23,4e5'), 4, 6)).toBe(true)
+  expect(typeOf(bytes('1.5,23,4e5'), 4, 6)).toBe('integer')
 })
 
 test.each([

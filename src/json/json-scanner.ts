@@ -176,7 +176,7 @@ function refuseNumber(body: Buffer, start: number): never {
 }
 
 /** Whether the number in these bytes, already scanned, has neither fraction nor exponent. */
-export function isInteger(body: Buffer, start: number, end: number): boolean {
+function isInteger(body: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = body[at] as number
     if (byte === DOT || (byte | 0x20) === 0x65) return false
@@ -248,6 +248,28 @@ export function hasMoreItems(array: Buffer, max: number): boolean {
     if (byteAt(array, at) === COMMA) at = skipWhiteSpace(array, at + 1)
   }
   return false
+}
+
+/** An `integer` is a number written without fraction and exponent, however long; `1.0` and `1e3` are a `number`. */
+export type JsonType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
+
+/** Of the value in these bytes, already scanned. */
+export function typeOf(body: Buffer, start: number, end: number): JsonType {
+  switch (body[start]) {
+    case OPEN_BRACE:
+      return 'object'
+    case OPEN_BRACKET:
+      return 'array'
+    case QUOTE:
+      return 'string'
+    case 0x74: // true
+    case 0x66: // false
+      return 'boolean'
+    case 0x6e: // null
+      return 'null'
+    default:
+      return isInteger(body, start, end) ? 'integer' : 'number'
+  }
 }
 
 /** The error for what does not fit at an offset; `expected` says what would. */

@@ -58,7 +58,8 @@ export const AREAS: readonly Area[] = [
   {
     name: 'json',
     path: 'src/json',
-    purpose: 'JSON bodies outlined as bytes: where each value begins and ends, with limits on depth, keys and work.',
+    purpose:
+      'JSON as it comes: bodies outlined as bytes, with limits on depth, keys and work; JSON in queries and tokens.',
     documents: ['docs/decisions/0008-a-body-is-outlined-not-decoded.md'],
   },
   {

@@ -4,9 +4,10 @@
  * where a comment ends it. What is put where depends on the tokens alone, so formatting again changes nothing.
  */
 
-import { scanJson } from '../syntax/json-text.ts'
+import { scanJson } from '../../json/text/scan.ts'
 import { advance, type Comment, type Lexer } from '../syntax/lexer.ts'
 import type { Span } from '../tree/ast.ts'
+import { NESTING_MAX } from '../tree/nesting.ts'
 import { type Doc, type Gap, type Rendered, render } from './document.ts'
 
 export interface Token extends Span {
@@ -104,7 +105,7 @@ export function tokensOf(text: string): readonly Token[] {
 /** JSON is a single token; its texts are written otherwise than those of the language. */
 function jsonEnd({ token, text, start }: Lexer): number | null {
   if (token !== '{' && token !== '[') return null
-  const { end, hasObject } = scanJson(text, start)
+  const { end, hasObject } = scanJson(text, start, NESTING_MAX)
   return hasObject ? end : null
 }
 

@@ -1,9 +1,10 @@
 /** Literals, parameters and types in canonical form. */
 
-import { scanJson } from '../syntax/json-text.ts'
+import { scanJson } from '../../json/text/scan.ts'
 import { isKnownType } from '../syntax/parse-type.ts'
 import { type Literal, type Parameter, PLACEHOLDER, type TypeName } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
+import { NESTING_MAX } from '../tree/nesting.ts'
 import { formatDotted, formatText, quoteName } from './format-name.ts'
 
 const FORMS: Readonly<Record<Literal['type'], RegExp | null>> = {
@@ -35,7 +36,7 @@ export function formatLiteral({ type, value, span }: Literal): string {
 /** Whether the text is read as JSON where it stands: an object, or a list with one in it. Other JSON is a text with a cast. */
 export function isJsonLiteral(value: string): boolean {
   if (!/^[[{]/.test(value)) return false
-  const { end, hasObject } = scanJson(value, 0)
+  const { end, hasObject } = scanJson(value, 0, NESTING_MAX)
   return end === value.length && hasObject
 }
 

@@ -1,5 +1,6 @@
 /** The smallest parts of expressions: literals, parameters, names, and whatever stands in brackets of its own. */
 
+import { scanJson } from '../../json/text/scan.ts'
 import type {
   ArrayConstructor,
   Case,
@@ -12,7 +13,7 @@ import type {
   SubQuery,
 } from '../tree/ast.ts'
 import { PLACEHOLDER } from '../tree/ast.ts'
-import { scanJson } from './json-text.ts'
+import { NESTING_MAX } from '../tree/nesting.ts'
 import { advance } from './lexer.ts'
 import { parseCall, parseExtract, parseSubstring } from './parse-function.ts'
 import { parseType } from './parse-type.ts'
@@ -182,7 +183,7 @@ function takePlaceholder(parser: Parser): Parameter {
 
 /** `{json}` */
 function parseObject(parser: Parser): Literal {
-  const { end, failedAt } = scanJson(parser.text, parser.start)
+  const { end, failedAt } = scanJson(parser.text, parser.start, NESTING_MAX)
   if (end === null) {
     const hint = 'keys and texts of JSON stand in double quotes; for computed values use jsonb_build_object(…)'
     return failAt(parser, failedAt, Math.min(failedAt + 1, parser.text.length), 'this is not JSON', hint)
@@ -202,7 +203,7 @@ function json(parser: Parser, end: number): Literal {
 function parseArray(parser: Parser): Literal | ArrayConstructor {
   const { start } = parser
   if (start >= parser.plainUntil && !parser.notJson.has(start)) {
-    const { end, hasObject, unclosed } = scanJson(parser.text, start)
+    const { end, hasObject, unclosed } = scanJson(parser.text, start, NESTING_MAX)
     if (end !== null && hasObject) return json(parser, end)
     if (end !== null) parser.plainUntil = end
     else parser.notJson = new Set(unclosed)

@@ -6,10 +6,10 @@
  */
 import type { DataType } from '../../catalog/model.ts'
 import type { JsonType } from '../../json/json-body.ts'
+import { leavesOf } from '../../json/json-leaves.ts'
 import type { TypeName } from '../../language/tree/ast.ts'
 import { integerType } from '../body/integer-type.ts'
 import type { GivenValue } from './given.ts'
-import { leavesOf } from './leaves.ts'
 import { builtIn } from './type-name.ts'
 
 type Family = 'any' | 'compatible'

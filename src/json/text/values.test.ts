@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Json, parseJson, printJson } from './claims-json.ts'
+import { type Json, parseJson, printJson } from './values.ts'
 
 const again = (text: string): string => printJson(parseJson(text))
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { leavesOf } from './leaves.ts'
+import { leavesOf } from './json-leaves.ts'
 
 const read = (json: string) => {
   const bytes = Buffer.from(json)

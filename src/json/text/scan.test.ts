@@ -1,8 +1,9 @@
 /** JSON inside a query ends where JSON.parse says it ends, and is JSON when JSON.parse says so. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NESTING_MAX } from '../tree/nesting.ts'
-import { scanJson } from './json-text.ts'
+import { scanJson } from './scan.ts'
+
+const DEPTH_MAX = 64
 
 /** Objects and arrays; what jsonb does not take is left out: the NUL and halves of surrogate pairs. */
 const values = fc
@@ -17,7 +18,7 @@ test('the end of every value, whatever follows', () => {
       fc.constantFrom(undefined, 1),
       (value, tail, indent) => {
         const text = JSON.stringify(value, null, indent)
-        expect(scanJson(`a = ${text}${tail}`, 4)).toMatchObject({ end: 4 + text.length })
+        expect(scanJson(`a = ${text}${tail}`, 4, DEPTH_MAX)).toMatchObject({ end: 4 + text.length })
       },
     ),
   )
@@ -35,7 +36,7 @@ test('what JSON.parse refuses is refused, and what it takes is taken', () => {
     fc.property(
       edited.filter(text => /^[[{]/.test(text)),
       text => {
-        const { end, failedAt } = scanJson(text, 0)
+        const { end, failedAt } = scanJson(text, 0, DEPTH_MAX)
         if (end === null) {
           expect(failedAt).toBeLessThanOrEqual(text.length)
           expect(() => JSON.parse(text)).toThrow()
@@ -54,21 +55,21 @@ describe('what jsonb does not take', () => {
     '["\n"]',
     '["\ud800"]',
   ])('%j', text => {
-    expect(scanJson(text, 0).end).toBeNull()
+    expect(scanJson(text, 0, DEPTH_MAX).end).toBeNull()
   })
 
   test('a whole pair is taken', () => {
-    expect(scanJson(String.raw`["\ud83d\ude42", "🙂"]`, 0).end).toBe(22)
+    expect(scanJson(String.raw`["\ud83d\ude42", "🙂"]`, 0, DEPTH_MAX).end).toBe(22)
   })
 })
 
 test('levels up to the limit', () => {
   const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
-  expect(scanJson(nested(NESTING_MAX), 0).end).toBe(2 * NESTING_MAX)
-  expect(scanJson(nested(NESTING_MAX + 1), 0)).toMatchObject({ end: null, failedAt: NESTING_MAX })
+  expect(scanJson(nested(DEPTH_MAX), 0, DEPTH_MAX).end).toBe(2 * DEPTH_MAX)
+  expect(scanJson(nested(DEPTH_MAX + 1), 0, DEPTH_MAX)).toMatchObject({ end: null, failedAt: DEPTH_MAX })
 })
 
 test('which brackets were open where it stopped', () => {
-  expect(scanJson('[1, [2], [3, x]]', 0)).toMatchObject({ end: null, failedAt: 13, unclosed: [0, 9] })
-  expect(scanJson('[1, {"a": 1}]', 0)).toMatchObject({ end: 13, hasObject: true })
+  expect(scanJson('[1, [2], [3, x]]', 0, DEPTH_MAX)).toMatchObject({ end: null, failedAt: 13, unclosed: [0, 9] })
+  expect(scanJson('[1, {"a": 1}]', 0, DEPTH_MAX)).toMatchObject({ end: 13, hasObject: true })
 })

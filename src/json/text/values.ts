@@ -1,8 +1,9 @@
 /**
- * Reads a token's payload as JSON (RFC 8259), exactly. `JSON.parse` would round 12345678901234567890 to another
+ * JSON text as values, exactly, for what a token claims. `JSON.parse` would round 12345678901234567890 to another
  * tenant, and let the second of two `tenant_id` win; here numbers keep their digits and a repeated key is refused. So
  * is what PostgreSQL's `text` cannot hold: the character NUL, and halves of surrogate pairs.
  */
+import { ANY_STRING, BLANKS, endOf, SCALAR, STRING } from './words.ts'
 
 export type Json = string | boolean | null | JsonNumber | readonly Json[] | JsonObject
 export type JsonObject = ReadonlyMap<string, Json>
@@ -49,11 +50,6 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return value instanceof Map
 }
 
-const WHITE = /[ \t\n\r]*/y
-const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
-const LITERAL = /true|false|null/y
-
 class Reader {
   readonly #text: string
   #at = 0
@@ -64,7 +60,7 @@ class Reader {
 
   value(depth: number): Json {
     if (depth > DEPTH_MAX) throw new JsonError(`nests deeper than ${DEPTH_MAX}`)
-    this.#take(WHITE)
+    this.#take(BLANKS)
     const first = this.#text[this.#at]
     const value =
       first === '{'
@@ -74,7 +70,7 @@ class Reader {
           : first === '"'
             ? this.#string()
             : this.#scalar()
-    this.#take(WHITE)
+    this.#take(BLANKS)
     return value
   }
 
@@ -85,13 +81,13 @@ class Reader {
   #object(depth: number): JsonObject {
     const members = new Map<string, Json>()
     this.#expect('{')
-    this.#take(WHITE)
+    this.#take(BLANKS)
     if (this.#skip('}')) return members
     do {
-      this.#take(WHITE)
+      this.#take(BLANKS)
       const key = this.#string()
       if (members.has(key)) throw new JsonError('repeats a key')
-      this.#take(WHITE)
+      this.#take(BLANKS)
       this.#expect(':')
       members.set(key, this.value(depth + 1))
     } while (this.#skip(','))
@@ -102,7 +98,7 @@ class Reader {
   #array(depth: number): readonly Json[] {
     const elements: Json[] = []
     this.#expect('[')
-    this.#take(WHITE)
+    this.#take(BLANKS)
     if (this.#skip(']')) return elements
     do elements.push(this.value(depth + 1))
     while (this.#skip(','))
@@ -112,26 +108,28 @@ class Reader {
 
   #string(): string {
     const written = this.#take(STRING)
-    if (written === null) throw notJson()
-    const value = JSON.parse(written) as string
-    if (value.includes('\0')) throw new JsonError('contains the character NUL, which PostgreSQL cannot hold')
-    if (/\p{Surrogate}/u.test(value)) throw new JsonError('contains half a surrogate pair, which is no character')
-    return value
+    if (written !== null) return JSON.parse(written) as string
+    const refused = this.#take(ANY_STRING)
+    if (refused === null) throw notJson()
+    throw new JsonError(
+      (JSON.parse(refused) as string).includes('\0')
+        ? 'contains the character NUL, which PostgreSQL cannot hold'
+        : 'contains half a surrogate pair, which is no character',
+    )
   }
 
   #scalar(): Json {
-    const literal = this.#take(LITERAL)
-    if (literal !== null) return JSON.parse(literal) as boolean | null
-    const digits = this.#take(NUMBER)
-    if (digits === null) throw notJson()
-    return { digits }
+    const written = this.#take(SCALAR)
+    if (written === null) throw notJson()
+    return /^[tfn]/.test(written) ? (JSON.parse(written) as boolean | null) : { digits: written }
   }
 
-  #take(pattern: RegExp): string | null {
-    pattern.lastIndex = this.#at
-    const found = pattern.exec(this.#text)?.[0] ?? null
-    this.#at += found?.length ?? 0
-    return found
+  #take(word: RegExp): string | null {
+    const start = this.#at
+    const end = endOf(word, this.#text, start)
+    if (end < 0) return null
+    this.#at = end
+    return this.#text.slice(start, end)
   }
 
   #skip(character: string): boolean {

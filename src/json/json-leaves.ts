@@ -1,0 +1,40 @@
+/** The values in an array and in the arrays in it, one after the other: for types, which are told by how values begin. */
+import type { JsonScalarType, JsonType } from './json-body.ts'
+import {
+  byteAt,
+  CLOSE_BRACKET,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  scanString,
+  scanWord,
+  skipWhiteSpace,
+  typeOf,
+} from './json-scanner.ts'
+
+export interface Leaf {
+  readonly type: Exclude<JsonType, 'array'>
+  /** Of an object just its beginning. */
+  readonly start: number
+  readonly end: number
+}
+
+/** `bytes` are known to be JSON (`parseJsonBody`). Linear, whatever they hold, up to the first object, which is the last leaf told. */
+export function* leavesOf(bytes: Buffer): Generator<Leaf, void> {
+  let at = skipWhiteSpace(bytes, 0)
+  while (at < bytes.length) {
+    const start = at
+    const byte = byteAt(bytes, at)
+    if (byte === OPEN_BRACE) {
+      yield { type: 'object', start, end: start + 1 }
+      return
+    }
+    if (byte === OPEN_BRACKET || byte === CLOSE_BRACKET || byte === COMMA) at += 1
+    else {
+      at = byte === QUOTE ? scanString(bytes, at) : scanWord(bytes, at, 'a JSON value')
+      yield { type: typeOf(bytes, start, at) as JsonScalarType, start, end: at }
+    }
+    at = skipWhiteSpace(bytes, at)
+  }
+}
