@@ -8,10 +8,10 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import type { Identity } from '../identity/identity.ts'
-import { printServerTiming } from '../ops/server-timing.ts'
 import type { Admit } from './admission.ts'
 import type { JudgeHead } from './head.ts'
-import { pairs, refuseRaw, SECURITY_HEADERS } from './raw-refusal.ts'
+import { refuseRaw } from './raw-refusal.ts'
+import { pairs, type ResponseHeaders } from './response-headers.ts'
 
 /** What the other side of the sockets is: `realtime/`, as far as it is needed here. */
 export interface Sockets {
@@ -54,8 +54,7 @@ export interface UpgradeOptions {
   readonly isDraining: () => boolean
   readonly nextRequestId: (given: string | undefined) => string
   readonly emit: Emit
-  /** Every answer says where its time went. */
-  readonly serverTiming: boolean
+  readonly headers: ResponseHeaders
   readonly now: () => number
 }
 
@@ -100,9 +99,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     const handshake = handshakes.get(request)
     if (handshake === undefined) return
     const { requestId, elapsedMs } = handshake
-    const time = ['X-Response-Time', `${Math.round(elapsedMs())}ms`, ...timingHeader(options, elapsedMs())]
-    const ours = pairs([...SECURITY_HEADERS, 'X-Request-Id', requestId, ...time])
-    lines.push(...ours.map(([name, value]) => `${name}: ${value}`))
+    lines.push(...pairs(options.headers(requestId, elapsedMs(), null)).map(([name, value]) => `${name}: ${value}`))
   })
   // What is no handshake (RFC 6455, 4.2.1) would be answered in a form of its own.
   frames.on('wsClientError', (error, _socket, request) => {
@@ -147,7 +144,7 @@ export function takeUpgrades(server: Server, options: UpgradeOptions): Upgrades 
     const refuse = (error: unknown) => {
       const known = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'an unexpected error occurred')
       if (known !== error) emit({ kind: 'request failed', requestId, error })
-      refuseRaw(socket, known, requestId, timingHeader(options, elapsedMs()))
+      refuseRaw(socket, known, requestId, options.headers(requestId, elapsedMs(), null))
       done(known.status, known, null)
     }
     handshakes.set(request, { requestId, elapsedMs, refuse })
@@ -240,10 +237,6 @@ function allClosed(open: ReadonlySet<WebSocket>): Promise<void> {
 /** As RFC 6455, 4.2.2 has it of an answer to a handshake of another version; of any other it is no harm. */
 const SUPPORTED_VERSION = { 'Sec-WebSocket-Version': '13' }
 
-function timingHeader({ serverTiming }: UpgradeOptions, totalMs: number): readonly string[] {
-  return serverTiming ? ['Server-Timing', printServerTiming(null, totalMs)] : []
-}
-
 /** Null: nothing in the request says who calls, and somebody has to. */
 async function callerOf(request: IncomingMessage, { authenticate, queryToken }: Sockets): Promise<Identity | null> {
   const { headers } = request
@@ -303,7 +296,7 @@ function answerPlainly(server: Server, request: IncomingMessage, socket: Socket,
   if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0) {
     const requestId = options.nextRequestId(one(headers['x-request-id']))
     const refusal = new GatewayError('PARSE_ERROR', 'send a body without the header Upgrade')
-    refuseRaw(socket, refusal, requestId, timingHeader(options, 0))
+    refuseRaw(socket, refusal, requestId, options.headers(requestId, 0, null))
     return
   }
   const response = new ServerResponse(request)

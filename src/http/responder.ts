@@ -1,0 +1,251 @@
+/** The way of an answer to the socket: the budget of unsent bytes, compression, headers, and the event that says how the request ended. */
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import { errorBody } from '../envelope.ts'
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { Emit } from '../events.ts'
+import type { Answer, Incoming } from '../exchange.ts'
+import { maskedPath } from '../rest/allow-list/request-shape.ts'
+import type { Route } from '../rest/path.ts'
+import { type Choice, compress, compressStream, createCompression } from './compression.ts'
+import type { Connections } from './connections.ts'
+import type { Progress } from './pipeline.ts'
+import { breakOff, endWith, endWithText, limitReaderIdleUntilSent, sendStream } from './response-body.ts'
+import type { ResponseHeaders } from './response-headers.ts'
+import type { StreamPaces } from './stream-pace.ts'
+import { SMALL_ANSWER_BYTES, type Unsent } from './unsent.ts'
+
+/** A request that is to be answered. */
+export interface Exchange {
+  readonly reply: FastifyReply
+  readonly incoming: Incoming
+  /** By the clock of the server. */
+  readonly started: number
+  readonly progress: Progress
+}
+
+export interface ResponderParts {
+  readonly headers: ResponseHeaders
+  readonly connections: Connections
+  readonly unsent: Unsent
+  readonly paces: StreamPaces
+  /** Smaller answers are not compressed. 0: none are. */
+  readonly compressMinBytes: number
+  /** Whether the reply object has headers of the CORS plugin. */
+  readonly hasCors: boolean
+  /** Whether request paths are logged. */
+  readonly logsRequests: boolean
+  readonly isDraining: () => boolean
+  readonly emit: Emit
+  /** Milliseconds, from any monotonic clock. */
+  readonly now: () => number
+}
+
+/** What the event of a request says of it. */
+export interface Ended {
+  readonly method: string
+  readonly requestId: string
+  readonly status: number
+  readonly durationMs: number
+  readonly progress: Progress
+  readonly incoming?: Incoming
+  readonly answer?: Answer
+}
+
+export class Responder {
+  readonly #parts: ResponderParts
+  readonly #choose: ReturnType<typeof createCompression>['choose']
+
+  constructor(parts: ResponderParts) {
+    this.#parts = parts
+    this.#choose = createCompression(parts.compressMinBytes).choose
+  }
+
+  /** Answers a request that failed, whatever the error is. */
+  fail(exchange: Exchange, error: unknown): void {
+    this.send(exchange, this.#errorAnswer(error, exchange))
+  }
+
+  send(exchange: Exchange, answer: Answer): void {
+    const { reply, incoming, progress } = exchange
+    const { body } = answer
+    if (lengthOf(body) > SMALL_ANSWER_BYTES && isRead(incoming, answer)) {
+      const refusal = this.#parts.unsent.refusal(progress.caller)
+      if (refusal !== null) {
+        this.fail(exchange, refusal)
+        return
+      }
+    }
+    reply.hijack()
+    const choice = this.#choose(incoming.headers, answer, isStreamed(answer) ? null : lengthOf(body))
+    // For HEAD as well: it has the headers of GET, the length among them.
+    if (choice === 'none' || choice === 'identity' || body === null || isStream(body)) {
+      this.#transmit(exchange, answer, choice)
+    } else {
+      this.#encode(exchange, answer, Buffer.isBuffer(body) ? body : Buffer.from(body.latin1, 'latin1'), choice)
+    }
+  }
+
+  /** Emits the event of a request that has ended, whoever answered it. */
+  report({ method, requestId, status, durationMs, progress, incoming, answer }: Ended): void {
+    const { route, code, tenantId, at, caller } = progress
+    const usage = incoming?.usage
+    const databaseMs = usage?.databaseMs() ?? null
+    this.#parts.emit({
+      kind: 'request',
+      method,
+      route,
+      status,
+      code,
+      durationMs: toHundredths(durationMs),
+      requestId,
+      tenantId,
+      role: caller === null ? null : caller.role,
+      path: this.#parts.logsRequests && incoming !== undefined && at !== null ? maskedPath(incoming, at) : null,
+      table: at === null ? null : (tableOf(at) ?? usage?.table ?? null),
+      function: at?.kind === 'rpc' ? at.function : null,
+      rows: answer?.rows ?? usage?.rows ?? null,
+      databaseMs: databaseMs === null ? null : toHundredths(databaseMs),
+      cache: (answer?.headers['X-Cache'] ?? null) as 'HIT' | 'MISS' | null,
+    })
+  }
+
+  #errorAnswer(error: unknown, { incoming: { requestId }, progress }: Exchange): Answer {
+    const { emit } = this.#parts
+    const known = error instanceof GatewayError
+    progress.code = codeOf(error)
+    if (known && error.limit !== undefined) emit({ kind: 'statement refused', limit: error.limit })
+    if (!known || error.status >= 500) emit({ kind: 'request failed', requestId, error })
+    return {
+      status: known ? error.status : 500,
+      headers: { 'Content-Type': 'application/json; charset=utf-8', ...(known ? error.headers : {}) },
+      body: errorBody(error, requestId),
+    }
+  }
+
+  #encode(exchange: Exchange, answer: Answer, plain: Buffer, choice: 'br' | 'gzip'): void {
+    const encoded = compress(plain, choice)
+    if (!(encoded instanceof Promise)) {
+      this.#transmit(exchange, { ...answer, body: encoded }, choice)
+      return
+    }
+    const { reply, incoming, progress } = exchange
+    const release = this.#parts.unsent.hold(progress.caller, plain.length)
+    void encoded
+      .then(
+        bytes => this.#transmit(exchange, { ...answer, body: bytes }, choice),
+        () => this.#transmit(exchange, answer, 'identity'),
+      )
+      .catch(error => {
+        this.#parts.emit({ kind: 'request failed', requestId: incoming.requestId, error })
+        breakOff(reply.raw)
+      })
+      .finally(release)
+  }
+
+  /** `choice`: the coding that the body has, or that a stream is to get. */
+  #transmit(exchange: Exchange, answer: Answer, choice: Choice): void {
+    const { body, status } = answer
+    const response = exchange.reply.raw
+    const headers = this.#headersOf(exchange, answer, choice)
+    if (isStream(body)) {
+      response.writeHead(status, headers)
+      this.#stream(exchange, answer, choice === 'br' || choice === 'gzip' ? compressStream(body, choice) : body)
+      return
+    }
+    const isHead = exchange.incoming.method === 'HEAD'
+    // Without it Node would send an empty body in chunks.
+    if (body !== null || (status !== 204 && !isHead)) headers.push('Content-Length', lengthOf(body))
+    response.writeHead(status, headers)
+    if (body === null || isHead) response.end()
+    else if ('latin1' in body) endWithText(response, body.latin1)
+    else endWith(response, body)
+    this.#holdUnsent(response, exchange.progress)
+    this.#reportOf(exchange, answer)
+  }
+
+  #headersOf({ reply, incoming, started, progress }: Exchange, answer: Answer, choice: Choice): OutgoingHttpHeader[] {
+    const { now, hasCors, isDraining, connections } = this.#parts
+    const headers: OutgoingHttpHeader[] = this.#parts.headers(incoming.requestId, now() - started, progress.timing)
+    for (const name in answer.headers) headers.push(name, answer.headers[name] ?? '')
+    if (choice !== 'none') {
+      headers.push('Vary', 'Accept-Encoding')
+      if (choice !== 'identity') headers.push('Content-Encoding', choice)
+    }
+    // The plugin's; what Fastify says of the connection, the answer says itself.
+    if (hasCors) {
+      for (const [name, value] of Object.entries(reply.getHeaders()))
+        if (name !== 'connection') headers.push(name, value ?? '')
+    }
+    if (isDraining() && connections.isLast(reply.raw)) headers.push('Connection', 'close')
+    return headers
+  }
+
+  #stream(exchange: Exchange, answer: Answer, chunks: AsyncGenerator<Buffer>): void {
+    const { unsent, paces, emit } = this.#parts
+    const { reply, incoming, progress } = exchange
+    const response = reply.raw
+    void sendStream(response, chunks, bytes => unsent.count(progress.caller, bytes), paces.start())
+      .then(() => this.#holdUnsent(response, progress))
+      .catch(error => {
+        progress.code = codeOf(error)
+        emit({ kind: 'request failed', requestId: incoming.requestId, error })
+        breakOff(response)
+      })
+      .finally(() => this.#reportOf(exchange, answer))
+  }
+
+  /** What the kernel did not take at once waits for its reader. */
+  #holdUnsent(response: ServerResponse, { caller }: Progress): void {
+    const bytes = response.writableLength
+    if (bytes === 0) return
+    const { connections, unsent } = this.#parts
+    connections.whenSent(response, bytes, unsent.hold(caller, bytes))
+    limitReaderIdleUntilSent(response)
+  }
+
+  #reportOf({ incoming, started, progress }: Exchange, answer: Answer): void {
+    const { method, requestId } = incoming
+    const durationMs = this.#parts.now() - started
+    this.report({ method, requestId, status: answer.status, durationMs, progress, incoming, answer })
+  }
+}
+
+export function noProgress(): Progress {
+  return { route: 'none', at: null, tenantId: '', caller: null, code: null, timing: null }
+}
+
+function codeOf(error: unknown): ErrorCode {
+  return error instanceof GatewayError ? error.code : 'INTERNAL'
+}
+
+/** The table whose rows are read or written. */
+function tableOf(route: Route): string | null {
+  if (route.kind === 'children') return route.child
+  return 'table' in route ? route.table : null
+}
+
+function toHundredths(ms: number): number {
+  return Math.round(ms * 100) / 100
+}
+
+function isStream(body: Answer['body']): body is AsyncGenerator<Buffer> {
+  return body !== null && !('latin1' in body) && !Buffer.isBuffer(body)
+}
+
+/** Also where a request by HEAD has no body. */
+function isStreamed({ headers }: Answer): boolean {
+  return headers['Content-Type']?.startsWith('application/x-ndjson') ?? false
+}
+
+/** 0 for a stream. */
+function lengthOf(body: Answer['body']): number {
+  if (body === null) return 0
+  if (Buffer.isBuffer(body)) return body.length
+  return 'latin1' in body ? body.latin1.length : 0
+}
+
+/** Nothing was changed, so the client can ask again. A read has `X-Cache`, whatever its method. */
+function isRead({ method }: Incoming, { headers }: Answer): boolean {
+  return method === 'GET' || method === 'HEAD' || 'X-Cache' in headers
+}
