@@ -57,6 +57,20 @@ test('values that are no texts become texts, as hstore has no others', async () 
   expect(json.data.attributes).toEqual({ n: '1.5', t: 'true', o: '{"deep":["x"]}', line: 'a\nb' })
 })
 
+test('inside of a composite value it is written in its text form; an object there is 400', async () => {
+  await execute(
+    database.adminUrl,
+    `create type label as (at int, pairs hstore);
+     create table labels (id int primary key, label label);
+     grant all on labels to app`,
+  )
+  await gateway.gateway.reload()
+  const created = await post('/api/labels', { id: 1, label: { at: 1, pairs: 'a=>1, b=>NULL' } })
+  expect(created.json.data.label).toEqual({ at: 1, pairs: { a: '1', b: null } })
+  const refused = await post('/api/labels', { id: 2, label: created.json.data.label })
+  expect([refused.status, refused.json.error.code]).toEqual([400, 'QUERY_ERROR'])
+})
+
 test.each([['a'], ['a=>'], [5]])('%j is 400', async value => {
   expect((await patch('/api/things/1', { attributes: value })).status).toBe(400)
   expect((await post('/api/things', { id: 9, attributes: value })).status).toBe(400)
