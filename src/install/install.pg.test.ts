@@ -1,6 +1,6 @@
 /** What the SQL of `svc install` does in a real database: what it writes down, for whom, and what it survives. */
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { feedUrl, installed } from '../../test/support/install.ts'
 import { createDatabase, execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { uniqueName } from '../../test/support/server.ts'
@@ -8,7 +8,7 @@ import type { Query } from '../catalog/introspect.ts'
 import { KEPT_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
 import { readInstallation } from './installation.ts'
 import { idOf } from './outbox.ts'
-import { INSTALLED_VERSION } from './script.ts'
+import { INSTALLED_VERSION, uninstallScript } from './script.ts'
 
 let database: TestDatabase
 let admin: pg.Client
@@ -577,5 +577,52 @@ describe('what is too old', () => {
       (extract(epoch from now())::bigint / 86400 % 8, now(), 'msg_new', 't', 1, 'delivered', 1)`)
     expect((await feed.query('select svc.forget_attempts() as did')).rows).toEqual([{ did: true }])
     expect((await admin.query('select webhook from svc.webhook_attempt')).rows).toEqual([{ webhook: 'msg_new' }])
+  })
+})
+
+describe('uninstalling', () => {
+  test.each([
+    [
+      'a gateway that reads the log',
+      { first: 'select count(*) from svc.change', later: 'select version from svc.installation' },
+    ],
+    [
+      'an application that writes to a captured table',
+      {
+        first: 'lock table items in row exclusive mode',
+        later: 'insert into items values (1); insert into items values (2)',
+      },
+    ],
+    [
+      'somebody who has locked in the other order',
+      { first: 'select version from svc.installation', later: 'select count(*) from svc.change' },
+    ],
+  ])('waits for %s, and ends neither as a deadlock', async (_, { first, later }) => {
+    const own = await testDatabase()
+    const [other, remover, watcher] = await Promise.all([1, 2, 3].map(() => connected(own.adminUrl)))
+    try {
+      if (other === undefined || remover === undefined || watcher === undefined) throw new Error('three connections')
+      await other.query('create table items (id int primary key); grant select on items to app')
+      await installed(own)
+      await other.query('begin')
+      await other.query(first)
+      const removed = remover.query(['begin', ...uninstallScript({ superuser: true }), 'commit'].join(';\n'))
+      const outcome = removed.then(
+        () => 'done',
+        (error: Error) => error.message,
+      )
+      const waiting = "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+      await vi.waitFor(async () => expect((await watcher.query(waiting)).rows).toHaveLength(1), {
+        ...{ timeout: 10_000, interval: 10 },
+      })
+      await other.query(later)
+      await other.query('commit')
+      expect(await outcome).toBe('done')
+      const { rows } = await watcher.query("select to_regnamespace('svc') is null as gone")
+      expect(rows).toEqual([{ gone: true }])
+    } finally {
+      await Promise.all([other, remover, watcher].map(client => client?.end()))
+      await own.drop()
+    }
   })
 })

@@ -73,11 +73,44 @@ export function uninstallScript({ superuser }: Pick<InstallOptions, 'superuser'>
   const events = ['DROP EVENT TRIGGER IF EXISTS svc_schema_changed', 'DROP EVENT TRIGGER IF EXISTS svc_schema_dropped']
   return [
     LOCK_TIMEOUT,
+    LOCK_EVERYTHING,
     ...(superuser ? events : []),
     'DROP SCHEMA IF EXISTS svc CASCADE',
     "SELECT pg_notify('svc_schema', '')",
   ]
 }
+
+/** Tables of schema `svc` in the order in which triggers, and gateways that read the log, come by them. Others follow. */
+const LOCKED_IN_ORDER = ['change', 'webhook_trigger', 'webhook', 'webhook_attempt', 'webhook_dead', 'installation']
+const LOCK_ATTEMPTS_MAX = 6
+
+/**
+ * `DROP SCHEMA` locks tables in the order in which they were made, and captured tables last. Writers and gateways that run lock them in another order, so one of
+ * the two would be ended as a deadlock. Whoever waits here gives up before a deadlock is looked for (`deadlock_timeout`, 1 s), lets everything go, and tries again.
+ */
+const LOCK_EVERYTHING = `DO $$ DECLARE
+  captured constant text := (SELECT string_agg(each.name, ', ' ORDER BY each.name) FROM (
+    SELECT DISTINCT t.tgrelid::regclass::text AS name FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+    JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
+    WHERE p.pronamespace = to_regnamespace('svc') AND c.relnamespace <> p.pronamespace AND c.relkind IN ('r', 'p') AND NOT t.tgisinternal) AS each);
+  own constant text := (SELECT string_agg(c.oid::regclass::text, ', ' ORDER BY array_position(ARRAY[${LOCKED_IN_ORDER.map(name => `'${name}'`).join(', ')}], c.relname::text), c.relname)
+    FROM pg_catalog.pg_class AS c WHERE c.relnamespace = to_regnamespace('svc') AND c.relkind IN ('r', 'p') AND NOT c.relispartition);
+BEGIN
+  FOR attempt IN 1..${LOCK_ATTEMPTS_MAX} LOOP
+    BEGIN
+      PERFORM set_config('lock_timeout', '500ms', true);
+      BEGIN
+        IF captured IS NOT NULL THEN EXECUTE 'LOCK TABLE ' || captured || ' IN ACCESS EXCLUSIVE MODE'; END IF;
+      EXCEPTION WHEN insufficient_privilege THEN NULL;
+      END;
+      IF own IS NOT NULL THEN EXECUTE 'LOCK TABLE ' || own || ' IN ACCESS EXCLUSIVE MODE'; END IF;
+      EXIT;
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+      IF attempt = ${LOCK_ATTEMPTS_MAX} THEN RAISE; END IF;
+    END;
+  END LOOP;
+  PERFORM set_config('lock_timeout', '3s', true);
+END $$`
 
 /** As a text for `psql`. */
 export function printScript(statements: readonly string[]): string {

@@ -259,7 +259,8 @@ describe('a token of a place', () => {
     expect(await again.next()).toMatchObject({ operation: 'INSERT', key: { id } })
     again.say({ type: 'subscribe', channel: 'svc_table_labels', since: 'nonsense', id: 'lost' })
     await again.nextOf('subscribed')
-    expect(await again.next()).toMatchObject({ type: 'resync', id: 'lost', reason: 'token' })
+    // What came and went may still be told of, where the two were not heard of together.
+    expect(await again.nextOf('resync')).toMatchObject({ id: 'lost', reason: 'token' })
     await again.close()
   })
 })
