@@ -8,7 +8,7 @@
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Get, Parameter } from '../language/tree/ast.ts'
-import { column } from '../language/tree/build.ts'
+import { caseWhen, column } from '../language/tree/build.ts'
 import { rewrite } from '../language/tree/walk.ts'
 import { type StatementLimits, UNLIMITED } from '../statement-limits.ts'
 import { castableType } from './castable.ts'
@@ -21,7 +21,7 @@ import { callableName, type IsCallable } from './functions.ts'
 import { isParameter, keyOf, type ParameterKey, type ParameterUse } from './parameters.ts'
 import { tableOf } from './resources.ts'
 import { EVERYTHING, type Rights } from './rights.ts'
-import { fromSettings, onlyAfter, rowsFor } from './row-filter.ts'
+import { fromSettings, rowsFor } from './row-filter.ts'
 import { NOTHING, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
 import { type Growth, Tally } from './tally.ts'
 
@@ -92,8 +92,8 @@ export function checkRead(query: Get, context: CheckContext): CheckedQuery {
 }
 
 /**
- * As `checkRead`, of a condition as the only field over rows that are given and not those of `table` any more: whoever may not see a row of the table for a
- * policy's sake is answered false.
+ * As `checkRead`, of conditions over rows that are given and not those of `table` any more: where a policy hides a row of the table from the caller, its
+ * fields are answered as NULL.
  */
 export function checkPast(query: Get, table: Table, context: CheckContext): CheckedQuery {
   const checking = begin(context)
@@ -102,7 +102,7 @@ export function checkPast(query: Get, table: Table, context: CheckContext): Chec
   const rows = rowsFor(checking, table, alias, 'read')
   if (rows === null) return brand(statement, checking)
   const fields = statement.fields.map(item =>
-    item.kind === 'field' ? { ...item, expression: onlyAfter(rows, item.expression) } : item,
+    item.kind === 'field' ? { ...item, expression: caseWhen(rows, item.expression, null) } : item,
   )
   return brand({ ...statement, fields }, checking)
 }

@@ -124,7 +124,7 @@ export function conditionAfter(checking: Checking, first: Expression | null, con
 }
 
 /** The same, where `condition` must not be computed of other rows. */
-export function onlyAfter(first: Expression, condition: Expression): Expression {
+function onlyAfter(first: Expression, condition: Expression): Expression {
   return caseWhen(first, condition, literal('boolean', 'false'))
 }
 

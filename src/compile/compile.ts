@@ -51,9 +51,9 @@ export type Mode =
   | { readonly kind: 'read'; readonly form: Form }
   /** Rows, each with its sort keys behind it. */
   | { readonly kind: 'paged' }
-  | { readonly kind: 'paged many'; readonly varying: Varying }
+  | { readonly kind: 'paged many'; readonly varying: readonly Varying[] }
   /** The value of a condition over rows that are given, and not those of `table` any more. */
-  | { readonly kind: 'past many'; readonly table: Table; readonly varying: Varying }
+  | { readonly kind: 'past many'; readonly table: Table; readonly varying: readonly Varying[] }
   | { readonly kind: 'stream' }
   | { readonly kind: 'call'; readonly form: Form }
   | { readonly kind: 'write'; readonly answer: WriteAnswer }
@@ -169,8 +169,8 @@ function asText(rowsMax: number): (query: Get) => Sql {
   return query => printRows(query, { keys: [], parameters: 'all', limit: rowsMax === 0 ? null : rowsMax })
 }
 
-function varied(checked: CheckedQuery, { source, columns }: Varying): CheckedQuery {
-  return withParametersIn(checked, source, columns)
+function varied(checked: CheckedQuery, varying: readonly Varying[]): CheckedQuery {
+  return varying.reduce((query, { source, columns }) => withParametersIn(query, source, columns), checked)
 }
 
 /** The types of `compile` see to it; this is for the compiler, which cannot follow them into the switch. */

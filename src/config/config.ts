@@ -94,6 +94,8 @@ export interface GatewayConfig {
   readonly maxSockets: number
   readonly socketMaxSubscriptions: number
   readonly socketMaxLiveQueries: number
+  readonly tenantMaxUnroutedQueriesPerSec: number
+  readonly unroutedResyncIntervalMs: number
   readonly maxInflightBodyBytes: number
   readonly addressMaxInflightBodyBytes: number
   readonly maxUnsentBytes: number

@@ -29,6 +29,8 @@ const LIMITS: readonly NumberKey[] = [
   'maxSockets',
   'socketMaxSubscriptions',
   'socketMaxLiveQueries',
+  'tenantMaxUnroutedQueriesPerSec',
+  'unroutedResyncIntervalMs',
   'maxInflightBodyBytes',
   'addressMaxInflightBodyBytes',
   'maxUnsentBytes',

@@ -101,6 +101,8 @@ describe('defaults', () => {
         maxSockets: 7_000,
         socketMaxSubscriptions: 100,
         socketMaxLiveQueries: 50,
+        tenantMaxUnroutedQueriesPerSec: 200,
+        unroutedResyncIntervalMs: 1_000,
         maxInflightBodyBytes: 268_435_456,
         addressMaxInflightBodyBytes: 67_108_864,
         maxUnsentBytes: 268_435_456,

@@ -615,6 +615,24 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     description:
       'Live queries of one WebSocket. One more is answered by an `error` message with code `FORBIDDEN`. `0` switches it off.',
   },
+  tenantMaxUnroutedQueriesPerSec: {
+    key: 'gateway.tenant_max_unrouted_queries_per_sec',
+    kind: integer(0, COUNT_MAX),
+    default: 200,
+    unit: 'queries',
+    feature: 'limits',
+    description:
+      'Visibility queries that changes cause for the subscriptions of one tenant in a second where nobody knows whom the changes concern, so that any tenant may have written them. Beyond it, changes are collected and checked later, together. `0` switches it off.',
+  },
+  unroutedResyncIntervalMs: {
+    key: 'gateway.unrouted_resync_interval_ms',
+    kind: integer(0, COUNT_MAX),
+    default: 1_000,
+    unit: 'ms',
+    feature: 'limits',
+    description:
+      'Time between two `resync` messages with reason `bulk` or `dependency` to all subscribers of a table, whatever the number of writes. The first is sent at once. `0` switches it off.',
+  },
   maxInflightBodyBytes: {
     key: 'gateway.max_inflight_body_bytes',
     kind: integer(0, Number.MAX_SAFE_INTEGER),

@@ -15,6 +15,32 @@ const PINNED = `SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET TimeZ
 
 const BULK = `INSERT INTO svc.change ("schema", "table", operation) VALUES (TG_ARGV[0], TG_ARGV[1], 'B')`
 
+/** Distinct values of a column that are written down of many rows. */
+export const WHOM_MAX = 100
+
+/** Columns of which they are. */
+const WHOM_COLUMNS_MAX = 8
+
+/**
+ * Whom many rows concern: for each column that a policy for reading looks at, the values that it has in them and had, as a JSON list, unless they are too many.
+ * Types whose equality is PostgreSQL's own; a write must not fail for what is written down of it, so the column has to be in the written table as well.
+ */
+function whomOf(tables: readonly string[]): string {
+  const values = tables.map(name => `SELECT %1$I AS v FROM ${name}`).join(' UNION ')
+  return `FOR hook IN SELECT DISTINCT a.attname AS name FROM pg_policy AS p
+      JOIN pg_depend AS d ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid = p.polrelid
+      JOIN pg_attribute AS a ON a.attrelid = p.polrelid AND a.attnum = d.refobjsubid AND a.attnum > 0
+      JOIN pg_attribute AS w ON w.attrelid = TG_RELID AND w.attname = a.attname AND NOT w.attisdropped
+      WHERE p.polrelid = to_regclass(format('%I.%I', TG_ARGV[0], TG_ARGV[1])) AND p.polcmd IN ('r', '*')
+        AND w.atttypid IN ('text'::regtype, 'varchar'::regtype, 'uuid'::regtype, 'int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+      ORDER BY 1 LIMIT ${WHOM_COLUMNS_MAX} LOOP
+      EXECUTE format('SELECT json_agg(v) FROM (SELECT DISTINCT v FROM (${values}) AS r LIMIT ${WHOM_MAX + 1}) AS whom HAVING count(*) <= ${WHOM_MAX}', hook.name) INTO row_after;
+      CONTINUE WHEN row_after IS NULL;
+      row_key := concat_ws(',', row_key, to_json(hook.name) || ':' || row_after);
+    END LOOP;
+    INSERT INTO svc.change ("schema", "table", operation, new) VALUES (TG_ARGV[0], TG_ARGV[1], 'B', ('{' || row_key || '}')::json)`
+}
+
 /** Of a row's JSON, for keys of one column and of several: two plans, because the second costs more and is rare. A column that is not there is null in it. */
 const KEYS: Readonly<Record<'one' | 'several', (row: string) => string>> = {
   one: row => `jsonb_build_object(TG_ARGV[2], ${row} -> TG_ARGV[2])`,
@@ -37,6 +63,7 @@ interface Kind {
   readonly referencing: string
   /** The transition table that says how many rows there are. */
   readonly counted: 'svc_new' | 'svc_old'
+  readonly transitions: readonly ('svc_new' | 'svc_old')[]
   /** The columns `before` and `after`, as JSON, in the order of the rows; `new` and `old` mean something else in a trigger. */
   readonly changed: string
   /** The same of the only row, of which `few` has the one of the table that is counted. */
@@ -50,6 +77,7 @@ const KINDS: readonly Kind[] = [
     name: 'insert',
     referencing: 'NEW TABLE AS svc_new',
     counted: 'svc_new',
+    transitions: ['svc_new'],
     changed: 'SELECT NULL::json AS before, row_to_json(r.*) AS after FROM svc_new AS r OFFSET 0',
     one: { before: 'NULL', after: 'few[1]' },
     keyed: 'after',
@@ -58,6 +86,7 @@ const KINDS: readonly Kind[] = [
     name: 'update',
     referencing: 'OLD TABLE AS svc_old NEW TABLE AS svc_new',
     counted: 'svc_new',
+    transitions: ['svc_old', 'svc_new'],
     // PostgreSQL adds a row to both tables at once: what stands at the same place is the same row.
     changed: `SELECT before, after FROM (SELECT row_number() OVER () AS n, row_to_json(r.*) AS before FROM svc_old AS r) AS o
       JOIN (SELECT row_number() OVER () AS n, row_to_json(r.*) AS after FROM svc_new AS r) AS w USING (n) ORDER BY n OFFSET 0`,
@@ -68,6 +97,7 @@ const KINDS: readonly Kind[] = [
     name: 'delete',
     referencing: 'OLD TABLE AS svc_old',
     counted: 'svc_old',
+    transitions: ['svc_old'],
     changed: 'SELECT row_to_json(r.*) AS before, NULL::json AS after FROM svc_old AS r OFFSET 0',
     one: { before: 'few[1]', after: 'NULL' },
     keyed: 'before',
@@ -139,7 +169,7 @@ BEGIN
   END IF;
   total := (SELECT count(*) FROM (SELECT FROM ${counted} LIMIT ${ROWS_MAX + 1}) AS counted);
   IF total > ${ROWS_MAX} OR TG_NARGS = 2 THEN
-    ${BULK};
+    ${whomOf(kind.transitions)};
   ELSIF TG_NARGS = 3 THEN
     INSERT INTO svc.change (${LOGGED}) SELECT ${logged(kind, KEYS.one, MANY)} FROM (${kind.changed}) AS c;
   ELSE

@@ -31,7 +31,7 @@ export const CHANGE_LOG: readonly string[] = [
   old json,
   new json
 ) PARTITION BY LIST (slot)`,
-  `COMMENT ON TABLE svc.change IS 'Changes of rows, for a day. operation: I, U, D, or B for many at once, which has no key. was: the key before, where it was another. The table is the one that a partition belongs to.'`,
+  `COMMENT ON TABLE svc.change IS 'Changes of rows, for a day. operation: I, U, D, or B for many at once, which has no key; new has then the values of columns that policies look at, where they are few. was: the key before, where it was another. The table is the one that a partition belongs to.'`,
   ...slots(slot => `CREATE TABLE IF NOT EXISTS svc.change_${slot} PARTITION OF svc.change FOR VALUES IN (${slot})`),
   'CREATE INDEX IF NOT EXISTS change_xid ON svc.change (xid, seq)',
   `CREATE OR REPLACE FUNCTION svc.forget_changes() RETURNS boolean

@@ -356,6 +356,20 @@ export const METRICS = {
     labels: [],
     help: 'Groups that wait for their turn to look at what changed.',
   },
+  realtimeLooks: {
+    section: 'Realtime',
+    name: 'svc_realtime_visibility_queries_total',
+    type: 'counter',
+    labels: ['tenant'],
+    help: 'Transactions that read changed rows for subscriptions: the change is known to concern their tenant, or its tenant is unknown.',
+  },
+  realtimeDelays: {
+    section: 'Realtime',
+    name: 'svc_realtime_limit_delays_total',
+    type: 'counter',
+    labels: ['limit'],
+    help: 'Visibility queries and resyncs for changes of unknown tenants that were put off, by the key of the limit.',
+  },
   realtimeNotifications: {
     section: 'Realtime',
     name: 'svc_realtime_notifications_total',

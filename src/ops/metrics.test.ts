@@ -30,6 +30,7 @@ const PARTS: Parts = {
   },
   realtime: {
     ...{ sockets: 3, subscriptions: 4, groups: 2, listening: true, waiting: 5, refusals: { tenant_max_sockets: 6 } },
+    looks: { own: 12, perhaps: 13, delayed: 14, merged: 15 },
     tables: new Map([['orders', 'trigger']]),
     log: { reading: true, reads: 8, rows: 9 },
     ...{ liveQueries: 6, liveDriven: 5, liveSubscriptions: 7, liveRuns: 11 },
@@ -226,6 +227,11 @@ test('realtime', async () => {
   expect(await samples(metrics, 'svc_realtime_groups')).toEqual(['change 2', 'live query 6'])
   expect(await samples(metrics, 'svc_realtime_notifications_total')).toEqual(['change 10', 'live query 20'])
   expect(await samples(metrics, 'svc_realtime_resyncs_total')).toEqual(['bulk 2'])
+  expect(await samples(metrics, 'svc_realtime_visibility_queries_total')).toEqual(['known 12', 'unknown 13'])
+  expect(await samples(metrics, 'svc_realtime_limit_delays_total')).toEqual([
+    'tenant_max_unrouted_queries_per_sec 14',
+    'unrouted_resync_interval_ms 15',
+  ])
   expect(await samples(metrics, 'svc_realtime_errors_total')).toEqual(['PARSE_ERROR 1'])
   expect((await samples(metrics, 'svc_realtime_lag_seconds')).slice(-3)).toEqual(['+Inf 3', '30', '3'])
   metrics.hear(database('realtime listener lost'))

@@ -189,6 +189,14 @@ function collectRealtime(stats: RealtimeStats): Collected<RealtimeKey> {
     realtimeLiveRuns: one(stats.liveRuns),
     realtimeListening: one(stats.listening ? 1 : 0),
     realtimeLooksWaiting: one(stats.waiting),
+    realtimeLooks: [
+      { labels: ['known'], value: stats.looks.own },
+      { labels: ['unknown'], value: stats.looks.perhaps },
+    ],
+    realtimeDelays: [
+      { labels: ['tenant_max_unrouted_queries_per_sec'], value: stats.looks.delayed },
+      { labels: ['unrouted_resync_interval_ms'], value: stats.looks.merged },
+    ],
     realtimeNotifications: byKind(counts.notifications, counts.liveAnswers),
     realtimeResyncs: each(counts.resyncs),
     realtimeErrors: each(counts.errors),

@@ -86,7 +86,7 @@ export function createNoticeFeed(parts: NoticeFeedParts): Feed {
     const notice = decodeNotice(payload)
     if (notice === null || notice.rows === null) {
       history.forget()
-      resync('bulk', notice === null ? null : routesOf(notice, { operation: null, route: notice.only, before: null }))
+      resync('bulk', notice === null ? null : routesOfMany(notice))
       return
     }
     const { txid, assigned, at } = notice
@@ -103,19 +103,32 @@ export function createNoticeFeed(parts: NoticeFeedParts): Feed {
     add(changes)
   }
 
-  /** Null: it may concern anybody. `operation` null: one of them, of many rows. */
+  /** Whether the column that says whom a row concerns is what it was before. */
+  function keeps({ by, assigned }: Notice): boolean {
+    return by !== null && assigned !== null && !assigned.includes(by) && isPlain()
+  }
+
+  /** Null: they may concern anybody. */
+  function routesOfMany(notice: Notice): Routes | null {
+    const { by, whom, assigned } = notice
+    if (by === null || whom === null) return null
+    // Rows that came or went as a whole had no other value.
+    return assigned === null || keeps(notice) ? { column: by, values: whom.map(hashed) } : null
+  }
+
+  /** Null: it may concern anybody. */
   function routesOf(
-    { by, assigned }: Notice,
-    { operation, route, before }: { operation: Operation | null; route: string | null; before: string | null },
+    notice: Notice,
+    { operation, route, before }: { operation: Operation; route: string | null; before: string | null },
   ): Routes | null {
+    const { by } = notice
     if (by === null || route === null) return null
     const values = [hashed(route)]
     // What was inserted was nobody's before, and of what is deleted this is the value before.
     if (operation === 'INSERT' || operation === 'DELETE') return { column: by, values }
     const was = before === null ? null : memberOf(before, by)
     if (was !== null) return { column: by, values: [...values, was] }
-    const isKept = assigned === null ? operation === null : !assigned.includes(by) && isPlain()
-    return isKept ? { column: by, values } : null
+    return keeps(notice) ? { column: by, values } : null
   }
 
   async function takeAll(): Promise<void> {

@@ -10,12 +10,16 @@ export interface Groups {
   readonly size: number
   get(name: string): Group | undefined
   add(name: string, group: Group): void
-  delete(group: Group): void
+  /** Answers its name. */
+  delete(group: Group): string
   /** From now on it is given what has this value alone. */
   route(group: Group, value: RouteValue): void
   /** How many groups it concerns. */
   distribute(changes: readonly Change[]): number
-  resync(reason: ResyncReason, routes: Routes | null): void
+  /** How many groups it concerns. */
+  resync(reason: ResyncReason, routes: Routes | null): number
+  /** Has those read again who subscribed before. */
+  remind(reason: ResyncReason, before: number): void
 }
 
 export function createGroups(): Groups {
@@ -37,6 +41,11 @@ export function createGroups(): Groups {
       same?.delete(group)
       if (same?.size === 0) routed.get(value.column)?.delete(text)
     }
+  }
+
+  function isRouted(group: Group, of: Routes | null): boolean {
+    const value = routes.get(group)
+    return of !== null && value?.column === of.column
   }
 
   function* concernedBy(of: Routes | null): Iterable<Group> {
@@ -63,8 +72,10 @@ export function createGroups(): Groups {
     },
     delete(group) {
       unroute(group)
-      byName.delete(names.get(group) ?? '')
+      const name = names.get(group) ?? ''
+      byName.delete(name)
       names.delete(group)
+      return name
     },
     route(group, value) {
       if (!names.has(group)) return
@@ -77,8 +88,11 @@ export function createGroups(): Groups {
     distribute(changes) {
       const to = changes.at(-1)?.to ?? ''
       const own = new Map<Group, Change[]>()
+      /** Those that have one which is surely theirs. */
+      const certain = new Set<Group>()
       for (const change of changes) {
         for (const group of concernedBy(change.routes)) {
+          if (isRouted(group, change.routes)) certain.add(group)
           const known = own.get(group)
           if (known === undefined) own.set(group, [change])
           else if (known.at(-1) !== change) known.push(change)
@@ -86,12 +100,18 @@ export function createGroups(): Groups {
       }
       for (const [group, list] of own) {
         // What comes after the last of them is nothing to this group.
-        group.add(list.map((change, index) => (index === list.length - 1 ? { ...change, to } : change)))
+        const given = list.map((change, index) => (index === list.length - 1 ? { ...change, to } : change))
+        group.add(given, certain.has(group) ? 'its own' : 'perhaps its own')
       }
       return own.size
     },
     resync(reason, of) {
-      for (const group of new Set(concernedBy(of))) group.resync(reason)
+      const concerned = new Set(concernedBy(of))
+      for (const group of concerned) group.resync(reason)
+      return concerned.size
+    },
+    remind(reason, before) {
+      for (const group of names.keys()) group.remind(reason, before)
     },
   }
 }

@@ -8,15 +8,16 @@ import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
+import { createAllowance } from './allowance.ts'
 import type { Boundary } from './boundary.ts'
 import { contextOf } from './context.ts'
 import { createCrowd } from './crowd.ts'
 import type { Missed } from './feed.ts'
-import { createGroup, type Group, type Member, type ResyncReason } from './group.ts'
+import { createGroup, type Group, type LookCounts, type Member, type ResyncReason } from './group.ts'
 import { createLimiter } from './limiter.ts'
 import { look, type Seen, type Told, toldOf, tryLook } from './look.ts'
 import { isPassing } from './passing.ts'
-import type { Beyond, Quotas, Release } from './quotas.ts'
+import type { Beyond, Quotas, RealtimeLimits, Release } from './quotas.ts'
 import { routeStatement, routeValueOf } from './route.ts'
 import type { CaptureKind } from './sources.ts'
 import type { TableRules } from './table-rules.ts'
@@ -80,10 +81,24 @@ export interface HubStats {
   readonly subscriptions: number
   /** Looks that wait for their turn. */
   readonly waiting: number
+  readonly looks: LookStats
+}
+
+/** How many there were. */
+export interface LookStats {
+  /** At changes that concern the owner of the subscriptions. */
+  readonly own: number
+  /** At changes of which nobody knows that. */
+  readonly perhaps: number
+  /** Of those, how many had to wait for the limit. */
+  readonly delayed: number
+  /** Times that everybody was to read again, put off and merged with others. */
+  readonly merged: number
 }
 
 export interface HubParts extends WatchedParts {
   readonly quotas: Pick<Quotas, 'subscription' | 'group'>
+  readonly limits: Pick<RealtimeLimits, 'tenantMaxUnroutedQueriesPerSec' | 'unroutedResyncIntervalMs'>
   readonly plan: (request: WatchRequest, identity: Identity) => Watch
   readonly runner: Pick<Runner, 'read'>
   readonly now: () => number
@@ -93,6 +108,8 @@ export interface HubParts extends WatchedParts {
 interface Entry {
   readonly watched: Watched
   readonly subscribers: Set<Subscriber>
+  /** Names of groups of one filter, which is too slow to be evaluated with others. */
+  readonly apart: Set<string>
   /** Subscriptions under way. */
   pending: number
   linger: NodeJS.Timeout | null
@@ -120,10 +137,27 @@ export function createHub(parts: HubParts): Hub {
   const { plan, runner, rowsBefore, now, quotas } = parts
   const limiter = createLimiter(LOOKS)
   const crowd = createCrowd()
+  const allowance = createAllowance(parts.limits.tenantMaxUnroutedQueriesPerSec, now)
+  const counts = { own: 0, perhaps: 0, delayed: 0, merged: 0 }
+  const count: LookCounts = {
+    look(whose) {
+      if (whose === 'its own') counts.own++
+      else counts.perhaps++
+    },
+    delayed() {
+      counts.delayed++
+    },
+  }
   const tables = new Map<string, Entry>()
   let closed = false
 
   // ---- tables ------------------------------------------------------------------------------------------------
+
+  /** How many ever did. */
+  let subscribed = 0
+  const onMerge = () => {
+    counts.merged++
+  }
 
   function entryOf({ schema, name, resource }: Table): Entry {
     const known = tables.get(resource)
@@ -133,8 +167,11 @@ export function createHub(parts: HubParts): Hub {
       return known
     }
     const entry: Entry = {
-      watched: createWatched({ name: `${schema}.${name}`, resource }, { ...parts, onStale: () => void regroup(entry) }),
-      ...{ subscribers: new Set(), pending: 0, linger: null, regrouping: false, outdated: false },
+      watched: createWatched(
+        { name: `${schema}.${name}`, resource },
+        { ...parts, ...{ onMerge, subscribed: () => subscribed }, onStale: () => void regroup(entry) },
+      ),
+      ...{ subscribers: new Set(), apart: new Set(), pending: 0, linger: null, regrouping: false, outdated: false },
     }
     tables.set(resource, entry)
     return entry
@@ -158,16 +195,16 @@ export function createHub(parts: HubParts): Hub {
     beyond: Beyond,
   ): void {
     const { groups } = entry.watched
-    const settings = rules.settings === null ? null : [...rules.settings, ...watch.settings]
-    const name = JSON.stringify([watch.name, contextOf(subscriber.identity, settings), filterOwner(watch, subscriber)])
+    const { sees, alone } = namesOf(watch, rules, subscriber.identity)
+    const name = isShared(watch, rules) || entry.apart.has(alone) ? alone : sees
     const before = subscriber.group
     const known = groups.get(name)
     if (known !== undefined && known === before) return
-    const share = JSON.stringify([entry.watched.name, name, watch.variant.name])
+    const share = JSON.stringify([entry.watched.name, alone, watch.variant.name])
     const leaveGroup = quotas.group(subscriber.identity, share, beyond)
     const group = known ?? newGroup(entry, watch, rules, subscriber.identity)
     if (known === undefined) groups.add(name, group)
-    group.join(subscriber, watch.variant)
+    group.join(subscriber, watch)
     if (before !== null) {
       group.adopt(before.pending())
       leave(entry, subscriber, before)
@@ -179,7 +216,7 @@ export function createHub(parts: HubParts): Hub {
   function newGroup(entry: Entry, watch: Watch, rules: TableRules, identity: Identity): Group {
     const { groups } = entry.watched
     const owner = ownerOf(watch, rules, identity)
-    const group = createGroup(watch, rules, { ...groupParts(entry), owner })
+    const group = createGroup(watch.table, rules, { ...groupParts(entry), owner })
     const { route } = rules
     if (route === null) return group
     const ask = () => runner.read(identity, [catalogueStatement(routeStatement(route), [])], { ms: 0 }).result
@@ -191,10 +228,26 @@ export function createHub(parts: HubParts): Hub {
     return group
   }
 
-  function leave({ watched: { groups } }: Entry, subscriber: Subscriber, group: Group): void {
+  function leave({ watched: { groups }, apart }: Entry, subscriber: Subscriber, group: Group): void {
     group.leave(subscriber)
     subscriber.leaveGroup()
-    if (group.isEmpty) groups.delete(group)
+    if (group.isEmpty) apart.delete(groups.delete(group))
+  }
+
+  /** One of their filters takes too long: each is evaluated on its own from now on. */
+  function separate(entry: Entry, members: readonly Member[]): void {
+    const concerned = new Set(members)
+    for (const subscriber of [...entry.subscribers]) {
+      const rules = entry.watched.known
+      if (!concerned.has(subscriber) || rules === null) continue
+      try {
+        const watch = plan(subscriber.request, subscriber.identity)
+        entry.apart.add(namesOf(watch, rules, subscriber.identity).alone)
+        join(entry, subscriber, { watch, rules }, 'count')
+      } catch {
+        void checkAnew(entry, subscriber)
+      }
+    }
   }
 
   function groupCount(): number {
@@ -205,9 +258,10 @@ export function createHub(parts: HubParts): Hub {
 
   function groupParts(entry: Entry) {
     return {
-      ...{ runner, limiter, now, crowd },
+      ...{ runner, limiter, now, crowd, allowance, count },
       onStale: () => void regroup(entry),
       onRefused: (members: readonly Member[]) => void checkMembers(entry, members),
+      onSlow: (members: readonly Member[]) => separate(entry, members),
     }
   }
 
@@ -302,7 +356,7 @@ export function createHub(parts: HubParts): Hub {
       const entry = entryOf(found)
       const { watched } = entry
       entry.pending++
-      const subscriber = createSubscriber(request, identity, receiver, release)
+      const subscriber = createSubscriber(request, identity, receiver, { release, number: ++subscribed })
       let place: string
       try {
         await watched.listening()
@@ -315,7 +369,8 @@ export function createHub(parts: HubParts): Hub {
         if (since !== null) {
           const missed = await missedSince(watched, since)
           const changes = missed?.changes ?? []
-          const audience = { watch, rules, variants: [watch.variant] }
+          const evaluated = [{ evaluation: watch.evaluation, names: [watch.name] }]
+          const audience = { table: watch.table, rules, parts: [{ watch, variant: watch.variant }], evaluated }
           const lookAtMissed = () => look(runner, identity, audience, changes)
           const seen = missed === null ? null : await limiter.run(callerKey(identity), lookAtMissed)
           subscriber.boundary = missed?.boundary ?? null
@@ -363,6 +418,7 @@ export function createHub(parts: HubParts): Hub {
         groups: groupCount(),
         subscriptions: all.reduce((sum, [, { subscribers }]) => sum + subscribers.size, 0),
         waiting: limiter.waiting,
+        looks: counts,
       }
     },
     close() {
@@ -383,9 +439,14 @@ async function missedSince({ feed }: Watched, since: string): Promise<Missed | n
   }
 }
 
-function createSubscriber(request: WatchRequest, identity: Identity, receiver: Receiver, release: Release): Subscriber {
+function createSubscriber(
+  request: WatchRequest,
+  identity: Identity,
+  receiver: Receiver,
+  of: Pick<Subscriber, 'release' | 'number'>,
+): Subscriber {
   const subscriber: Subscriber = {
-    ...{ identity, request, receiver, release, leaveGroup: () => {}, group: null, boundary: null, held: [] },
+    ...{ identity, request, receiver, ...of, leaveGroup: () => {}, group: null, boundary: null, held: [] },
     see: told => inTurn(() => receiver.see(subscriber.boundary === null ? told : after(subscriber.boundary, told))),
     resync: reason =>
       inTurn(() => {
@@ -402,15 +463,27 @@ function createSubscriber(request: WatchRequest, identity: Identity, receiver: R
   return subscriber
 }
 
-/** Filters of different tenants are never evaluated together: one that takes long is its own tenant's matter. */
-function filterOwner({ variant }: Watch, { identity }: Subscriber): string {
-  return variant.members === '' ? '' : callerKey(identity)
+/** Who sees the same rows, whatever their filters; and who has the same filter and columns besides. */
+function namesOf(watch: Watch, rules: TableRules, identity: Identity) {
+  const settings = rules.settings === null ? null : [...rules.settings, ...watch.settings]
+  // Filters of different tenants are never evaluated together: one that takes long is its own tenant's matter.
+  const holder = isShared(watch, rules) ? '' : callerKey(identity)
+  const sees = JSON.stringify([watch.rights, contextOf(identity, settings), holder])
+  return { sees, alone: JSON.stringify([watch.name, sees]) }
 }
 
+/** Without a filter, rows are the same for every tenant where no policy looks at it. */
+function isShared({ hasFilter, settings }: Watch, rules: TableRules): boolean {
+  return !hasFilter && rules.settings !== null && [...rules.settings, ...settings].every(name => COMMON.has(name))
+}
+
+/** Settings that callers of different tenants can have in common. */
+const COMMON: ReadonlySet<string> = new Set(['app.is_super_admin', 'app.current_role', 'app.current_scopes'])
+
 /** Whose turns the looks of a group take; nobody's where everybody sees the same. */
-function ownerOf({ variant, settings }: Watch, rules: TableRules, identity: Identity): string {
-  const isShared = rules.settings?.length === 0 && settings.length === 0 && variant.members === ''
-  return isShared ? '' : callerKey(identity)
+function ownerOf({ hasFilter, settings }: Watch, rules: TableRules, identity: Identity): string {
+  const isEverybodys = rules.settings?.length === 0 && settings.length === 0 && !hasFilter
+  return isEverybodys ? '' : callerKey(identity)
 }
 
 /** What is left without the transactions that were committed before. */

@@ -14,7 +14,7 @@ export interface LogEntry {
   readonly was: string | null
   /** The row before; null as well where it is too large to be judged. */
   readonly old: string | null
-  /** What the column of `routeBy` was and is, as JSON text; null: not known, or there was no row. */
+  /** What the column of `routeBy` was and is, as JSON text; null: not known, or there was no row. Of many at once, a JSON list of all values as the second. */
   readonly routes: readonly [before: string | null, after: string | null]
 }
 

@@ -3,6 +3,7 @@
  * kept between two questions but the snapshot of the last answer, so a connection that is lost, or a pooler in between, loses nothing.
  */
 import { createHash } from 'node:crypto'
+import { bytesOf, parseJsonBody } from '../json/json-body.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
 import { type Boundary, createBoundary, createLogBoundary } from './boundary.ts'
@@ -38,8 +39,8 @@ const TOO_MUCH: ReadonlySet<string> = new Set(['57014', '54000'])
 export interface LogHearer {
   /** In order; all that one read found of the table. */
   changed(changes: readonly Change[]): void
-  /** Something changed that nobody can name. */
-  doubt(reason: ResyncReason): void
+  /** Something changed that nobody can name. `routes`: whom it concerns; by default everybody. */
+  doubt(reason: ResyncReason, routes?: Routes | null): void
   /** The log could not be read, for now: nothing is lost yet. */
   silent(): void
   /** The column that tells whom a change concerns (`route.ts`), if it is to be told. */
@@ -166,22 +167,18 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
 
   function tell(entries: readonly LogEntry[], columns: Columns, from: string, to: string): void {
     for (const [table, ofTable] of byTable(entries)) {
-      const changes = changesOf(ofTable, columns.get(table) ?? null, from, to)
+      const column = columns.get(table) ?? null
+      const changes = changesOf(ofTable.filter(isNamed), column, from, to)
+      const bulk = ofTable.filter(entry => !isNamed(entry))
       for (const hearer of hearers.get(table) ?? []) {
-        if (changes === null) hearer.doubt('bulk')
-        else hearer.changed(changes)
+        if (changes.length > 0) hearer.changed(changes)
+        // Behind them: whoever reads again need not be told of what came before.
+        if (bulk.length > 0) hearer.doubt('bulk', routesOfMany(bulk, column))
       }
     }
   }
 
-  /** Null: not all of them name their rows. */
-  function changesOf(
-    entries: readonly LogEntry[],
-    column: string | null,
-    from: string,
-    to: string,
-  ): readonly Change[] | null {
-    if (entries.some(({ operation, key }) => operation === 'B' || key === null || hasNull(key))) return null
+  function changesOf(entries: readonly LogEntry[], column: string | null, from: string, to: string): readonly Change[] {
     const found = entries.flatMap(entry => changesOfEntry(entry, column, () => ++seq, from))
     return found.map((change, index) => (index === found.length - 1 ? { ...change, to } : change))
   }
@@ -237,8 +234,8 @@ export function createChangeLog({ database, now, onBroken }: ChangeLogParts): Ch
       if (answer === null || digestOf(answer.epoch) !== epoch || snapshot.xmin <= answer.forgotten) return null
       if (answer.entries.length > SINCE_ROWS_MAX || snapshot.xmax > answer.snapshot.xmax) return null
       const boundary = createLogBoundary(answer.snapshot, epoch)
-      const changes = changesOf(answer.entries, null, token, boundary.token)
-      return changes === null ? null : { changes, boundary }
+      if (!answer.entries.every(isNamed)) return null
+      return { changes: changesOf(answer.entries, null, token, boundary.token), boundary }
     },
     stats: () => ({ reading: healthy, reads, rows }),
     close() {
@@ -270,6 +267,25 @@ function changesOfEntry(
   }
   const ends = { I: [after], U: [before, after], D: [before] }[operation]
   return [{ ...base, seq: next(), operation: OPERATIONS[operation], key, before: old, routes: routes(...ends) }]
+}
+
+/** Whether it says which row it is about. */
+function isNamed({ operation, key }: LogEntry): boolean {
+  return operation !== 'B' && key !== null && !hasNull(key)
+}
+
+/** Null: anybody. */
+function routesOfMany(entries: readonly LogEntry[], column: string | null): Routes | null {
+  if (column === null) return null
+  const values: string[] = []
+  for (const { operation, routes } of entries) {
+    const [, written] = routes
+    if (operation !== 'B' || written === null) return null
+    const list = parseJsonBody(Buffer.from(written), Number.POSITIVE_INFINITY)
+    if (list.kind !== 'array') return null
+    values.push(...list.items.map(item => bytesOf(list, item).toString()))
+  }
+  return { column, values }
 }
 
 /** A column of the key that the trigger did not find: it was made for another key. */

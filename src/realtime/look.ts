@@ -3,16 +3,17 @@
  * are and judges them as they were. Never several contexts in one: a policy's `(select current_setting(…))` is evaluated once for a statement, and would
  * hand one tenant's rows to another.
  */
-
+import type { Table } from '../catalog/model.ts'
 import { catalogueStatement } from '../compile/derive.ts'
 import type { BoundStatement, PagedStatement, ReadStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import { tableName } from '../language/tree/build.ts'
-import type { Row, Runner, ServerTime } from '../run/run.ts'
+import type { Runner, ServerTime } from '../run/run.ts'
 import { type Change, type Step, stepsOf, transitionsOf } from './change.ts'
+import type { Evaluation, Variant } from './evaluation.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 import { conditionStatement, FINGERPRINT, type TableRules } from './table-rules.ts'
-import type { Variant, Watch } from './watch.ts'
+import type { Watch } from './watch.ts'
 
 export interface Seen {
   /** What each transaction did to it, in order; empty: nothing that this context notices. Null: the row is not visible, and it is unknown whether it was. */
@@ -25,86 +26,149 @@ export interface Seen {
   readonly row: string | null
 }
 
-/** Variants that one statement evaluates. */
+/** Variants of one filter that one statement evaluates. */
 const VARIANTS_MAX = 500
 
 /**
- * For each variant what it notices, in the order of the last changes of the rows. Null: the policies are not those of `rules` any more, so nothing that was read
- * may be used.
+ * For each part of the audience what it notices, in the order of the last changes of the rows. Null: the policies are not those of `rules` any more, so nothing
+ * that was read may be used.
  */
 export async function look(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
-  { watch, rules, variants }: Audience,
+  audience: Audience,
   changes: readonly Change[],
 ): Promise<readonly (readonly Seen[])[] | null> {
+  const { rules, table, parts } = audience
+  const questions = questionsOf(audience)
   const transitions = transitionsOf(changes)
-  const chunks = chunksOf(variants)
   const rowsBefore =
     rules.condition === null
       ? []
       : transitions.flatMap(({ found }) => found.flatMap(({ before }) => (before === null ? [] : [before])))
   const keys = transitions.map(({ last }) => last.key)
   const worked = { ms: 0 }
-  const statements: BoundStatement<ReadStatement | PagedStatement>[] = chunks.map(chunk => watch.rowsOf(keys, chunk))
+  const statements: BoundStatement<ReadStatement | PagedStatement>[] = questions.map(({ evaluation, asked }) =>
+    evaluation.rowsOf(keys, asked.map(variantsOf)),
+  )
   if (rowsBefore.length > 0) {
-    const condition = conditionStatement(watch.table, rules.condition ?? 'false')
-    statements.push(catalogueStatement(condition, [`[${rowsBefore.join(',')}]`], [tableName(watch.table)]))
+    const condition = conditionStatement(table, rules.condition ?? 'false')
+    statements.push(catalogueStatement(condition, [`[${rowsBefore.join(',')}]`], [tableName(table)]))
   }
   // Last, so that a policy that changed before any of the others is noticed.
-  statements.push(catalogueStatement(FINGERPRINT, [String(watch.table.oid)]))
+  statements.push(catalogueStatement(FINGERPRINT, [String(table.oid)]))
   const results = await runner.read(identity, statements, worked).result
   if (results.at(-1)?.[0]?.[0]?.toString() !== rules.fingerprint) return null
-  const judgements = results[chunks.length] ?? []
+  const judgements = results[questions.length] ?? []
   const allowed = rowsBefore.map((_, index) => judgements[index]?.[0]?.toString() === 't')
-  const matched = await matching(runner, identity, watch, chunks, rowsBefore, allowed, worked)
+  const matched = await matching(runner, identity, questions, rowsBefore, allowed, worked)
 
-  const decisive = rules.columns === null ? null : new Set([...rules.columns, ...watch.filtered])
-  const all = new Set(variants.keys())
-  const seen = variants.map((): Seen[] => [])
+  const decisive = new Map(parts.map(({ watch }) => [watch, decisiveFor(rules, watch)]))
+  const all = new Set(parts.keys())
+  const seen = parts.map((): Seen[] => [])
   let judged = 0
   for (const [index, transition] of transitions.entries()) {
-    const [row, , key, isThere] = results[0]?.[index] ?? []
-    const now = new Set<number>()
-    if (isThere?.toString() === 't') {
-      for (let at = 0; at < chunks.length; at++) addPlaces(now, results[at]?.[index]?.[4], at * VARIANTS_MAX)
+    /** With the row as its columns show it. */
+    const now = new Map<number, string>()
+    let key = ''
+    for (const [at, { asked }] of questions.entries()) {
+      const [row, , keyText, isThere, ...places] = results[at]?.[index] ?? []
+      key = keyText?.toString() ?? key
+      if (isThere?.toString() !== 't') continue
+      const text = row?.toString() ?? ''
+      for (const place of matchingParts(
+        asked,
+        places.map(list => list?.toString() ?? null),
+      ))
+        now.set(place, text)
     }
     const before = transition.found.map(change =>
       change.before === null || rules.condition === null ? null : (matched[judged++] ?? null),
     )
     const isUnknown = before.some((places, at) => places === null && transition.found[at]?.operation !== 'INSERT')
-    const base = { change: transition.last, key: key?.toString() ?? '' }
-    for (const place of isUnknown ? all : union(now, before)) {
-      const isSeen = now.has(place)
-      const sight = { now: isSeen, before: before.map(places => (places === null ? null : places.has(place))) }
-      const steps = stepsOf(transition, sight, decisive)
+    for (const place of isUnknown ? all : union(now.keys(), before)) {
+      const watch = parts[place]?.watch
+      const row = now.get(place) ?? null
+      const sight = { now: row !== null, before: before.map(places => (places === null ? null : places.has(place))) }
+      const steps = stepsOf(transition, sight, (watch && decisive.get(watch)) ?? null)
       if (steps?.length === 0) continue
-      seen[place]?.push({ ...base, steps, row: isSeen ? (row?.toString() ?? null) : null })
+      seen[place]?.push({ change: transition.last, key, steps, row })
     }
   }
   return seen
 }
 
-/** Those who see the same but for the values of their filters. */
+/** Those who see the same but for their columns and filters. */
 export interface Audience {
-  readonly watch: Watch
+  readonly table: Table
   readonly rules: TableRules
-  readonly variants: readonly Variant[]
+  readonly parts: readonly Part[]
+  /** How they are evaluated: each watch of the parts is in one of these. */
+  readonly evaluated: readonly Evaluated[]
 }
 
-function chunksOf(variants: readonly Variant[]): readonly (readonly Variant[])[] {
-  const chunks: (readonly Variant[])[] = []
-  for (let from = 0; from < variants.length; from += VARIANTS_MAX)
-    chunks.push(variants.slice(from, from + VARIANTS_MAX))
-  return chunks
+export interface Part {
+  readonly watch: Watch
+  readonly variant: Variant
 }
 
-function addPlaces(to: Set<number>, places: Row[number] | undefined, first: number): void {
-  if (places == null) return
-  for (const place of places.toString().split(',')) to.add(first + Number(place))
+/** Watches that one statement evaluates, by their names. */
+export interface Evaluated {
+  readonly evaluation: Evaluation
+  readonly names: readonly string[]
 }
 
-function union(now: ReadonlySet<number>, before: readonly (ReadonlySet<number> | null)[]): ReadonlySet<number> {
+/** A statement, and for each of its filters the variants that it is asked of, with their places among the parts. */
+interface Question {
+  readonly evaluation: Evaluation
+  readonly asked: readonly (readonly Asked[])[]
+}
+
+interface Asked {
+  readonly variant: Variant
+  readonly part: number
+}
+
+function questionsOf({ parts, evaluated }: Audience): readonly Question[] {
+  const byName = new Map<string, Asked[]>()
+  for (const [part, { watch, variant }] of parts.entries()) {
+    const of = byName.get(watch.name) ?? []
+    byName.set(watch.name, of)
+    of.push({ variant, part })
+  }
+  return evaluated.flatMap(({ evaluation, names }) => {
+    const asked = names.map(name => byName.get(name) ?? [])
+    const most = Math.max(...asked.map(of => of.length))
+    const rounds = Array.from({ length: Math.ceil(most / VARIANTS_MAX) }, (_, round) => round * VARIANTS_MAX)
+    return rounds.map(from => ({ evaluation, asked: asked.map(of => of.slice(from, from + VARIANTS_MAX)) }))
+  })
+}
+
+function variantsOf(asked: readonly Asked[]): readonly Variant[] {
+  return asked.map(({ variant }) => variant)
+}
+
+/** `places`: for each filter those of its variants that match, with commas between them. */
+function* matchingParts(
+  asked: readonly (readonly Asked[])[],
+  places: readonly (string | null | undefined)[],
+): Iterable<number> {
+  for (const [index, of] of asked.entries()) {
+    const matching = places[index]
+    if (matching == null || matching === '') continue
+    for (const place of matching.split(',')) {
+      const found = of[Number(place)]
+      if (found !== undefined) yield found.part
+    }
+  }
+}
+
+/** The columns by which it is decided whether a row is seen; null: nobody can tell. */
+function decisiveFor(rules: TableRules, { filtered }: Watch): ReadonlySet<string> | null {
+  return rules.columns === null ? null : new Set([...rules.columns, ...filtered])
+}
+
+function union(now: Iterable<number>, before: readonly (ReadonlySet<number> | null)[]): ReadonlySet<number> {
   const places = new Set(now)
   for (const some of before) for (const place of some ?? []) places.add(place)
   return places
@@ -127,30 +191,32 @@ export async function tryLook(
 }
 
 /**
- * The variants that each of them met. That is computed of nothing else than rows which the policies show them: an expression that fails tells of what it
+ * The parts whose filters each of them met. That is computed of nothing else than rows which the policies show them: an expression that fails tells of what it
  * failed for.
  */
 async function matching(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
-  { matches }: Watch,
-  chunks: readonly (readonly Variant[])[],
+  questions: readonly Question[],
   rowsBefore: readonly string[],
   allowed: readonly boolean[],
   worked: ServerTime,
 ): Promise<readonly ReadonlySet<number>[]> {
   const shown = rowsBefore.filter((_, index) => allowed[index] === true)
-  if (matches === null || shown.length === 0) return allowed.map(isAllowed => (isAllowed ? ONLY : NONE))
-  const results = await runner.read(
-    identity,
-    chunks.map(chunk => matches(shown, chunk)),
-    worked,
-  ).result
-  const places = shown.map(() => new Set<number>())
-  for (const [at, answers] of results.entries()) {
-    const width = chunks[at]?.length ?? 1
-    for (const [index, [answer]] of answers.entries()) {
-      if (answer?.toString() === 'true') places[Math.floor(index / width)]?.add(at * VARIANTS_MAX + (index % width))
+  const free = questions.filter(({ evaluation }) => evaluation.matches === null)
+  const asking = questions.filter(({ evaluation }) => evaluation.matches !== null)
+  const always = free.flatMap(({ asked }) => asked.flatMap(of => of.map(({ part }) => part)))
+  const places = shown.map(() => new Set(always))
+  if (shown.length > 0 && asking.length > 0) {
+    const statements = asking.flatMap(
+      ({ evaluation, asked }) => evaluation.matches?.(shown, asked.map(variantsOf)) ?? [],
+    )
+    const results = await runner.read(identity, statements, worked).result
+    for (const [at, { asked }] of asking.entries()) {
+      for (const [index, [answer]] of (results[at] ?? []).entries()) {
+        const lists = JSON.parse(answer?.toString() ?? 'null') as readonly (string | null)[] | null
+        for (const part of matchingParts(asked, lists ?? [])) places[index]?.add(part)
+      }
     }
   }
   let next = 0
@@ -158,7 +224,6 @@ async function matching(
 }
 
 const NONE: ReadonlySet<number> = new Set()
-const ONLY: ReadonlySet<number> = new Set([0])
 
 export interface Told extends Seen {
   readonly steps: readonly Step[]

@@ -6,7 +6,7 @@ test('keys keep their digits', () => {
     '{"txid":"7","origin":"me","before":true,"set":["a"],"by":"tenant","at":"2026-01-01T00:00:00+00:00","rows":[["I",{"id": 9007199254740993},-9007199254740993],["D",{"a": "x\\"]", "b": 1.50},null]]}'
   expect(decodeNotice(payload)).toEqual({
     ...{ txid: '7', origin: 'me', hasBefore: true, assigned: ['a'], at: '2026-01-01T00:00:00+00:00' },
-    ...{ by: 'tenant', only: null },
+    ...{ by: 'tenant', whom: null },
     rows: [
       { operation: 'INSERT', key: '{"id": 9007199254740993}', route: '-9007199254740993' },
       { operation: 'DELETE', key: '{"a": "x\\"]", "b": 1.50}', route: null },

@@ -13,8 +13,8 @@ export interface Notice {
   readonly assigned: readonly string[] | null
   /** The column whose values say whom the rows concern; null: none does. */
   readonly by: string | null
-  /** The one value that all rows have in it now, as its hash; null: they have several, or nobody knows. */
-  readonly only: string | null
+  /** Of rows that are too many to tell: the values that they have in it now, as hashes; null: nobody knows. */
+  readonly whom: readonly string[] | null
   /** When the transaction began, ISO 8601. */
   readonly at: string
   /** Null: too many to tell. */
@@ -54,14 +54,21 @@ function noticeOf(whole: JsonObject): Notice | null {
   const listed = member('rows')
   const rows = listed === null ? null : rowsOf(listed)
   if (listed !== null && rows === null) return null
-  const only = hashOf(member('only'))
-  return { txid, origin, hasBefore: value('before') === true, assigned, by, only, at, rows }
+  const whom = hashesOf(member('whom'))
+  return { txid, origin, hasBefore: value('before') === true, assigned, by, whom, at, rows }
 }
 
 /** Digits that JavaScript would lose are kept. */
 function hashOf(bytes: Buffer | null): string | null {
   const text = bytes?.toString() ?? ''
   return /^-?\d{1,20}$/.test(text) ? text : null
+}
+
+function hashesOf(bytes: Buffer | null): readonly string[] | null {
+  const list = bytes === null ? null : parseJsonBody(bytes, Number.POSITIVE_INFINITY)
+  if (list?.kind !== 'array') return null
+  const hashes = list.items.map(item => hashOf(bytesOf(list, item)))
+  return hashes.every(hash => hash !== null) ? hashes : null
 }
 
 /** `["I",{"id": 7}]` each, and a third item that says whom it concerns. */

@@ -6,7 +6,12 @@ export function isAway(error: unknown): boolean {
   return error instanceof GatewayError && error.code === 'UNAVAILABLE'
 }
 
+/** The database did not get to it. */
+export function isSlow(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'TIMEOUT'
+}
+
 /** The database is away, or did not get to it. */
 export function isPassing(error: unknown): boolean {
-  return isAway(error) || (error instanceof GatewayError && error.code === 'TIMEOUT')
+  return isAway(error) || isSlow(error)
 }

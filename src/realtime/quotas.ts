@@ -14,6 +14,9 @@ export interface RealtimeLimits {
   readonly maxSockets: number
   readonly socketMaxSubscriptions: number
   readonly socketMaxLiveQueries: number
+  /** Looks of one tenant at changes that may be another's. */
+  readonly tenantMaxUnroutedQueriesPerSec: number
+  readonly unroutedResyncIntervalMs: number
 }
 
 /** Gives back what was taken; once. */

@@ -136,6 +136,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
   const quotas = createQuotas(parts.limits)
   const hub: Hub = createHub({
     ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log, quotas },
+    limits: parts.limits,
     ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
   })
   capture.watch(hub)

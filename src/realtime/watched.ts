@@ -8,6 +8,8 @@ import { createLogFeed, createNoticeFeed, type Feed } from './feed.ts'
 import type { ResyncReason } from './group.ts'
 import { createGroups, type Groups } from './groups.ts'
 import type { ChangeLog } from './log.ts'
+import { createMerged } from './merged.ts'
+import type { RealtimeLimits } from './quotas.ts'
 import type { Routes } from './route.ts'
 import type { RowsBeforeStore } from './rows-before.ts'
 import type { Heard, Named, SourceHearer, Sources } from './sources.ts'
@@ -19,6 +21,9 @@ const LISTEN_MS_MAX = 10_000
 /** A change that concerns no group is followed by a look at the policies, at most this often: nobody else notices that they are others now. */
 const VERIFY_INTERVAL_MS = 1_000
 
+/** Reasons for everybody to read again that a single write can be. */
+const MERGED: ReadonlySet<ResyncReason> = new Set(['bulk', 'dependency'])
+
 export interface WatchedParts {
   readonly origin: string
   readonly sources: Sources
@@ -26,6 +31,8 @@ export interface WatchedParts {
   readonly catalog: () => Catalog
   readonly database: Database
   readonly rowsBefore: RowsBeforeStore
+  readonly limits: Pick<RealtimeLimits, 'unroutedResyncIntervalMs'>
+  readonly now: () => number
 }
 
 export interface Watched {
@@ -47,10 +54,26 @@ export interface Watched {
   close(): void
 }
 
-/** `onStale`: the policies are not those of `known` any more. */
-export function createWatched(named: Named, parts: WatchedParts & { readonly onStale: () => void }): Watched {
+export interface WatchedEvents {
+  /** The policies are not those of `known` any more. */
+  readonly onStale: () => void
+  /** Everybody was to read again, and will be told so later. */
+  readonly onMerge: () => void
+  /** How many have subscribed so far: those who do later need not be told of what was before. */
+  readonly subscribed: () => number
+}
+
+export function createWatched(named: Named, parts: WatchedParts & WatchedEvents): Watched {
   const { origin, sources, log, catalog, database, rowsBefore, onStale } = parts
   const groups = createGroups()
+  const everybody = createMerged<{ readonly reason: ResyncReason; readonly before: number }>(
+    parts.limits.unroutedResyncIntervalMs,
+    {
+      ...{ now: parts.now, onMerge: parts.onMerge },
+      make: ({ reason }) => void groups.resync(reason, null),
+      makeLate: ({ reason, before }) => groups.remind(reason, before),
+    },
+  )
   let verifying: NodeJS.Timeout | null = null
   let verifiedAt = Number.NEGATIVE_INFINITY
   let oid = 0
@@ -68,13 +91,19 @@ export function createWatched(named: Named, parts: WatchedParts & { readonly onS
       add(changes: readonly Change[]) {
         if (groups.distribute(changes) === 0) verifySoon()
       },
-      resync: (reason: ResyncReason, routes: Routes | null = null) => groups.resync(reason, routes),
+      resync,
       routeBy: () => known?.route?.column ?? null,
       isPlain: () => known?.columns != null,
     }
     return sources.captureOf(named) === 'trigger'
       ? createLogFeed(named.name, log, to)
       : createNoticeFeed({ table: named.resource, origin, rowsBefore, ...to })
+  }
+
+  function resync(reason: ResyncReason, routes: Routes | null = null): void {
+    // Others' writes cause these, as often as they like.
+    if (routes === null && MERGED.has(reason)) everybody.call({ reason, before: parts.subscribed() })
+    else if (groups.resync(reason, routes) === 0) verifySoon()
   }
 
   function verifySoon(): void {
@@ -171,6 +200,7 @@ export function createWatched(named: Named, parts: WatchedParts & { readonly onS
     },
     close() {
       closed = true
+      everybody.close()
       if (verifying !== null) clearTimeout(verifying)
       for (const one of [heard, ...dependencesHeard]) one.close()
     },

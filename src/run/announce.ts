@@ -24,6 +24,9 @@ const CHANGES_BYTES_MAX = 7_000
 /** More rows in one statement are told of as so many, without their keys. */
 const CHANGES_MAX = 500
 
+/** Of more rows than that, how many different values are told of the column that says whom they concern. */
+const WHOM_MAX = 100
+
 const CHANNEL_BYTES_MAX = 63
 
 /** The channel of a resource; a name too long for one is cut and made unique by a digest. */
@@ -64,18 +67,18 @@ export function createAnnouncer(origin: string): Announcer {
     const { table, telling } = toldOf(write)
     const head = headOf(origin, watched && telling.hasBefore, telling.assigned, route)
     const notify = (payload: string) => `pg_catalog.pg_notify(${quoteLiteral(channelOf(table.resource))}, ${payload})`
-    // Of more rows than can be named it is said at least whom they concern, if that is one.
-    const only = (by: string | null) =>
+    // Of more rows than can be named it is said at least whom they concern, if those are few.
+    const whom = (by: string | null) =>
       by === null
         ? "'null'"
-        : `CASE WHEN MIN(${by}) = MAX(${by}) AND COUNT(${by}) = COUNT(*) THEN MIN(${by})::text ELSE 'null' END`
+        : `CASE WHEN COUNT(DISTINCT ${by}) <= ${WHOM_MAX} AND COUNT(${by}) = COUNT(*) THEN '[' || string_agg(DISTINCT ${by}::text, ',') || ']' ELSE 'null' END`
     return printAnnounced(write, {
       before: watched ? 'with rows before' : 'keys alone',
       route: route === null ? null : { column: route, number: value => routeHash(`pg_catalog.to_json(${value})`) },
       tellOne: change =>
         `CASE WHEN ${NOBODY_LISTENS} THEN NULL ELSE ${notify(`${head} || '"rows":[' || ${change} || ']}'`)} END`,
       tellAll: (from, change, by) =>
-        `(SELECT CASE WHEN COUNT(*) = 0 THEN true WHEN ${NOBODY_LISTENS} THEN true WHEN COUNT(*) > ${CHANGES_MAX} OR SUM(octet_length(${change}) + 1) > ${CHANGES_BYTES_MAX} THEN ${notify(`${head} || '"only":' || ${only(by)} || ',"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL ELSE ${notify(`${head} || '"rows":[' || string_agg(${change}, ',') || ']}'`)}::text IS NOT NULL END FROM ${from})`,
+        `(SELECT CASE WHEN COUNT(*) = 0 THEN true WHEN ${NOBODY_LISTENS} THEN true WHEN COUNT(*) > ${CHANGES_MAX} OR SUM(octet_length(${change}) + 1) > ${CHANGES_BYTES_MAX} THEN ${notify(`${head} || '"whom":' || ${whom(by)} || ',"bulk":' || COUNT(*) || '}'`)}::text IS NOT NULL ELSE ${notify(`${head} || '"rows":[' || string_agg(${change}, ',') || ']}'`)}::text IS NOT NULL END FROM ${from})`,
     })
   }
 

@@ -132,21 +132,55 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
   })
 
   test('a bulk write of tenant B has nobody of tenant A read again', { timeout: 60_000 }, async () => {
-    if (capture === 'trigger') return
-    const [a, b] = [await subscribe('a', 'items', ['']), await subscribe('b', 'items', [''])]
+    const [a, b, c] = [
+      await subscribe('a', 'items', ['']),
+      await subscribe('b', 'items', ['']),
+      await subscribe('c', 'items', ['']),
+    ]
     await write('a', 'items')
     await vi.waitFor(() => expect(a.told).toHaveLength(1), { timeout: 15_000 })
-    const rows = Array.from({ length: 600 }, () => ({ id: ++ids, tenant: 'b', name: 'bulk' }))
-    const { status } = await gateway.get('/api/items', {
-      ...{ method: 'POST', as: { tenantId: 'b' }, headers: { 'Content-Type': 'application/json' } },
-      body: JSON.stringify(rows),
-    })
-    expect(status).toBe(201)
-    await vi.waitFor(() => expect(b.told.map(({ type }) => type)).toContain('resync'), { timeout: 15_000 })
+    // More than the rows of one statement that are named.
+    const rows = Array.from({ length: 1_100 }, () => ({ id: ++ids, tenant: 'b', name: 'bulk' }))
+    const headers = { 'Content-Type': 'application/json', 'X-Max-Affected': '2000' }
+    const bulk = async (method: string, query: string, body?: unknown) => {
+      const { status } = await gateway.get(`/api/items${query}`, {
+        ...{ method, as: { tenantId: 'b' }, headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      expect(status).toBeLessThan(300)
+    }
+    const resyncs = () => b.told.filter(({ type, reason }) => type === 'resync' && reason === 'bulk').length
+    await bulk('POST', '', rows)
+    await vi.waitFor(() => expect(resyncs()).toBe(1), { timeout: 15_000 })
+    await bulk('PATCH', '?name=eq.bulk', { name: 'more' })
+    await vi.waitFor(() => expect(resyncs()).toBe(2), { timeout: 15_000 })
+    await bulk('DELETE', '?name=eq.more')
+    await vi.waitFor(() => expect(resyncs()).toBe(3), { timeout: 15_000 })
+    let told = 1
+    if (capture === 'trigger') {
+      // Another program, of two tenants, in one statement.
+      const values = "(select 1000000 + n, (array['b', 'c'])[n % 2 + 1], 'bulk' from generate_series(1, 2400) as n)"
+      await admin.query(`insert into items (id, tenant, name) ${values}`)
+      await vi.waitFor(() => expect([resyncs(), c.told.map(({ reason }) => reason)]).toEqual([4, ['bulk']]), {
+        timeout: 15_000,
+      })
+      // A row that goes from one tenant to another concerns both.
+      await admin.query("update items set tenant = 'a' where id > 1000000 and tenant = 'c'")
+      await vi.waitFor(() => expect(a.told.filter(({ reason }) => reason === 'bulk')).toHaveLength(1), {
+        timeout: 15_000,
+      })
+      expect(c.told.map(({ reason }) => reason)).toEqual(['bulk', 'bulk'])
+      expect(resyncs()).toBe(4)
+      await admin.query('delete from items where id > 1000000')
+      await vi.waitFor(() => expect(a.told.filter(({ reason }) => reason === 'bulk')).toHaveLength(2), {
+        timeout: 15_000,
+      })
+      told += 2
+    }
     await write('a', 'items')
-    await vi.waitFor(() => expect(a.told).toHaveLength(2), { timeout: 15_000 })
-    expect(a.told.map(({ type }) => type)).toEqual(['notification', 'notification'])
-    await close([a, b])
+    await vi.waitFor(() => expect(a.told).toHaveLength(told + 1), { timeout: 15_000 })
+    expect(a.told.filter(({ type }) => type === 'notification')).toHaveLength(2)
+    await close([a, b, c])
   })
 
   test('two hundred filters of one tenant are a few looks at the row', { timeout: 120_000 }, async () => {
@@ -181,14 +215,86 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
     await close(sockets)
   })
 
+  test('a hundred filters of different shapes are a few looks at the row', { timeout: 120_000 }, async () => {
+    const operators = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte']
+    const isMet = (operator: string, order: number) =>
+      ({ eq: order === 0, neq: order !== 0, gt: order > 0, gte: order >= 0, lt: order < 0, lte: order <= 0 })[operator]
+    const shapes = operators.flatMap(team =>
+      operators.flatMap(name =>
+        ['', '&tenant=neq.x', '&id=neq.0'].map(rest => ({
+          team,
+          name,
+          filter: `team=${team}.1&name=${name}.m${rest}`,
+        })),
+      ),
+    )
+    const [some, others] = [shapes.slice(0, 60), shapes.slice(60)]
+    const sockets = await Promise.all(
+      [some, others].map(list =>
+        subscribe(
+          'e',
+          'items',
+          list.map(({ filter }) => filter),
+        ),
+      ),
+    )
+    const before = await settledScans('items')
+    const queries = async () => {
+      const { text } = await gateway.get('/metrics', { as: null })
+      const found = [...text.matchAll(/^svc_realtime_visibility_queries_total\{.*?\} (\d+)$/gm)]
+      return found.reduce((sum, [, count]) => sum + Number(count), 0)
+    }
+    const asked = await queries()
+    const id = await write('e', 'items', 'n')
+    // The team is equal, and the name greater.
+    const expected = [some, others].map(
+      list => list.filter(({ team, name }) => isMet(team, 0) && isMet(name, 1)).length,
+    )
+    await vi.waitFor(() => expect(sockets.map(({ told }) => told.length)).toEqual(expected), { timeout: 30_000 })
+    for (const { told } of sockets)
+      for (const message of told) expect(message).toMatchObject({ operation: 'INSERT', key: { id } })
+    // One transaction, with a statement for every sixteen of 108 shapes.
+    expect((await queries()) - asked).toBe(1)
+    expect((await settledScans('items')) - before).toBeLessThanOrEqual(9)
+    // The name is another now: those that it left, and those that it entered.
+    await write('e', 'items', 'l', 'PATCH', `/${id}`)
+    const met = ({ team, name }: { readonly team: string; readonly name: string }, order: number) =>
+      isMet(team, 0) && isMet(name, order)
+    const changed = [some, others].map(list =>
+      list.flatMap(shape => {
+        const [was, is] = [met(shape, 1), met(shape, -1)]
+        return was && is ? ['UPDATE'] : was ? ['DELETE'] : is ? ['INSERT'] : []
+      }),
+    )
+    await vi.waitFor(
+      () =>
+        expect(
+          sockets.map(({ told }, index) =>
+            told
+              .slice(expected[index])
+              .map(({ operation }) => operation)
+              .sort(),
+          ),
+        ).toEqual(changed.map(list => list.sort())),
+      { timeout: 30_000 },
+    )
+    await close(sockets)
+  })
+
   test('a filter that fails on a row ends nobody else’s subscription', { timeout: 60_000 }, async () => {
-    const { socket, told } = await subscribe('d', 'labelled', ['label=(good)', 'label=(bad)', 'label=(other)', ''])
+    const { socket, told } = await subscribe('d', 'labelled', [
+      'label=(good)',
+      'label=(bad)',
+      'label=(other)',
+      '',
+      'label=(good)&name=eq.x',
+    ])
     const id = await write('d', 'labelled')
     await vi.waitFor(
       () => {
         const rows = told.filter(({ type }) => type === 'notification')
         expect(new Set(rows.map(message => `${message.id} ${message.key.id}`))).toEqual(
-          new Set([`#1 ${id}`, `#4 ${id}`]),
+          new Set([`#1 ${id}`, `#4 ${id}`, `#5 ${id}`]),
         )
         expect(told.filter(({ type }) => type === 'resync').map(message => message.id)).toEqual(['#2'])
       },

@@ -1,0 +1,46 @@
+import { expect, test, vi } from 'vitest'
+import { createMerged } from './merged.ts'
+
+function record(intervalMs: number) {
+  const made: string[] = []
+  let merged = 0
+  const calls = createMerged<string>(intervalMs, {
+    now: () => performance.now(),
+    make: value => made.push(value),
+    makeLate: value => made.push(`late ${value}`),
+    onMerge: () => merged++,
+  })
+  return { calls, made, merged: () => merged }
+}
+
+test('the first is made at once, and those within the interval are one at its end, with the value of the last', () => {
+  vi.useFakeTimers()
+  try {
+    const { calls, made, merged } = record(1_000)
+    for (const value of ['a', 'b', 'c']) calls.call(value)
+    expect(made).toEqual(['a'])
+    vi.advanceTimersByTime(999)
+    expect(made).toEqual(['a'])
+    vi.advanceTimersByTime(1)
+    expect(made).toEqual(['a', 'late c'])
+    expect(merged()).toBe(2)
+    calls.call('d')
+    vi.advanceTimersByTime(1_000)
+    expect(made).toEqual(['a', 'late c', 'late d'])
+    vi.advanceTimersByTime(5_000)
+    calls.call('e')
+    expect(made.at(-1)).toBe('e')
+    calls.call('f')
+    calls.close()
+    vi.advanceTimersByTime(5_000)
+    expect(made.at(-1)).toBe('e')
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('an interval of 0 merges nothing', () => {
+  const { calls, made, merged } = record(0)
+  for (const value of ['a', 'b']) calls.call(value)
+  expect([made, merged()]).toEqual([['a', 'b'], 0])
+})

@@ -1,0 +1,197 @@
+/**
+ * A tenant with many subscriptions that writes without pause: the events of others come, and what others write costs a bounded number of transactions
+ * (docs/reference/limits.md#changes-of-unknown-tenants). In both captures.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { installed } from '../support/install.ts'
+import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
+
+const SOCKETS = 20
+const SUBSCRIPTIONS = 100
+const QUERIES_PER_SEC = 2
+const RESYNC_INTERVAL_MS = 1_000
+
+const TABLES = `create table items (id int primary key, tenant text not null, name text not null, team int not null default 1);
+  create table opaque (id int primary key, tenant text not null, name text not null);
+  create table members (id int primary key, tenant text not null, name text not null);
+  create table guarded (id int primary key, tenant text not null, name text not null);
+  alter table items enable row level security; alter table items force row level security;
+  alter table opaque enable row level security; alter table opaque force row level security;
+  alter table guarded enable row level security; alter table guarded force row level security;
+  create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
+  create policy own on opaque using (lower(tenant) = current_setting('app.current_tenant_id', true));
+  create policy own on guarded using (exists (select from members where members.tenant = guarded.tenant)
+    and lower(tenant) = current_setting('app.current_tenant_id', true));
+  grant select, insert, update, delete on items, opaque, members, guarded to app`
+
+const OPERATORS = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte']
+const SHAPES = OPERATORS.flatMap(team => OPERATORS.map(name => `team=${team}.1&name=${name}.m`))
+
+/** Distinct, half of them of one shape and the others of many. */
+function filterOf(n: number): string {
+  return n % 2 === 0 ? `name=eq.n${n}` : `${SHAPES[n % SHAPES.length]}&id=neq.-${n}`
+}
+
+describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
+  let database: TestDatabase
+  let gateway: TestGateway
+  let admin: pg.Client
+  let ids = 0
+
+  beforeAll(async () => {
+    database = await testDatabase()
+    await execute(database.adminUrl, TABLES)
+    if (capture === 'trigger') await installed(database)
+    const toml = `tenant_max_unrouted_queries_per_sec = ${QUERIES_PER_SEC}\nunrouted_resync_interval_ms = ${RESYNC_INTERVAL_MS}`
+    gateway = await testGateway(database.url, { toml })
+    admin = new pg.Client({ connectionString: database.adminUrl })
+    admin.on('error', () => {})
+    await admin.connect()
+  })
+
+  afterAll(async () => {
+    await gateway?.close()
+    await admin?.end()
+    await database?.drop()
+  })
+
+  async function write(tenantId: string, table: string): Promise<number> {
+    const id = ++ids
+    const { status } = await gateway.get(`/api/${table}`, {
+      ...{ method: 'POST', as: { tenantId }, headers: { 'Content-Type': 'application/json' } },
+      body: JSON.stringify({ id, tenant: tenantId, name: `n${id}` }),
+    })
+    expect(status).toBe(201)
+    return id
+  }
+
+  async function subscribe(tenantId: string, table: string, filters: readonly string[]) {
+    const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId }) })
+    const told: Message[] = []
+    for (const filter of filters) {
+      socket.say({ type: 'subscribe', channel: `svc_table_${table}`, filter })
+      expect(await socket.next()).toMatchObject({ type: 'subscribed' })
+    }
+    socket.onMessage = message => told.push(message)
+    return { socket, told }
+  }
+
+  /** The samples of a metric, by the value of its label. */
+  async function metric(name: string): Promise<Readonly<Record<string, number>>> {
+    const { text } = await gateway.get('/metrics', { as: null })
+    const found = [...text.matchAll(new RegExp(`^${name}\\{\\w+="(\\w+)"\\} (\\d+)$`, 'gm'))]
+    return Object.fromEntries(found.map(([, label, value]) => [label ?? '', Number(value)]))
+  }
+
+  const queries = () => metric('svc_realtime_visibility_queries_total')
+  const idsOf = (told: readonly Message[]) =>
+    new Set(told.filter(({ type }) => type === 'notification').map(({ key }) => key.id))
+  const close = (sockets: readonly { readonly socket: TestSocket }[]) =>
+    Promise.all(sockets.map(({ socket }) => socket.close()))
+
+  /** Scans of a table's key, by anybody: backends report them late. */
+  async function settledScans(table: string): Promise<number> {
+    let last = -1
+    await vi.waitFor(
+      async () => {
+        await admin.query('select pg_stat_clear_snapshot()')
+        const asked = 'select idx_scan from pg_stat_user_indexes where indexrelname = $1'
+        const { rows } = await admin.query(asked, [`${table}_pkey`])
+        const isSame = Number(rows[0].idx_scan) === last
+        last = Number(rows[0].idx_scan)
+        expect(isSame).toBe(true)
+      },
+      { timeout: 30_000, interval: 1_500 },
+    )
+    return last
+  }
+
+  test('2 000 filters of a tenant that writes in a loop: others hear of their own changes, and cost nothing', {
+    timeout: 300_000,
+  }, async () => {
+    const sockets = await Promise.all(
+      Array.from({ length: SOCKETS }, (_, socket) =>
+        subscribe(
+          'a',
+          'items',
+          Array.from({ length: SUBSCRIPTIONS }, (_, n) => filterOf(socket * SUBSCRIPTIONS + n)),
+        ),
+      ),
+    )
+    const other = await subscribe('b', 'items', [''])
+    let isOver = false
+    let last = 0
+    const flood = async () => {
+      while (!isOver) last = await write('a', 'items')
+    }
+    const flooding = [flood(), flood()]
+    const written = new Set<number>()
+    for (let n = 0; n < 20; n++) {
+      written.add(await write('b', 'items'))
+      await vi.waitFor(() => expect(idsOf(other.told)).toEqual(written), { timeout: 30_000 })
+    }
+    isOver = true
+    await Promise.all(flooding)
+    expect(other.told.every(({ type }) => type === 'notification')).toBe(true)
+    await vi.waitFor(() => expect(sockets.some(({ told }) => idsOf(told).has(last))).toBe(true), { timeout: 60_000 })
+
+    const scans = await settledScans('items')
+    const before = await queries()
+    for (let n = 0; n < 20; n++) written.add(await write('b', 'items'))
+    await vi.waitFor(() => expect(idsOf(other.told)).toEqual(written), { timeout: 30_000 })
+    const after = await queries()
+    // One for each write of B, of its own subscription.
+    expect((after.known ?? 0) - (before.known ?? 0)).toBeLessThanOrEqual(20)
+    expect(after.unknown).toBe(before.unknown)
+    expect((await settledScans('items')) - scans).toBeLessThanOrEqual(20)
+
+    // A write of A itself: one transaction, whatever the number of its filters.
+    const own = await queries()
+    const id = await write('a', 'items')
+    await vi.waitFor(() => expect(sockets.some(({ told }) => idsOf(told).has(id))).toBe(true), { timeout: 30_000 })
+    expect((await queries()).known).toBe((own.known ?? 0) + 1)
+    await close([...sockets, other])
+  })
+
+  test('where no policy says whom a change concerns, others’ writes cause a bounded number of queries', {
+    timeout: 120_000,
+  }, async () => {
+    const [a, b] = [await subscribe('a', 'opaque', ['', 'name=neq.x']), await subscribe('b', 'opaque', [''])]
+    const before = await queries()
+    const from = performance.now()
+    const written = new Set<number>()
+    while (written.size < 60 || performance.now() - from < 3_000) written.add(await write('b', 'opaque'))
+    await vi.waitFor(() => expect(idsOf(b.told)).toEqual(written), { timeout: 30_000 })
+    const seconds = (performance.now() - from) / 1_000
+    const after = await queries()
+    const caused = (after.unknown ?? 0) - (before.unknown ?? 0)
+    // Of two tenants, and one more for each that may have come at once.
+    expect(caused).toBeLessThanOrEqual(2 * (Math.ceil(seconds * QUERIES_PER_SEC) + 1))
+    expect((await metric('svc_realtime_limit_delays_total')).tenant_max_unrouted_queries_per_sec).toBeGreaterThan(0)
+    expect(a.told).toEqual([])
+    await close([a, b])
+  })
+
+  test('changes of a table that a policy reads have everybody read again at most once in an interval', {
+    timeout: 120_000,
+  }, async () => {
+    const a = await subscribe('a', 'guarded', [''])
+    const from = performance.now()
+    for (let n = 0; n < 60; n++) await write('b', 'members')
+    const resyncs = () => a.told.filter(({ reason }) => reason === 'dependency').length
+    await vi.waitFor(
+      async () => {
+        // The last one comes behind the last write.
+        expect((await metric('svc_realtime_limit_delays_total')).unrouted_resync_interval_ms).toBeGreaterThan(0)
+        expect(resyncs()).toBeGreaterThan(1)
+      },
+      { timeout: 15_000 },
+    )
+    expect(resyncs()).toBeLessThanOrEqual(Math.ceil((performance.now() - from) / RESYNC_INTERVAL_MS) + 1)
+    expect(resyncs()).toBeLessThan(60)
+    await close([a])
+  })
+})
