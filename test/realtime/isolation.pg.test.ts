@@ -169,7 +169,7 @@ describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
       await vi.waitFor(() => expect(a.told.filter(({ reason }) => reason === 'bulk')).toHaveLength(1), {
         timeout: 15_000,
       })
-      expect(c.told.map(({ reason }) => reason)).toEqual(['bulk', 'bulk'])
+      await vi.waitFor(() => expect(c.told.map(({ reason }) => reason)).toEqual(['bulk', 'bulk']), { timeout: 15_000 })
       expect(resyncs()).toBe(4)
       await admin.query('delete from items where id > 1000000')
       await vi.waitFor(() => expect(a.told.filter(({ reason }) => reason === 'bulk')).toHaveLength(2), {
