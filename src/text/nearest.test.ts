@@ -12,6 +12,7 @@ describe('nearest', () => {
     ['costumer_adress', 'customer_address', 'three edits in a long name'],
     ['تسنت', 'تست', 'any script'],
     ['_proto__', '__proto__', 'names that objects have'],
+    ['idd', 'id', 'a short name with a letter too many'],
   ])('%s → %s: %s', (written, meant) => {
     expect(nearest(written, ['id', 'customer_address', '__proto__', 'status', 'تست', 'total'])).toBe(meant)
   })
@@ -43,7 +44,7 @@ describe('nearest', () => {
         const most = Math.min(bounds.editsMax, Math.max(1, Math.floor(name.length / 3)))
         const near = candidates
           .map(known => ({ known, edits: distance(name, known), start: commonStart(name, known) }))
-          .filter(({ known, edits }) => edits <= most && edits < Math.min(name.length, known.length))
+          .filter(({ known, edits }) => edits <= most && edits < Math.max(name.length, known.length))
           .sort((one, other) => one.edits - other.edits || (one.edits === 0 ? 0 : other.start - one.start))
         expect(nearest(name, candidates, bounds)).toBe(near[0]?.known ?? null)
       }),

@@ -40,8 +40,8 @@ export function nearest(
     const known = candidate.toLowerCase()
     const start = commonStart(wanted, known)
     const bound = found === null || start > foundStart ? least : least - 1
-    // A name of one or two letters is near everything: as many edits as letters mean nothing.
-    const edits = editsWithin(wanted, known, Math.min(bound, wanted.length - 1, known.length - 1))
+    // A short name is near everything: at least one letter must be the same.
+    const edits = editsWithin(wanted, known, Math.min(bound, Math.max(wanted.length, known.length) - 1))
     if (edits === null) continue
     found = candidate
     foundStart = start
