@@ -5,8 +5,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { read } from '../tidy/tree.ts'
 import { allLanes, belongsTo } from './lanes.ts'
 import { runMatrix } from './matrix.ts'
+import { withRows } from './page.ts'
 import { addResult, type FileResult, fileHash, sharedHash, testFiles } from './results.ts'
 import { openScratch, processesNaming } from './scratch.ts'
 
@@ -81,6 +83,17 @@ describe('--publish', () => {
     expect(status).toBe(2)
     expect(said).toMatch(/leave out .*; see --help$/)
   })
+})
+
+test('the page of the documentation has the markers, and names the versions that are tested', () => {
+  const page = read('docs/reference/compatibility.md')
+  expect(() => withRows(page, '', new Map())).not.toThrow()
+  const majors = (kind: string) =>
+    allLanes('linux', 'x64')
+      .filter(lane => lane.kind === kind)
+      .map(({ major }) => major)
+  expect(page).toContain(`| PostgreSQL | ${majors('postgresql').join(', ')} |`)
+  expect(page.replace(/ \(\S+ or later\)/, '')).toContain(`| Node | ${majors('node').join(', ')} |`)
 })
 
 test('a version that there is none of is refused', async () => {

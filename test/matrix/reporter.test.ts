@@ -1,0 +1,62 @@
+/** What the matrix hears of each test file, from a vitest with files of its own. */
+import { spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ROOT } from '../tidy/tree.ts'
+import type { FileResult } from './results.ts'
+
+const FILES: Readonly<Record<string, string>> = {
+  // Else vitest would find that of the repository.
+  'vitest.config.ts': 'export default {}',
+  'mixed.test.ts': `import { describe, expect, test } from 'vitest'
+    test('passes', () => {})
+    test('fails', () => expect(1).toBe(2))
+    test('says why not', context => context.skip('needs PostgreSQL 18: NOT ENFORCED'))
+    describe.skip('a suite – skipped: psql missing', () => { test('is skipped', () => {}) })
+    test.skip('does not say', () => {})`,
+  'broken.test.ts': `throw new Error('no')`,
+  'outside.test.ts': `import { test } from 'vitest'
+    test('passes', () => { Promise.reject(new Error('nobody waits')) })`,
+}
+
+let folder: string
+let results: Map<string, FileResult>
+
+beforeAll(async () => {
+  // Below the root, where packages are found.
+  await mkdir(join(ROOT, '.cache'), { recursive: true })
+  folder = await mkdtemp(join(ROOT, '.cache', 'reporter-'))
+  for (const [name, source] of Object.entries(FILES)) await writeFile(join(folder, name), source)
+  const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
+  const reporter = `--reporter=${join(ROOT, 'test/matrix/reporter.ts')}`
+  const child = spawn(process.execPath, [vitest, 'run', '--root', folder, reporter], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  })
+  const lines = (await text(child.stdio[3] as Readable)).trim().split('\n')
+  results = new Map(
+    lines.map(line => JSON.parse(line) as FileResult).map(result => [basename(result.file), result] as const),
+  )
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+test('tests are counted, and those that were skipped say why', () => {
+  expect(results.get('mixed.test.ts')).toEqual({
+    ...{ file: expect.stringMatching(/^\.cache\/reporter-\w+\/mixed\.test\.ts$/), passed: 1, failed: 1, skipped: 3 },
+    failures: ['fails'],
+    reasons: ['needs PostgreSQL 18: NOT ENFORCED', 'psql missing', 'no reason given'],
+  })
+})
+
+test('a file that cannot be loaded has failed', () => {
+  expect(results.get('broken.test.ts')).toMatchObject({ passed: 0, failed: 1, failures: ['the file itself'] })
+})
+
+test('what fails outside of every test fails its file', () => {
+  expect(results.get('outside.test.ts')).toMatchObject({
+    ...{ passed: 1, failed: 1 },
+    failures: ['outside of every test: nobody waits'],
+  })
+})
