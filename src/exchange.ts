@@ -11,6 +11,8 @@ export interface Incoming {
   readonly headers: IncomingHttpHeaders
   /** Empty when there is none. */
   readonly body: Buffer
+  /** The body is larger than `large_body_bytes`: what was read of it is used in the next turn of the event loop. */
+  readonly isLarge: boolean
   readonly requestId: string
   readonly usage: Usage
   /** The same for all requests of one connection. */

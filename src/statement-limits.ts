@@ -9,6 +9,8 @@ export interface StatementLimits {
   readonly maxBuiltValueBytes: number
   /** Rows of one `generate_series`. 0: no limit. */
   readonly maxSeriesRows: number
+  /** Characters of a query text that its SQL repeats, because aliases in `having` stand for their expressions. 0: no limit. */
+  readonly maxRepeatedCharacters: number
 }
 
 /** Measured for decision 0029. */
@@ -17,10 +19,14 @@ export const STATEMENT_LIMITS: StatementLimits = {
   maxRelations: 64,
   maxBuiltValueBytes: 1_048_576,
   maxSeriesRows: 1_000_000,
+  maxRepeatedCharacters: 65_536,
 }
 
 /** For conditions that operators write. */
-export const UNLIMITED: StatementLimits = { maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0 }
+export const UNLIMITED: StatementLimits = {
+  ...{ maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0 },
+  maxRepeatedCharacters: 0,
+}
 
 /** The configuration's name of each limit: in messages, in the metric that counts refusals. */
 export const LIMIT_NAMES = {
@@ -28,6 +34,7 @@ export const LIMIT_NAMES = {
   maxRelations: 'max_relations',
   maxBuiltValueBytes: 'max_built_value_bytes',
   maxSeriesRows: 'max_series_rows',
+  maxRepeatedCharacters: 'max_repeated_characters',
   maxBatchKeySets: 'max_batch_key_sets',
 } as const
 

@@ -38,6 +38,8 @@ export interface CheckedQuery<T extends Get | Write = Get> {
   readonly parameters: ReadonlyMap<ParameterKey, ParameterUse>
   /** Every table that it changes, as often as it names one to write to. */
   readonly writes: readonly Table[]
+  /** For what is made of it. */
+  readonly limits: StatementLimits
 }
 
 export interface CheckContext {
@@ -171,8 +173,8 @@ function outdated<T>({ alias }: ScopeSource, check: () => T): T {
   }
 }
 
-function brand<T extends Get | Write>(query: T, { expressions, writes }: Checking): CheckedQuery<T> {
-  return { query, parameters: expressions.parameters, writes } as unknown as CheckedQuery<T>
+function brand<T extends Get | Write>(query: T, { expressions, writes, tally: { limits } }: Checking): CheckedQuery<T> {
+  return { query, parameters: expressions.parameters, writes, limits } as unknown as CheckedQuery<T>
 }
 
 /** As many as a text may have tokens; without a limit a short text of stars over joins of wide tables becomes millions of columns. */

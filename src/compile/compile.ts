@@ -22,7 +22,7 @@ import { explained } from './derive.ts'
 import { isEstimatedEachTime } from './each-time.ts'
 import { extentOf } from './extent.ts'
 import { mentionsOf } from './mentions.ts'
-import { printed, statement } from './print.ts'
+import { type Bounds, printed, statement } from './print.ts'
 import { hiddenIn, printWrite, printWriteText, resourcesOf, type WriteAnswer } from './print-write.ts'
 import type {
   CallStatement,
@@ -107,7 +107,10 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
       return reading('stream', checkRead(asRead(tree), view), inForm('rows'))
     case 'call': {
       const checked = checkRead(asRead(tree), view)
-      return statement<CallStatement>({ kind: 'call', ...printed(checked, () => inForm(mode.form)(checked.query)) })
+      return statement<CallStatement>({
+        kind: 'call',
+        ...printed(checked, bounds => inForm(mode.form)(checked.query, bounds)),
+      })
     }
     case 'write':
       return printWrite(checkWrite(asWrite(tree), view), mode.answer)
@@ -120,7 +123,7 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
       const { query, writes } = checked
       return statement<WriteStatement>({
         kind: 'write',
-        ...printed(checked, () => asText(mode.rowsMax)(query)),
+        ...printed(checked, bounds => asText(mode.rowsMax)(query, bounds)),
         touches: touchesOf(query),
         ...{ besides: resourcesOf(writes), hidden: hiddenIn(query), own: null },
       })
@@ -137,12 +140,12 @@ function compiled(tree: Get | Write, view: Context, mode: Mode): Kinds[Mode['kin
 function reading<K extends 'read' | 'paged' | 'stream'>(
   kind: K,
   checked: CheckedQuery,
-  print: (query: Get) => Sql,
+  print: Print,
 ): ReadStatement | PagedStatement | StreamStatement {
   const { query } = checked
   return statement<ReadStatement | PagedStatement | StreamStatement>({
     kind,
-    ...printed(checked, () => print(query)),
+    ...printed(checked, bounds => print(query, bounds)),
     touches: touchesOf(query),
     eachTime: isEstimatedEachTime(query),
     extent: extentOf(query),
@@ -150,23 +153,26 @@ function reading<K extends 'read' | 'paged' | 'stream'>(
   })
 }
 
-function inForm(form: Form): (query: Get) => Sql {
+type Print = (query: Get, bounds: Bounds) => Sql
+
+function inForm(form: Form): Print {
   switch (form) {
     case 'rows':
-      return query => printRows(query, { keys: [] })
+      return (query, bounds) => printRows(query, { ...bounds, keys: [] })
     case 'value':
-      return query => printRows(query, { keys: [], form: 'value' })
+      return (query, bounds) => printRows(query, { ...bounds, keys: [], form: 'value' })
     case 'columns':
-      return query => printSql(query)
+      return (query, bounds) => printSql(query, { ...bounds, parameters: 'keep' })
   }
 }
 
-function withKeys(query: Get): Sql {
-  return printRows(query, { keys: query.orderBy.map(order => order.expression) })
+function withKeys(query: Get, bounds: Bounds): Sql {
+  return printRows(query, { ...bounds, keys: query.orderBy.map(order => order.expression) })
 }
 
-function asText(rowsMax: number): (query: Get) => Sql {
-  return query => printRows(query, { keys: [], parameters: 'all', limit: rowsMax === 0 ? null : rowsMax })
+function asText(rowsMax: number): Print {
+  const limit = rowsMax === 0 ? null : rowsMax
+  return (query, bounds) => printRows(query, { ...bounds, keys: [], parameters: 'all', limit })
 }
 
 function varied(checked: CheckedQuery, varying: readonly Varying[]): CheckedQuery {

@@ -53,7 +53,7 @@ function writing(
   const telling = tellingOf(bounding, options, rows)
   return statement<WriteStatement>({
     kind: 'write',
-    ...printed(bounding, () => printWriteRows(query, options)),
+    ...printed(bounding, bounds => printWriteRows(query, { ...bounds, ...options })),
     touches: touchesOf(query),
     // The statement itself comes last: what is left was written in its common tables.
     besides: resourcesOf(telling === null ? writes : writes.slice(0, -1)),
@@ -104,7 +104,7 @@ function withImagesOf(write: WriteStatement, how: Pick<WriteRowsOptions, 'storin
   const telling = own.telling === null ? null : tellingOf(checked, options, own.telling.rows)
   return statement<WriteStatement>({
     ...write,
-    ...printed(checked, () => printWriteRows(query, options)),
+    ...printed(checked, bounds => printWriteRows(query, { ...bounds, ...options })),
     own: { ...own, checked, options, telling },
   })
 }
@@ -132,7 +132,7 @@ export function printAnnounced(write: WriteStatement, { before: wanted, route, .
   const announce = { ...how, rows: telling.rows, key, operation, before, route: by }
   return statement<WriteStatement>({
     ...write,
-    ...printed(checked, () => printWriteRows(told, { ...options, announce })),
+    ...printed(checked, bounds => printWriteRows(told, { ...bounds, ...options, announce })),
   })
 }
 

@@ -2,7 +2,8 @@
 import type { CheckedQuery } from '../access/check.ts'
 import { GatewayError } from '../errors.ts'
 import type { Sql } from '../language/sql/printer.ts'
-import { LanguageError } from '../language/tree/error.ts'
+import { LanguageError, RepetitionError } from '../language/tree/error.ts'
+import { LIMIT_NAMES } from '../statement-limits.ts'
 import type { Statement, StatementParameter, Unbranded } from './statement.ts'
 
 /** Says that the text was printed from a tree that passed the check, or from the catalogue alone. */
@@ -10,12 +11,17 @@ export function statement<S extends Statement>(fields: Unbranded<S>): S {
   return fields as unknown as S
 }
 
+/** What the printer may write at most. */
+export interface Bounds {
+  readonly repeatedCharactersMax: number
+}
+
 /** The text, and what each parameter in it is. */
 export function printed(
-  { parameters }: Pick<CheckedQuery, 'parameters'>,
-  print: () => Sql,
+  { parameters, limits }: Pick<CheckedQuery, 'parameters' | 'limits'>,
+  print: (bounds: Bounds) => Sql,
 ): { readonly text: string; readonly parameters: readonly StatementParameter[] } {
-  const sql = refusing(print)
+  const sql = refusing(() => print({ repeatedCharactersMax: limits.maxRepeatedCharacters }))
   const numbered = sql.parameters.map((parameter): StatementParameter => {
     if (parameter.kind === 'literal') return { literal: parameter.value }
     const key = parameter.kind === 'position' ? parameter.n : parameter.name
@@ -33,6 +39,10 @@ function refusing(print: () => Sql): Sql {
   } catch (error) {
     if (error instanceof LanguageError) {
       const span = error.span === null ? {} : { span: error.span }
+      if (error instanceof RepetitionError) {
+        const limit = LIMIT_NAMES.maxRepeatedCharacters
+        throw new GatewayError('PARSE_ERROR', `${error.message} (${limit})`, { cause: error, limit, ...span })
+      }
       throw new GatewayError('PARSE_ERROR', error.message, { cause: error, ...span })
     }
     throw error

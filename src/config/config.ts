@@ -73,6 +73,7 @@ export interface GatewayConfig {
   readonly maxRelations: number
   readonly maxBuiltValueBytes: number
   readonly maxSeriesRows: number
+  readonly maxRepeatedCharacters: number
   readonly maxResultRows: number
   readonly searchLanguage: string
   readonly explainEndpoint: 'on' | 'admin' | 'off'
@@ -101,6 +102,9 @@ export interface GatewayConfig {
   readonly maxUnsentBytes: number
   readonly tenantMaxUnsentBytes: number
   readonly connectionMaxUnsentBytes: number
+  readonly connectionMaxConcurrent: number
+  readonly connectionMaxPipelined: number
+  readonly largeBodyBytes: number
   /** Null: half of `maxConnections`; see `share.ts`. */
   readonly tenantMaxConnections: number | null
   readonly explainMaxCost: number

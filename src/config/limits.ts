@@ -36,6 +36,9 @@ const LIMITS: readonly NumberKey[] = [
   'maxUnsentBytes',
   'tenantMaxUnsentBytes',
   'connectionMaxUnsentBytes',
+  'connectionMaxConcurrent',
+  'connectionMaxPipelined',
+  'largeBodyBytes',
   'explainMaxCost',
   'explainMaxRows',
   'defaultLimit',
@@ -49,6 +52,7 @@ const LIMITS: readonly NumberKey[] = [
   'maxRelations',
   'maxBuiltValueBytes',
   'maxSeriesRows',
+  'maxRepeatedCharacters',
 ]
 
 export function limitsOf(gateway: GatewayConfig): Readonly<Record<string, number>> {

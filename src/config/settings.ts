@@ -428,6 +428,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     feature: 'reads',
     description: 'Rows of one `generate_series` in a query. More is 400 `PARSE_ERROR`. `0` switches it off.',
   },
+  maxRepeatedCharacters: {
+    key: 'gateway.max_repeated_characters',
+    kind: integer(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxRepeatedCharacters,
+    unit: 'characters',
+    feature: 'reads',
+    description:
+      'Characters of a query text that its SQL may repeat, because an alias in `having` stands for its expression and aggregates are grouped by the other fields. More is 400 `PARSE_ERROR`. `0` switches it off; an expression is then still repeated 64 times at most.',
+  },
   searchLanguage: {
     key: 'gateway.search_language',
     kind: text,
@@ -677,6 +686,33 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     feature: 'limits',
     description:
       'Bytes of answers that one connection has not read yet. Beyond it, the next of its pipelined requests waits. `0` switches it off.',
+  },
+  connectionMaxConcurrent: {
+    key: 'gateway.connection_max_concurrent',
+    kind: integer(0, 1_000_000),
+    default: 4,
+    unit: 'requests',
+    feature: 'limits',
+    description:
+      'Pipelined requests of one connection that run at once, if all of them read. The next one waits. `0` switches it off.',
+  },
+  connectionMaxPipelined: {
+    key: 'gateway.connection_max_pipelined',
+    kind: integer(0, 1_000_000),
+    default: 64,
+    unit: 'requests',
+    feature: 'limits',
+    description:
+      'Pipelined requests of one connection without a complete answer. Beyond it, nothing more is read from the connection until half of them are answered. `0` switches it off.',
+  },
+  largeBodyBytes: {
+    key: 'gateway.large_body_bytes',
+    kind: integer(0, COUNT_MAX),
+    default: 262_144,
+    unit: 'bytes',
+    feature: 'limits',
+    description:
+      'A body above this size is read in one turn of the event loop and used in the next, so that other requests are answered in between. `0` switches it off.',
   },
   tenantMaxConnections: {
     key: 'gateway.tenant_max_connections',

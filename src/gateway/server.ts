@@ -247,6 +247,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       ...internal(realtime.stats, () => ({
         ...{ connections, bodyBytes, unsentBytes: answerBytes.unsent, resultBytes: answerBytes.reading.taken },
         slowStreams: paces.ended,
+        ...(server?.stats() ?? { largeBodies: 0, pipelinedWaits: 0 }),
       })),
     ]),
   })

@@ -20,7 +20,7 @@ beforeEach(async () => {
   came = 0
   answers.clear()
   server = createServer((request, response) => void handle(request, response))
-  connections = watchConnections(server, { unsentBytesMax: 1_000_000 })
+  connections = watchConnections(server, { unsentBytesMax: 1_000_000, runningMax: 4, outstandingMax: 64 })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   client = connect((server.address() as AddressInfo).port, '127.0.0.1')

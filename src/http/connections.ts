@@ -26,15 +26,13 @@ export interface Connections {
   whenAnswered(socket: Socket, callback: () => void): void
 }
 
-/** Pipelined requests of one connection that may run at once: the size of an answer is known only when it is there. */
-const RUNNING_MAX = 4
-
-/** Requests of one connection without a complete answer. Beyond that nothing more is read from it until half of them are answered. */
-const OUTSTANDING_MAX = 64
-
 export interface ConnectionLimits {
   /** Bytes waiting to be sent on one connection, beyond which its next pipelined request is not started. */
   readonly unsentBytesMax: number
+  /** Pipelined requests of one connection that may run at once: the size of an answer is known only when it is there. */
+  readonly runningMax: number
+  /** Requests of one connection without a complete answer. Beyond that nothing more is read from it until half of them are answered. */
+  readonly outstandingMax: number
 }
 
 /** What is known of a connection. */
@@ -57,10 +55,13 @@ interface Outstanding {
   start: (() => void) | null
 }
 
-const NO_LIMITS: ConnectionLimits = { unsentBytesMax: Number.POSITIVE_INFINITY }
+const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** Watches every connection of `server`, which must not have any yet. */
-export function watchConnections(server: Server, { unsentBytesMax }: ConnectionLimits = NO_LIMITS): Connections {
+export function watchConnections(
+  server: Server,
+  { unsentBytesMax = NO_LIMIT, runningMax = NO_LIMIT, outstandingMax = NO_LIMIT }: Partial<ConnectionLimits> = {},
+): Connections {
   const lines = new Map<Socket, Line>()
   const pipelined = new WeakMap<ServerResponse, Outstanding>()
 
@@ -87,7 +88,7 @@ export function watchConnections(server: Server, { unsentBytesMax }: ConnectionL
     // Answers leave a connection in the order of its requests, so what was asked before `before` has been listed, or is finished.
     if (!pipelined.has(before)) follow(line, before, before.writableEnded ? 'sending' : 'running')
     follow(line, response, 'new')
-    if (line.outstanding.length <= OUTSTANDING_MAX) return
+    if (line.outstanding.length <= outstandingMax) return
     line.isPaused = true
     // Node resumes the connection when it has read the request to its end.
     process.nextTick(() => {
@@ -104,7 +105,7 @@ export function watchConnections(server: Server, { unsentBytesMax }: ConnectionL
       answered(line, one)
       line.outstanding.splice(line.outstanding.indexOf(one), 1)
       advance(line)
-      if (line.isPaused && line.outstanding.length <= OUTSTANDING_MAX / 2) {
+      if (line.isPaused && line.outstanding.length <= outstandingMax / 2) {
         line.isPaused = false
         response.req.socket.resume()
       }
@@ -122,7 +123,7 @@ export function watchConnections(server: Server, { unsentBytesMax }: ConnectionL
     for (const one of line.outstanding) {
       if (one.response.writableFinished) continue
       if (one.state === 'waiting') {
-        const mayOvertake = one.isSafe && line.running < RUNNING_MAX && line.unsentBytes < unsentBytesMax
+        const mayOvertake = one.isSafe && line.running < runningMax && line.unsentBytes < unsentBytesMax
         if (!isFirst && !mayOvertake) return
         one.state = 'running'
         line.running += 1

@@ -51,6 +51,11 @@ export interface ServerOptions {
   readonly paces: StreamPaces
   /** Bytes waiting to be sent on a connection, beyond which its next pipelined request is not started. 0: no limit. */
   readonly connectionMaxUnsentBytes: number
+  /** Pipelined requests of a connection that run at once, and that wait for their answers. 0: no limit. */
+  readonly connectionMaxConcurrent: number
+  readonly connectionMaxPipelined: number
+  /** A body above this size is read in one turn of the event loop, and used in the next. 0: none is. */
+  readonly largeBodyBytes: number
   /** Smaller answers are not compressed. 0: none are. */
   readonly compressMinBytes: number
   readonly emit: Emit
@@ -60,9 +65,18 @@ export interface ServerOptions {
   readonly now: () => number
 }
 
+/** Since the start. */
+export interface ServerStats {
+  /** Requests with a body above `large_body_bytes`. */
+  readonly largeBodies: number
+  /** Pipelined requests that had to wait for answers before them. */
+  readonly pipelinedWaits: number
+}
+
 export interface Server {
   listen(): Promise<string>
   readonly isDraining: () => boolean
+  readonly stats: () => ServerStats
   /** Takes no more connections, lets what runs finish until the deadline, then cuts it off. */
   close(): Promise<void>
 }
@@ -85,6 +99,8 @@ class HttpServer implements Server {
   readonly #refusedConnection: Readonly<Record<Exceeded, GatewayError>>
   readonly #hasCors: boolean
   #draining = false
+  #largeBodies = 0
+  #pipelinedWaits = 0
 
   constructor(options: ServerOptions) {
     const { maxClientConnections, addressMaxClientConnections } = options
@@ -101,6 +117,8 @@ class HttpServer implements Server {
     const { server } = this.#app
     this.#connections = watchConnections(server, {
       unsentBytesMax: options.connectionMaxUnsentBytes || Number.POSITIVE_INFINITY,
+      runningMax: options.connectionMaxConcurrent || Number.POSITIVE_INFINITY,
+      outstandingMax: options.connectionMaxPipelined || Number.POSITIVE_INFINITY,
     })
     const { headers, isDraining } = { headers: this.#headers, isDraining: () => this.#draining }
     this.#holdBody = createBodies({ ...options, budget: options.bodyBytes, whenOver: this.#connections.whenOver })
@@ -120,6 +138,8 @@ class HttpServer implements Server {
   }
 
   readonly isDraining = (): boolean => this.#draining
+
+  readonly stats = (): ServerStats => ({ largeBodies: this.#largeBodies, pipelinedWaits: this.#pipelinedWaits })
 
   /** Hooks and routes, in the order in which a request meets them. */
   async prepare(): Promise<void> {
@@ -242,7 +262,9 @@ class HttpServer implements Server {
     let answer: Answer | Promise<Answer>
     try {
       assertSmallBody(request)
+      if (exchange.incoming.isLarge) this.#largeBodies += 1
       const turn = this.#connections.turnOf(reply.raw)
+      if (turn !== null) this.#pipelinedWaits += 1
       answer = turn === null ? this.#ask(exchange) : turn.then(() => this.#askInTurn(request, exchange))
     } catch (error) {
       responder.fail(exchange, error)
@@ -300,7 +322,7 @@ class HttpServer implements Server {
 
   #exchangeOf(request: FastifyRequest, reply: FastifyReply): Exchange {
     const started = this.#options.now()
-    const incoming = toIncoming(request, reply, this.#requestIdOf(request))
+    const incoming = toIncoming(request, reply, this.#requestIdOf(request), this.#options.largeBodyBytes)
     return { reply, incoming, started, progress: noProgress() }
   }
 
@@ -330,15 +352,17 @@ function noSchemas(): never {
 
 const NO_BODY = Buffer.alloc(0)
 
-function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string): Incoming {
+function toIncoming(request: FastifyRequest, reply: FastifyReply, requestId: string, largeBytes: number): Incoming {
   const url = targetOf(request.raw)
   const mark = url.indexOf('?')
+  const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
   return {
     method: request.method,
     path: mark < 0 ? url : url.slice(0, mark),
     query: mark < 0 ? '' : url.slice(mark + 1),
     headers: request.headers,
-    body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
+    body,
+    isLarge: largeBytes > 0 && body.length > largeBytes,
     requestId,
     connection: request.raw.socket,
     usage: new Usage(),

@@ -16,6 +16,10 @@ export interface HttpStats {
   readonly resultBytes: number
   /** Streams that were ended because their client read too slowly. */
   readonly slowStreams: number
+  /** Requests with a body above `large_body_bytes`. */
+  readonly largeBodies: number
+  /** Pipelined requests that had to wait for answers before them. */
+  readonly pipelinedWaits: number
 }
 
 export function collectHttp({
@@ -24,11 +28,22 @@ export function collectHttp({
   unsentBytes,
   resultBytes,
   slowStreams,
+  largeBodies,
+  pipelinedWaits,
 }: HttpStats): Collected<
-  'httpConnections' | 'bodyBytes' | 'unsentBytes' | 'resultBytes' | 'httpRefusals' | 'slowStreams'
+  | 'httpConnections'
+  | 'bodyBytes'
+  | 'unsentBytes'
+  | 'resultBytes'
+  | 'httpRefusals'
+  | 'slowStreams'
+  | 'largeBodies'
+  | 'pipelinedWaits'
 > {
   return {
     slowStreams: [{ labels: [], value: slowStreams }],
+    largeBodies: [{ labels: [], value: largeBodies }],
+    pipelinedWaits: [{ labels: [], value: pipelinedWaits }],
     httpConnections: taken(connections),
     bodyBytes: taken(bodyBytes),
     unsentBytes: taken(unsentBytes),

@@ -78,6 +78,21 @@ export const METRICS = {
     help: 'Streams that were ended because their client read too slowly (stream_min_bytes_per_sec).',
   },
 
+  largeBodies: {
+    section: 'Requests',
+    name: 'svc_http_large_bodies_total',
+    type: 'counter',
+    labels: [],
+    help: 'Requests whose body was read in a turn of the event loop of its own (large_body_bytes).',
+  },
+  pipelinedWaits: {
+    section: 'Requests',
+    name: 'svc_http_pipelined_waits_total',
+    type: 'counter',
+    labels: [],
+    help: 'Pipelined requests that waited for answers before them on their connection (connection_max_concurrent, connection_max_unsent_bytes).',
+  },
+
   statementsRefused: {
     section: 'Requests',
     name: 'svc_statements_refused_total',

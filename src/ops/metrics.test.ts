@@ -45,6 +45,8 @@ const PARTS: Parts = {
     bodyBytes: { taken: 41, refusals: { total: 3, share: 4 } },
     unsentBytes: { taken: 42, refusals: { total: 5, share: 6 } },
     resultBytes: 43,
+    largeBodies: 44,
+    pipelinedWaits: 45,
   },
   warnings: 9,
   webhooks: null,
@@ -149,6 +151,8 @@ test.each([
   ['svc_http_inflight_body_bytes', ['41']],
   ['svc_http_unsent_bytes', ['42']],
   ['svc_http_result_bytes', ['43']],
+  ['svc_http_large_bodies_total', ['44']],
+  ['svc_http_pipelined_waits_total', ['45']],
   [
     'svc_http_limit_refusals_total',
     [

@@ -39,7 +39,7 @@ import { methodNotAllowed, methodsOf } from '../rest/method.ts'
 import { tooManyValues } from '../rest/parameters/list-values.ts'
 import { tableNamed } from '../rest/resource.ts'
 import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../rest/respond.ts'
-import { isLarge, nextTurn } from '../rest/turn.ts'
+import { nextTurn } from '../rest/turn.ts'
 import { untilGone, whenRead } from '../rest/until-gone.ts'
 import { describeViolation } from '../rest/violation.ts'
 import { parseRowsMax } from '../rest/write/request.ts'
@@ -92,7 +92,7 @@ export function createQuerier(parts: QuerierParts): Querier {
     const request = await readQueryRequest(incoming)
     const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
     const statement = planned(request, identity, { ...parts, approve }, compiled)
-    if (isLarge(incoming)) await nextTurn()
+    if (incoming.isLarge) await nextTurn()
     incoming.usage.table = firstTable(statement, parts.view(identity).catalog)
     const values = valuesOf(statement, request, parseRowsMax(incoming.headers), limits)
     switch (statement.kind) {

@@ -5,7 +5,7 @@ import type { Incoming } from '../exchange.ts'
 import { bytesOf, type JsonValue, type KnownKeys, parseJsonBody, partOf } from '../json/json-body.ts'
 import { mediaTypeOf, REFUSED_ITEMS_MAX, readJsonBody, readTextBody } from '../rest/body/body.ts'
 import { parseQueryString } from '../rest/parameters/query-string.ts'
-import { isLarge, nextTurn } from '../rest/turn.ts'
+import { nextTurn } from '../rest/turn.ts'
 import { shorten } from '../text/shorten.ts'
 
 export interface QueryRequest {
@@ -42,7 +42,7 @@ async function readObject(incoming: Incoming): Promise<QueryRequest> {
     throw new GatewayError('PARSE_ERROR', 'the body has no text called query; send {"query": "get …"}')
   }
   const parameters = body.members.find(({ key }) => key === 'parameters')
-  if (isLarge(incoming)) await nextTurn()
+  if (incoming.isLarge) await nextTurn()
   return {
     text: JSON.parse(bytesOf(body, query).toString()) as string,
     values: parameters === undefined ? new Map() : readParameters(bytesOf(body, parameters)),

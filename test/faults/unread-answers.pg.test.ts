@@ -1,6 +1,7 @@
 /** Clients that ask and do not read: what was answered to them stays within the budgets of a connection, a tenant and the process. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
@@ -88,6 +89,66 @@ describe('pipelined requests of one connection', () => {
     await start(`connection_max_unsent_bytes = ${16 * LARGE}`)
     await ask('a', ...Array.from({ length: 8 }, () => '/api/notes?id=8'))
     while (answeredLists() < 8) expect((await small('b')).status).toBe(200)
+  })
+})
+
+describe('limits on what one connection has under way', () => {
+  test.each([
+    ['connection_max_concurrent = 1', 19],
+    ['connection_max_concurrent = 0', 0],
+  ])('%s makes %i of 20 pipelined requests wait', async (toml, waits) => {
+    await start(toml)
+    const socket = await ask('a', ...Array.from({ length: 20 }, () => '/api/notes/1'))
+    let heads = 0
+    for await (const chunk of socket) {
+      heads += chunk.toString('latin1').split('HTTP/1.1 200 OK').length - 1
+      if (heads === 20) break
+    }
+    expect(await metric(/^svc_http_pipelined_waits_total (\d+)$/m)).toBe(waits)
+  })
+
+  test.each([
+    ['connection_max_pipelined = 8', 8],
+    ['connection_max_pipelined = 16', 16],
+  ])('%s: no more is read behind %i requests and the one that is too many', async (toml, most) => {
+    await start(`${toml}\nconnection_max_concurrent = 1`)
+    const holder = new pg.Client({ connectionString: database.adminUrl })
+    await holder.connect()
+    try {
+      await holder.query('begin; lock table notes')
+      const socket = await ask('a')
+      const { host } = new URL(gateway.url)
+      const head = `Host: ${host}\r\nAuthorization: Bearer ${await gateway.token({ tenantId: 'a' })}\r\n`
+      for (let n = 0; n < 30; n++) {
+        socket.write(`GET /api/notes/1 HTTP/1.1\r\n${head}\r\n`)
+        // What has been read by now is not given back.
+        expect((await gateway.get('/health')).status).toBe(200)
+      }
+      const waits = await metric(/^svc_http_pipelined_waits_total (\d+)$/m)
+      expect(waits).toBeGreaterThanOrEqual(most)
+      expect(waits).toBeLessThanOrEqual(most + 4)
+    } finally {
+      await holder.end()
+    }
+  })
+
+  test.each([
+    ['large_body_bytes = 1000', 1],
+    ['large_body_bytes = 0', 0],
+    ['', 0],
+  ])('with "%s", %i of two bodies of 10 and 2 000 bytes is large', async (toml, large) => {
+    await start(toml)
+    const send = (id: number, bytes: number) =>
+      gateway.get('/api/notes', {
+        ...{ as: { tenantId: 'a' }, method: 'POST', headers: { 'Content-Type': 'application/json' } },
+        body: JSON.stringify({ id, body: 'x'.repeat(bytes) }),
+      })
+    try {
+      expect([(await send(100, 10)).status, (await send(101, 2_000)).status]).toEqual([201, 201])
+      expect(await metric(/^svc_http_large_bodies_total (\d+)$/m)).toBe(large)
+    } finally {
+      await execute(database.adminUrl, 'delete from notes where id >= 100')
+    }
   })
 })
 

@@ -379,6 +379,34 @@ describe('a power', () => {
   })
 })
 
+describe('characters that the SQL repeats', () => {
+  const query = `get users fields concat(${times(7_000, () => 'id', ', ')}) as x group by id having ${times(60, () => "x = 'a'", ' or ')}`
+  test('are refused above the limit, which is counted', async () => {
+    await expectRefused(query, 'more than 65536 characters')
+    await expectRefused(query, 'max_repeated_characters')
+    const { text } = await gateway.get('/metrics', { as: null })
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_repeated_characters"\} [1-9]/m)
+  })
+  test('are bounded by the limit of the configuration', async () => {
+    const short = `get users fields concat(id, id) as x group by id having ${times(4, () => "x = 'a'", ' or ')}`
+    expect((await ask(short)).status).toBe(200)
+    const strict = await testGateway(database.url, { toml: 'max_repeated_characters = 40' })
+    try {
+      const reply = await strict.get('/api/_query', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ query: short }),
+      })
+      expect([reply.status, reply.json.error?.message]).toEqual([
+        400,
+        expect.stringContaining('more than 40 characters'),
+      ])
+    } finally {
+      await strict.close()
+    }
+  })
+})
+
 describe('rows of a series', () => {
   test.each<[string, unknown[]?]>([
     ['get users fields generate_series(1, 2000000000) as n'],

@@ -138,7 +138,16 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
       const route =
         id === null ? ({ kind: 'list', table: 'labels' } as const) : ({ kind: 'one', table: 'labels', id } as const)
       const incoming = {
-        ...{ method, path: '', query: '', requestId: '', connection: {}, usage: new Usage(), onAbort() {} },
+        ...{
+          method,
+          path: '',
+          query: '',
+          requestId: '',
+          connection: {},
+          usage: new Usage(),
+          isLarge: false,
+          onAbort() {},
+        },
         ...{
           headers: { 'content-type': 'application/json', ...headers },
           body: Buffer.from(body === null ? '' : JSON.stringify(body)),

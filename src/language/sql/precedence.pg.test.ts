@@ -148,13 +148,13 @@ const { boolean, number, string, json } = fc.letrec<Record<'boolean' | 'number' 
 /** As the printer writes it, and with parentheses around each and every part. */
 function written(expression: Expression): { readonly fewest: string; readonly every: string } {
   const careful: Printer = {
-    ...createPrinter('keep'),
+    ...createPrinter({ parameters: 'keep' }),
     expression(part, scope, _floor, inference) {
       return printExpression(part, scope, Number.POSITIVE_INFINITY, this, inference)
     },
   }
   return {
-    fewest: printExpression(expression, OUTERMOST, 0, createPrinter('keep')),
+    fewest: printExpression(expression, OUTERMOST, 0, createPrinter({ parameters: 'keep' })),
     every: careful.expression(expression, OUTERMOST, 0),
   }
 }

@@ -26,6 +26,8 @@ export interface RowsOptions {
   /** Expressions of the read's own scope, usually those of its `order by`. */
   readonly keys: readonly Expression[]
   readonly parameters?: ParameterMode
+  /** As in `PrintOptions`. */
+  readonly repeatedCharactersMax?: number
   /** `value`: column 1 is the JSON of the read's only field, not an object that has it. */
   readonly form?: 'object' | 'value'
   /** Rows at most, whatever the read's own limit says; null: as many as there are. */
@@ -41,7 +43,7 @@ export function printRows(get: Get, options: RowsOptions): Sql {
   const { keys } = options
   assertNesting(get)
   assertNesting(keys)
-  const printer = createPrinter(options.parameters ?? 'keep')
+  const printer = createPrinter({ ...options, parameters: options.parameters ?? 'keep' })
   const plain = options.form === 'value' || isPlain(get, keys)
   const text = plain ? printPlain(get, options, printer) : printSplit(get, keys, printer)
   const { limit = null } = options

@@ -33,6 +33,8 @@ export interface WriteRowsOptions {
   /** What must be true of each row as it was written, or fail. */
   readonly check?: Expression | null
   readonly parameters?: ParameterMode
+  /** As in `PrintOptions`. */
+  readonly repeatedCharactersMax?: number
   /** Three more columns behind the keys: what happened to the row, and all of it as JSON, after and before. */
   readonly images?: Images | null
   /** The images are not answered, but handed to another statement in the same one, which writes them down. */
@@ -69,7 +71,7 @@ export interface Announcement {
 export function printWriteRows(write: Add | SetStatement | Del, options: WriteRowsOptions): Sql {
   assertNesting(write)
   assertNesting(options.keys)
-  const printer = createPrinter(options.parameters ?? 'keep')
+  const printer = createPrinter({ ...options, parameters: options.parameters ?? 'keep' })
   const around = withCommonTables(OUTERMOST, write.with)
   const bare = { ...write, with: null, returning: [] }
   const head = printWith(write.with, OUTERMOST, printer)

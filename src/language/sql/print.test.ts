@@ -383,6 +383,17 @@ describe('what is written out again', () => {
     )
   })
 
+  test('and the limit on its length can be another, or none', () => {
+    const query = parse(
+      `get users fields concat(${times(400, 'id', ', ')}) as x having ${times(50, "x = 'a'", ' or ')}`,
+    )
+    const print = (repeatedCharactersMax: number) => () =>
+      printSql(query, { parameters: 'all', repeatedCharactersMax }).text.length
+    expect(print(10_000)).toThrow('would repeat parts of it more than 10000 characters')
+    expect(print(100_000)).not.toThrow()
+    expect(print(0)()).toBe(print(100_000)())
+  })
+
   test('and whatever cannot grow in itself is not counted', () => {
     const columns = Array.from({ length: 100 }, (_, index) => `lower(c${index})`)
     expect(printSql(parse(`get users fields ${columns.join(', ')}, count(*)`)).text).toContain('GROUP BY LOWER(c0), ')

@@ -11,11 +11,13 @@ import { routineName } from './print-function.ts'
 import { printQuery } from './print-query.ts'
 import { printType } from './print-type.ts'
 import { printAdd, printDel, printMerge, printSet } from './print-write.ts'
-import type { ParameterMode, Printer, Sql } from './printer.ts'
+import { type ParameterMode, type Printer, REPEATED_CHARACTERS_MAX, type Sql } from './printer.ts'
 
 export interface PrintOptions {
   /** Whether literals stay in the text or become parameters; parameters that the author wrote stay what they are. */
   readonly parameters: ParameterMode
+  /** Characters of the source that the SQL may repeat; 0 is no limit, and the language's own where it is left out. */
+  readonly repeatedCharactersMax?: number
 }
 
 /**
@@ -24,14 +26,15 @@ export interface PrintOptions {
  */
 export function printSql(statement: Statement, options: PrintOptions = { parameters: 'keep' }): Sql {
   assertNesting(statement)
-  const printer = createPrinter(options.parameters)
+  const printer = createPrinter(options)
   return { text: printStatement(statement, OUTERMOST, printer), parameters: printer.parameters }
 }
 
 /** A run of the printer; the printing functions of expressions and queries meet here, since each contains the other. */
-export function createPrinter(mode: ParameterMode): Printer {
+export function createPrinter({ parameters, repeatedCharactersMax = REPEATED_CHARACTERS_MAX }: PrintOptions): Printer {
   return {
-    mode,
+    mode: parameters,
+    repeatedCharactersMax,
     parameters: [],
     numbers: new Map(),
     shared: null,

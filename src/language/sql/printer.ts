@@ -1,7 +1,7 @@
 /** What travels through a run of the printer: the numbering of parameters, and the parts that print each other. */
 
 import type { Expression, Get, Literal, Parameter, Statement, TypeName } from '../tree/ast.ts'
-import { LanguageError } from '../tree/error.ts'
+import { LanguageError, RepetitionError } from '../tree/error.ts'
 import type { Scope } from '../tree/scope.ts'
 import { refuseUnwritable } from './quote.ts'
 
@@ -57,7 +57,7 @@ export interface Repeated {
  */
 export const REPETITIONS_MAX = 64
 
-/** Of the source, over all repetitions: an alias may stand for thousands of arguments. */
+/** Of the source, over all repetitions, unless another limit is given: an alias may stand for thousands of arguments. */
 export const REPEATED_CHARACTERS_MAX = 65_536
 
 export interface Printer {
@@ -72,6 +72,7 @@ export interface Printer {
   shared: Shared | null
   /** What was written out again so far; see `REPETITIONS_MAX`. */
   repeated: Repeated
+  readonly repeatedCharactersMax: number
   /** Set inside definitions, which cannot have parameters: what to call them in the refusal. */
   readonly definition: string | null
   expression(expression: Expression, scope: Scope, floor: number, inference?: Inference): string
@@ -108,10 +109,10 @@ export function countRepetitions(printer: Printer, more: Repeated, { span }: Exp
   const times = printer.repeated.times + more.times
   const characters = printer.repeated.characters + more.characters
   printer.repeated = { times, characters }
-  if (times <= REPETITIONS_MAX && characters <= REPEATED_CHARACTERS_MAX) return
-  const limit = times > REPETITIONS_MAX ? `${REPETITIONS_MAX} times` : `${REPEATED_CHARACTERS_MAX} characters`
-  throw new LanguageError(
-    `the SQL of this query would repeat parts of it more than ${limit}, because an alias in "having" stands for its expression, and aggregates are grouped by the other fields; read from (get …) as name instead`,
-    span,
-  )
+  const isOften = times > REPETITIONS_MAX
+  const { repeatedCharactersMax } = printer
+  if (!isOften && (characters <= repeatedCharactersMax || repeatedCharactersMax === 0)) return
+  const limit = isOften ? `${REPETITIONS_MAX} times` : `${repeatedCharactersMax} characters`
+  const message = `the SQL of this query would repeat parts of it more than ${limit}, because an alias in "having" stands for its expression, and aggregates are grouped by the other fields; read from (get …) as name instead`
+  throw isOften ? new LanguageError(message, span) : new RepetitionError(message, span)
 }

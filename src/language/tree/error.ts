@@ -16,6 +16,9 @@ export class LanguageError extends Error {
   }
 }
 
+/** What the SQL of a query would repeat is longer than it may be. */
+export class RepetitionError extends LanguageError {}
+
 /** Ends every `switch` over a union: a kind that is added to the tree and forgotten there does not compile. */
 export function unreachable(value: never): never {
   throw new LanguageError(

@@ -30,6 +30,7 @@ async function refusal(path: string, query: string): Promise<unknown> {
   const incoming: Incoming = {
     ...{ method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r', connection: {} },
     usage: new Usage(),
+    isLarge: false,
     onAbort: () => {},
   }
   const error = await Promise.resolve()

@@ -17,7 +17,7 @@ import { parseQueryString, type QueryParameter } from '../parameters/query-strin
 import type { Route } from '../path.ts'
 import { createPlans, type Plan } from '../plans.ts'
 import { Shape } from '../shape.ts'
-import { isLarge, nextTurn } from '../turn.ts'
+import { nextTurn } from '../turn.ts'
 import { untilGone } from '../until-gone.ts'
 import { describeViolation } from '../violation.ts'
 import { nameRefusedArgument } from './argument-error.ts'
@@ -149,7 +149,7 @@ export function createCaller(parts: CallerParts): Caller {
     const format = formatOf(incoming)
     const { given, others } = readRequest(incoming, overloads, name)
     const called: Called = { incoming, identity, view, overloads, name, format, given, others }
-    return isLarge(incoming) ? nextTurn().then(() => answer(called)) : answer(called)
+    return incoming.isLarge ? nextTurn().then(() => answer(called)) : answer(called)
   }
 }
 

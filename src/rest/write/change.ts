@@ -12,7 +12,7 @@ import { parseQueryString } from '../parameters/query-string.ts'
 import { idParameters, keyIs, notFound, SELF } from '../resource.ts'
 import { respondNothing, respondWrittenRow, respondWrittenRows } from '../respond.ts'
 import { Shape } from '../shape.ts'
-import { isLarge, nextTurn } from '../turn.ts'
+import { nextTurn } from '../turn.ts'
 import { parseBulk, parseReturning } from './request.ts'
 import { buildDel, buildSet } from './tree.ts'
 import {
@@ -83,7 +83,7 @@ async function change(
     return { written: await writing.writeOne(request, statement), fields }
   }
   const body = changesIn(request)
-  if (isLarge(request.incoming)) await nextTurn()
+  if (request.incoming.isLarge) await nextTurn()
   const columns = body.members.map(({ key }) => key).sort()
   shape.add(`set ${columns.length}`)
   for (const name of columns) shape.add(name)

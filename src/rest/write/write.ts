@@ -14,7 +14,7 @@ import type { Route } from '../path.ts'
 import { withPreference } from '../prefer.ts'
 import { tableNamed } from '../resource.ts'
 import { withTxid } from '../respond.ts'
-import { isLarge, nextTurn } from '../turn.ts'
+import { nextTurn } from '../turn.ts'
 import { describeViolation } from '../violation.ts'
 import { changeMany, changeOne } from './change.ts'
 import { create } from './create.ts'
@@ -58,7 +58,7 @@ export function createWriter({ view: viewOf, runner, limits, searchLanguage }: W
     const upsert = parseUpsert(incoming.headers, table)
     if (upsert !== null && !table.writable.update) throw notWritable(table, 'POST with X-Upsert', route)
     const body = readJsonBody(incoming, itemsMax, columnKeys(request))
-    if (isLarge(incoming)) await nextTurn()
+    if (incoming.isLarge) await nextTurn()
     return create(writing, request, body, upsert, keySetsMax)
   }
 
