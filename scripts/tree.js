@@ -162,11 +162,11 @@ const BUILT_FROM = [
 /** A hash of everything the build reads, sources and documents; times of files mean nothing after `git checkout`. */
 function sourceVersion() {
   const hash = createHash('sha256')
-  const files = ['src', 'docs']
+  const files = ['src', 'docs', 'corpus']
     .flatMap(folder =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)),
     )
-    .filter(name => /\.(ts|md)$/.test(name) && !name.endsWith('.test.ts'))
+    .filter(name => /\.(ts|md|yaml|sql)$/.test(name) && !name.endsWith('.test.ts'))
     .sort()
   const pages = Object.entries(PAGES).flatMap(([folder, names]) => names.map(name => join('src', folder, name)))
   for (const file of [...files, ...pages, ...BUILT_FROM]) {

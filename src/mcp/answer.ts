@@ -59,8 +59,8 @@ export function createAnswerer({ library, report }: AnswererOptions): Answerer {
     ['resources/templates/list', params => onePage(params, { resourceTemplates: TEMPLATES })],
     ['resources/read', params => readResource(textOf(params, 'uri'), library)],
     ['prompts/list', params => onePage(params, { prompts: PROMPTS.map(({ listed }) => listed) })],
-    ['prompts/get', params => named('prompt', params, prompts).get(own(params, 'arguments'))],
-    ['completion/complete', complete],
+    ['prompts/get', params => named('prompt', params, prompts).get(own(params, 'arguments'), library.corpus)],
+    ['completion/complete', params => complete(params, library.corpus)],
   ])
 
   function run({ method, params }: Request): object {

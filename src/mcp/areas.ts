@@ -27,8 +27,9 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'corpus',
-    path: 'src/language/corpus',
-    purpose: 'The language by example: queries with their SQL, refused texts with their errors, the grammar as data.',
+    path: 'src/corpus',
+    purpose:
+      'Reads and prints the files of corpus/: queries with their SQL, refused texts with their errors, the grammar as data.',
     documents: ['docs/reference/language.md'],
   },
   {

@@ -1,8 +1,10 @@
 /** Every construct of the language has a card with its grammar, notes, mistakes and examples, which `svc_syntax` answers (docs/guides/agents.md#tools). */
 import { expect, test } from 'vitest'
-import { CONSTRUCTS } from '../language/corpus/constructs.ts'
-import { GRAMMAR } from '../language/corpus/grammar.ts'
-import { PART_NAMES, partOf } from './constructs.ts'
+import { CORPUS } from '../../test/support/corpus.ts'
+import { partNames, partOf as partOfCorpus } from './constructs.ts'
+
+const PART_NAMES = partNames(CORPUS)
+const partOf = (written: string) => partOfCorpus(written, CORPUS)
 
 test.each(['where', 'join', 'with', 'conflict', 'order'])('%s has a card', name => {
   const { productions, constructs } = partOf(name)
@@ -14,10 +16,13 @@ test.each(PART_NAMES)('%s has productions and constructs', name => {
   const part = partOf(name)
   expect(part.productions.length).toBeGreaterThan(0)
   expect(part.constructs.length).toBeGreaterThan(0)
+  expect(part.constructs.filter(construct => !Object.hasOwn(CORPUS.constructs, construct))).toEqual([])
 })
 
 test('all constructs and all productions can be asked for', () => {
-  expect(PART_NAMES).toEqual(expect.arrayContaining([...Object.keys(CONSTRUCTS), ...GRAMMAR.map(({ name }) => name)]))
+  expect(PART_NAMES).toEqual(
+    expect.arrayContaining([...Object.keys(CORPUS.constructs), ...CORPUS.grammar.map(({ name }) => name)]),
+  )
   expect(new Set(PART_NAMES).size).toBe(PART_NAMES.length)
 })
 

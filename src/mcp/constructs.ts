@@ -1,6 +1,5 @@
 /** What a part of the language may be called, and what belongs to it. */
-import { CONSTRUCTS, type Construct } from '../language/corpus/constructs.ts'
-import { GRAMMAR, type Production } from '../language/corpus/grammar.ts'
+import type { Construct, Corpus, Production } from '../corpus/corpus.ts'
 import { notAmong } from './arguments.ts'
 
 export interface Part {
@@ -45,27 +44,29 @@ const CHOICE_OF: Readonly<Partial<Record<Construct, string>>> = {
 }
 
 /** Lower case, as all names are looked up. */
-export const PART_NAMES: readonly string[] = [
-  ...new Set([...Object.keys(CONSTRUCTS), ...Object.keys(ALSO), ...GRAMMAR.map(({ name }) => name)]),
-]
+export function partNames({ constructs, grammar }: Corpus): readonly string[] {
+  return [...new Set([...Object.keys(constructs), ...Object.keys(ALSO), ...grammar.map(({ name }) => name)])]
+}
 
 const NAME_LENGTH_MAX = 40
 
 /** Throws an `RpcError` about the argument `construct` with the nearest name where there is no such part. */
-export function partOf(written: string): Part {
+export function partOf(written: string, corpus: Corpus): Part {
   const name = written.trim().toLowerCase().replace(/\s+/g, ' ')
-  const named = GRAMMAR.filter(production => production.name === name)
-  const constructs = constructsOf(name, named)
-  if (name.length > NAME_LENGTH_MAX || constructs === null) throw notAmong('construct', written, PART_NAMES)
+  const named = corpus.grammar.filter(production => production.name === name)
+  const constructs = constructsOf(name, named, corpus)
+  if (name.length > NAME_LENGTH_MAX || constructs === null) throw notAmong('construct', written, partNames(corpus))
   const [main] = constructs
   // A part that is several has too many productions; the rules of each are shown with its own name.
-  const others = GRAMMAR.filter(production => production.construct === main || production.name === CHOICE_OF[main])
+  const others = corpus.grammar.filter(
+    production => production.construct === main || production.name === CHOICE_OF[main],
+  )
   return { name, constructs, productions: [...new Set([...named, ...others])] }
 }
 
-function constructsOf(name: string, named: readonly Production[]): Part['constructs'] | null {
+function constructsOf(name: string, named: readonly Production[], corpus: Corpus): Part['constructs'] | null {
   if (Object.hasOwn(ALSO, name)) return ALSO[name] ?? null
-  if (Object.hasOwn(CONSTRUCTS, name)) return [name as Construct]
+  if (Object.hasOwn(corpus.constructs, name)) return [name]
   const [production] = named
   return production === undefined ? null : [production.construct ?? 'get']
 }

@@ -1,7 +1,7 @@
 /** Which construct somebody was writing when the text went wrong: that of the last word before the place that opens one. */
-import type { Construct } from '../language/corpus/constructs.ts'
+import type { Construct } from '../corpus/corpus.ts'
 
-const OPENS: Readonly<Record<string, Construct>> = {
+export const OPENS: Readonly<Record<string, Construct>> = {
   ...{
     get: 'get',
     select: 'get',

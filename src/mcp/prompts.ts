@@ -1,6 +1,7 @@
 /** Prompts: the beginnings of conversations in which the tools are put to use. */
 import type { GetPromptResult, Prompt as Listed } from '@modelcontextprotocol/sdk/spec.types.js'
-import { block } from '../language/corpus/markdown.ts'
+import type { Corpus } from '../corpus/corpus.ts'
+import { block } from '../corpus/markdown.ts'
 import { answerParse } from '../language/hints/answer.ts'
 import { parse } from '../language/syntax/parse.ts'
 import { parseSchema } from '../schema/parse.ts'
@@ -15,7 +16,7 @@ export interface Prompt {
   readonly listed: Listed
   readonly arguments: readonly string[]
   /** Throws an `RpcError` that names the argument. */
-  get(given: unknown): GetPromptResult
+  get(given: unknown, corpus: Corpus): GetPromptResult
 }
 
 const RULES = `svc's query language is no SQL: the verb comes first (get, count, add, set, del, merge), then the table, then the clauses, each once and in order.
@@ -31,8 +32,9 @@ const writeQuery = definePrompt({
     construct: optional('A construct to begin with, e.g. nest', 40),
     schema: optional('A schema document with the tables that there are', 100_000),
   },
-  print({ task, construct, schema }) {
-    const card = construct === null ? [] : [`The grammar of "${construct}":`, json(cardOf(partOf(construct)))]
+  print({ task, construct, schema }, corpus) {
+    const card =
+      construct === null ? [] : [`The grammar of "${construct}":`, json(cardOf(partOf(construct, corpus), corpus))]
     const tables = schema === null ? [] : ['The tables that there are:', block('text', schema)]
     return [`Write a query in svc's query language for this task: ${task}`, RULES, ...card, ...tables]
   },
@@ -43,8 +45,8 @@ const fixQuery = definePrompt({
   title: 'Mend a query',
   description: 'Mend a query that is refused, beginning from what the parser says.',
   arguments: { query: required('The query as it stands') },
-  print({ query }) {
-    const answer = taught(query, exampleFor(query), () => answerParse(parse(query), 'all'))
+  print({ query }, corpus) {
+    const answer = taught(query, exampleFor(query, corpus), () => answerParse(parse(query), 'all'))
     const verdict = isLesson(answer)
       ? ['The parser refuses it:', json(answer.error)]
       : ['The parser takes it. Its SQL:', block('sql', answer.sql), 'Say whether it does what it seems to be for.']
@@ -82,7 +84,7 @@ interface PromptDefinition<T extends ArgumentTable> {
   readonly description: string
   readonly arguments: T
   /** Paragraphs. */
-  print(values: Values<T>): readonly string[]
+  print(values: Values<T>, corpus: Corpus): readonly string[]
 }
 
 function definePrompt<const T extends ArgumentTable>(definition: PromptDefinition<T>): Prompt {
@@ -96,8 +98,8 @@ function definePrompt<const T extends ArgumentTable>(definition: PromptDefinitio
       })),
     },
     arguments: Object.keys(table),
-    get(given) {
-      const text = definition.print(readArguments(table, given)).join('\n\n')
+    get(given, corpus) {
+      const text = definition.print(readArguments(table, given), corpus).join('\n\n')
       return { description, messages: [{ role: 'user', content: { type: 'text', text } }] }
     },
   }

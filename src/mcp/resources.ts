@@ -1,9 +1,10 @@
 /** The documents that an agent may attach whole, and the grammar cards by template. */
 import type { ReadResourceResult, Resource, ResourceTemplate } from '@modelcontextprotocol/sdk/spec.types.js'
-import { block, printExample } from '../language/corpus/markdown.ts'
+import type { Corpus } from '../corpus/corpus.ts'
+import { block, printExample } from '../corpus/markdown.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import { PART_NAMES, partOf } from './constructs.ts'
+import { partNames, partOf } from './constructs.ts'
 import type { Library } from './library/library.ts'
 import { RPC, RpcError } from './rpc.ts'
 import { type Card, cardOf } from './tools/language.ts'
@@ -94,12 +95,15 @@ function textOf(uri: string, library: Library): string {
     return page.markdown
   }
   const construct = uri.startsWith(CARD_URI) ? decoded(uri.slice(CARD_URI.length)) : null
-  if (construct !== null && PART_NAMES.includes(construct)) return printCard(cardOf(partOf(construct)))
-  throw unknownResource(uri)
+  const { corpus } = library
+  if (construct !== null && partNames(corpus).includes(construct)) {
+    return printCard(cardOf(partOf(construct, corpus), corpus))
+  }
+  throw unknownResource(uri, corpus)
 }
 
-export function unknownResource(uri: string): RpcError {
-  const near = nearest(uri, [...DOCUMENTS.map(one => one.uri), ...PART_NAMES.map(name => CARD_URI + name)])
+export function unknownResource(uri: string, corpus: Corpus): RpcError {
+  const near = nearest(uri, [...DOCUMENTS.map(one => one.uri), ...partNames(corpus).map(name => CARD_URI + name)])
   const help = near === null ? 'resources/list has all' : `did you mean ${near}?`
   return new RpcError(RPC.resourceNotFound, `there is no resource ${JSON.stringify(shorten(uri))}; ${help}`, {
     uri: shorten(uri),

@@ -1,17 +1,16 @@
 /** docs/guides/agents.md#tools: a query that does not parse is answered with its place, what was found and expected, a hint, and an example. */
 import { describe, expect, test } from 'vitest'
-import { CONSTRUCTS, type Construct } from '../language/corpus/constructs.ts'
-import { INVALID } from '../language/corpus/index.ts'
+import { CORPUS } from '../../test/support/corpus.ts'
 import { printSql } from '../language/sql/print.ts'
 import { parse } from '../language/syntax/parse.ts'
 import { parseSchema } from '../schema/parse.ts'
 import { summarize } from '../schema/summary.ts'
-import { constructNear } from './near.ts'
+import { constructNear, OPENS } from './near.ts'
 import { exampleFor, exampleOf, type Lesson, taught } from './teach.ts'
 import { SCHEMA_EXAMPLE } from './tools/schema-summary.ts'
 
 function lesson(query: string): Lesson['error'] {
-  const answer = taught(query, exampleFor(query), () => printSql(parse(query)))
+  const answer = taught(query, exampleFor(query, CORPUS), () => printSql(parse(query)))
   if ('error' in answer) return answer.error
   throw new Error(`nobody refuses ${query}`)
 }
@@ -71,8 +70,8 @@ test('a word that is too much is not left out: it was meant to say something', (
 })
 
 test('no example changes a whole table', () => {
-  for (const construct of Object.keys(CONSTRUCTS) as Construct[])
-    expect(exampleOf(construct)).not.toContain('where all')
+  for (const construct of Object.keys(CORPUS.constructs))
+    expect(exampleOf(construct, CORPUS)).not.toContain('where all')
   expect(lesson('del users').example).toMatch(/^del \w+.*\nwhere (?!all)/s)
   expect(lesson('delete from users').example).not.toContain('where all')
 })
@@ -116,18 +115,18 @@ test('what only the printer refuses has its place as well', () => {
 })
 
 describe('of everything that is refused', () => {
-  test.each(INVALID)('$query', ({ query, error, line, column, hint = null }) => {
+  test.each(CORPUS.invalid)('$query', ({ query, error, line, column, hint = null }) => {
     const told = lesson(query)
     expect(told).toMatchObject({ message: error, line, column, hint })
     expect(() => printSql(parse(told.example))).not.toThrow()
   })
 })
 
-test.each(Object.keys(CONSTRUCTS) as Construct[])('%s has an example', construct => {
-  expect(() => printSql(parse(exampleOf(construct)))).not.toThrow()
+test.each(Object.keys(CORPUS.constructs))('%s has an example', construct => {
+  expect(() => printSql(parse(exampleOf(construct, CORPUS)))).not.toThrow()
 })
 
-test.each<readonly [string, Construct]>([
+test.each([
   ['get users order by |', 'order'],
   ['get users join posts |', 'join'],
   ['add users fields name values 1 conflict (|', 'conflict'],
@@ -138,6 +137,10 @@ test.each<readonly [string, Construct]>([
   ['set users values a = 1 |', 'set'],
 ])('%s is about %s', (text, construct) => {
   expect(constructNear(text.replace('|', ''), text.indexOf('|'))).toBe(construct)
+})
+
+test('every word that opens a construct opens one that there is', () => {
+  expect(Object.values(OPENS).filter(construct => !Object.hasOwn(CORPUS.constructs, construct))).toEqual([])
 })
 
 test('the example beside errors of schema documents has nothing to warn of', () => {

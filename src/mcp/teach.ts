@@ -1,6 +1,5 @@
 /** What is said about a text that is not understood: where it stops, what was possible there, and a text that is right. */
-import type { Construct } from '../language/corpus/constructs.ts'
-import { EXAMPLES } from '../language/corpus/index.ts'
+import type { Construct, Corpus } from '../corpus/corpus.ts'
 import { withHabit } from '../language/hints/foreign.ts'
 import { placeOf } from '../language/syntax/place.ts'
 import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
@@ -50,10 +49,10 @@ function describe(error: LanguageError, text: string): Omit<Lesson['error'], 'ex
 }
 
 /** For queries. */
-export function exampleFor(text: string): (error: LanguageError) => string {
+export function exampleFor(text: string, corpus: Corpus): (error: LanguageError) => string {
   return error =>
     (error instanceof QuerySyntaxError ? mended(text, error) : null) ??
-    exampleOf(constructNear(text, offsetOf(error, text)), text)
+    exampleOf(constructNear(text, offsetOf(error, text)), corpus, text)
 }
 
 function offsetOf(error: LanguageError, text: string): number {
@@ -61,9 +60,10 @@ function offsetOf(error: LanguageError, text: string): number {
 }
 
 /** Of the construct's examples the one that shares most words with the text, and of equals the shortest. */
-export function exampleOf(construct: Construct, text = ''): string {
+export function exampleOf(construct: Construct, { examples }: Corpus, text = ''): string {
   const words = wordsOf(text)
-  const [nearest] = EXAMPLES.filter(example => example.construct === construct && !MEANS_EVERY_ROW.test(example.query))
+  const [nearest] = examples
+    .filter(example => example.construct === construct && !MEANS_EVERY_ROW.test(example.query))
     .map(({ query, formatted = query }) => ({ formatted, likeness: likeness(words, wordsOf(formatted)) }))
     .sort((a, b) => b.likeness - a.likeness || a.formatted.length - b.formatted.length)
   if (nearest === undefined) throw new Error(`${construct} has no example`)

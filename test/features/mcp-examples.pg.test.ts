@@ -1,10 +1,10 @@
 /** Every example that the tools show is parsed, printed, and prepared on a real PostgreSQL (docs/guides/agents.md#tools). */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CONSTRUCTS, CORPUS_SCHEMA, INVALID } from '../../src/language/corpus/index.ts'
 import { printSql } from '../../src/language/sql/print.ts'
 import { parse } from '../../src/language/syntax/parse.ts'
 import type { Statement } from '../../src/language/tree/ast.ts'
+import { CORPUS } from '../support/corpus.ts'
 import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { buildRecipes } from '../support/recipes.ts'
 import { call, repositoryLibrary, type TestToolServer, testToolServer } from '../support/tool-server.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
   database = await testDatabase()
   client = new pg.Client({ connectionString: database.adminUrl })
   await client.connect()
-  await client.query(CORPUS_SCHEMA)
+  await client.query(CORPUS.schema)
 })
 afterAll(async () => {
   await client?.end()
@@ -39,7 +39,7 @@ async function prepare(sql: string): Promise<void> {
   await client.query('deallocate shown')
 }
 
-test.each([...Object.keys(CONSTRUCTS), 'where', 'order by', 'upsert', 'cte'])(
+test.each([...Object.keys(CORPUS.constructs), 'where', 'order by', 'upsert', 'cte'])(
   'svc_syntax and svc_examples: %s',
   async construct => {
     const { card } = (await call(server.url, 'svc_syntax', { construct })).structuredContent
@@ -75,7 +75,7 @@ describe('svc_builder_cookbook', () => {
   })
 })
 
-test.each(INVALID)('the example beside the error of $query', async ({ query }) => {
+test.each(CORPUS.invalid)('the example beside the error of $query', async ({ query }) => {
   const { structuredContent } = await call(server.url, 'svc_parse_query', { query })
   expect(structuredContent.ok).toBe(false)
   const { example } = structuredContent.error

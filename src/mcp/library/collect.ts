@@ -1,17 +1,14 @@
 /** Reads the repository into what the tool server ships: its pages, the README of every module, the grammar, the examples. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
-import { GRAMMAR } from '../../language/corpus/index.ts'
-import { printExample, printProduction } from '../../language/corpus/markdown.ts'
+import { readCorpus } from '../../corpus/read.ts'
 import { readRecipes } from './cookbook.ts'
-import { EXAMPLE_IDS, EXAMPLE_KIND } from './examples.ts'
 import type { Entry, Kind, LibraryData } from './model.ts'
+import { corpusEntries, LANGUAGE_PAGE } from './of-corpus.ts'
 import { createIndex } from './search.ts'
 import { splitSections } from './sections.ts'
 
 const PAGES_OF_ROOT = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md']
-export const GRAMMAR_PATH = 'src/language/corpus/grammar.ts'
-const LANGUAGE_PAGE = 'docs/reference/language.md'
 const BUILDER_PAGE = 'docs/guides/builder.md'
 
 /** `root`: of the repository. */
@@ -22,11 +19,10 @@ export function collectLibrary(root: string): LibraryData {
   const entries = [
     ...documents.flatMap(path => entriesOf(path, 'documentation', read(path))),
     ...readmes.flatMap(path => entriesOf(path, 'readme', read(path))),
-    ...grammarEntries(),
-    ...exampleEntries(),
   ]
-  const index = createIndex(entries.filter(entry => !isOfCorpus(entry)))
-  return { entries, recipes: readRecipes(read(BUILDER_PAGE)), index: index.toJSON() }
+  const corpus = readCorpus(root)
+  const index = createIndex([...entries.filter(entry => !isOfCorpus(entry)), ...corpusEntries(corpus)])
+  return { entries, corpus, recipes: readRecipes(read(BUILDER_PAGE)), index: index.toJSON() }
 }
 
 function filesBelow(root: string, folder: string, isWanted: (path: string) => boolean): readonly string[] {
@@ -46,29 +42,7 @@ function entriesOf(path: string, kind: Kind, page: string): readonly Entry[] {
   }))
 }
 
-function grammarEntries(): readonly Entry[] {
-  return GRAMMAR.map(production => ({
-    id: `grammar:${production.name}`,
-    path: GRAMMAR_PATH,
-    kind: 'grammar',
-    title: production.name,
-    level: 0,
-    markdown: printProduction(production),
-  }))
-}
-
-function exampleEntries(): readonly Entry[] {
-  return [...EXAMPLE_IDS].map(([id, example]) => ({
-    id,
-    path: LANGUAGE_PAGE,
-    kind: EXAMPLE_KIND,
-    title: example.note,
-    level: 0,
-    markdown: printExample(example),
-  }))
-}
-
 /** The reference repeats the grammar and the examples in tables; a search finds each of them by itself. */
-function isOfCorpus({ path, level, title, kind }: Entry): boolean {
-  return path === LANGUAGE_PAGE && kind === 'documentation' && (level > 2 || /: (Grammar|Examples|Errors)$/.test(title))
+function isOfCorpus({ path, level, title }: Entry): boolean {
+  return path === LANGUAGE_PAGE && (level > 2 || /: (Grammar|Examples|Errors)$/.test(title))
 }

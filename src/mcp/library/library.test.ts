@@ -1,11 +1,9 @@
 /** `svc_search` and `svc_doc` (docs/guides/agents.md#tools): full-text search over documentation, READMEs, grammar and examples; a document or a part of it in full. */
 import { describe, expect, test } from 'vitest'
+import { CORPUS } from '../../../test/support/corpus.ts'
 import { repositoryLibrary } from '../../../test/support/tool-server.ts'
 import { filesBelow, read } from '../../../test/tidy/tree.ts'
-import { GRAMMAR } from '../../language/corpus/grammar.ts'
-import { EXAMPLES } from '../../language/corpus/index.ts'
 import { readRecipes } from './cookbook.ts'
-import { exampleOfId } from './examples.ts'
 import { openLibrary } from './library.ts'
 import { KINDS, type LibraryData } from './model.ts'
 import { createIndex } from './search.ts'
@@ -23,9 +21,9 @@ describe('the knowledge of the repository', () => {
     }
   })
   test('every production and every example is there', () => {
-    for (const { name, text } of GRAMMAR) expect(library.entry(`grammar:${name}`)?.markdown).toContain(text)
+    for (const { name, text } of CORPUS.grammar) expect(library.entry(`grammar:${name}`)?.markdown).toContain(text)
     const ids = library.ids.filter(id => id.startsWith('example:'))
-    expect(ids.map(id => exampleOfId(id))).toEqual(EXAMPLES)
+    expect(ids.map(id => library.example(id))).toEqual(CORPUS.examples)
   })
   test('no id is there twice', () => {
     expect(new Set(library.ids).size).toBe(library.ids.length)
@@ -55,7 +53,8 @@ describe('pages and their parts', () => {
   const part = (slug: string, level: number, markdown: string) =>
     ({ id: `p.md#${slug}`, path: 'p.md', kind: 'documentation', title: slug, level, markdown }) as const
   const entries = [part('p', 1, '# p'), part('a', 2, '## a'), part('a1', 3, '### a1'), part('b', 2, '## b')]
-  const data: LibraryData = { entries, recipes: [], index: createIndex(entries).toJSON() }
+  const corpus = { constructs: {}, examples: [], invalid: [], grammar: [], notes: [], schema: '' }
+  const data: LibraryData = { entries, corpus, recipes: [], index: createIndex(entries).toJSON() }
   const small = openLibrary(data)
 
   test('a page is all of its parts, a part has those below it', () => {

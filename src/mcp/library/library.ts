@@ -1,5 +1,7 @@
 /** The shipped knowledge, ready to be asked. */
+import type { Corpus, Example } from '../../corpus/corpus.ts'
 import { type Entry, KINDS, type Kind, type LibraryData, type Recipe } from './model.ts'
+import { corpusEntries, exampleIds } from './of-corpus.ts'
 import { openIndex, searchIndex } from './search.ts'
 
 export interface Found {
@@ -11,6 +13,9 @@ export interface Found {
 
 export interface Library {
   readonly recipes: readonly Recipe[]
+  readonly corpus: Corpus
+  /** By the id that a search finds it under. */
+  example(id: string): Example | null
   /** The best first, at most `limit`. Null: of any kind. */
   search(query: string, kind: Kind | null, limit: number): readonly Found[]
   /** A page whole. */
@@ -27,7 +32,8 @@ export { KINDS }
 
 export function openLibrary(data: LibraryData): Library {
   const index = openIndex(data.index)
-  const byId = new Map(data.entries.map(entry => [entry.id, entry]))
+  const examples = exampleIds(data.corpus)
+  const byId = new Map([...data.entries, ...corpusEntries(data.corpus)].map(entry => [entry.id, entry]))
   const pages = new Map<string, readonly Entry[]>()
   for (const entry of data.entries) {
     if (entry.level === 0) continue
@@ -41,6 +47,8 @@ export function openLibrary(data: LibraryData): Library {
 
   return {
     recipes: data.recipes,
+    corpus: data.corpus,
+    example: id => examples.get(id) ?? null,
     search(query, kind, limit) {
       const isWanted = (id: string): boolean => kind === null || byId.get(id)?.kind === kind
       return searchIndex(index, query, isWanted)

@@ -1,4 +1,5 @@
 /** What the tool server knows by heart: made when the package is built, and shipped in it. */
+import type { Corpus } from '../../corpus/corpus.ts'
 
 export const KINDS = ['documentation', 'readme', 'grammar', 'example'] as const
 
@@ -32,7 +33,8 @@ export interface Recipe {
 export interface LibraryData {
   /** Parts of a page follow each other as in the page. */
   readonly entries: readonly Entry[]
+  readonly corpus: Corpus
   readonly recipes: readonly Recipe[]
-  /** The search index as `minisearch` writes it. */
+  /** The search index of both, as `minisearch` writes it. */
   readonly index: object
 }

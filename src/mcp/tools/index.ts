@@ -3,13 +3,13 @@ import type { Library } from '../library/library.ts'
 import type { Tool } from '../tool.ts'
 import { cookbookTool } from './cookbook.ts'
 import { docTool, map, searchTool } from './knowledge.ts'
-import { examplesTool, syntax } from './language.ts'
-import { explainQuery, formatQuery, parseQuery, transpileQuery } from './queries.ts'
+import { examplesTool, syntaxTool } from './language.ts'
+import { queryTools } from './queries.ts'
 import { schemaSummary } from './schema-summary.ts'
 
 export function createTools(library: Library): readonly Tool[] {
   return [
-    ...[parseQuery, transpileQuery, explainQuery, formatQuery, schemaSummary, cookbookTool(library)],
-    ...[map, syntax, examplesTool(library), searchTool(library), docTool(library)],
+    ...[...queryTools(library), schemaSummary, cookbookTool(library)],
+    ...[map, syntaxTool(library), examplesTool(library), searchTool(library), docTool(library)],
   ]
 }

@@ -1,13 +1,10 @@
 /** Tools that teach the language: its grammar by construct, and examples with their SQL. */
-import { CONSTRUCTS, type Construct } from '../../language/corpus/constructs.ts'
-import type { Example } from '../../language/corpus/example.ts'
-import { NOTES } from '../../language/corpus/grammar.ts'
-import { EXAMPLES, INVALID } from '../../language/corpus/index.ts'
-import { printEbnf } from '../../language/corpus/markdown.ts'
+import type { Construct, Corpus, Example } from '../../corpus/corpus.ts'
+import { printEbnf } from '../../corpus/markdown.ts'
 import { optional } from '../arguments.ts'
 import { type Part, partOf } from '../constructs.ts'
-import { EXAMPLE_KIND, exampleOfId } from '../library/examples.ts'
 import type { Library } from '../library/library.ts'
+import { EXAMPLE_KIND } from '../library/of-corpus.ts'
 import { SEARCH_LENGTH_MAX } from '../library/search.ts'
 import { arrayOf, record, STRING } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
@@ -35,23 +32,26 @@ interface ShownExample {
   readonly note: string
 }
 
-export const syntax: Tool = defineTool({
-  name: 'svc_syntax',
-  title: 'Grammar card',
-  description:
-    'The grammar of one construct with notes, common mistakes and examples; without an argument, the list of constructs.',
-  arguments: { construct: CONSTRUCT },
-  output: {
-    type: 'object',
-    oneOf: [
-      record({
-        card: record({ construct: STRING, grammar: STRING, notes: arrayOf(STRING), examples: arrayOf(EXAMPLE) }),
-      }),
-      record({ constructs: arrayOf(record({ construct: STRING, title: STRING })) }),
-    ],
-  },
-  run: ({ construct }) => (construct === null ? { constructs: listed() } : { card: cardOf(partOf(construct)) }),
-})
+export function syntaxTool({ corpus }: Library): Tool {
+  return defineTool({
+    name: 'svc_syntax',
+    title: 'Grammar card',
+    description:
+      'The grammar of one construct with notes, common mistakes and examples; without an argument, the list of constructs.',
+    arguments: { construct: CONSTRUCT },
+    output: {
+      type: 'object',
+      oneOf: [
+        record({
+          card: record({ construct: STRING, grammar: STRING, notes: arrayOf(STRING), examples: arrayOf(EXAMPLE) }),
+        }),
+        record({ constructs: arrayOf(record({ construct: STRING, title: STRING })) }),
+      ],
+    },
+    run: ({ construct }) =>
+      construct === null ? { constructs: listed(corpus) } : { card: cardOf(partOf(construct, corpus), corpus) },
+  })
+}
 
 export function examplesTool(library: Library): Tool {
   return defineTool({
@@ -66,42 +66,45 @@ export function examplesTool(library: Library): Tool {
     },
     output: record({ examples: arrayOf(EXAMPLE) }),
     run({ construct, query, limit }) {
-      const part = construct === null ? null : partOf(construct)
-      const candidates = query === null ? spread(part?.constructs ?? ALL) : searched(library, query)
+      const { corpus } = library
+      const part = construct === null ? null : partOf(construct, corpus)
+      const candidates =
+        query === null ? spread(part?.constructs ?? Object.keys(corpus.constructs), corpus) : searched(library, query)
       const fitting = candidates.filter(example => part === null || part.constructs.includes(example.construct))
       return { examples: fitting.slice(0, limit).map(shown) }
     },
   })
 }
 
-const ALL = Object.keys(CONSTRUCTS) as Construct[]
-
-function listed(): readonly { readonly construct: string; readonly title: string }[] {
-  return Object.entries(CONSTRUCTS).map(([construct, title]) => ({ construct, title }))
+function listed({ constructs }: Corpus): readonly { readonly construct: string; readonly title: string }[] {
+  return Object.entries(constructs).map(([construct, title]) => ({ construct, title }))
 }
 
-export function cardOf({ name, constructs, productions }: Part): Card {
-  const notes = NOTES.filter(note => note.constructs.some(construct => constructs.includes(construct)))
-  const mistakes = INVALID.filter(({ construct }) => constructs.includes(construct))
+export function cardOf({ name, constructs, productions }: Part, corpus: Corpus): Card {
+  const notes = corpus.notes.filter(note => note.constructs.some(construct => constructs.includes(construct)))
+  const mistakes = corpus.invalid
+    .filter(({ construct }) => constructs.includes(construct))
     .slice(0, CARD_MISTAKES_MAX)
     .map(({ query, error, hint }) => `Refused: ${JSON.stringify(query)} – ${hint ?? error}`)
   return {
     construct: name,
     grammar: productions.map(printEbnf).join('\n'),
     notes: [...notes.map(({ text }) => text), ...mistakes],
-    examples: spread(constructs).slice(0, CARD_EXAMPLES_MAX).map(shown),
+    examples: spread(constructs, corpus).slice(0, CARD_EXAMPLES_MAX).map(shown),
   }
 }
 
 /** In turn one of each construct, so that a few of them show all. */
-function spread(constructs: readonly Construct[]): readonly Example[] {
-  const groups = constructs.map(construct => EXAMPLES.filter(example => example.construct === construct))
+function spread(constructs: readonly Construct[], { examples }: Corpus): readonly Example[] {
+  const groups = constructs.map(construct => examples.filter(example => example.construct === construct))
   const longest = Math.max(...groups.map(({ length }) => length))
   return Array.from({ length: longest }, (_, at) => groups.flatMap(group => group[at] ?? [])).flat()
 }
 
 function searched(library: Library, query: string): readonly Example[] {
-  return library.search(query, EXAMPLE_KIND, EXAMPLES.length).flatMap(({ entry }) => exampleOfId(entry.id) ?? [])
+  return library
+    .search(query, EXAMPLE_KIND, library.corpus.examples.length)
+    .flatMap(({ entry }) => library.example(entry.id) ?? [])
 }
 
 function shown({ query, formatted = query, sql, note }: Example): ShownExample {

@@ -1,6 +1,7 @@
 /** What the check of a statement accepts is no misfit on the allow-list, whatever its form; and names are looked up wherever a line has them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../../test/support/catalog.ts'
+import { CORPUS } from '../../../test/support/corpus.ts'
 import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
 import { checkRead, checkWrite } from '../../access/check.ts'
 import { shapeOfQuery } from '../../access/list/query-shape.ts'
@@ -8,7 +9,6 @@ import { EVERYTHING } from '../../access/rights.ts'
 import { introspect } from '../../catalog/introspect.ts'
 import type { Catalog } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import { CORPUS_SCHEMA, EXAMPLES } from '../../language/corpus/index.ts'
 import { parse } from '../../language/syntax/parse.ts'
 import type { Statement } from '../../language/tree/ast.ts'
 import { misfitFunctions, misfitQueries } from './misfit-lines.ts'
@@ -20,7 +20,7 @@ let catalog: Catalog
 beforeAll(async () => {
   database = await testDatabase()
   session = await openSession(database.adminUrl)
-  await session.query(CORPUS_SCHEMA, [])
+  await session.query(CORPUS.schema, [])
   await session.query(
     'create function total(year int, OUT sum int, OUT "of" text) stable language sql as $$ select 1, null $$',
     [],
@@ -52,8 +52,8 @@ function isAccepted(statement: Statement): boolean {
 
 describe('texts', () => {
   test('a statement that is accepted fits', async () => {
-    const accepted = EXAMPLES.filter(({ query }) => isAccepted(parse(query)))
-    expect(accepted.length).toBeGreaterThan(EXAMPLES.length / 2)
+    const accepted = CORPUS.examples.filter(({ query }) => isAccepted(parse(query)))
+    expect(accepted.length).toBeGreaterThan(CORPUS.examples.length / 2)
     expect(await misfits(...accepted.map(({ query }) => shapeOfQuery(parse(query)).line()))).toEqual([])
   })
 

@@ -1,0 +1,243 @@
+/**
+ * Texts that nobody meant: examples with words left out, doubled, moved, or taken from other examples. Whatever comes of it is refused with a
+ * place, or is read back from its canonical form as the same tree and prints what PostgreSQL parses.
+ */
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CORPUS } from '../../test/support/corpus.ts'
+import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { hasGrammarFor } from '../../test/support/postgres-version.ts'
+import { formatStatement } from '../language/format/format.ts'
+import { printSql } from '../language/sql/print.ts'
+import type { ParameterMode } from '../language/sql/printer.ts'
+import { parse } from '../language/syntax/parse.ts'
+import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
+import type { Expression, Span, Statement } from '../language/tree/ast.ts'
+import { LanguageError, unreachable } from '../language/tree/error.ts'
+
+const { schema, examples, invalid } = CORPUS
+
+// ---- mutants -----------------------------------------------------------------------------------------------
+
+interface Part {
+  readonly kind: string
+  readonly start: number
+  readonly end: number
+}
+
+const EXPRESSIONS: ReadonlySet<string> = new Set<Expression['kind']>([
+  ...([
+    'and',
+    'or',
+    'not',
+    'comparison',
+    'pattern',
+    'is',
+    'distinct from',
+    'between',
+    'in',
+    'exists',
+    'json test',
+  ] as const),
+  ...([
+    'arithmetic',
+    'negate',
+    'json step',
+    'cast',
+    'literal',
+    'position',
+    'named',
+    'column',
+    'function',
+    'case',
+  ] as const),
+  ...(['subquery', 'array', 'row'] as const),
+])
+
+/** Where each node of a text stands, expressions among them as one kind. */
+function partsOf(text: string): readonly Part[] {
+  const parts: Part[] = []
+  JSON.stringify(parse(text), (_, node: unknown) => {
+    if (typeof node === 'object' && node !== null && 'kind' in node && 'span' in node) {
+      const { start, end } = node.span as Span
+      const kind = String(node.kind)
+      if (end > start) parts.push({ kind: EXPRESSIONS.has(kind) ? 'expression' : kind, start, end })
+    }
+    return node
+  })
+  return parts
+}
+
+const PIECES = new Map<string, string[]>()
+for (const { query } of examples) {
+  for (const { kind, start, end } of partsOf(query)) {
+    const pieces = PIECES.get(kind) ?? []
+    pieces.push(query.slice(start, end))
+    PIECES.set(kind, pieces)
+  }
+}
+
+/** A node of the text gives way to one of another example, of the same kind. */
+function graft(text: string, at: number, from: number): string {
+  const parts = partsOf(text)
+  const part = parts[at % parts.length]
+  const pieces = PIECES.get(part?.kind ?? '') ?? []
+  const piece = pieces[from % pieces.length]
+  return part === undefined || piece === undefined
+    ? text
+    : `${text.slice(0, part.start)}${piece}${text.slice(part.end)}`
+}
+
+/** Texts and quoted names whole, so that mutants are more often queries. */
+const WORDS =
+  /'''[\s\S]*?'''|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|[\p{L}\p{N}_]+|\s+|->>|#>>|[-#]>|[!<>]=|<>|::|@[>@]|<@|&&|\|\||\?[|&]?|[\s\S]/gu
+
+type Slip =
+  | { readonly kind: 'leave out' | 'double'; readonly at: number }
+  | { readonly kind: 'swap'; readonly at: number; readonly with: number }
+  | { readonly kind: 'group'; readonly at: number; readonly length: number }
+
+/** What happens to a text while somebody edits it. */
+function slip(text: string, change: Slip): string {
+  const words: string[] = text.match(WORDS) ?? []
+  const place = change.at % Math.max(words.length, 1)
+  switch (change.kind) {
+    case 'leave out':
+      words.splice(place, 1)
+      break
+    case 'double':
+      words.splice(place, 0, words[place] ?? '', ' ')
+      break
+    case 'swap': {
+      const other = change.with % Math.max(words.length, 1)
+      ;[words[place], words[other]] = [words[other] ?? '', words[place] ?? '']
+      break
+    }
+    case 'group':
+      words.splice(Math.min(place + change.length, words.length), 0, ')')
+      words.splice(place, 0, '(')
+      break
+    default:
+      unreachable(change)
+  }
+  return words.join('')
+}
+
+const at = fc.nat()
+const anySlip: fc.Arbitrary<Slip> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('leave out' as const, 'double' as const), at }),
+  fc.record({ kind: fc.constant('swap' as const), at, with: at }),
+  fc.record({ kind: fc.constant('group' as const), at, length: fc.integer({ min: 1, max: 8 }) }),
+)
+
+const mutant = fc
+  .record({
+    text: fc.constantFrom(...[...examples, ...invalid].map(({ query }) => query)),
+    grafts: fc.array(fc.record({ at, from: at }), { maxLength: 3 }),
+    slips: fc.array(anySlip, { maxLength: 2 }),
+  })
+  .map(({ text, grafts, slips }) => {
+    const grafted = grafts.reduce(
+      (before, { at, from }) => (read(before) === null ? before : graft(before, at, from)),
+      text,
+    )
+    return slips.reduce(slip, grafted)
+  })
+
+// ---- what becomes of them ------------------------------------------------------------------------------------
+
+let database: TestDatabase
+let client: pg.Client
+
+beforeAll(async () => {
+  database = await testDatabase()
+  client = new pg.Client({ connectionString: database.adminUrl })
+  await client.connect()
+  await client.query(schema)
+})
+
+afterAll(async () => {
+  await client?.end()
+  await database?.drop()
+})
+
+/** The tree, or null where the text is refused as it should be. */
+function read(text: string): Statement | null {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof QuerySyntaxError)) throw error
+    expect(error.line).toBeGreaterThan(0)
+    expect(error.column).toBeGreaterThan(0)
+    expect(error.offset).toBeLessThanOrEqual(text.length)
+    expect(error.message).toContain('^')
+    return null
+  }
+}
+
+function plain(tree: unknown): unknown {
+  return JSON.parse(JSON.stringify(tree, (name, value: unknown) => (name === 'span' ? undefined : value)))
+}
+
+function printed(tree: Statement, parameters: ParameterMode): string | null {
+  try {
+    return printSql(tree, { parameters }).text
+  } catch (error) {
+    if (error instanceof LanguageError) return null
+    throw error
+  }
+}
+
+const PREPARABLE: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['get', 'add', 'set', 'del', 'merge'])
+const DEFINITIONS: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['make', 'index'])
+
+/** What PostgreSQL has against the statement; empty where it is taken. */
+async function refusalOf(kind: Statement['kind'], sql: string): Promise<string> {
+  try {
+    if (PREPARABLE.has(kind)) {
+      await client.query(`prepare mutant as ${sql}`)
+      await client.query('deallocate mutant')
+    } else if (DEFINITIONS.has(kind)) {
+      await client.query('begin')
+      await client.query(sql).finally(() => client.query('rollback'))
+    }
+    return ''
+  } catch (error) {
+    if (error instanceof pg.DatabaseError) return error.message
+    throw error
+  }
+}
+
+const RUNS = 2_000
+
+test('mutants are refused, or mean what they say', { timeout: 120_000 }, async () => {
+  let understood = 0
+  let taken = 0
+  await fc.assert(
+    fc.asyncProperty(mutant, async text => {
+      const tree = read(text)
+      if (tree === null) return
+      understood++
+      const formatted = formatStatement(tree)
+      expect(plain(parse(formatted)), formatted).toEqual(plain(tree))
+      expect(formatStatement(parse(formatted))).toBe(formatted)
+
+      const [kept, lifted] = [printed(tree, 'keep'), printed(tree, 'all')]
+      // Whether there is SQL at all does not depend on where the literals go.
+      expect(lifted === null, text).toBe(kept === null)
+      if (kept === null || lifted === null) return
+      if (!hasGrammarFor(kept)) return
+      const refusal = await refusalOf(tree.kind, kept)
+      // Other refusals are about names and types, which a mutant has from everywhere.
+      expect(refusal, kept).not.toMatch(/^syntax error/)
+      expect(await refusalOf(tree.kind, lifted), lifted).toEqual(
+        refusal === '' ? '' : expect.not.stringMatching(/^syntax error/),
+      )
+      if (refusal === '') taken++
+    }),
+    { numRuns: RUNS },
+  )
+  expect(understood).toBeGreaterThan(RUNS / 8)
+  expect(taken).toBeGreaterThan(RUNS / 16)
+})

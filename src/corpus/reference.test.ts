@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { CORPUS } from '../../test/support/corpus.ts'
+import { printReference } from './reference.ts'
+
+const { examples, grammar, invalid } = CORPUS
+
+/** Out of date? `npx vitest run src/corpus/reference.test.ts -u` writes it anew. */
+test('docs/reference/language.md says what the grammar and the examples say', async () => {
+  await expect(printReference(CORPUS)).toMatchFileSnapshot('../../docs/reference/language.md')
+})
+
+test('every production, every example and every error is in it', () => {
+  const page = printReference(CORPUS)
+  const rows = page.split('\n').filter(line => line.startsWith('| ') && line.includes('`'))
+  expect(rows.length).toBeGreaterThanOrEqual(examples.length + invalid.length)
+  for (const { name, text } of grammar) expect(page).toContain(`\n${name} = ${text} ;\n`)
+})
+
+test('rows', () => {
+  const page = printReference(CORPUS)
+  expect(page).toContain(
+    '| `cnt users where a = 1` | `SELECT COUNT(*) FROM users WHERE a = 1` | One row with the column "count". |',
+  )
+  expect(page).toContain('| `del users limit 5` | "del" has no limit. | del takes no limit | 1:11 |')
+  // Pipes would end the cell, also in code; back-ticks would end the code.
+  expect(page).toContain("`SELECT name \\|\\| ' <' \\|\\| email \\|\\| '>' AS address FROM users`")
+  expect(page).toContain('| ``get `Order Details` fields id, `unit price` where `unit price` > 10`` |')
+})
