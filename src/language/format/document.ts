@@ -130,13 +130,8 @@ function layOut(doc: Doc, width: number, forced: readonly number[], gaps: Gap[] 
       position += part.length
       // A text literal may hold line breaks.
       column = part.includes('\n') ? part.length - part.lastIndexOf('\n') - 1 : column + part.length
-    } else if (!('kind' in part)) {
-      for (let index = part.length - 1; index >= 0; index -= 1) waiting.push({ doc: part[index] as Doc, depth, flat })
-    } else if (part.kind === 'joined') {
-      for (let index = part.docs.length - 1; index >= 0; index -= 1) {
-        waiting.push({ doc: part.docs[index] as Doc, depth, flat })
-        if (index > 0) waiting.push({ doc: part.separator, depth, flat })
-      }
+    } else if (!('kind' in part) || part.kind === 'joined') {
+      eachFromTheEnd(part, doc => waiting.push({ doc, depth, flat }))
     } else if (part.kind === 'indent') {
       waiting.push({ doc: part.doc, depth: depth + INDENT, flat })
     } else if (part.kind === 'group') {
@@ -217,13 +212,8 @@ function fits(doc: Doc, space: number, free: number, after: readonly Piece[]): b
       left -= newline < 0 ? part.length : newline
       // The line has ended; only a forced break in what is left matters.
       if (newline >= 0 && left >= 0) left = Number.POSITIVE_INFINITY
-    } else if (!('kind' in part)) {
-      for (let index = part.length - 1; index >= 0; index -= 1) waiting.push(part[index] as Doc)
-    } else if (part.kind === 'joined') {
-      for (let index = part.docs.length - 1; index >= 0; index -= 1) {
-        waiting.push(part.docs[index] as Doc)
-        if (index > 0) waiting.push(part.separator)
-      }
+    } else if (!('kind' in part) || part.kind === 'joined') {
+      eachFromTheEnd(part, doc => waiting.push(doc))
     } else if (part.kind !== 'line') {
       waiting.push(part.doc)
     } else if (!flat) {
@@ -235,4 +225,13 @@ function fits(doc: Doc, space: number, free: number, after: readonly Piece[]): b
     }
   }
   return false
+}
+
+/** What a list consists of, separators included, the last first: of what waits, the one that came last is next. */
+function eachFromTheEnd(list: readonly Doc[] | Joined, visit: (doc: Doc) => void): void {
+  const [docs, separator] = 'kind' in list ? [list.docs, list.separator] : [list, '']
+  for (let index = docs.length - 1; index >= 0; index -= 1) {
+    visit(docs[index] as Doc)
+    if (index > 0 && separator !== '') visit(separator)
+  }
 }

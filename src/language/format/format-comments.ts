@@ -5,7 +5,7 @@
  */
 
 import { scanJson } from '../../json/text/scan.ts'
-import { advance, type Comment, type Lexer } from '../syntax/lexer.ts'
+import { advance, type Comment, createLexer, type Lexer } from '../syntax/lexer.ts'
 import type { Span } from '../tree/ast.ts'
 import { NESTING_MAX } from '../tree/nesting.ts'
 import { type Doc, type Gap, type Rendered, render } from './document.ts'
@@ -75,21 +75,9 @@ function breaksOutside(text: string, comments: readonly Comment[]): Int32Array {
 
 /** The words, signs and literals of a text that has been parsed before. */
 export function tokensOf(text: string): readonly Token[] {
-  const lexer: Lexer = {
-    text,
-    token: '#end',
-    role: 0,
-    isWord: false,
-    infix: 0,
-    start: 0,
-    end: 0,
-    before: 0,
-    value: '',
-    // The text has been read before; canonical text may be longer than what a person may send.
-    count: Number.NEGATIVE_INFINITY,
-    comments: null,
-    commentsEnd: 0,
-  }
+  const lexer = createLexer(text)
+  // The text has been read before; canonical text may be longer than what a person may send.
+  lexer.count = Number.NEGATIVE_INFINITY
   const tokens: Token[] = []
   for (advance(lexer); lexer.token !== '#end'; advance(lexer)) {
     const end = jsonEnd(lexer)

@@ -98,6 +98,24 @@ export interface Lexer {
   commentsEnd: number
 }
 
+/** Before the first token of the text. */
+export function createLexer(text: string): Lexer {
+  return {
+    text,
+    token: '#end',
+    role: 0,
+    isWord: false,
+    infix: 0,
+    start: 0,
+    end: 0,
+    before: 0,
+    value: '',
+    count: 0,
+    comments: null,
+    commentsEnd: 0,
+  }
+}
+
 const OTHER = 0
 const LETTER = 1
 const DIGIT = 2
@@ -262,22 +280,16 @@ function readSign(lexer: Lexer, at: number, code: number): Token {
   const { text } = lexer
   const next = at + 1 < text.length ? text.charCodeAt(at + 1) : 0
   switch (code) {
+    // ( ) [ ] { } , ; begin no longer sign and stand between no operands.
     case 40:
-      return sign(lexer, '(', 0)
     case 41:
-      return sign(lexer, ')', 0)
     case 91:
-      return sign(lexer, '[', 0)
     case 93:
-      return sign(lexer, ']', 0)
     case 123:
-      return sign(lexer, '{', 0)
     case 125:
-      return sign(lexer, '}', 0)
     case 44:
-      return sign(lexer, ',', 0)
     case 59:
-      return sign(lexer, ';', 0)
+      return sign(lexer, text.charAt(at) as Sign, 0)
     case 46:
       if (isDigit(next)) return readNumber(lexer, at)
       return sign(lexer, next === 42 ? '.*' : '.', 0)

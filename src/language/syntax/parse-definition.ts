@@ -11,6 +11,7 @@ import {
   is,
   listOf,
   type Parser,
+  parseAfter,
   parseAnyName,
   parseColumnName,
   parseName,
@@ -132,6 +133,6 @@ export function parseIndex(parser: Parser, start: number): Index {
   const table = parseTable(parser)
   const columns = listOf(parser, parseColumnName)
   const unique = accept(parser, 'unique')
-  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  const where = parseAfter(parser, 'where')
   return { kind: 'index', name, table, columns, unique, where, span: spanFrom(parser, start) }
 }

@@ -24,15 +24,14 @@ import { parseNumber, parseParameter, parsePrimary } from './parse-primary.ts'
 import { parseType } from './parse-type.ts'
 import {
   accept,
-  close,
   enter,
   expect,
+  expectOneOf,
   fail,
   is,
   listOf,
   note,
   OPERATOR,
-  open,
   type Parser,
   parseWhole,
   spanFrom,
@@ -170,8 +169,7 @@ function parseIs(parser: Parser, operand: Expression, start: number): Expression
     return { kind: 'distinct from', negated, left: operand, right, span: spanFrom(parser, start) }
   }
   wrap(parser)
-  const what = is(parser, 'null') ? 'null' : is(parser, 'true') ? 'true' : is(parser, 'false') ? 'false' : fail(parser)
-  advance(parser)
+  const what = expectOneOf(parser, 'null', 'true', 'false')
   return { kind: 'is', what, negated, operand, span: spanFrom(parser, start) }
 }
 
@@ -184,15 +182,9 @@ function parseDeniable(parser: Parser, operand: Expression, start: number, negat
 
 /** `( "like" | "ilike" | "similar" "to" ) expr` */
 function parsePattern(parser: Parser, operand: Expression, start: number, negated: boolean): PatternMatch {
-  const operator = is(parser, 'like')
-    ? 'like'
-    : is(parser, 'ilike')
-      ? 'ilike'
-      : is(parser, 'similar')
-        ? 'similar to'
-        : fail(parser)
-  advance(parser)
-  if (operator === 'similar to') expect(parser, 'to')
+  const word = expectOneOf(parser, 'like', 'ilike', 'similar')
+  if (word === 'similar') expect(parser, 'to')
+  const operator = word === 'similar' ? 'similar to' : word
   const pattern = parseRight(parser, BINDING.concatenate)
   return { kind: 'pattern', operator, negated, operand, pattern, span: spanFrom(parser, start) }
 }
@@ -218,10 +210,10 @@ function parseIn(parser: Parser, operand: Expression, start: number, negated: bo
 
 function parseSet(parser: Parser): InValues | SubQuery {
   const { start } = parser
-  open(parser, '(')
+  expect(parser, '(')
   if (parser.token === 'get' || parser.token === 'with') {
     const query = parser.grammar.query(parser)
-    close(parser, ')')
+    expect(parser, ')')
     return { kind: 'subquery', query, span: spanFrom(parser, start) }
   }
   if (parser.token === ')') {
@@ -229,7 +221,7 @@ function parseSet(parser: Parser): InValues | SubQuery {
     fail(parser, 'in () has no values', 'write at least one, or compare with an array parameter: in :ids')
   }
   const values = listOf(parser, parseWhole)
-  close(parser, ')')
+  expect(parser, ')')
   return { kind: 'in values', values, span: spanFrom(parser, start) }
 }
 

@@ -14,17 +14,16 @@ import { BINDING } from './binding.ts'
 import { advance } from './lexer.ts'
 import {
   accept,
-  close,
   enter,
   expect,
-  fail,
+  expectOneOf,
   failAt,
   is,
   isName,
   listOf,
   note,
-  open,
   type Parser,
+  parseAfter,
   parseAnyName,
   parseName,
   parseWhole,
@@ -40,12 +39,12 @@ export function parseCall(parser: Parser, { path, span }: ColumnReference): Func
   const [first = '', second] = path
   if (path.length > 2) failAt(parser, span.start, span.end, 'a function is named function or schema.function', null)
   enter(parser)
-  open(parser, '(')
+  expect(parser, '(')
   const star = accept(parser, '*')
   const distinct = !star && parser.token === 'distinct' && !isName(parser) && accept(parser, 'distinct')
   const args = star || parser.token === ')' || (!distinct && isOrder(parser)) ? NONE : listOf(parser, parseWhole)
   const orderBy = star ? NONE : parseOrder(parser)
-  close(parser, ')')
+  expect(parser, ')')
   const filter = parser.token === 'filter' ? parseFilter(parser) : null
   const over = parser.token === 'over' ? parseOver(parser) : null
   if (parser.start === parser.failedAt) {
@@ -75,10 +74,10 @@ function isOrder(parser: Parser): boolean {
 /** `"filter" "(" "where" expr ")"` */
 function parseFilter(parser: Parser): Expression {
   advance(parser)
-  open(parser, '(')
+  expect(parser, '(')
   expect(parser, 'where')
   const filter = parseWhole(parser)
-  close(parser, ')')
+  expect(parser, ')')
   return filter
 }
 
@@ -95,13 +94,13 @@ export function parseExtract(parser: Parser): FunctionCall {
   const { start } = parser
   advance(parser)
   enter(parser)
-  open(parser, '(')
+  expect(parser, '(')
   const isText = parser.token === '#text'
   const field = parseExtractField(parser, isText)
   // The same written as any function is: extract('day', x).
   if (!isText || !accept(parser, ',')) expect(parser, 'from')
   const source = parseWhole(parser)
-  close(parser, ')')
+  expect(parser, ')')
   parser.levels--
   return plainCall(parser, start, 'extract', [field, source])
 }
@@ -120,18 +119,18 @@ export function parseSubstring(parser: Parser): FunctionCall {
   const { start } = parser
   advance(parser)
   enter(parser)
-  open(parser, '(')
+  expect(parser, '(')
   const args = [...listOf(parser, parseWhole)]
   if (args.length === 1) {
-    const from = accept(parser, 'from') ? parseWhole(parser) : null
+    const from = parseAfter(parser, 'from')
     const { start: at } = parser
-    const length = accept(parser, 'for') ? parseWhole(parser) : null
+    const length = parseAfter(parser, 'for')
     if (from !== null) args.push(from)
     // Without a beginning it is the first character.
     else if (length !== null) args.push({ kind: 'literal', type: 'integer', value: '1', span: { start: at, end: at } })
     if (length !== null) args.push(length)
   }
-  close(parser, ')')
+  expect(parser, ')')
   parser.levels--
   return plainCall(parser, start, 'substring', args)
 }
@@ -167,8 +166,7 @@ function parseOrderItem(parser: Parser): Order {
   if (!descending) accept(parser, 'asc')
   let nulls: Order['nulls'] = null
   if (accept(parser, 'nulls')) {
-    nulls = is(parser, 'first') ? 'first' : is(parser, 'last') ? 'last' : fail(parser)
-    advance(parser)
+    nulls = expectOneOf(parser, 'first', 'last')
   }
   return { kind: 'order', expression, descending, nulls, span: spanFrom(parser, start) }
 }
@@ -176,7 +174,7 @@ function parseOrderItem(parser: Parser): Order {
 /** `over-body = [ name ] [ "partition" "by" exprs ] [ order ] [ frame ]`, in its parentheses */
 export function parseWindowBody(parser: Parser): WindowBody {
   const { start } = parser
-  open(parser, '(')
+  expect(parser, '(')
   const base = isWindowBase(parser) ? takeName(parser) : null
   let partitionBy: readonly Expression[] = NONE
   if (accept(parser, 'partition')) {
@@ -185,7 +183,7 @@ export function parseWindowBody(parser: Parser): WindowBody {
   }
   const orderBy = parseOrder(parser)
   const frame = parseFrame(parser)
-  close(parser, ')')
+  expect(parser, ')')
   return { kind: 'window', base, partitionBy, orderBy, frame, span: spanFrom(parser, start) }
 }
 
@@ -244,7 +242,5 @@ function parseBound(parser: Parser): FrameBound {
 }
 
 function parseSide(parser: Parser): 'preceding' | 'following' {
-  const side = is(parser, 'preceding') ? 'preceding' : is(parser, 'following') ? 'following' : fail(parser)
-  advance(parser)
-  return side
+  return expectOneOf(parser, 'preceding', 'following')
 }

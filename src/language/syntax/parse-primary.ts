@@ -19,7 +19,6 @@ import { parseCall, parseExtract, parseSubstring } from './parse-function.ts'
 import { parseType } from './parse-type.ts'
 import {
   accept,
-  close,
   enter,
   enterGroup,
   expect,
@@ -30,9 +29,10 @@ import {
   isPlaceholder,
   listOf,
   note,
-  open,
   type Parser,
+  parseAfter,
   parseAnyName,
+  parseEnclosedQuery,
   parseWhole,
   peek,
   spanFrom,
@@ -209,9 +209,9 @@ function parseArray(parser: Parser): Literal | ArrayConstructor {
     else parser.notJson = new Set(unclosed)
   }
   enter(parser)
-  open(parser, '[')
+  expect(parser, '[')
   const items = parser.token === ']' ? [] : listOf(parser, parseWhole)
-  close(parser, ']')
+  expect(parser, ']')
   parser.levels--
   return { kind: 'array', items, span: spanFrom(parser, start) }
 }
@@ -240,7 +240,7 @@ function parsePath(parser: Parser): ColumnReference {
 /** `"(" expr ")" | "(" get ")" | row`, where `row = "(" expr "," expr { "," expr } ")"` */
 function parseParenthesised(parser: Parser): Expression {
   const { start } = parser
-  open(parser, '(')
+  expect(parser, '(')
   if (parser.token === 'get' || parser.token === 'with') return parseSubQuery(parser, start)
   enterGroup(parser)
   const first = parseWhole(parser)
@@ -251,9 +251,9 @@ function parseParenthesised(parser: Parser): Expression {
     const items = [first]
     while (accept(parser, ',')) items.push(parseWhole(parser))
     parser.levels--
-    close(parser, ')')
+    expect(parser, ')')
     expression = { kind: 'row', items, span: spanFrom(parser, start) } satisfies Row
-  } else close(parser, ')')
+  } else expect(parser, ')')
   parser.groups--
   parser.groupStart = start
   parser.groupEnd = parser.before
@@ -263,7 +263,7 @@ function parseParenthesised(parser: Parser): Expression {
 /** `"(" get ")"`, behind the parenthesis. */
 function parseSubQuery(parser: Parser, start: number): SubQuery {
   const query = parser.grammar.query(parser)
-  close(parser, ')')
+  expect(parser, ')')
   return { kind: 'subquery', query, span: spanFrom(parser, start) }
 }
 
@@ -271,9 +271,7 @@ function parseSubQuery(parser: Parser, start: number): SubQuery {
 function parseExists(parser: Parser): Expression {
   const { start } = parser
   advance(parser)
-  open(parser, '(')
-  const query = parser.grammar.query(parser)
-  close(parser, ')')
+  const query = parseEnclosedQuery(parser)
   return { kind: 'exists', negated: false, query, span: spanFrom(parser, start) }
 }
 
@@ -282,11 +280,11 @@ function parseCast(parser: Parser): Cast {
   const { start } = parser
   advance(parser)
   enter(parser)
-  open(parser, '(')
+  expect(parser, '(')
   const operand = parseWhole(parser)
   expect(parser, 'as')
   const type = parseType(parser)
-  close(parser, ')')
+  expect(parser, ')')
   parser.levels--
   return { kind: 'cast', operand, type, span: spanFrom(parser, start) }
 }
@@ -296,9 +294,9 @@ function parseRow(parser: Parser): Row {
   const { start } = parser
   advance(parser)
   enter(parser)
-  open(parser, '(')
+  expect(parser, '(')
   const items = parser.token === ')' ? [] : listOf(parser, parseWhole)
-  close(parser, ')')
+  expect(parser, ')')
   parser.levels--
   return { kind: 'row', items, span: spanFrom(parser, start) }
 }
@@ -317,7 +315,7 @@ function parseCase(parser: Parser): Case {
     // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`, and nothing awaits them.
     whens.push({ when, then: parseWhole(parser) })
   }
-  const otherwise = accept(parser, 'else') ? parseWhole(parser) : null
+  const otherwise = parseAfter(parser, 'else')
   expect(parser, 'end')
   parser.levels--
   return { kind: 'case', operand, whens, else: otherwise, span: spanFrom(parser, start) }

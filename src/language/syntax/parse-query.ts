@@ -24,17 +24,18 @@ import { parseOrder, parseWindowBody } from './parse-function.ts'
 import { parseNumber, parseParameter } from './parse-primary.ts'
 import {
   accept,
-  close,
   enter,
   expect,
+  expectOneOf,
   fail,
   is,
   listOf,
   note,
-  open,
   type Parser,
+  parseAfter,
   parseAlias,
   parseAnyName,
+  parseEnclosedQuery,
   parseNameNode,
   parseNames,
   parseTable,
@@ -72,10 +73,10 @@ function parseCommonTable(parser: Parser): CommonTable {
   const name = parseNameNode(parser, 'the name of a common table')
   const columns = is(parser, '(') ? parseNames(parser) : NONE
   expect(parser, 'as')
-  open(parser, '(')
+  expect(parser, '(')
   const statement = parser.grammar.statement(parser)
   if (!is(parser, ')')) refuseMisplaced(parser, statement)
-  close(parser, ')')
+  expect(parser, ')')
   return { kind: 'cte', name, columns, statement, span: spanFrom(parser, start) }
 }
 
@@ -109,9 +110,9 @@ function parseRead(parser: Parser, purpose: Purpose, clause: With | null, start:
   const joins = parseJoins(parser)
   const nests = parseNests(parser)
   const fields = accept(parser, 'fields') ? listOf(parser, parseField) : NONE
-  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  const where = parseAfter(parser, 'where')
   const groupBy = parseGroups(parser)
-  const having = accept(parser, 'having') ? parseWhole(parser) : null
+  const having = parseAfter(parser, 'having')
   const windows = is(parser, 'window') ? parseWindows(parser) : NONE
   const compounds = isWhole ? parseCompounds(parser) : NONE
   const orderBy = isWhole ? parseOrder(parser) : NONE
@@ -147,7 +148,7 @@ export function parseCountRows(parser: Parser, clause: With | null, start: numbe
   enter(parser)
   const source = parseSource(parser)
   const joins = parseJoins(parser)
-  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  const where = parseAfter(parser, 'where')
   parser.levels--
   return {
     kind: 'get',
@@ -176,9 +177,9 @@ function parseDistinct(parser: Parser): Distinct {
   const { start } = parser
   advance(parser)
   if (!accept(parser, 'on')) return { kind: 'distinct', on: NONE, span: spanFrom(parser, start) }
-  open(parser, '(')
+  expect(parser, '(')
   const on = listOf(parser, parseWhole)
-  close(parser, ')')
+  expect(parser, ')')
   return { kind: 'distinct', on, span: spanFrom(parser, start) }
 }
 
@@ -192,20 +193,13 @@ function parseCompounds(parser: Parser): readonly Compound[] {
     const { start } = parser
     advance(parser)
     const all = accept(parser, 'all')
-    const query = is(parser, '(') ? parsePart(parser) : parseBarePart(parser)
+    const query = is(parser, '(') ? parseEnclosedQuery(parser) : parseBarePart(parser)
     compounds.push({ kind: 'compound', operator, all, query, span: spanFrom(parser, start) })
   }
 }
 
 function compoundOperator(parser: Parser): Compound['operator'] | null {
   return is(parser, 'union') ? 'union' : is(parser, 'intersect') ? 'intersect' : is(parser, 'except') ? 'except' : null
-}
-
-function parsePart(parser: Parser): Get {
-  open(parser, '(')
-  const query = parseQuery(parser)
-  close(parser, ')')
-  return query
 }
 
 function parseBarePart(parser: Parser): Get {
@@ -219,7 +213,7 @@ function parseBarePart(parser: Parser): Get {
 export function parseSource(parser: Parser): Source {
   const { start } = parser
   if (is(parser, '(')) {
-    const query = parsePart(parser)
+    const query = parseEnclosedQuery(parser)
     const alias = parseAlias(parser)
     if (alias === null) fail(parser, 'a query in parentheses needs a name here', 'write (get …) as name')
     return { kind: 'query source', query, alias, span: spanFrom(parser, start) }
@@ -227,10 +221,9 @@ export function parseSource(parser: Parser): Source {
   const table = parseTable(parser)
   const alias = parseAlias(parser)
   let condition: Expression | null = null
-  if (is(parser, '[')) {
-    open(parser, '[')
+  if (accept(parser, '[')) {
     condition = parseWhole(parser)
-    close(parser, ']')
+    expect(parser, ']')
   }
   return { kind: 'table source', table, alias, condition, span: spanFrom(parser, start) }
 }
@@ -270,7 +263,7 @@ function parseJoin(parser: Parser, type: JoinType): Join {
   expect(parser, 'join')
   const lateral = accept(parser, 'lateral')
   const source = parseSource(parser)
-  const on = accept(parser, 'on') ? parseWhole(parser) : null
+  const on = parseAfter(parser, 'on')
   return { kind: 'join', type, lateral, source, on, span: spanFrom(parser, start) }
 }
 
@@ -292,7 +285,7 @@ function parseNest(parser: Parser): Nest {
   const many = accept(parser, 'many')
   const table = parseTable(parser)
   const alias = parseAlias(parser)
-  const on = accept(parser, 'on') ? parseWhole(parser) : null
+  const on = parseAfter(parser, 'on')
   const body = is(parser, '{') ? parseNestBody(parser) : EMPTY_BODY
   parser.levels--
   const { fields, nests, where, orderBy, limit, offset } = body
@@ -305,15 +298,15 @@ type NestBody = Pick<Nest, 'fields' | 'nests' | 'where' | 'orderBy' | 'limit' | 
 const EMPTY_BODY: NestBody = { fields: NONE, nests: NONE, where: null, orderBy: NONE, limit: null, offset: null }
 
 function parseNestBody(parser: Parser): NestBody {
-  open(parser, '{')
+  expect(parser, '{')
   const fields = accept(parser, 'fields') ? listOf(parser, parseField) : NONE
   const nests = parseNests(parser)
-  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  const where = parseAfter(parser, 'where')
   const orderBy: readonly Order[] = parseOrder(parser)
   const limit = accept(parser, 'limit') ? parseCount(parser) : null
   const offset = accept(parser, 'offset') ? parseCount(parser) : null
   if (!is(parser, '}')) refuseMisplaced(parser, 'nest')
-  close(parser, '}')
+  expect(parser, '}')
   return { fields, nests, where, orderBy, limit, offset }
 }
 
@@ -364,8 +357,7 @@ function parseCount(parser: Parser): Count {
 function parseLock(parser: Parser): Lock | null {
   const { start } = parser
   if (!accept(parser, 'for')) return null
-  const strength = is(parser, 'update') ? 'update' : is(parser, 'share') ? 'share' : fail(parser)
-  advance(parser)
+  const strength = expectOneOf(parser, 'update', 'share')
   let wait: Lock['wait'] = null
   if (accept(parser, 'nowait')) wait = 'nowait'
   else if (accept(parser, 'skip')) {

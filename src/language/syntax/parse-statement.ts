@@ -7,14 +7,13 @@ import { parseExpression } from './parse-expression.ts'
 import { parseCountRows, parseGet, parseQuery, parseWith } from './parse-query.ts'
 import { parseAdd, parseDel, parseMerge, parseSet } from './parse-write.ts'
 import {
-  close,
   enter,
+  expect,
   fail,
   type Grammar,
   is,
   listOf,
   note,
-  open,
   type Parser,
   parseTable,
   parseWhole,
@@ -87,9 +86,9 @@ const PLAIN: ReadonlySet<string> = new Set(['create', ...LATER])
 function parseCallStatement(parser: Parser, start: number): Call {
   advance(parser)
   const procedure = parseTable(parser, 'the name of a procedure')
-  open(parser, '(')
+  expect(parser, '(')
   const args = is(parser, ')') ? [] : listOf(parser, parseWhole)
-  close(parser, ')')
+  expect(parser, ')')
   return { kind: 'call', function: procedure, arguments: args, span: spanFrom(parser, start) }
 }
 

@@ -5,13 +5,12 @@ import type { TypeName } from '../tree/ast.ts'
 import { advance } from './lexer.ts'
 import {
   accept,
-  close,
+  expect,
   fail,
   failAt,
   isName,
   listOf,
   note,
-  open,
   type Parser,
   parseAnyName,
   spanFrom,
@@ -92,10 +91,10 @@ function finished(
 /** `"(" integer { "," integer } ")"` */
 function parseModifiers(parser: Parser): readonly number[] {
   if (parser.token !== '(') return []
-  open(parser, '(')
+  expect(parser, '(')
   const modifiers = listOf(parser, parseModifier)
   if (modifiers.length > MODIFIERS_MAX) fail(parser, `a type takes at most ${MODIFIERS_MAX} modifiers`)
-  close(parser, ')')
+  expect(parser, ')')
   return modifiers
 }
 

