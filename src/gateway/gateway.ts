@@ -2,6 +2,7 @@
 
 import type { Catalog } from '../catalog/model.ts'
 import { queryThrough } from '../catalog/query.ts'
+import { createPlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
 import { ENVIRONMENT } from '../config/environment.ts'
 import type { Environment } from '../config/expand.ts'
@@ -136,6 +137,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       }),
     )
     opened.push(() => hooks?.webhooks.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
+    const plans = createPlanCache()
     const load = createLoad()
     opened.push(
       watchEventLoop(now, delayMs => {
@@ -151,6 +153,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         schema: schema.status,
         pool: () => pool.stats(),
         cache: cache === null ? null : () => cache.stats(),
+        plans: plans.stats,
         maxConnections: config.gateway.maxConnections,
         feedConnections: feed.connections,
         limits: limitsOf(config.gateway),
@@ -158,7 +161,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
       })
     const { server, realtime } = await openServer({
-      ...{ config, pool, feed: feed.database, catalog, settings, cache, lists, policies },
+      ...{ config, pool, feed: feed.database, catalog, settings, cache, plans, lists, policies },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
       ...{ answerBytes, installed, onBroken: () => void following.look() },
     })

@@ -7,6 +7,7 @@ import { canSee, type View } from '../access/rights.ts'
 import { describe } from '../catalog/describe.ts'
 import { describeFunctions } from '../catalog/describe-functions.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
+import type { PlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
 import { addressOf, createAdmission } from '../http/admission.ts'
@@ -70,6 +71,7 @@ interface ServerParts {
   readonly catalog: CatalogSource
   readonly settings: SettingsSource
   readonly cache: ResultCache | null
+  readonly plans: PlanCache
   readonly lists: Lists
   readonly policies: Policies
   /** Null: nobody is told of changes. */
@@ -175,7 +177,8 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       make: seen => openApiDocument(seen, { ...told, allowed: lists.functions() }),
     })
   })
-  const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage }
+  const { plans } = parts
+  const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage, plans }
   const authenticate = createAuthenticator(config, clock)
   const isCallable: IsCallable = (of, call) =>
     isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
@@ -193,7 +196,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     },
     // What is kept may be older than the change that somebody waits for.
     reads: createGatedRunner(guarded, gate),
-    texts: createTextReader({ ...door, isCallable, approvals: lists.approvals }),
+    texts: createTextReader({ ...door, isCallable, allowed: lists.functions, approvals: lists.approvals }),
     catalog: current,
     plan: (request, identity) =>
       planWatch(request, {
@@ -229,6 +232,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       ...door,
       runner: reads,
       isCallable,
+      allowed: lists.functions,
       approvals: lists.approvals,
       explains: gateway.explainEndpoint === 'on',
     }),

@@ -3,6 +3,7 @@
  * they are needed most when it is away, and say what was known of the outbox when it answered last.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { PlanStats } from '../compile/plans.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Installation } from '../install/installation.ts'
@@ -40,6 +41,7 @@ export interface InternalOptions {
   readonly pool: () => PoolStats
   /** Null: the result cache is off. */
   readonly cache: (() => CacheStats) | null
+  readonly plans: () => PlanStats
   readonly realtime: () => RealtimeStats
   readonly http: () => HttpStats
   /** Null: `svc install` was not run, or what it made cannot be used. */
@@ -98,6 +100,7 @@ export function createInternal(options: InternalOptions): Internal {
       const text = await metrics.print({
         pool: pool(),
         cache: cache?.() ?? null,
+        plans: options.plans(),
         maxConnections,
         feedConnections: options.feedConnections(),
         schema: schema(),

@@ -229,6 +229,42 @@ export const METRICS = {
     help: 'Times that the circuit of Kerberos attempts became open, half-open (one attempt is let through), or closed.',
   },
 
+  planHits: {
+    section: 'Plans',
+    name: 'svc_plan_cache_hits_total',
+    type: 'counter',
+    labels: ['kind'],
+    help: 'Requests that found a plan: neither checked nor printed, and no text of the query language parsed.',
+  },
+  planMisses: {
+    section: 'Plans',
+    name: 'svc_plan_cache_misses_total',
+    type: 'counter',
+    labels: ['kind'],
+    help: 'Requests that were checked and printed, those that were refused then included.',
+  },
+  planEvictions: {
+    section: 'Plans',
+    name: 'svc_plan_cache_evictions_total',
+    type: 'counter',
+    labels: [],
+    help: 'Plans that had to go for others, because there were too many or they were too large together.',
+  },
+  planEntries: {
+    section: 'Plans',
+    name: 'svc_plan_cache_entries',
+    type: 'gauge',
+    labels: [],
+    help: 'Plans that are kept, of at most 10 000.',
+  },
+  planCharacters: {
+    section: 'Plans',
+    name: 'svc_plan_cache_characters',
+    type: 'gauge',
+    labels: [],
+    help: 'Characters of their keys and statements, of at most 64 Mi.',
+  },
+
   cacheHits: {
     section: 'Result cache',
     name: 'svc_cache_hits_total',

@@ -1,10 +1,13 @@
 /** What `/metrics` tells, read as strictly as Prometheus and promtool read it. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { parseExposition, type Sample } from '../../test/support/exposition.ts'
+import { PLAN_KINDS, type PlanStats } from '../compile/plans.ts'
 import { STATUS_OF } from '../errors.ts'
 import type { Event } from '../events.ts'
 import { METRICS } from './metric-table.ts'
 import { createMetrics, type Metrics, type Parts } from './metrics.ts'
+
+const ZEROS = Object.fromEntries(PLAN_KINDS.map(kind => [kind, 0])) as PlanStats['hits']
 
 const PARTS: Parts = {
   pool: {
@@ -21,6 +24,7 @@ const PARTS: Parts = {
     weight: 14,
     weightMax: 15,
   },
+  plans: { hits: { ...ZEROS, row: 21 }, misses: { ...ZEROS, text: 22 }, evictions: 23, entries: 24, characters: 25 },
   maxConnections: 10,
   feedConnections: 2,
   schema: {

@@ -4,6 +4,8 @@
  * The text is written by us: a listener on the way of every request may cost a small part of what the request does, and the
  * usual package hashes the labels anew for each number.
  */
+
+import type { PlanStats } from '../compile/plans.ts'
 import type { CircuitKind, Event } from '../events.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import { LAG_BOUNDS } from '../realtime/counts.ts'
@@ -33,6 +35,7 @@ export interface Parts {
   readonly pool: PoolStats
   /** Null: the result cache is off. */
   readonly cache: CacheStats | null
+  readonly plans: PlanStats
   readonly maxConnections: number
   readonly feedConnections: number
   readonly schema: SchemaStatus
@@ -89,7 +92,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print({ pool, cache, maxConnections, feedConnections, schema, realtime, http, warnings, webhooks }) {
+    async print({ pool, cache, plans, maxConnections, feedConnections, schema, realtime, http, warnings, webhooks }) {
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
@@ -97,6 +100,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         circuitTransitions: [...circuit].map(([to, value]) => ({ labels: [to], value })),
         ...collectPool(pool),
         ...collectCache(cache),
+        ...collectPlans(plans),
         ...collectSchema(schema, now()),
         ...collectRealtime(realtime),
         ...collectHttp(http),
@@ -152,6 +156,20 @@ function collectCache(stats: CacheStats | null): Collected<CacheKey> {
     cacheKnownAge: one((stats?.knownAgeMs ?? 0) / 1_000),
     cacheEntries: one(stats?.entries ?? 0),
     cacheWeight: one(stats?.weight ?? 0),
+  }
+}
+
+type PlanMetricKey = Extract<MetricKey, `plan${string}`>
+
+function collectPlans({ hits, misses, evictions, entries, characters }: PlanStats): Collected<PlanMetricKey> {
+  const byKind = (counts: PlanStats['hits']) =>
+    Object.entries(counts).map(([kind, value]) => ({ labels: [kind], value }))
+  return {
+    planHits: byKind(hits),
+    planMisses: byKind(misses),
+    planEvictions: one(evictions),
+    planEntries: one(entries),
+    planCharacters: one(characters),
   }
 }
 

@@ -1,9 +1,6 @@
 /** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
 
-import type { IsCallable } from '../access/functions.ts'
-import type { Approvals } from '../access/list/approvals.ts'
 import type { ParameterKey } from '../access/parameters.ts'
-import type { View } from '../access/rights.ts'
 import type { Catalog, Table } from '../catalog/model.ts'
 import { type Context, compile, type TextMode } from '../compile/compile.ts'
 import type {
@@ -18,25 +15,9 @@ import type {
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { JsonValue } from '../json/json-body.ts'
-import { withHabit } from '../language/hints/foreign.ts'
-import { parse } from '../language/syntax/parse.ts'
-import { placeOf } from '../language/syntax/place.ts'
-import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
-import type {
-  Add,
-  Del,
-  Get,
-  InValues,
-  Parameter,
-  Set as SetStatement,
-  Statement as Tree,
-} from '../language/tree/ast.ts'
+import type { Add, Del, Get, Set as SetStatement, Statement as Tree } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
-import { LanguageError } from '../language/tree/error.ts'
-import { visit } from '../language/tree/walk.ts'
 import { methodNotAllowed, methodsOf } from '../rest/method.ts'
-import { tooManyValues } from '../rest/parameters/list-values.ts'
 import { tableNamed } from '../rest/resource.ts'
 import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../rest/respond.ts'
 import { nextTurn } from '../rest/turn.ts'
@@ -47,17 +28,12 @@ import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
 import type { Row, Runner } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
-import { createShapes } from './shapes.ts'
-import { encodeValue, type ListLimit, nameOf, typeOfValue } from './values.ts'
+import { createTextPlans, type TextPlansParts } from './text-plans.ts'
+import { encodeValue, type ListLimit, nameOf } from './values.ts'
 
-export interface QuerierParts {
-  readonly view: (identity: Identity) => View
+export interface QuerierParts extends TextPlansParts {
   readonly runner: Pick<Runner, 'read' | 'write' | 'stream'>
   readonly limits: { readonly maxResultRows: number } & ListLimit
-  readonly searchLanguage: string
-  /** Null: every query may be asked. */
-  readonly approvals: Approvals | null
-  readonly isCallable: IsCallable
   /** Whether plans are told to everybody who may read. */
   readonly explains: boolean
 }
@@ -71,7 +47,7 @@ type Runnable = ReadStatement | StreamStatement | WriteStatement | ExplainStatem
 
 export function createQuerier(parts: QuerierParts): Querier {
   const { runner, limits } = parts
-  const shapes = createShapes()
+  const texts = createTextPlans<Runnable>('text', parts)
   const { maxResultRows: rowsMax } = limits
 
   function compiled(tree: Tree, context: Context): Runnable {
@@ -90,8 +66,7 @@ export function createQuerier(parts: QuerierParts): Querier {
   async function answer(incoming: Incoming, identity: Identity): Promise<Answer> {
     if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
     const request = await readQueryRequest(incoming)
-    const approve = (text: string, tree: Tree) => parts.approvals?.approve(incoming, shapes.of(text, tree))
-    const statement = planned(request, identity, { ...parts, approve }, compiled)
+    const statement = texts.of(request, incoming, identity, '', compiled)
     if (incoming.isLarge) await nextTurn()
     incoming.usage.table = firstTable(statement, parts.view(identity).catalog)
     const values = valuesOf(statement, request, parseRowsMax(incoming.headers), limits)
@@ -158,40 +133,7 @@ function outlined([plan]: Row): Row {
   return plan == null ? [] : [withoutFigures(plan)]
 }
 
-/** The text, parsed and planned; errors about a part of it say where that is. */
-function planned<T>(
-  request: QueryRequest,
-  identity: Identity,
-  { view, searchLanguage, isCallable, limits, approve }: Omit<TextParts, 'approvals'> & Approving,
-  plan: (tree: Tree, context: Context) => T,
-): T {
-  return withPlaces(request.text, () => {
-    const tree = parse(request.text)
-    approve(request.text, tree)
-    visit(tree, {
-      parameter: parameter => void givenFor(parameter, request),
-      list: list => assertListed(list, limits),
-    })
-    return plan(tree, {
-      ...view(identity),
-      ...{ rowsFirst: true, searchLanguage, isCallable },
-      parameterType: parameter => typeOfValue(givenFor(parameter, request)),
-      parameterBytes: parameter => givenFor(parameter, request).bytes.length,
-    })
-  })
-}
-
-function assertListed({ values, span }: InValues, { maxInValues }: ListLimit): void {
-  if (values.length <= maxInValues) return
-  throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, { span })
-}
-
-interface Approving {
-  /** Throws for a text that may not be asked. */
-  approve(text: string, tree: Tree): void
-}
-
-export type TextParts = Pick<QuerierParts, 'view' | 'searchLanguage' | 'isCallable' | 'limits' | 'approvals'>
+export type TextParts = TextPlansParts & { readonly limits: QuerierParts['limits'] }
 
 /** A text that reads, whose main table is `table`. */
 export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement<ReadStatement>
@@ -199,10 +141,9 @@ export type TextReader = (request: QueryRequest, table: string, identity: Identi
 /** For whoever runs a text again and again: the same check and the same rows as `POST /api/_query`. Throws as that answers. */
 export function createTextReader(parts: TextParts): TextReader {
   const { approvals, limits } = parts
-  const shapes = createShapes()
+  const texts = createTextPlans<ReadStatement>('live query', parts)
   return (request, table, identity) => {
-    const approve = (text: string, tree: Tree) => approvals?.approve(request, shapes.of(text, tree))
-    const statement = planned(request, identity, { ...parts, approve }, (tree, context) => {
+    const statement = texts.of(request, request, identity, table, (tree, context) => {
       if (tree.kind !== 'get' || tree.purpose === 'export' || hasWrite(tree)) {
         throw new GatewayError('FORBIDDEN', 'a live query reads: get or count, without export and without changes', {
           span: tree.span,
@@ -241,15 +182,6 @@ function hasWrite({ with: clause }: Get): boolean {
   return clause?.tables.some(({ statement }) => statement.kind !== 'get') ?? false
 }
 
-function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
-  const key = parameter.kind === 'position' ? parameter.n : parameter.name
-  const value = values.get(key)
-  if (value !== undefined) return value
-  throw new GatewayError('PARSE_ERROR', `parameter ${nameOf(key)} has no value; give it in "parameters"`, {
-    span: parameter.span,
-  })
-}
-
 function valuesOf(
   statement: Statement,
   { values }: QueryRequest,
@@ -274,46 +206,4 @@ function valuesOf(
     )
   }
   return bound
-}
-
-/** Errors about a part of the text say where it is. */
-function withPlaces<T>(text: string, work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof QuerySyntaxError) throw syntaxError(withHabit(error, text))
-    if (error instanceof LanguageError) {
-      if (error.span === null) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
-      throw placed('PARSE_ERROR', error.message, error.span, text, error)
-    }
-    if (error instanceof GatewayError && error.span !== undefined) {
-      throw placed(error.code, error.message, error.span, text, error)
-    }
-    throw error
-  }
-}
-
-function syntaxError(error: QuerySyntaxError): GatewayError {
-  const { problem, line, column, found, expected, hint } = error
-  return new GatewayError('PARSE_ERROR', `${problem} (line ${line}, column ${column})`, {
-    details: { line, column, found, expected, source: error.sourceLine },
-    ...(hint === null ? {} : { hint }),
-    cause: error,
-  })
-}
-
-function placed(
-  code: GatewayError['code'],
-  message: string,
-  span: { readonly start: number },
-  text: string,
-  cause: unknown,
-): GatewayError {
-  const { line, column } = placeOf(text, span.start)
-  const limit = cause instanceof GatewayError && cause.limit !== undefined ? { limit: cause.limit } : {}
-  return new GatewayError(code, `${message} (line ${line}, column ${column})`, {
-    ...limit,
-    details: { line, column },
-    cause,
-  })
 }

@@ -11,6 +11,7 @@ import { createPolicies } from '../../src/access/policy/policies.ts'
 import type { View } from '../../src/access/rights.ts'
 import type { Table } from '../../src/catalog/model.ts'
 import { relate } from '../../src/catalog/relations.ts'
+import { createPlanCache } from '../../src/compile/plans.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import type { Identity } from '../../src/identity/identity.ts'
 import { createQuerier } from '../../src/query/query.ts'
@@ -359,11 +360,14 @@ const limits = {
 /** All of a gateway but its pipeline, for callers who see this. */
 function doorsFor(view: (identity: Identity) => View): Asked {
   return recording(runner => {
-    const parts = { view, limits, searchLanguage: 'english', runner }
+    const parts = { view, limits, searchLanguage: 'english', runner, plans: createPlanCache() }
     const read = createReader({ ...parts, cursors: createCursorCodec('a key'), remembers: true })
     const write = createWriter(parts)
     const call = createCaller({ ...parts, qualified: false, allowed: () => null, signatureCheck: false })
-    const query = createQuerier({ ...parts, approvals: null, isCallable: () => true, explains: true })
+    const query = createQuerier({
+      ...parts,
+      ...{ approvals: null, isCallable: () => true, allowed: () => null, explains: true },
+    })
     return async (incoming, path) => {
       const route = parsePath(path)
       if (route?.kind === 'query') return query(incoming, ANONYMOUS)

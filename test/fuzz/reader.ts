@@ -1,5 +1,6 @@
 /** Readers, writers and callers over the tables of the shop that run nothing: all of a request but the database. Each new one was never asked anything. */
 import { EVERYTHING } from '../../src/access/rights.ts'
+import { createPlanCache } from '../../src/compile/plans.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import { parsePath } from '../../src/rest/path.ts'
 import { createCursorCodec } from '../../src/rest/read/cursor.ts'
@@ -18,14 +19,14 @@ const parts = { view: () => ({ catalog, rights: EVERYTHING }), limits, searchLan
 
 export function recordingReader(finds: Finds = 'rows'): Asked {
   return recording(runner => {
-    const read = createReader({ ...parts, runner, cursors, remembers: true })
+    const read = createReader({ ...parts, runner, cursors, remembers: true, plans: createPlanCache() })
     return async (incoming, path) => read(incoming, parsePath(path) as ReadRoute, ANONYMOUS)
   }, finds)
 }
 
 export function recordingWriter(): Asked {
   return recording(runner => {
-    const write = createWriter({ ...parts, runner })
+    const write = createWriter({ ...parts, runner, plans: createPlanCache() })
     return async (incoming, path) =>
       write(incoming, incoming.method as WriteMethod, parsePath(path) as WriteRoute, ANONYMOUS)
   })
@@ -36,7 +37,7 @@ export function recordingCaller(maxResultRows: number = limits.maxResultRows): A
   return recording(runner => {
     const capped = { ...limits, maxResultRows }
     const rules = { qualified: false, allowed: () => null, signatureCheck: true }
-    const call = createCaller({ ...parts, ...rules, limits: capped, runner })
+    const call = createCaller({ ...parts, ...rules, limits: capped, runner, plans: createPlanCache() })
     return async (incoming, path) => call(incoming, parsePath(path) as RpcRoute, ANONYMOUS)
   })
 }

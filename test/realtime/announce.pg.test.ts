@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { EVERYTHING } from '../../src/access/rights.ts'
 import { introspect } from '../../src/catalog/introspect.ts'
 import { queryThrough } from '../../src/catalog/query.ts'
+import { createPlanCache } from '../../src/compile/plans.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
@@ -123,7 +124,7 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
     })
     const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8, maxBatchKeySets: 8 }
     const view = () => ({ catalog, rights: EVERYTHING })
-    const write = createWriter({ view, runner, limits, searchLanguage: 'english' })
+    const write = createWriter({ view, runner, limits, searchLanguage: 'english', plans: createPlanCache() })
     const identity = { ...ANONYMOUS, tenantId: 't1' }
     const told: string[] = []
     listener.on('notification', ({ payload = '' }) => told.push(JSON.stringify(JSON.parse(payload).rows)))

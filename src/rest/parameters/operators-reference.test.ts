@@ -7,7 +7,7 @@ const PAGE = 'docs/reference/reading.md'
 
 /** Out of date? `npx vitest run src/rest/parameters/operators-reference.test.ts -u` writes it anew. */
 test(`${PAGE} has the operators that there are`, async () => {
-  await expect(pageWithParts(PAGE, { operators: printOperators() })).toMatchFileSnapshot(`../../${PAGE}`)
+  await expect(pageWithParts(PAGE, { operators: printOperators() })).toMatchFileSnapshot(`../../../${PAGE}`)
 })
 
 test('every operator is in it, in the order of the table', () => {

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
 import { EVERYTHING } from '../../access/rights.ts'
+import { createPlanCache } from '../../compile/plans.ts'
 import type { Incoming } from '../../exchange.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
 import { Usage } from '../../usage.ts'
@@ -18,6 +19,7 @@ const unreached = () => {
 
 const read = createReader({
   remembers: true,
+  plans: createPlanCache(),
   view: () => ({ catalog, rights: EVERYTHING }),
   runner: { read: unreached, stream: unreached },
   limits: { defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },

@@ -4,6 +4,7 @@ import { EVERYTHING, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { type Context, compile, type Mode } from '../../compile/compile.ts'
 import { analyzed } from '../../compile/derive.ts'
+import type { PlanCache } from '../../compile/plans.ts'
 import type { BoundStatement, PagedStatement, ReadStatement, StreamStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
@@ -15,7 +16,6 @@ import { bindValues } from '../bind.ts'
 import { INSTEAD_OF_PUT, methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
 import { parseQueryString } from '../parameters/query-string.ts'
 import type { Route } from '../path.ts'
-import { createPlans, type Plan } from '../plans.ts'
 import { preferencesOf, withPreference } from '../prefer.ts'
 import { idParameters, notFound, tableNamed } from '../resource.ts'
 import { cacheUseOf, respondExplained, respondGroups, respondList, respondReadRow, respondStream } from '../respond.ts'
@@ -41,7 +41,8 @@ export interface ReaderParts {
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
   readonly searchLanguage: string
-  /** Answers are kept, so the same requests come again. */
+  readonly plans: PlanCache
+  /** Answers are kept, so the same requests come again: what they came to is kept as well. */
   readonly remembers: boolean
   /** Whoever may explain at all is told figures: the operator. */
   readonly operatorExplains?: boolean
@@ -52,11 +53,7 @@ export type ReadRoute = Extract<Route, { readonly kind: 'list' | 'one' | 'childr
 /** At once where the answer was kept. */
 export type Reader = (incoming: Incoming, route: ReadRoute, identity: Identity) => Answer | Promise<Answer>
 
-interface OnePlan extends Plan {
-  readonly row: ReadStatement
-}
-
-interface ListPlan extends Plan {
+interface ListPlan {
   readonly rows: ReadStatement | PagedStatement | StreamStatement
   readonly total: ReadStatement | null
   /** Says whether the parent of a child list is there. */
@@ -73,12 +70,15 @@ interface Planned {
 
 export function createReader(parts: ReaderParts): Reader {
   const { runner, limits, cursors } = parts
-  const onePlans = createPlans<OnePlan>()
-  const listPlans = createPlans<ListPlan>()
+  const { plans } = parts
+  const rowPlans = plans.plans<ReadStatement>('row', ({ text }) => text.length)
+  const listPlans = plans.plans('list', charactersOf)
   const ones = parts.remembers
-    ? createRemembered<BoundStatement<ReadStatement>>()
+    ? createRemembered<BoundStatement<ReadStatement>>(plans, 'row request', ({ statement }) => statement.text.length)
     : forgetful<BoundStatement<ReadStatement>>()
-  const lists = parts.remembers ? createRemembered<Planned>() : forgetful<Planned>()
+  const lists = parts.remembers
+    ? createRemembered<Planned>(plans, 'list request', ({ plan }) => charactersOf(plan))
+    : forgetful<Planned>()
   /** Rows that are kept, ready to be sent. */
   const answered = new WeakMap<Reading, Answer>()
 
@@ -93,7 +93,9 @@ export function createReader(parts: ReaderParts): Reader {
 
   function one(incoming: Incoming, tableName: string, id: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
-    const statement = ones.of(view, addressOf(incoming), () => planOne(incoming, view, tableName, id))
+    const statement = ones.of(identity, view, addressOf(incoming), () =>
+      planOne(incoming, identity, view, tableName, id),
+    )
     const reading = runner.read(identity, [statement], incoming.usage.worked)
     const made = reading.kept === undefined ? undefined : answered.get(reading)
     if (made !== undefined) return made
@@ -106,27 +108,32 @@ export function createReader(parts: ReaderParts): Reader {
     })
   }
 
-  function planOne(incoming: Incoming, view: View, tableName: string, id: string): BoundStatement<ReadStatement> {
+  function planOne(
+    incoming: Incoming,
+    identity: Identity,
+    view: View,
+    tableName: string,
+    id: string,
+  ): BoundStatement<ReadStatement> {
     const table = readable(view, tableName)
     const shape = new Shape(`one ${table.resource}`)
     const parameters = idParameters(table, id, shape)
     const given = parseQueryString(incoming.query)
     const request = parseOneRequest(given, shape, limits)
-    const plan = onePlans.of(view, shape.key, () => {
+    const plan = rowPlans.of(identity, view, shape.key, () => {
       refuseEmbedded(given, table)
-      const row = compile(buildOne(request, table, parameters, view, limits), contextOf(view), AS_ROWS)
-      return { row, statements: [row] }
+      return compile(buildOne(request, table, parameters, view, limits), contextOf(view), AS_ROWS)
     })
-    return bindValues(plan.row, shape.values)
+    return bindValues(plan, shape.values)
   }
 
   function list(incoming: Incoming, tableName: string, identity: Identity): Answer | Promise<Answer> {
     const view = parts.view(identity)
     const { prefer } = incoming.headers
     const request = prefer === undefined ? addressOf(incoming) : `${prefer}\n${addressOf(incoming)}`
-    const planned = lists.of(view, request, () => {
+    const planned = lists.of(identity, view, request, () => {
       const table = readable(view, tableName)
-      return planList(incoming, view, table, new Shape(`list ${table.resource}`), null)
+      return planList(incoming, identity, view, table, new Shape(`list ${table.resource}`), null)
     })
     return answerList(incoming, identity, planned, null)
   }
@@ -145,7 +152,7 @@ export function createReader(parts: ReaderParts): Reader {
     const id = idParameters(parent, route.id, shape)
     const within = () => childCondition(relation, parent, id, view.catalog)
     const above = { table: parent, id, text: route.id, within }
-    return answerList(incoming, identity, planList(incoming, view, table, shape, above), above)
+    return answerList(incoming, identity, planList(incoming, identity, view, table, shape, above), above)
   }
 
   interface Parent {
@@ -155,10 +162,17 @@ export function createReader(parts: ReaderParts): Reader {
     readonly within: () => Expression
   }
 
-  function planList(incoming: Incoming, view: View, table: Table, shape: Shape, parent: Parent | null): Planned {
+  function planList(
+    incoming: Incoming,
+    identity: Identity,
+    view: View,
+    table: Table,
+    shape: Shape,
+    parent: Parent | null,
+  ): Planned {
     const parameters = parseQueryString(incoming.query)
     const request = parseListRequest(parameters, shape, limits, cursors, preferencesOf(incoming.headers))
-    const plan = listPlans.of(view, shape.key, (): ListPlan => {
+    const plan = listPlans.of(identity, view, shape.key, (): ListPlan => {
       refuseMisspelt(parameters, table, view, LIST_PARAMETERS)
       refuseEmbedded(parameters, table)
       const tree = buildList(request, table, view, limits, parent === null ? null : parent.within())
@@ -166,8 +180,7 @@ export function createReader(parts: ReaderParts): Reader {
       const rows = compile(tree.rows, context, modeOf(request, tree))
       const total = tree.total === null ? null : compile(tree.total, context, AS_ROWS)
       const above = parent === null ? null : compile(buildParent(parent.table, parent.id), context, AS_ROWS)
-      const statements = [rows, total, above].filter(statement => statement !== null)
-      return { rows, total, parent: above, paging: tree.paging, statements }
+      return { rows, total, parent: above, paging: tree.paging }
     })
     const { cursor } = request
     if (cursor !== null) cursors.verify(scopeOf(table, request, plan), cursor.digest, cursor.values)
@@ -228,12 +241,11 @@ export function createReader(parts: ReaderParts): Reader {
     const shape = new Shape(`aggregate ${table.resource}`)
     const parameters = parseQueryString(incoming.query)
     const request = parseAggregateRequest(parameters, shape, limits)
-    const plan = onePlans.of(view, shape.key, () => {
+    const plan = rowPlans.of(identity, view, shape.key, () => {
       refuseMisspelt(parameters, table, view, AGGREGATE_PARAMETERS)
-      const row = compile(buildAggregate(request, table, view), contextOf(view), AS_ROWS)
-      return { row, statements: [row] }
+      return compile(buildAggregate(request, table, view), contextOf(view), AS_ROWS)
     })
-    const reading = runner.read(identity, [bindValues(plan.row, shape.values)], incoming.usage.worked)
+    const reading = runner.read(identity, [bindValues(plan, shape.values)], incoming.usage.worked)
     return whenRead(incoming, reading, ([rows = []]) => {
       const only = rows[0]?.[0]
       const use = cacheUseOf(reading)
@@ -247,7 +259,7 @@ export function createReader(parts: ReaderParts): Reader {
   async function explain(incoming: Incoming, tableName: string, identity: Identity): Promise<Answer> {
     const view = parts.view(identity)
     const table = readable(view, tableName)
-    const { plan, shape } = planList(incoming, view, table, new Shape(`list ${table.resource}`), null)
+    const { plan, shape } = planList(incoming, identity, view, table, new Shape(`list ${table.resource}`), null)
     refuseCounting(view)
     const asked = bindValues(plan.rows, shape.values)
     const explaining = { ...asked, statement: analyzed(asked.statement) }
@@ -286,6 +298,10 @@ const AS_ROWS = { kind: 'read', form: 'rows' } as const
 function modeOf({ stream }: ListRequest, { paging }: ListTree): Extract<Mode, { kind: 'stream' | 'paged' | 'read' }> {
   if (stream) return { kind: 'stream' }
   return paging === 'keys' ? { kind: 'paged' } : AS_ROWS
+}
+
+function charactersOf({ rows, total, parent }: ListPlan): number {
+  return rows.text.length + (total?.text.length ?? 0) + (parent?.text.length ?? 0)
 }
 
 /** Of what is asked for, as it was sent; mostly the very text, which need not be put together to be looked up. */

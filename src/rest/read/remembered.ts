@@ -1,23 +1,26 @@
 /**
  * What whole requests came to, for those that are asked again and again: where answers are kept, taking a request apart would be a good part of what is left to
- * do. Requests are made by callers, so there is an end to them.
+ * do.
  */
-import { type ByCatalog, createByCatalog } from '../by-catalog.ts'
-
-const REQUESTS_MAX = 4_000
+import type { PlanCache, PlanKind, Plans } from '../../compile/plans.ts'
 
 /** A longer request is not remembered. */
 export const REQUEST_CHARACTERS_MAX = 1_024
 
-/** By the whole request. */
-export function createRemembered<T extends object>(): ByCatalog<T> {
-  const kept = createByCatalog<T>({ max: REQUESTS_MAX })
+/** By the whole request. `charactersOf`: of what it came to. */
+export function createRemembered<T extends object>(
+  plans: PlanCache,
+  kind: PlanKind,
+  charactersOf: (of: T) => number,
+): Plans<T> {
+  const kept = plans.plans(kind, charactersOf)
   return {
-    of: (view, request, make) => (request.length > REQUEST_CHARACTERS_MAX ? make() : kept.of(view, request, make)),
+    of: (owner, view, request, make) =>
+      request.length > REQUEST_CHARACTERS_MAX ? make() : kept.of(owner, view, request, make),
   }
 }
 
 /** Where a request is hardly asked twice, remembering it would only cost. */
-export function forgetful<T extends object>(): ByCatalog<T> {
-  return { of: (_, __, make) => make() }
+export function forgetful<T extends object>(): Plans<T> {
+  return { of: (_owner, _view, _request, make) => make() }
 }

@@ -3,6 +3,7 @@ import { readableResult } from '../../access/columns.ts'
 import type { View } from '../../access/rights.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { compile, type Form } from '../../compile/compile.ts'
+import type { PlanCache } from '../../compile/plans.ts'
 import type { CallStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
@@ -15,7 +16,6 @@ import { headerOf } from '../header.ts'
 import { methodNotAllowed, methodsOf } from '../method.ts'
 import { parseQueryString, type QueryParameter } from '../parameters/query-string.ts'
 import type { Route } from '../path.ts'
-import { createPlans, type Plan } from '../plans.ts'
 import { Shape } from '../shape.ts'
 import { nextTurn } from '../turn.ts'
 import { untilGone } from '../until-gone.ts'
@@ -44,6 +44,7 @@ export interface CallerParts {
   readonly runner: Runner
   readonly limits: ResultLimits
   readonly searchLanguage: string
+  readonly plans: PlanCache
   /** `rpc_require_schema_qualified`. */
   readonly qualified: boolean
   /** `rpc_allowlist_path`, as it was read last; null: every function may be called. */
@@ -57,7 +58,7 @@ export type RpcRoute = Extract<Route, { readonly kind: 'rpc' }>
 /** Throws or rejects. */
 export type Caller = (incoming: Incoming, route: RpcRoute, identity: Identity) => Promise<Answer>
 
-interface CallPlan extends Plan {
+interface CallPlan {
   readonly call: CallStatement
   readonly form: CallTree['form']
   readonly about: string
@@ -79,7 +80,7 @@ interface Called {
 
 export function createCaller(parts: CallerParts): Caller {
   const { runner, limits, searchLanguage, signatureCheck } = parts
-  const plans = createPlans<CallPlan>()
+  const plans = parts.plans.plans<CallPlan>('call', ({ call, about }) => call.text.length + about.length)
   /** Those that PostgreSQL has read without complaint. */
   const parsed = new WeakSet<CallPlan>()
 
@@ -109,11 +110,11 @@ export function createCaller(parts: CallerParts): Caller {
     const columns = readableResult(of, view)
     refuseUntyped(of, others, columns)
     const request = hasRows ? parseResultRequest(others, shape, limits) : WHOLE_RESULT
-    const plan = plans.of(view, shape.key, (): CallPlan => {
+    const plan = plans.of(identity, view, shape.key, (): CallPlan => {
       refuseMisspelt(others, of, columns, name)
       const { get, form } = buildCall(of, args(), request, columns)
       const call = compile(get, { ...view, searchLanguage }, { kind: 'call', form: printedAs(form, format) })
-      return { call, form, about: aboutFunction(name, format), statements: [call] }
+      return { call, form, about: aboutFunction(name, format) }
     })
 
     function call(): Promise<Answer> {

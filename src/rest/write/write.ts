@@ -2,6 +2,7 @@
 import { assertAllowed } from '../../access/refusals.ts'
 import type { View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
+import type { PlanCache } from '../../compile/plans.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -31,6 +32,7 @@ export interface WriterParts {
     readonly maxBatchKeySets: number
   }
   readonly searchLanguage: string
+  readonly plans: PlanCache
 }
 
 export type WriteMethod = 'POST' | 'PATCH' | 'DELETE'
@@ -39,8 +41,8 @@ export type WriteRoute = Extract<Route, { readonly kind: 'list' | 'one' }>
 
 export type Writer = (incoming: Incoming, method: WriteMethod, route: WriteRoute, identity: Identity) => Promise<Answer>
 
-export function createWriter({ view: viewOf, runner, limits, searchLanguage }: WriterParts): Writer {
-  const writing = createWriting(runner, searchLanguage)
+export function createWriter({ view: viewOf, runner, limits, searchLanguage, plans }: WriterParts): Writer {
+  const writing = createWriting(runner, searchLanguage, plans)
   const itemsMax = limits.maxBatchRows === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchRows
   const keySetsMax = limits.maxBatchKeySets === 0 ? Number.POSITIVE_INFINITY : limits.maxBatchKeySets
 

@@ -3,6 +3,7 @@ import { unknownColumn } from '../../access/refusals.ts'
 import { type Columns, returnable, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import type { Context } from '../../compile/compile.ts'
+import type { PlanCache } from '../../compile/plans.ts'
 import type { BoundStatement, ReadStatement, WriteStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../exchange.ts'
@@ -11,7 +12,6 @@ import type { JsonArray, JsonBody, JsonObject, JsonType, KnownKeys } from '../..
 import type { Row, Runner, Written } from '../../run/run.ts'
 import { bindValues } from '../bind.ts'
 import { nameRefusedColumn } from '../body/body-error.ts'
-import { createPlans, type Plan } from '../plans.ts'
 import type { Shape } from '../shape.ts'
 import { untilGone } from '../until-gone.ts'
 import type { Wanted } from './request.ts'
@@ -48,12 +48,12 @@ export interface Writing {
   ): Promise<readonly (readonly Row[])[]>
 }
 
-interface WritePlan extends Plan {
-  readonly statement: ReadStatement | WriteStatement
-}
-
-export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLanguage: string): Writing {
-  const plans = createPlans<WritePlan>()
+export function createWriting(
+  runner: Pick<Runner, 'read' | 'write'>,
+  searchLanguage: string,
+  cache: PlanCache,
+): Writing {
+  const plans = cache.plans<ReadStatement | WriteStatement>('write', ({ text }) => text.length)
 
   function write(
     request: WriteRequest,
@@ -69,14 +69,11 @@ export function createWriting(runner: Pick<Runner, 'read' | 'write'>, searchLang
   }
 
   return {
-    plan({ view }, shape, make, use = 'kept') {
-      if (use === 'once') return bindValues(make({ ...view, searchLanguage }), shape.values)
-      const plan = plans.of(view, shape.key, () => {
-        const statement = make({ ...view, searchLanguage })
-        return { statement, statements: [statement] }
-      })
-      // What made it is what `make` makes: a key begins with what it is for.
-      return bindValues(plan.statement as ReturnType<typeof make>, shape.values)
+    plan({ identity, view }, shape, make, use = 'kept') {
+      const compiled = () => make({ ...view, searchLanguage })
+      const statement = use === 'once' ? compiled() : plans.of(identity, view, shape.key, compiled)
+      // What is kept under a key is what `make` makes: a key begins with what it is for.
+      return bindValues(statement as ReturnType<typeof make>, shape.values)
     },
     write,
     writeOne: (request, statement) =>

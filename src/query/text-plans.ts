@@ -1,0 +1,215 @@
+/**
+ * From a text of the query language to what runs. An application sends the same texts with other parameters, so what a text came to is kept, with all that
+ * the check asked of the parameters in its key: what each is typed by where nothing else does, and how long it may be.
+ */
+import type { IsCallable } from '../access/functions.ts'
+import type { Approvals } from '../access/list/approvals.ts'
+import type { QueryShape } from '../access/list/pattern.ts'
+import { shapeOfQuery } from '../access/list/query-shape.ts'
+import type { View } from '../access/rights.ts'
+import type { Context } from '../compile/compile.ts'
+import type { PlanCache, PlanKind } from '../compile/plans.ts'
+import type { Statement } from '../compile/statement.ts'
+import { GatewayError } from '../errors.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { JsonValue } from '../json/json-body.ts'
+import { withHabit } from '../language/hints/foreign.ts'
+import { parse } from '../language/syntax/parse.ts'
+import { placeOf } from '../language/syntax/place.ts'
+import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
+import type { InValues, Parameter, Statement as Tree } from '../language/tree/ast.ts'
+import { LanguageError } from '../language/tree/error.ts'
+import { visit } from '../language/tree/walk.ts'
+import { tooManyValues } from '../rest/parameters/list-values.ts'
+import { LIMIT_NAMES } from '../statement-limits.ts'
+import type { QueryRequest } from './request.ts'
+import { type ListLimit, nameOf, typeOfValue } from './values.ts'
+
+export interface TextPlansParts {
+  readonly view: (identity: Identity) => View
+  readonly searchLanguage: string
+  /** Null: every query may be asked. */
+  readonly approvals: Approvals | null
+  readonly isCallable: IsCallable
+  /** The list that `isCallable` goes by, another object when it is another list. */
+  readonly allowed: () => object | null
+  readonly limits: ListLimit
+  readonly plans: PlanCache
+}
+
+export interface TextPlans<S extends Statement> {
+  /**
+   * What runs for the text. `asker` stands for the request until it is answered, as for `Approvals`. `compiled` is called for a text that is not known for
+   * this `purpose`, and decides by nothing but what it is given. Errors about a part of the text say where that is.
+   */
+  of(
+    request: QueryRequest,
+    asker: object,
+    identity: Identity,
+    purpose: string,
+    compiled: (tree: Tree, context: Context) => S,
+  ): S
+}
+
+/** A longer text is parsed and checked each time. */
+export const TEXT_CHARACTERS_MAX: number = 16 * 1024
+
+interface TextPlan<S> {
+  readonly statement: S
+  /** For the allow-list, where there is one: canonical form takes longer than parsing. */
+  readonly shape: Pick<QueryShape, 'key' | 'values'> | null
+}
+
+export function createTextPlans<S extends Statement>(kind: PlanKind, parts: TextPlansParts): TextPlans<S> {
+  const { view: viewOf, approvals, limits, searchLanguage, isCallable } = parts
+  // The values of a shape are parts of the text.
+  const plans = parts.plans.plans<TextPlan<S>>(kind, ({ statement, shape }) =>
+    shape === null ? statement.text.length : statement.text.length + shape.key.length,
+  )
+  let allowed: object | null = null
+  let generation = 0
+
+  /** A plan may call what could be called then. */
+  function currentGeneration(): number {
+    const current = parts.allowed()
+    if (current !== allowed) {
+      allowed = current
+      generation += 1
+    }
+    return generation
+  }
+
+  /** Parsed, approved, and with a value for every parameter. */
+  function open(request: QueryRequest, asker: object): { readonly tree: Tree; readonly shape: TextPlan<S>['shape'] } {
+    const tree = parse(request.text)
+    const shape = approvals === null ? null : shapeOfQuery(tree)
+    if (shape !== null) approvals?.approve(asker, shape)
+    visit(tree, {
+      parameter: parameter => void givenFor(parameter, request),
+      list: list => assertListed(list, limits),
+    })
+    return { tree, shape: shape === null ? null : { key: shape.key, values: shape.values } }
+  }
+
+  return {
+    of(request, asker, identity, purpose, compiled) {
+      const view = viewOf(identity)
+      const { text } = request
+      let opened: ReturnType<typeof open> | null = null
+      const plan = (bytesOf: (value: JsonValue) => number): TextPlan<S> =>
+        withPlaces(text, () => {
+          opened ??= open(request, asker)
+          const statement = compiled(opened.tree, {
+            ...view,
+            ...{ rowsFirst: true, searchLanguage, isCallable },
+            parameterType: parameter => typeOfValue(givenFor(parameter, request)),
+            parameterBytes: parameter => bytesOf(givenFor(parameter, request)),
+          })
+          return { statement, shape: opened.shape }
+        })
+      if (text.length > TEXT_CHARACTERS_MAX) return plan(exactBytes).statement
+      const key = `${currentGeneration()} ${purpose}\n${printClasses(request)}\n${text}`
+      try {
+        const { statement, shape } = plans.of(identity, view, key, () => plan(bytesInClass))
+        if (opened === null && shape !== null) {
+          approvals?.approve(asker, { ...shape, line: () => shapeOfQuery(parse(text)).line() })
+        }
+        return statement
+      } catch (error) {
+        // Of the values as they are, it may yet pass.
+        if (opened === null || !isAboutSize(error)) throw error
+        return plan(exactBytes).statement
+      }
+    },
+  }
+}
+
+// ---- what the check asks of values -------------------------------------------------------------------------
+
+/** Values of this many bytes at most are of one class; longer ones are with those of up to twice their length. */
+const FIRST_CLASS_BITS = 10
+
+function classOf(bytes: number): number {
+  return Math.max(FIRST_CLASS_BITS, 32 - Math.clz32(bytes - 1))
+}
+
+function exactBytes({ bytes }: JsonValue): number {
+  return bytes.length
+}
+
+/** The check adds lengths up and refuses too many of them: what passes with the longest value of a class passes with all of it. */
+function bytesInClass({ bytes }: JsonValue): number {
+  return 2 ** classOf(bytes.length)
+}
+
+/** Every value that was given, with its type and class: two requests for which this is equal are checked alike. */
+export function printClasses({ values }: QueryRequest): string {
+  let text = ''
+  for (const [key, value] of values) {
+    const name = String(key)
+    text += `${name.length}:${name} ${typeOfValue(value)} ${classOf(value.bytes.length)};`
+  }
+  return text
+}
+
+function isAboutSize(error: unknown): boolean {
+  return error instanceof GatewayError && error.limit === LIMIT_NAMES.maxBuiltValueBytes
+}
+
+function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {
+  const key = parameter.kind === 'position' ? parameter.n : parameter.name
+  const value = values.get(key)
+  if (value !== undefined) return value
+  throw new GatewayError('PARSE_ERROR', `parameter ${nameOf(key)} has no value; give it in "parameters"`, {
+    span: parameter.span,
+  })
+}
+
+function assertListed({ values, span }: InValues, { maxInValues }: ListLimit): void {
+  if (values.length <= maxInValues) return
+  throw new GatewayError('PARSE_ERROR', `the list ${tooManyValues(maxInValues)}`, { span })
+}
+
+// ---- places in the text ------------------------------------------------------------------------------------
+
+/** Errors about a part of the text say where it is. */
+function withPlaces<T>(text: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof QuerySyntaxError) throw syntaxError(withHabit(error, text))
+    if (error instanceof LanguageError) {
+      if (error.span === null) throw new GatewayError('PARSE_ERROR', error.message, { cause: error })
+      throw placed('PARSE_ERROR', error.message, error.span, text, error)
+    }
+    if (error instanceof GatewayError && error.span !== undefined) {
+      throw placed(error.code, error.message, error.span, text, error)
+    }
+    throw error
+  }
+}
+
+function syntaxError(error: QuerySyntaxError): GatewayError {
+  const { problem, line, column, found, expected, hint } = error
+  return new GatewayError('PARSE_ERROR', `${problem} (line ${line}, column ${column})`, {
+    details: { line, column, found, expected, source: error.sourceLine },
+    ...(hint === null ? {} : { hint }),
+    cause: error,
+  })
+}
+
+function placed(
+  code: GatewayError['code'],
+  message: string,
+  span: { readonly start: number },
+  text: string,
+  cause: unknown,
+): GatewayError {
+  const { line, column } = placeOf(text, span.start)
+  const limit = cause instanceof GatewayError && cause.limit !== undefined ? { limit: cause.limit } : {}
+  return new GatewayError(code, `${message} (line ${line}, column ${column})`, {
+    ...limit,
+    details: { line, column },
+    cause,
+  })
+}
