@@ -138,31 +138,33 @@ class RewrittenBody {
       const keyEnd = scanString(body, at)
       const key = unescapeString(body.toString('utf8', at + 1, keyEnd - 1))
       const valueStart = skipWhiteSpace(body, skipWhiteSpace(body, keyEnd) + 1)
-      const valueEnd = scanKnown(body, valueStart)
       const form = this.#forms.get(key)
       // A string is a text form already, and null is one value of every type.
-      if (form !== undefined && byteAt(body, valueStart) === (form === 'hstore' ? OPEN_BRACE : OPEN_BRACKET)) {
-        this.#rewrite(valueStart, valueEnd, form)
-      }
+      const isRewritten =
+        form !== undefined && byteAt(body, valueStart) === (form === 'hstore' ? OPEN_BRACE : OPEN_BRACKET)
+      const valueEnd = isRewritten ? this.#rewrite(valueStart, form) : scanKnown(body, valueStart)
       at = skipWhiteSpace(body, valueEnd)
       if (byteAt(body, at) === COMMA) at = skipWhiteSpace(body, at + 1)
     }
     return at + 1
   }
 
-  #rewrite(start: number, end: number, form: TextForm): void {
+  /** Returns where the value ends. */
+  #rewrite(start: number, form: TextForm): number {
     this.#text ??= new ArrayText('JSON string')
     const text = this.#text
     text.copy(this.#body, this.#done, start)
-    if (!text.wrapped(this.#body, start, form)) text.copy(this.#body, start, end)
-    this.#done = end
+    const written = text.wrapped(this.#body, start, form)
+    this.#done = written === NO_TEXT ? scanKnown(this.#body, start) : written
+    if (written === NO_TEXT) text.copy(this.#body, start, this.#done)
+    return this.#done
   }
 }
 
 /** The JSON string for an array of these elements; null where it has no text form. */
 export function printListed(elements: readonly JsonValue[], form: ArrayForm): Buffer | null {
   const text = new ArrayText('JSON string')
-  return text.wrappedList(elements, form) ? text.bytes() : null
+  return text.wrappedList(elements, form) === NO_TEXT ? null : text.bytes()
 }
 
 /** PostgreSQL's text form for a JSON object as `hstore`: `"a"=>"1","b"=>NULL`. */
@@ -185,7 +187,7 @@ export function printArray(bytes: Buffer, form: ArrayForm, dimensions: number = 
   return text.array(bytes, start, form, 0, dimensions) === NO_TEXT ? null : text.toString()
 }
 
-/** What `array` and `value` answer where an array has no text form. */
+/** What the methods of `ArrayText` return where a value has no text form. */
 const NO_TEXT = -1
 
 /**
@@ -202,35 +204,33 @@ class ArrayText {
     this.#isJson = form === 'JSON string'
   }
 
-  /** The text as a JSON string; false, and nothing written, where the value has no text form. */
-  wrapped(bytes: Buffer, start: number, form: TextForm): boolean {
-    return this.#wrap(() => {
-      if (form !== 'hstore') return this.array(bytes, start, form, 1, DIMENSIONS_MAX) !== NO_TEXT
-      this.hstore(bytes, start, 1)
-      return true
-    })
+  /** The text as a JSON string. Nothing is written where the value has no text form. */
+  wrapped(bytes: Buffer, start: number, form: TextForm): number {
+    return this.#wrap(() =>
+      form === 'hstore' ? this.hstore(bytes, start, 1) : this.array(bytes, start, form, 1, DIMENSIONS_MAX),
+    )
   }
 
   /** The same of an array of these elements. */
-  wrappedList(elements: readonly JsonValue[], form: ArrayForm): boolean {
+  wrappedList(elements: readonly JsonValue[], form: ArrayForm): number {
     return this.#wrap(() => {
       this.#byte(OPEN_BRACE, 1)
       for (const [index, { bytes }] of elements.entries()) {
         if (index > 0) this.#byte(COMMA, 1)
-        if (this.value(bytes, 0, form.of, 1, DIMENSIONS_MAX) === NO_TEXT) return false
+        if (this.value(bytes, 0, form.of, 1, DIMENSIONS_MAX) === NO_TEXT) return NO_TEXT
       }
       this.#byte(CLOSE_BRACE, 1)
-      return true
+      return elements.length
     })
   }
 
-  #wrap(write: () => boolean): boolean {
+  #wrap(write: () => number): number {
     const before = this.#length
     this.#byte(QUOTE, 0)
-    const isWritten = write()
-    if (isWritten) this.#byte(QUOTE, 0)
-    else this.#length = before
-    return isWritten
+    const written = write()
+    if (written === NO_TEXT) this.#length = before
+    else this.#byte(QUOTE, 0)
+    return written
   }
 
   array(bytes: Buffer, start: number, { of }: ArrayForm, inside: number, dimensions: number): number {
@@ -332,20 +332,23 @@ class ArrayText {
     return end
   }
 
+  /** A byte at a time, without a call for each: an array may be two million of them, and other requests wait. */
   #bytes(bytes: Buffer, start: number, end: number, inside: number): void {
     this.#reserve(end - start)
+    let text = this.#text
     let length = this.#length
     for (let at = start; at < end; at += 1) {
       const byte = bytes[at] as number
-      if (inside > 0 && (byte === QUOTE || byte === BACKSLASH || byte < 0x20)) {
-        this.#length = length
-        this.#character(byte, inside)
-        this.#reserve(end - at)
-        length = this.#length
-      } else {
-        this.#text[length] = byte
+      if (inside === 0 || (byte !== QUOTE && byte !== BACKSLASH && byte >= 0x20)) {
+        text[length] = byte
         length += 1
+        continue
       }
+      this.#length = length
+      this.#character(byte, inside)
+      this.#reserve(end - at)
+      text = this.#text
+      length = this.#length
     }
     this.#length = length
   }
@@ -357,14 +360,15 @@ class ArrayText {
   }
 
   #byte(byte: number, inside: number): void {
-    if (inside > 0 && (byte === QUOTE || byte === BACKSLASH)) {
-      this.#byte(BACKSLASH, inside - 1)
-      this.#byte(byte, inside - 1)
-      return
-    }
-    this.#reserve(1)
-    this.#text[this.#length] = byte
-    this.#length += 1
+    const isEscaped = inside > 0 && (byte === QUOTE || byte === BACKSLASH)
+    // Each level of quotes doubles the backslashes: a byte behind 2ⁿ - 1 of them.
+    const width = isEscaped ? 2 ** inside : 1
+    this.#reserve(width)
+    const text = this.#text
+    const end = this.#length + width
+    for (let at = this.#length; at < end - 1; at += 1) text[at] = BACKSLASH
+    text[end - 1] = byte
+    this.#length = end
   }
 
   #reserve(bytes: number): void {
