@@ -9,7 +9,7 @@ test.each([
   ['@example {"a": 1}', null, '{"a": 1}'],
   ['@example', null, ''],
   ['A separator that is no end of a line.\n@example a\u2028b', 'A separator that is no end of a line.', 'a\u2028b'],
-])('%j', (text, comment, example) => {
+])('a comment is read as words and an example: %j', (text, comment, example) => {
   expect(readComment(text)).toEqual({ comment, example })
 })
 

@@ -119,7 +119,7 @@ test.each<[what: string, ddl: string, tables: Reached]>([
     'create aggregate total(int) (sfunc = int4pl, stype = int); create view v as select total(n) from generate_series(1, 3) n',
     { v: 'read' },
   ],
-])('%s', async (_, ddl, tables) => {
+])('what can run a function of the database is found: %s', async (_, ddl, tables) => {
   expect(await after(ddl)).toEqual({ ...NOTHING, tables })
 })
 

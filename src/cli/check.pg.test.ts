@@ -68,7 +68,7 @@ test('the tenant column of the configuration', async () => {
   expect((await check('[gateway]\ntenant_column = "operator_id"', database.url))[1]).toContain('column operator_id')
 })
 
-test('a superuser', async () => {
+test('a superuser as the gateway’s role is an error', async () => {
   expect((await check('', database.adminUrl))[1]).toMatch(
     /^error: Row-level security does not apply to the gateway's role: postgres is a superuser\. .* \[role-bypasses-rls\]$/m,
   )

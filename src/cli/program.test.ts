@@ -69,7 +69,7 @@ describe('help', () => {
   })
 })
 
-test('--version', async () => {
+test('the option --version prints the version alone', async () => {
   expect(await svc(['--version'])).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+$/), error: '' })
 })
 

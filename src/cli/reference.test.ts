@@ -33,7 +33,7 @@ test('every command, option and argument is in it, each command with an example'
   }
 })
 
-test('a row', () => {
+test('the reference has a row for each option', () => {
   expect(printCliReference(program)).toContain(
     '| `-e, --expires <duration>` | `1h` | how long it is good for: 30s, 15m, 1h, 7d |',
   )

@@ -111,7 +111,7 @@ test('redeliver sends it again; purge throws it away', async () => {
   expect(await svc(['purge', '--all'])).toEqual([0, '1 purged'])
 })
 
-test('test says whether it arrives', async () => {
+test('the command test says whether it arrives', async () => {
   hook.respond(OK)
   const [code, text] = await svc(['test', 'notes'])
   expect(code).toBe(0)

@@ -26,10 +26,13 @@ const STATEMENTS: readonly Statement[] = [
   printCaptured(write),
 ]
 
-test.each(STATEMENTS.map(statement => [statement.kind, statement] as const))('%s', (_, statement) => {
-  expect(functionsIn(statement)).toEqual([])
-  expect(structuredClone(statement)).toEqual(statement)
-})
+test.each(STATEMENTS.map(statement => [statement.kind, statement] as const))(
+  'a statement holds no function: %s',
+  (_, statement) => {
+    expect(functionsIn(statement)).toEqual([])
+    expect(structuredClone(statement)).toEqual(statement)
+  },
+)
 
 test('what a kind has is what is asked of it', () => {
   const judged = ['eachTime', 'extent', 'kind', 'mentions', 'parameters', 'text', 'touches']

@@ -44,7 +44,7 @@ test.each([
   ['get orders where exists (get items where items.order_id = orders.id)', [ITEMS, ORDERS]],
   ['with f as (get sales.facts) get f', ['sales.facts']],
   ['get orders fields id union get items fields id', [ITEMS, ORDERS]],
-])('reads: %s', (text, reads) => {
+])('a statement knows which tables it reads: %s', (text, reads) => {
   expect(touched(text)).toEqual({ reads, writes: [], steady: true })
 })
 
@@ -57,7 +57,7 @@ test.each([
   ["set orders values note = 'x' where id = 1", ['update public.orders']],
   ['del orders where id = 1', ['delete public.orders']],
   ['with gone as (del items where id = 1 returning id) get gone', ['delete public.items']],
-])('writes: %s', (text, writes) => {
+])('a statement knows which tables it writes: %s', (text, writes) => {
   expect(touched(text)).toMatchObject({ writes })
 })
 

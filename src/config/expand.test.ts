@@ -17,7 +17,7 @@ test.each([
   ['$${HOST}', '${HOST}', false],
   // What was put in is not looked at again: a password may hold anything.
   ['${DOLLAR}', '${HOST}', true],
-])('%s', (text, result, expanded) => {
+])('variables in a text are expanded: %s', (text, result, expanded) => {
   expect(expand(text, environment)).toEqual({ text: result, expanded, problems: [] })
 })
 

@@ -243,7 +243,7 @@ describe('environment', () => {
     ['false', false],
     ['0', false],
     ['', false],
-  ])('SVC_DEV_MODE=%s', (text, expected) => {
+  ])('development mode is read from SVC_DEV_MODE=%s', (text, expected) => {
     expect(load({ SVC_DEV_MODE: text }).devMode).toBe(expected)
   })
 
@@ -494,7 +494,7 @@ test.each([
   ['localhost:0', { host: 'localhost', port: 0 }],
   ['[::]:80', { host: '::', port: 80 }],
   ['gate-way_1.example.com:65535', { host: 'gate-way_1.example.com', port: 65535 }],
-])('bind %s', (text, bind) => {
+])('the setting bind is read as host and port: %s', (text, bind) => {
   expect(load({ SVC_BIND: text }).gateway.bind).toEqual(bind)
 })
 

@@ -14,6 +14,6 @@ test.each([
   ['postgres://db/shop?password=se&cret&sslmode=require', 'postgres://db/shop?password=***&***&sslmode=require'],
   ['postgres://db/shop?password=se&cret', 'postgres://db/shop?password=***&***'],
   ['postgres://[::1]:5432/shop', 'postgres://[::1]:5432/shop'],
-])('%s', (url, masked) => {
+])('passwords of a URL are masked: %s', (url, masked) => {
   expect(maskDatabaseUrl(url)).toBe(masked)
 })

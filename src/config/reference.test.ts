@@ -14,7 +14,7 @@ test('every key and every variable is in it', () => {
   }
 })
 
-test('a row', () => {
+test('the reference has a row for each setting', () => {
   expect(printReference()).toContain(
     '| `gateway.acquire_timeout_ms` | `5000` ms | an integer from 1 to 2147483647 | How long a request waits for a connection; then 503 `UNAVAILABLE`. |',
   )

@@ -48,7 +48,7 @@ test('notes are one line, and say something', () => {
 })
 
 describe('examples', () => {
-  test.each(examples)('$query', ({ query, formatted = query, sql }) => {
+  test.each(examples)('the text is parsed, formatted and printed: $query', ({ query, formatted = query, sql }) => {
     const tree = parse(query)
     expect(printSql(tree)).toMatchObject({ text: sql })
     expect(format(query)).toBe(formatted)
@@ -62,19 +62,22 @@ describe('examples', () => {
 })
 
 describe('invalid', () => {
-  test.each(invalid)('$query', ({ query, error, line, column, hint = null }) => {
-    const refused = refusal(query)
-    if (refused instanceof QuerySyntaxError) {
-      const { problem } = refused
-      expect({ problem, line: refused.line, column: refused.column, hint: withHabit(refused, query).hint }).toEqual({
-        ...{ problem: error, line, column, hint },
-      })
-    } else {
-      expect(refused.message).toBe(error)
-      expect(placeOf(query, refused.span?.start ?? Number.NaN)).toEqual({ line, column })
-      expect(hint).toBeNull()
-    }
-  })
+  test.each(invalid)(
+    'the text is parsed, formatted and printed: $query',
+    ({ query, error, line, column, hint = null }) => {
+      const refused = refusal(query)
+      if (refused instanceof QuerySyntaxError) {
+        const { problem } = refused
+        expect({ problem, line: refused.line, column: refused.column, hint: withHabit(refused, query).hint }).toEqual({
+          ...{ problem: error, line, column, hint },
+        })
+      } else {
+        expect(refused.message).toBe(error)
+        expect(placeOf(query, refused.span?.start ?? Number.NaN)).toEqual({ line, column })
+        expect(hint).toBeNull()
+      }
+    },
+  )
 })
 
 test('what the package publishes for browsers does not load it', () => {

@@ -16,7 +16,7 @@ test('every production, every example and every error is in it', () => {
   for (const { name, text } of grammar) expect(page).toContain(`\n${name} = ${text} ;\n`)
 })
 
-test('rows', () => {
+test('the reference has a row for each example', () => {
   const page = printReference(CORPUS)
   expect(page).toContain(
     '| `cnt users where a = 1` | `SELECT COUNT(*) FROM users WHERE a = 1` | One row with the column "count". |',

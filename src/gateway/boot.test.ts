@@ -34,7 +34,7 @@ test('nobody could call, and there is no database', async () => {
   ])
 })
 
-test('nothing', async () => {
+test('nothing is reported of a sound configuration', async () => {
   expect(await found({ JWT_SECRET: SECRET, DATABASE_URL: 'postgres://app@db/shop' })).toEqual([])
 })
 

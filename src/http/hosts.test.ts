@@ -17,7 +17,7 @@ test.each([
   '[2001:DB8:0::1]',
   '192.0.2.7:8090',
   '0.0.0.0:8090',
-])('ours: %s', host => {
+])('a host is ours: %s', host => {
   expect(isOurs(host)).toBe(true)
   expect(isOurs(host, `https://${host}`)).toBe(true)
 })
@@ -38,7 +38,7 @@ test.each([
   '192.0.2.8',
   '127.0.0.2',
   '::1',
-])('foreign: %s', host => {
+])('a host is foreign: %s', host => {
   expect(isOurs(host)).toBe(false)
 })
 

@@ -24,6 +24,6 @@ test('the answers beside the API are those that operators get', () => {
   )
 })
 
-test('a row', () => {
+test('the reference has a row for each route', () => {
   expect(printRoutes()).toContain('| `PATCH /api/{table}/{id}` | 200 `{"data": row}` | [change](writing.md#change) |')
 })

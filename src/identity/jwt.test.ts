@@ -121,7 +121,7 @@ describe('scopes', () => {
     ['{"scope":""}', []],
     ['{"scopes":["a","b"]}', ['a', 'b']],
     ['{"scope":"a b","scopes":["b","c"]}', ['a', 'b', 'c']],
-  ])('%s', async (payload, scopes) => {
+  ])('scopes are found in the claims %s', async (payload, scopes) => {
     expect((await identityOf(payload)).scopes).toEqual(scopes)
   })
 
@@ -271,7 +271,7 @@ describe('payloads', () => {
     ['{"x":["a\\u0000"]}', 'its payload contains the character NUL, which PostgreSQL cannot hold'],
     ['{"tenant_id":"\\ud800"}', 'its payload contains half a surrogate pair, which is no character'],
     [`{"x":${'['.repeat(40)}${']'.repeat(40)}}`, 'its payload nests deeper than 32'],
-  ])('%s', async (payload, result) => {
+  ])('a payload is refused: %s', async (payload, result) => {
     expect(await refusal(sign(payload))).toBe(result)
   })
 

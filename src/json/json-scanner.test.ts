@@ -31,7 +31,7 @@ test.each([
   ['\\ud83d\\ude00', '😀'],
   ['\\\\u0041', '\\u0041'],
   ['😀\\n', '😀\n'],
-])('unescaping %j', (content, text) => {
+])('a text is unescaped as JSON.parse does: %j', (content, text) => {
   expect(unescapeString(content)).toBe(text)
   expect(JSON.parse(`"${content}"`)).toBe(text)
 })
@@ -47,7 +47,7 @@ test.each([
   ['1.0', 'number'],
   ['1e3', 'number'],
   ['1E3', 'number'],
-])('%s: %s', (text, expected) => {
+])('the type of %s is %s', (text, expected) => {
   expect(typeOf(bytes(text), 0, text.length)).toBe(expected)
 })
 

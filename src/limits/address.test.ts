@@ -25,7 +25,7 @@ test.each([
   ['64:ff9b::192.0.2.1', [0x64ff9b, 0, 0, 0xc0000201]],
   ['fe80::1%eth0', [0xfe800000, 0, 0, 1]],
   ['fe80::1%a:b.c%', [0xfe800000, 0, 0, 1]],
-])('%s', (text, words) => {
+])('an address is read as four numbers: %s', (text, words) => {
   expect(parsed(text)).toEqual(words)
 })
 

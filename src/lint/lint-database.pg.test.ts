@@ -207,7 +207,7 @@ describe('role', () => {
     }
   })
 
-  test('BYPASSRLS', async () => {
+  test('a role with BYPASSRLS is an error', async () => {
     await database.admin.run('create role "by passing" bypassrls; set role "by passing"')
     try {
       const finding = await only(database.admin.query, 'role-bypasses-rls')
@@ -276,7 +276,7 @@ describe('version', () => {
     [150_019, 'version-reads-past-rls', '15.19'],
     [140_024, 'version-reads-past-rls', '14.24'],
     [130_023, 'version-unsupported', '13.23'],
-  ])('%i', async (version, check, printed) => {
+  ])('a version with a known hole is reported: %i', async (version, check, printed) => {
     expect(await bootDangers(ofVersion(version), TARGET)).toEqual([
       expect.objectContaining({ check, level: 'error', objects: [`PostgreSQL ${printed}`] }),
     ])

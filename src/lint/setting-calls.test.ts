@@ -12,7 +12,7 @@ describe('calls', () => {
     ["(note = 'it''s (') AND (b = current_setting('a.b'))", "current_setting('a.b')"],
     ["(a = current_setting((('a.'::text || b) || ')'::text)))", "current_setting((('a.'::text || b) || ')'::text))"],
     ["(a = current_setting(current_setting('a.b')))", "current_setting(current_setting('a.b'))"],
-  ])('%s', (expression, call) => {
+  ])('calls of current_setting are found: %s', (expression, call) => {
     const [found, ...more] = settingCalls(expression)
     expect(more).toEqual([])
     expect(found).toMatchObject({ once: false })

@@ -12,7 +12,7 @@ test('every folder of the sources is an area', () => {
   expect([...folders].filter(folder => !paths.includes(folder))).toEqual([])
 })
 
-test.each(AREAS)('$name', ({ path, purpose, documents }) => {
+test.each(AREAS)('the area $name leads to what is there', ({ path, purpose, documents }) => {
   expect(existsSync(join(ROOT, path))).toBe(true)
   expect(purpose).toMatch(/^[A-Z].+\.$/)
   expect(documents.filter(id => repositoryLibrary().entry(id) === null)).toEqual([])

@@ -16,7 +16,7 @@ function refused(message: unknown): RpcError {
   throw new Error('nobody refuses it')
 }
 
-test('a request', () => {
+test('a request is decoded', () => {
   expect(decode({ jsonrpc: '2.0', id: 'a', method: 'ping', params: { b: 1 } })).toEqual({
     kind: 'request',
     id: 'a',
@@ -44,7 +44,7 @@ describe('refused', () => {
     [{ jsonrpc: '2.0', id: null, method: 'x' }, RPC.invalidRequest, 'id: expected a string or an integer, not null'],
     [{ jsonrpc: '2.0', id: 0.5, method: 'x' }, RPC.invalidRequest, 'not the number 0.5'],
     [{ jsonrpc: '2.0', id: 1, method: 'x', params: [] }, RPC.invalidParams, 'params: expected an object, not an array'],
-  ])('%j', (message, code, problem) => {
+  ])('a message is refused with its code: %j', (message, code, problem) => {
     const error = refused(message)
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(problem)])
   })
@@ -73,7 +73,7 @@ test('members that every object inherits are not there', () => {
   expect(refused('{"jsonrpc":"2.0","id":1,"__proto__":{"method":"ping"}}').message).toContain('method: expected')
 })
 
-test('answers', () => {
+test('an answer has a result or an error', () => {
   expect(resultOf(1, { a: 1 })).toEqual({ jsonrpc: '2.0', id: 1, result: { a: 1 } })
   expect(errorOf(invalid('limit', 'expected an integer'), 'x')).toEqual({
     jsonrpc: '2.0',

@@ -60,7 +60,7 @@ test.each([
   ['get users where id == 1', 'get users where id = 1'],
   ["get users where name = 'x' order created_at", "get users where name = 'x' order by created_at"],
   ['get users order by name descending', 'get users order by name desc'],
-])('%s', (query, example) => {
+])('a query that does not parse is answered with a better one: %s', (query, example) => {
   expect(lesson(query).example).toBe(example)
 })
 

@@ -20,7 +20,7 @@ test.each([
   ['f(tag text, variadic ids int4[])', '{"tag": "a", "ids": [1, 2]}', { tag: 'a', ids: [1, 2] }, ['a', 1, 2]],
   ['f(tag text, variadic ids int4[])', '["a", 1, 2]', { tag: 'a', ids: [1, 2] }, ['a', 1, 2]],
   ['f(text, int4)', '["a", 1]', {}, ['a', 1]],
-])('%s: %s', (signature, example, named, positional) => {
+])('a comment declares a call as its body: %s, %s', (signature, example, named, positional) => {
   const of = declaring(signature, example)
   expect([namedExample(of), positionalExample(of)]).toEqual([named, positional])
 })

@@ -32,7 +32,7 @@ const CASES: readonly (readonly [Schema, fitting: readonly unknown[], other: rea
   [{ type: 'object', additionalProperties: true }, [{}, { a: 1 }], [[], null, 'a']],
 ]
 
-test.each(CASES)('%j', (schema, fitting, other) => {
+test.each(CASES)('a value fits a schema or does not: %j', (schema, fitting, other) => {
   expect(fitting.filter(value => !fits(value, schema))).toEqual([])
   expect(other.filter(value => fits(value, schema))).toEqual([])
 })

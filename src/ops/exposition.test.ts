@@ -46,7 +46,7 @@ test('a bucket counts what is below it too, and the last is the count', () => {
   )
 })
 
-test('a summary', () => {
+test('a summary has quantiles, sum and count', () => {
   const value = { quantiles: new Map([[0.5, 0.25]]), sum: 2, count: 8 }
   expect(printMetric(metric({ type: 'summary' }), [{ labels: [], value }])).toBe(
     `${head('summary')}svc_x{quantile="0.5"} 0.25\nsvc_x_sum 2\nsvc_x_count 8\n`,

@@ -12,7 +12,7 @@ test('every metric is in it', () => {
   for (const { name } of Object.values(METRICS)) expect(page).toContain(`| \`${name}\` |`)
 })
 
-test('a row', () => {
+test('the reference has a row for each metric', () => {
   expect(printMetricsReference()).toContain(
     '| `svc_pool_connections` | gauge | `state` | Connections of the pool: idle, busy, or opening. |',
   )

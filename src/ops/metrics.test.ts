@@ -179,7 +179,7 @@ test.each([
   ['svc_schema_reloads_total', ['changed 1', 'unchanged 2', 'failed 3']],
   ['svc_boot_warnings', ['9']],
   ['svc_build_info', [`1.2.3 ${process.version} 1`]],
-])('%s', async (name, expected) => {
+])('a metric has what was counted: %s', async (name, expected) => {
   expect(await samples(open(), name)).toEqual(expected)
 })
 
@@ -226,7 +226,7 @@ describe('the process', () => {
   })
 })
 
-test('realtime', async () => {
+test('metrics of realtime are those of its hub', async () => {
   const metrics = open()
   expect(await samples(metrics, 'svc_realtime_subscriptions')).toEqual(['change 4', 'live query 7'])
   expect(await samples(metrics, 'svc_realtime_tables')).toEqual(['trigger 1', 'gateway 0'])

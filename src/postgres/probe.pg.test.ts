@@ -71,7 +71,7 @@ test.each<[string, number[], [string, number][]]>([
   ['', [], []],
   ['begin', [], []],
   ['copy things from stdin', [], []],
-])('%s', async (text, parameterTypeOids, fields) => {
+])('a statement is described without being run: %s', async (text, parameterTypeOids, fields) => {
   expect(await pool.describe([], text).result).toEqual({
     parameterTypeOids,
     fields: fields.map(([name, typeOid]) => ({ name, typeOid })),

@@ -85,7 +85,7 @@ test.each([
   ],
   [`using (tenant::tenant = current_setting('app.current_tenant_id', true))`, null, ['tenant']],
   [`using (exists (select from pg_settings where name = notes.who))`, null, ['who']],
-] as const)('%s', async (policy, settings, columns) => {
+] as const)('the settings and columns of a policy are found: %s', async (policy, settings, columns) => {
   const rules = await rulesWith(policy)
   expect([rules.settings, [...(rules.columns ?? [])].sort()]).toEqual([settings, columns])
 })

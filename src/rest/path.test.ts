@@ -11,7 +11,7 @@ test.each([
   ['/api/%D8%AA%D8%B3%D8%AA', { kind: 'list', table: 'تست' }],
   ['/api/__proto__', { kind: 'list', table: '__proto__' }],
   ['/api/sales.orders', { kind: 'list', table: 'sales.orders' }],
-])('%s', (path, route) => {
+])('a path is read as a route: %s', (path, route) => {
   expect(parsePath(path)).toEqual(route)
 })
 

@@ -19,7 +19,7 @@ describe('return', () => {
     ['x-return=minimal', null],
     ['wait=return=minimal', null],
     ['', null],
-  ])('%s', (prefer, expected) => {
+  ])('the preference is read: %s', (prefer, expected) => {
     expect(returned(prefer)).toBe(expected)
   })
   test('given in two lines is one list', () => {
@@ -37,6 +37,6 @@ test.each([
   ['count=estimated', false],
   ['recount=exact', false],
   ['count', false],
-])('%s', (prefer, total) => {
+])('the preference for a count is read: %s', (prefer, total) => {
   expect(preferencesOf({ prefer } as { prefer: string }).total).toBe(total)
 })

@@ -369,7 +369,7 @@ const STATUSES = {
 /** As the server reports: with the function of its source that did. */
 const SERVER = { R: 'exec_something' }
 
-describe.each(Object.entries(STATUSES))('%s', (told, sqlstates) => {
+describe.each(Object.entries(STATUSES))('an error of PostgreSQL becomes one of ours: %s', (told, sqlstates) => {
   test.each(sqlstates)('%s', sqlstate => {
     const error = databaseError(sqlstate, 'what the server says', { ...SERVER, n: 'a_key' })
     const answer = toGatewayError(error, writing) as GatewayError

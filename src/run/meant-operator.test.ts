@@ -10,7 +10,7 @@ test.each([
   ['cs.{vip}', 'no operator "cs", so this was taken for a value; write =contains.…'],
   ['nin.(1,2)', 'write =not_in.…'],
   ['wfts.cat', 'write =fts.…'],
-])('%s', (value, hint) => expect(meantOperator(value)).toContain(hint))
+])('a value that looks like an operator is noted: %s', (value, hint) => expect(meantOperator(value)).toContain(hint))
 
 test.each(['', 'is', 'is.', 'is.7', 'null', '1.5', 'constructor.x', 'is.constructor', 'x.y', '{is.null}'])(
   '"%s" reads like none',

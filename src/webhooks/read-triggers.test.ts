@@ -29,7 +29,7 @@ async function read(text: string): Promise<readonly Trigger[] | readonly string[
 
 const one = (rest: string) => `- {name: a, table: t, operations: [create], webhook_url: "https://x.io/h"${rest}}`
 
-test('all fields', async () => {
+test('a trigger may have all fields', async () => {
   const [trigger] = (await read(`
 # told of paid orders
 - name: paid
@@ -154,7 +154,7 @@ test.each([
     Array.from({ length: TRIGGERS_MAX + 1 }, (_, at) => one('').replace('name: a', `name: a${at}`)).join('\n'),
     /at most 1000/,
   ],
-])('%.60s', async (text, expected) => {
+])('a file of triggers is refused: %.60s', async (text, expected) => {
   const found = await read(text)
   if (expected === null) expect(found).toMatchObject([{ name: 'a' }])
   else expect(found).toEqual(expect.arrayContaining([expect.stringMatching(expected)]))

@@ -134,7 +134,7 @@ describe('the address guard', () => {
   })
 })
 
-test('nobody there', async () => {
+test('a target where nobody listens is a failed connection', async () => {
   const url = hook.url
   await hook.close()
   expect(await open(LOCAL).send(post(url))).toMatchObject({

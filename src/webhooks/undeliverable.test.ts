@@ -13,7 +13,7 @@ test.each([
   ['http://169.254.169.254/latest', /^Webhooks of "hook" cannot be delivered: 169\.254\.169\.254 is a link-local/],
   ['http://0x7f000001/', /127\.0\.0\.1 is a loopback address/],
   ['http://localhost:8080/', /loopback address/],
-])('%s', (url, message) => {
+])('a target that will be refused is reported: %s', (url, message) => {
   expect(told(url)).toEqual([expect.stringMatching(message)])
 })
 

@@ -326,7 +326,7 @@ describe('size', () => {
       `[${Array.from({ length: 10 }, (_, row) => `{${Array.from({ length: 6_000 }, (_, n) => `"k${n + row}":1`).join(',')}}`).join(',')}]`,
       400,
     ],
-  ])('%s', async (_, body, status) => {
+  ])('a body of the largest size is answered: %s', async (_, body, status) => {
     const before = await rowsOf('docs')
     const answer = await send('/api/docs?returning=id', body)
     expect(answer.status, answer.text.slice(0, 500)).toBe(status)

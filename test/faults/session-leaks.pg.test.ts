@@ -243,7 +243,7 @@ describe('calls', () => {
   const call =
     (name: string, method = 'POST') =>
     () => ({ method, path: `/api/rpc/${name}` })
-  test.each(['mess', 'mess_rows', 'mess_and_catch'])('%s', async name => {
+  test.each(['mess', 'mess_rows', 'mess_and_catch'])('a function leaves nothing behind: %s', async name => {
     await expectNothingLeft(call(name), 200, [...ALL_SETTINGS, ...THINGS])
   })
   // A transaction that only reads makes no tables.
@@ -310,7 +310,7 @@ describe('writes', () => {
     ],
     ['of a row that is there', create('before_row', { id: 1 })],
     ['of a batch whose last row cannot be', create('before_row', [{ id: 999, body: 'x' }, { id: 1 }])],
-  ])('%s', async (_, action) => {
+  ])('a write leaves nothing behind: %s', async (_, action) => {
     await expectNothingLeft(() => action, 400, [...ALL_SETTINGS, 'listens', 'makes'])
   })
   test.each(THINGS)('a trigger that %s', async way => {

@@ -130,7 +130,7 @@ test.each<[string, Parameters<typeof logged>[1], Line]>([
   ],
   ['/api/nowhere', {}, { table: 'nowhere', status: 404, code: 'NOT_FOUND', database_ms: null }],
   ['/nowhere', {}, { route: 'none', path: null, table: null, role: null, tenant: null }],
-])('%s', async (path, options, line) => {
+])('a request is a line of the log: %s', async (path, options, line) => {
   expect((await logged(path, options)).request).toMatchObject(line)
 })
 

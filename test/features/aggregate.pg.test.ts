@@ -143,7 +143,7 @@ describe('group_by', () => {
       'fn=min&column=note&group_by=status&sort=min',
       '[{"status":"draft","min":"100%"},{"status":"paid","min":"first"},{"status":"shipped","min":"in.x"}]',
     ],
-  ])('%s', async (query, data) => {
+  ])('groups are those of %s', async (query, data) => {
     const reply = await gateway.get(`/api/orders/aggregate?${query}`)
     expect(reply.status, reply.text).toBe(200)
     expect(reply.text).toBe(`{"data":${data}}`)

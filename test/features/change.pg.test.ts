@@ -334,7 +334,7 @@ describe('filtered', () => {
     expect((await remove('/api/journal?select.eq=z')).status).toBe(204)
     expect(await sql('select from journal')).toHaveLength(2)
   })
-  test('minimal', async () => {
+  test('a minimal answer has no rows', async () => {
     const reply = await patch('/api/items?stock.gte=0', { price: 1 }, minimal)
     expect([reply.status, reply.text]).toEqual([204, ''])
     expect((await remove('/api/items?id=2', undefined, minimal)).headers.get('preference-applied')).toBe(

@@ -93,7 +93,7 @@ async function health(toml: string, environment: Readonly<Record<string, string>
   return status
 }
 
-test('local: loopback', async () => {
+test('the recipe for a local database over loopback works', async () => {
   await admit('host shop gateway 127.0.0.1/32 scram-sha-256')
   expect(await health(at(block('Local', 'toml'), { '127.0.0.1:5432': `127.0.0.1:${server.port}` }))).toBe(200)
 })
@@ -112,13 +112,13 @@ test('managed service: a bundle, and SCRAM bound to TLS', async () => {
   expect(await health(recipe)).toBe(200)
 })
 
-test('client certificate', async () => {
+test('the recipe for a client certificate works', async () => {
   await admit('hostssl shop gateway 127.0.0.1/32 cert')
   const recipe = at(block('Client certificate', 'toml'), { 'db.example.com:5432': `localhost:${server.port}` })
   expect(await health(recipe)).toBe(200)
 })
 
-test('Kerberos', async context => {
+test('the recipe for Kerberos works', async context => {
   const missing = await whyNoRealm()
   if (missing !== null) return context.skip(missing)
   const realm: Realm = await createRealm()

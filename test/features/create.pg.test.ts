@@ -454,7 +454,7 @@ describe('returning', () => {
     ['returning=title', '{"data":{"title":"a"}}'],
     ['returning=what:title', '{"data":{"what":"a"}}'],
     ['returning="title"', '{"data":{"title":"a"}}'],
-  ])('%s', async (query, text) => {
+  ])('the row is answered as asked: %s', async (query, text) => {
     const reply = await post(`/api/notes?${query}`, { title: 'a' })
     expect([reply.status, reply.text]).toEqual([201, text])
     expect(reply.headers.get('location')).toBe('/api/notes/1')
@@ -514,7 +514,7 @@ describe('Prefer', () => {
     expect([columns.json.data, columns.headers.get('preference-applied')]).toEqual([{ title: 'a' }, null])
   })
   test.each(['respond-async, return=minimal', 'RETURN=Minimal', 'return="minimal"', 'return=minimal; x=1'])(
-    '%s',
+    'the preference is honoured: %s',
     async Prefer => {
       expect((await post('/api/notes', { title: 'a' }, { headers: { Prefer } })).text).toBe('')
     },
@@ -589,7 +589,7 @@ describe('names', () => {
     ],
     ['/api/safe_notes?returning=title,stars', '{"title":"a","stars":1}'],
     ['/api/journal', '{"at":1,"what":"a"}'],
-  ])('%s', async (path, row) => {
+  ])('the resource is written to: %s', async (path, row) => {
     const reply = await post(path, row)
     expect([reply.status, reply.text]).toEqual([201, `{"data":${row}}`])
     expect((await gateway.get(path.replace('returning', 'select'))).text).toContain(`{"data":[${row}]`)

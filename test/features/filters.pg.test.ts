@@ -76,7 +76,7 @@ describe('orders', () => {
     ['not.and=(status.eq.paid,id.eq.1)', [2, 3, 4, BIG]],
     ['or=(note.eq."in.x",note.is_null)&id=lt.4', [2, 3]],
     ['or=(id.in.(1,2),id.not.in.(1,2,3))', [1, 2, 4, BIG]],
-  ])('%s', async (query, expected) => {
+  ])('orders are filtered by %s', async (query, expected) => {
     expect(await ids(`/api/orders?${query}`)).toEqual(expected)
   })
 })
@@ -106,7 +106,7 @@ describe('customers', () => {
     ['mail=a@acme.io', [1]],
     ['mail=not-an-address', []],
     ['name=fts.acme', [1]],
-  ])('%s', async (query, expected) => {
+  ])('customers are filtered by %s', async (query, expected) => {
     expect(await ids(`/api/customers?${query}`)).toEqual(expected)
   })
   test('a tsvector column is searched as it is', async () => {

@@ -34,14 +34,17 @@ function raw(bytes: string | Buffer): Promise<string> {
 }
 
 describe('headers', () => {
-  test.each(['/api/users', '/api/users/1', '/api/users?stream=true'])('%s', async path => {
-    const { headers } = await gateway.get(path)
-    expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
-    expect(headers.get('x-response-time')).toMatch(/^\d+(\.\d+)?ms$/)
-    expect(headers.get('x-cache')).toBe('MISS')
-    expect(headers.get('x-content-type-options')).toBe('nosniff')
-    expect(headers.get('x-frame-options')).toBe('DENY')
-  })
+  test.each(['/api/users', '/api/users/1', '/api/users?stream=true'])(
+    'every answer has the headers: %s',
+    async path => {
+      const { headers } = await gateway.get(path)
+      expect(headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
+      expect(headers.get('x-response-time')).toMatch(/^\d+(\.\d+)?ms$/)
+      expect(headers.get('x-cache')).toBe('MISS')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('x-frame-options')).toBe('DENY')
+    },
+  )
   test.each(['/api/nope', '/nowhere', '/health', '/api/_schema', '/api/users/%zz'])(
     '%s has them as well',
     async path => {

@@ -82,7 +82,7 @@ describe('sort', () => {
     ['sort=note:asc.nullsfirst', [2, 9007199254740992, 4, 1]],
     ['sort=note:desc.nullslast', [3, 1, 4, 2]],
     ['sort=status', [4, 9007199254740992, 1, 2]],
-  ])('%s', async (query, expected) => {
+  ])('rows come in the order of %s', async (query, expected) => {
     expect(ids(await gateway.get(`/api/orders?limit=4&${query}`))).toEqual(expected)
   })
   test('by a path into JSON', async () => {
@@ -165,7 +165,7 @@ describe('select', () => {
     ['select=first:meta->a->0,meta->a->1->>b', '{"first":10,"b":"x"}'],
     ['select=id,*', '{"id":1,"tenant_id":"t1","name":"Acme","mail":"a@acme.io","zip":"01234","tags":["big","old"],'],
     ['select="name"', '{"name":"Acme"}'],
-  ])('%s', async (query, row) => {
+  ])('rows have the columns of %s', async (query, row) => {
     expect((await gateway.get(`/api/customers?id=1&${query}`)).text).toContain(`{"data":[${row}`)
   })
   test('an unknown column is named with the nearest one', async () => {
@@ -211,7 +211,7 @@ describe('search', () => {
     ['search=lamp or cup', [2, 3]],
     ['search=', []],
     ['search=%27); drop table users --', []],
-  ])('%s', async (query, expected) => {
+  ])('rows are found by %s', async (query, expected) => {
     expect(ids(await gateway.get(`/api/products?${query}`))).toEqual(expected)
   })
   test.each([

@@ -82,7 +82,7 @@ describe('agents.md', () => {
 })
 
 describe('schema-document.md', () => {
-  test.each(blocks(SCHEMA_GUIDE, 'schema'))('%s', text => {
+  test.each(blocks(SCHEMA_GUIDE, 'schema'))('the example is a schema: %s', text => {
     expect(() => parseSchema(text)).not.toThrow()
   })
   test('warns where it says so, and nowhere else about names', () => {

@@ -34,7 +34,7 @@ describe('queries', () => {
     ['back-ticks', `get ${'`'.repeat(50_000)}`],
     ['nothing', ''],
     ['blanks', ' \n'.repeat(30_000)],
-  ])('%s', async (_what, query) => {
+  ])('a hostile query has an answer: %s', async (_what, query) => {
     for (const tool of QUERY_TOOLS) {
       const { structuredContent, isError } = await call(server.url, tool, { query })
       expect([tool, structuredContent.ok, isError === true]).toEqual([
@@ -106,7 +106,7 @@ describe('messages', () => {
     ['a deep id', `{"jsonrpc":"2.0","id":${'['.repeat(50_000)}${']'.repeat(50_000)},"method":"ping"}`],
     ['a long method', `{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(120_000)}"}`],
     ['a number without end', `{"jsonrpc":"2.0","id":${'9'.repeat(100_000)},"method":"ping"}`],
-  ])('%s', async (_what, message) => {
+  ])('a hostile message has an answer: %s', async (_what, message) => {
     const { status, body } = await post(server.url, message)
     expect([200, 400]).toContain(status)
     expect(body.error.code).toBeLessThan(-32_000)

@@ -346,7 +346,7 @@ describe('methods', () => {
     expect(message).toContain('did you mean svc://guide/language?')
   })
 
-  test('prompts', async () => {
+  test('prompts are listed and answered', async () => {
     const { prompts } = await ask(server.url, 'prompts/list')
     expect(prompts.map(({ name }: { name: string }) => name)).toEqual(['write_query', 'fix_query', 'review_schema'])
     const get = async (name: string, given: object): Promise<string> => {

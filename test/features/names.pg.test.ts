@@ -66,7 +66,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-test.each(NAMES)('%j', async name => {
+test.each(NAMES)('a name is matched exactly: %j', async name => {
   const ok = async (path: string) => {
     const reply = await gateway.get(path)
     expect(reply.status, `${path}: ${reply.text}`).toBe(200)

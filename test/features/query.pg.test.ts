@@ -602,7 +602,7 @@ describe('writes', () => {
       [{ doc: [], raw: [1, 'x'], tags: [], docs: [] }],
       1,
     ],
-  ])('%s', async (_, query, parameters, data, count) => {
+  ])('a write answers its rows: %s', async (_, query, parameters, data, count) => {
     const reply = await ask(query, parameters)
     expect(reply.text).toMatch(/^\{"data":/)
     expect(reply.json).toEqual({ data, count })
@@ -710,7 +710,7 @@ describe('errors', () => {
       `get users where ${'('.repeat(200)}1${')'.repeat(200)} = 1`,
       { message: expect.stringContaining('nested more than 128 levels') },
     ],
-  ])('%s', async (query, error) => {
+  ])('an error has its code and place: %s', async (query, error) => {
     const reply = await ask(query)
     expect(reply.status).toBe(400)
     expect(reply.json.error).toMatchObject({

@@ -62,7 +62,7 @@ async function expectOneEach(ask: Asked, arbitrary: fc.Arbitrary<Sent>): Promise
 const reading = (path: fc.Arbitrary<string>): fc.Arbitrary<Sent> =>
   path.filter(text => !/stream=|cursor=|limit=|offset=/.test(text)).map(text => ({ method: 'GET', path: text }))
 
-test('reads', { timeout: 60_000 }, async () => {
+test('reads of one key have one shape', { timeout: 60_000 }, async () => {
   expect(await expectOneEach(recordingReader(), reading(request))).toBeGreaterThan(100)
 })
 

@@ -84,7 +84,7 @@ test.each([
   )
 })
 
-test('test files are found', () => {
+test('files of tests are found', () => {
   expect(testFiles()).toContain('test/matrix/results.test.ts')
   expect(testFiles().length).toBeGreaterThan(200)
 })

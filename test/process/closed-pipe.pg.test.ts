@@ -87,13 +87,17 @@ test.each(['', ...COMMANDS])('svc %s --help', { timeout: 60_000 }, async command
   expect(ended).toEqual({ code: 0, signal: null, error: '' })
 })
 
-test.each(COMMANDS.filter(command => ARGUMENTS[command] !== 'server'))('svc %s', { timeout: 60_000 }, async command => {
-  const given = ARGUMENTS[command]
-  const argv = [...command.split(' '), ...(given === undefined || given === 'server' ? [] : given)]
-  const open = await run(argv, 'open')
-  expect(open.error).not.toMatch(/\n {4}at /)
-  expect(await run(argv, 'closed')).toEqual(open)
-})
+test.each(COMMANDS.filter(command => ARGUMENTS[command] !== 'server'))(
+  'the command ends quietly: svc %s',
+  { timeout: 60_000 },
+  async command => {
+    const given = ARGUMENTS[command]
+    const argv = [...command.split(' '), ...(given === undefined || given === 'server' ? [] : given)]
+    const open = await run(argv, 'open')
+    expect(open.error).not.toMatch(/\n {4}at /)
+    expect(await run(argv, 'closed')).toEqual(open)
+  },
+)
 
 test('output that cannot be written for another reason is an error, without a stack trace', async context => {
   if (!existsSync('/dev/full')) context.skip('there is no /dev/full, which only Linux has')

@@ -11,7 +11,7 @@ test.each([
   ['"\\u0061\\n\\/ü\\ud83d\\ude00"', '"a\\n/ü😀"'],
   ['{"__proto__":1,"constructor":2}', '{"__proto__":1,"constructor":2}'],
   ['{"2":1,"1":2}', '{"2":1,"1":2}'],
-])('%s', (text, printed) => {
+])('a value is written without blanks: %s', (text, printed) => {
   expect(again(text)).toBe(printed)
 })
 

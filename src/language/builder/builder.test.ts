@@ -95,7 +95,7 @@ test('a step changes nothing that was there before', () => {
 })
 
 describe('reads', () => {
-  test('conditions', () => {
+  test('conditions make the tree of their text', () => {
     const all = get('t').where(
       or(
         and(ne('a', 1), lt('b', 2), lte('c', 3), gte('d', 4), not(or(isNull('e'), isNotNull('f')))),
@@ -207,7 +207,7 @@ offset 20`)
 })
 
 describe('writes', () => {
-  test('add', () => {
+  test('an add makes the tree of its text', () => {
     const query = add('users')
       .values({ name: 'A', email: param('email') }, { email: 'b@x.io', name: null })
       .conflict(['email'], { name: excluded('name'), n: compute('n', '+', 1) }, eq('users.active', true))

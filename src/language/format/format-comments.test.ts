@@ -179,7 +179,7 @@ where id in (
       'get a\nwhere b = \'--x\' /* c */ and `/*` = {"d": "\\"--"} -- e',
     ],
     ['two at the end of one line', 'get a where b + -- one\n c -- two\n', 'get a\nwhere b + c -- one\n-- two'],
-  ])('%s', (_, source, expected) => {
+  ])('comments stay beside what they stood beside: %s', (_, source, expected) => {
     expect(format(source)).toBe(expected)
     expect(format(expected)).toBe(expected)
   })

@@ -230,7 +230,7 @@ describe('parentheses', () => {
     ['[({"a": 1}), [({})], 2]'],
     ['[{"a": 1}, 2]'],
     ['[a, {"a": 1}]'],
-  ])('%s', source => {
+  ])('parentheses stand where they are needed: %s', source => {
     expect(written(parseCondition(source))).toBe(source)
   })
 })
@@ -269,7 +269,7 @@ describe('literals', () => {
     assertRoundTrip(read(array([json('{}'), array([json('[{}]'), text("'x")])])))
   })
 
-  test('parameters', () => {
+  test('parameters are written by number, name or claim', () => {
     expect(written(named('order'))).toBe(':order')
     expect(written(position(7))).toBe('$7')
     expect(written(named('claims.org'))).toBe('$claims.org')

@@ -183,7 +183,7 @@ test.each([
   ['rollback', 'rollback', null, []],
   ['explain del t where a = 1', 'explain delete', 't', []],
   ['get (get t fields a) x', 'read', null, ['*']],
-] as const)('%s', (query, action, table, columns) => {
+] as const)('an explanation has action, tables and columns: %s', (query, action, table, columns) => {
   const explanation = explained(query)
   expect(explanation).toMatchObject({ action, table, columns })
 })
@@ -367,7 +367,7 @@ describe('notes', () => {
       ['Nothing is read or written: PostgreSQL tells how it would do it.', 'Every row of t is deleted (where all).'],
     ],
     ['begin', []],
-  ] as const)('%s', (query, expected) => {
+  ] as const)('a note says what a reader may overlook: %s', (query, expected) => {
     expect(notes(query)).toEqual(expected)
   })
 })

@@ -59,7 +59,7 @@ test.each<[string, string]>([
     'get users fields name as "n"',
     'both quotes make a text; a name that needs quotes stands in back-ticks: `Order Details`',
   ],
-])('%s', (text, hint) => {
+])('a habit of SQL gets a hint: %s', (text, hint) => {
   expect(hintOf(text)).toBe(hint)
 })
 

@@ -716,7 +716,7 @@ function columnOf(column: string, type: string, parts: object) {
 const STATEMENTS = [...examples, ...further].filter(([, { kind }]) => kind !== 'merge' || POSTGRES_MAJOR >= 17)
 
 describe('statements', () => {
-  test.each(STATEMENTS)('%s', async (_, statement, sql) => {
+  test.each(STATEMENTS)('a statement is printed and taken by PostgreSQL: %s', async (_, statement, sql) => {
     expect(printSql(statement, { parameters: 'keep' }).text).toBe(sql)
     await prepare(sql)
   })
@@ -817,7 +817,7 @@ describe('conditions', () => {
       compare('=', column('name'), text("x'; drop table users; --\\")),
       "name = 'x''; drop table users; --\\'",
     ],
-  ])('%s', async (_, expression, sql) => {
+  ])('a condition is printed and taken by PostgreSQL: %s', async (_, expression, sql) => {
     expect(condition(expression)).toBe(sql)
     await prepare(`SELECT id FROM users WHERE ${sql}`)
     const lifted = printSql(where(expression), { parameters: 'all' })

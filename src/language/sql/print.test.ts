@@ -306,7 +306,7 @@ test.each<[string, Statement, string]>([
     'modifiers are whole numbers',
   ],
   ['a name that would be cut off', get({ table: users, fields: [field(one, 'x'.repeat(64))] }), 'has 64 bytes'],
-])('%s', (_, statement, message) => {
+])('what a statement cannot honour is refused: %s', (_, statement, message) => {
   expect(() => printSql(statement, { parameters: 'keep' })).toThrow(message)
   expect(() => printSql(statement, { parameters: 'all' })).toThrow(LanguageError)
 })

@@ -17,6 +17,6 @@ test.each([
   ['analysis', 'analysis'],
   ['sales_people', 'sales_person'],
   ['staff', 'staff'],
-])('%s: %s_id', (plural, word) => {
+])('the key to %s is %s_id', (plural, word) => {
   expect(singular(plural)).toBe(word)
 })

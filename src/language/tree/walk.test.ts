@@ -183,7 +183,7 @@ describe('visit', () => {
     ])
   })
 
-  test('writes', () => {
+  test('tables and columns of writes are visited', () => {
     const add: Add = {
       kind: 'add',
       with: null,

@@ -120,7 +120,7 @@ test.each([
   ['what is forbidden stays as it is', 'a\u0007\u2168', 'a\u0007\u2168'],
   ['mixed directions stay as they are', '\u0627\u2168', '\u0627\u2168'],
   ['what Unicode 3.2 did not know stays as it is', '\u{1f600}\u2168', '\u{1f600}\u2168'],
-])('SASLprep: %s', (_what, given, expected) => {
+])('a password is prepared by SASLprep: %s', (_what, given, expected) => {
   expect(saslprep(given)).toBe(expected)
 })
 

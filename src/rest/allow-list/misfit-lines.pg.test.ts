@@ -81,7 +81,7 @@ describe('texts', () => {
       'get users fields sales.commision(age) as c',
       'function "sales.commision" cannot be called; only functions that compute a value can be called here',
     ],
-  ])('%s', async (line, message) => {
+  ])('the text of a line is looked up: %s', async (line, message) => {
     expect(await misfits(line)).toEqual([`f:1: ${message}`])
   })
 })

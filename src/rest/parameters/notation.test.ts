@@ -137,7 +137,7 @@ describe('pages', () => {
     ['0', 0],
     ['25', 25],
     ['9007199254740991', 9007199254740991],
-  ])('limit=%s', (text, value) => {
+  ])('a page is as long as limit=%s', (text, value) => {
     expect(parseCount(text, 'limit')).toBe(value)
   })
   test.each(['-1', '1.5', 'x', '', ' 1', '1e3', '9007199254740992', '99999999999999999999'])(
@@ -175,7 +175,7 @@ describe('pages', () => {
     })
     expect(slice({ limit: '0' }, 0)).toEqual({ limit: 0, offset: null, values: [] })
   })
-  test('flags', () => {
+  test('flags are true or false', () => {
     expect([parseBoolean(undefined, 'stream'), parseBoolean('true', 'stream')]).toEqual([false, true])
     expect(() => parseBoolean('yes', 'stream')).toThrow(refused('neither true nor false'))
   })

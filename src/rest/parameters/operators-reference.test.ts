@@ -14,7 +14,7 @@ test('every operator is in it, in the order of the table', () => {
   expect(OPERATOR_EXAMPLES.map(({ operator }) => operator)).toEqual(Object.keys(OPERAND_OF))
 })
 
-test('rows', () => {
+test('the reference has a row for each operator', () => {
   expect(printOperators()).toContain('| `status=in.(paid,shipped)` | `status.in=paid,shipped` |')
   expect(printOperators()).toContain('| `approved_by=is_null` | `approved_by.is_null=true` |')
 })

@@ -47,7 +47,7 @@ test.each([
   ['/api/orders/aggregate', 'fn=count&grup_by=status', 'did you mean "group_by"?'],
   ['/api/orders/aggregate', 'fn=count&statu=open', 'did you mean "status"?'],
   ['/api/orders/aggregate', 'fn=count&group_by=status&ofset=1', 'did you mean "offset"?'],
-])('%s?%s: %s', async (path, query, hint) => {
+])('a misspelt parameter is answered: %s?%s: %s', async (path, query, hint) => {
   expect(await refusal(path, query)).toContain(hint)
 })
 
