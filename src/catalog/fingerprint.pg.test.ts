@@ -5,7 +5,9 @@ import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { INVOKER, POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { introspect, readFingerprint } from './introspect.ts'
 
-const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed'], dependences: true }
+// Before PostgreSQL 15 a view is a resource only where it is listed.
+const INVOKERS = POSTGRES_MAJOR < 15 ? ['simple', 'summary', 'over_hidden'] : []
+const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed', ...INVOKERS], dependences: true }
 
 let database: TestDatabase
 let admin: Session

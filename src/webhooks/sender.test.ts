@@ -181,7 +181,9 @@ test('a certificate that nobody vouches for is a failure', async () => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
   expect(await open(LOCAL).send(post(`https://127.0.0.1:${port}/`))).toEqual({
-    ...{ kind: 'failed', reason: 'connection', message: 'self-signed certificate' },
+    ...{ kind: 'failed', reason: 'connection' },
+    // Node 24 adds what could be done about it.
+    message: expect.stringMatching(/^self-signed certificate/),
   })
   await new Promise(resolve => server.close(resolve))
 })
