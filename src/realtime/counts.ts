@@ -2,7 +2,14 @@
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import type { ResyncReason } from './group.ts'
-import type { SessionCounts } from './session.ts'
+
+/** Told of what metrics count. */
+export interface SessionCounts {
+  notification(at: string): void
+  liveAnswer(): void
+  resync(reason: ResyncReason): void
+  error(error: unknown): void
+}
 
 /** Upper bounds, in seconds: of the time from a transaction's beginning until its change is sent. */
 export const LAG_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

@@ -30,6 +30,8 @@ export type ClientMessage = { readonly id: string | null } & (
 
 export type MessageType = ClientMessage['type']
 
+export type MessageOf<T extends MessageType> = Extract<ClientMessage, { readonly type: T }>
+
 /** A whole message. */
 export const MESSAGE_BYTES_MAX: number = 64 * 1024
 

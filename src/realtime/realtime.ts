@@ -19,7 +19,7 @@ import { createLiveQueries, type LiveQueries } from './live-queries.ts'
 import { createChangeLog, type LogStats } from './log.ts'
 import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
 import { createRowsBefore } from './rows-before.ts'
-import { createSession, type Link, type Session } from './session.ts'
+import { type Link, Session } from './session.ts'
 import { createSources } from './sources.ts'
 import type { Watch, WatchRequest } from './watch.ts'
 
@@ -62,7 +62,7 @@ export interface RealtimeParts {
 export interface Realtime {
   /** A place for a socket of this address. Throws `CONCURRENCY_LIMIT`, or `UNAVAILABLE`. `identity` null: the first message says who calls. */
   admit(address: string | number, identity: Identity | null): Seat
-  open(link: Link, identity: Identity | null, seat: Seat): Session
+  open(link: Link, identity: Identity | null, seat: Seat): Pick<Session, 'receive' | 'closed'>
   /** The schema or the rights have changed. */
   refresh(): void
   /** Other tables are captured than before. Nobody told what was written to those that no longer are (`schema.name`) until this was known. */
@@ -159,7 +159,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       return seat
     },
     open(link, identity, seat) {
-      const session = createSession({
+      const session = new Session({
         ...{ link, identity, hub, live, now, clock, count: counts.count, authenticate: parts.authenticate },
         seat,
         liveRequest({ svc, parameters, table, intervalMs }) {
@@ -169,7 +169,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       })
       sessions.add(session)
       return {
-        ...session,
+        receive: (message, form) => session.receive(message, form),
         closed() {
           sessions.delete(session)
           session.closed()
