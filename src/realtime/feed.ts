@@ -48,8 +48,8 @@ export function createLogFeed(
 ): Feed {
   return {
     capture: 'trigger',
-    token: log.token,
-    boundary: log.boundary,
+    token: () => log.token(),
+    boundary: snapshot => log.boundary(snapshot),
     since: token => log.since(table, token),
     changed: add,
     doubt: resync,

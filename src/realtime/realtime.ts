@@ -16,7 +16,7 @@ import { createFollower } from './follow.ts'
 import { createHub, type Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
 import { createLiveQueries, type LiveQueries } from './live-queries.ts'
-import { createChangeLog, type LogStats } from './log.ts'
+import { ChangeLog, type LogStats } from './log.ts'
 import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
 import { createRowsBefore } from './rows-before.ts'
 import { type Link, Session } from './session.ts'
@@ -128,7 +128,7 @@ export function createCapture({ isCaptured, catalog, tenantColumn }: CapturePart
 
 export function createRealtime(parts: RealtimeParts): Realtime {
   const { now, clock, capture, texts, openListener, database } = parts
-  const log = createChangeLog({ database: parts.feed, now, onBroken: parts.onBroken })
+  const log = new ChangeLog({ database: parts.feed, now, onBroken: parts.onBroken })
   const sources = createSources({
     ...{ log, isCaptured: capture.isCaptured },
     openListener: openListener === null ? null : hearing => openListener(hearing, takeLocks),
