@@ -125,7 +125,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => caching?.close())
     const cache = caching?.cache ?? null
     // Answers that were kept before may have missed changes of tables that are captured from now on.
-    if (cache !== null) recaptured.push(cache.clear)
+    if (cache !== null) recaptured.push(() => cache.clear())
     const hooks = await onceAvailable(pool, () =>
       openWebhooks({
         config,

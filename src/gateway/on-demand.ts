@@ -36,10 +36,10 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
   const { gateway } = parts.config
   const { enabled, maxEntries, ttlSecs, maxStalenessMs } = gateway.cache
   if (!enabled) return null
-  const { createResultCache } = await import('../run/cache/cache.ts')
+  const { ResultCache } = await import('../run/cache/cache.ts')
   const { watchChangedTables } = await import('../realtime/changed-tables.ts')
   const isUsable = () => (installed.current()?.captured.size ?? 0) > 0
-  const cache = createResultCache({
+  const cache = new ResultCache({
     knownUntil: () => (isUsable() ? changed.knownUntil() : null),
     stalenessMsMax: maxStalenessMs,
     catalog: () => catalog.current(),

@@ -19,7 +19,7 @@ import type { Command, Database, Result } from '../../postgres/types.ts'
 import { createRunner, type Runner } from '../run.ts'
 import { createSessionReset } from '../session-reset.ts'
 import { createSettings } from '../settings.ts'
-import { createResultCache, type ResultCache, VALUE_CHARACTERS_MAX } from './cache.ts'
+import { ResultCache, VALUE_CHARACTERS_MAX } from './cache.ts'
 
 const TTL_MS = 60_000
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -53,7 +53,7 @@ beforeEach(() => {
   timers = []
   catalog = catalogOf(...tables())
   const settings = createSettings({ statementTimeoutMs: STATEMENT_TIMEOUT_MS })
-  cache = createResultCache({
+  cache = new ResultCache({
     catalog: () => catalog,
     settings,
     entriesMax: ENTRIES_MAX,

@@ -13,26 +13,14 @@ import type { Identity } from '../../identity/identity.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
 import type { Reading, Runner } from '../run.ts'
 import type { SettingsSource } from '../settings.ts'
-import { createAnswers, WEIGHT_MAX } from './answers.ts'
-import { createChanges } from './changes.ts'
+import { type Answers, createAnswers, WEIGHT_MAX } from './answers.ts'
+import { type Changes, createChanges } from './changes.ts'
 import { withParts } from './footprint.ts'
 import { createCallerDigests, measureValues, printValues } from './key.ts'
-import { createStatementPlans } from './plans.ts'
+import { createStatementPlans, type StatementPlans } from './plans.ts'
 
 /** Values of more characters are not looked up: it would take long, and hardly anybody sends them twice. */
 export const VALUE_CHARACTERS_MAX = 8_192
-
-export interface ResultCache {
-  /** The runner, with every change that goes through it known here. Nothing else may write. */
-  watching(runner: Runner): Runner
-  /** The runner, with reads served from the cache where they can be. */
-  serving(runner: Runner): Runner
-  /** Invalidates answers from these tables (OIDs), which another process has changed; null invalidates all answers. */
-  changed(relations: readonly number[] | null): void
-  /** Forgets all answers, also those that are on their way. */
-  clear(): void
-  stats(): CacheStats
-}
 
 export interface CacheStats {
   readonly hits: number
@@ -73,43 +61,117 @@ interface Found {
   readonly reading: Reading | null
 }
 
-export function createResultCache(parts: ResultCacheParts): ResultCache {
-  const { entriesMax, ttlMs, knownUntil, stalenessMsMax, statementTimeoutMs, now, after } = parts
-  const changes = createChanges()
-  const answers = createAnswers(entriesMax)
-  const callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
-  let catalog = parts.catalog()
-  let plans = createStatementPlans(catalog, changes)
+export class ResultCache {
+  readonly #parts: ResultCacheParts
+  readonly #changes: Changes = createChanges()
+  readonly #answers: Answers
+  readonly #callerDigest: (identity: Identity) => string
+  #catalog: Catalog
+  #plans: StatementPlans
   /** Of statements whose answer was found: for whom it was asked last, and under which key. What asks again (rest/read) brings the same statement. */
-  let lastFound = new WeakMap<BoundStatement<Readable>, { readonly caller: string; readonly key: string }>()
-  let hits = 0
-  let misses = 0
-  let bypassed = 0
+  #lastFound = new WeakMap<BoundStatement<Readable>, { readonly caller: string; readonly key: string }>()
+  #hits = 0
+  #misses = 0
+  #bypassed = 0
 
-  function clear(): void {
-    answers.clear()
-    changes.begin(null)()
+  constructor(parts: ResultCacheParts) {
+    this.#parts = parts
+    this.#answers = createAnswers(parts.entriesMax)
+    this.#callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
+    this.#catalog = parts.catalog()
+    this.#plans = createStatementPlans(this.#catalog, this.#changes)
+  }
+
+  /** The runner, with every change that goes through it known here. Nothing else may write. */
+  watching(runner: Runner): Runner {
+    return {
+      ...runner,
+      write: (identity, statements, worked) => {
+        const relations = this.#currentPlans().writing(statements.map(({ statement }) => statement))
+        return this.#during(relations, statements.length, () => runner.write(identity, statements, worked))
+      },
+      call: (identity, statement, how, worked) => {
+        const start = () => runner.call(identity, statement, how, worked)
+        return how.access === 'read only' ? start() : this.#during(null, 1, start)
+      },
+    }
+  }
+
+  /** The runner, with reads served from the cache where they can be. */
+  serving(runner: Runner): Runner {
+    return {
+      ...runner,
+      read: (identity, statements, worked) => {
+        const { key, reading } = this.#findFor(identity, statements)
+        if (reading !== null) {
+          this.#hits++
+          return reading
+        }
+        this.#misses++
+        const start = () => runner.read(identity, statements, worked)
+        return key === null ? start() : this.#fill(key, statements, start)
+      },
+    }
+  }
+
+  /** Invalidates answers from these tables (OIDs), which another process has changed; null invalidates all answers. */
+  changed(relations: readonly number[] | null): void {
+    this.#currentPlans()
+    this.#changes.begin(relations === null ? null : withParts(this.#catalog, relations))()
+  }
+
+  /** Forgets all answers, also those that are on their way. */
+  clear(): void {
+    this.#answers.clear()
+    this.#changes.begin(null)()
+  }
+
+  stats(): CacheStats {
+    const { entriesMax, knownUntil } = this.#parts
+    return {
+      hits: this.#hits,
+      misses: this.#misses,
+      bypassed: this.#bypassed,
+      knownAgeMs: this.#ageOf(knownUntil()),
+      entries: this.#answers.entries,
+      entriesMax,
+      weight: this.#answers.weight,
+      weightMax: WEIGHT_MAX,
+    }
   }
 
   /** The statements' plans of the catalogue in force; with another one everything begins anew. */
-  function currentPlans(): typeof plans {
-    const current = parts.catalog()
-    if (current !== catalog) {
-      catalog = current
-      clear()
-      changes.forget()
-      plans = createStatementPlans(catalog, changes)
-      lastFound = new WeakMap()
+  #currentPlans(): StatementPlans {
+    const current = this.#parts.catalog()
+    if (current !== this.#catalog) {
+      this.#catalog = current
+      this.clear()
+      this.#changes.forget()
+      this.#plans = createStatementPlans(current, this.#changes)
+      this.#lastFound = new WeakMap()
     }
-    return plans
+    return this.#plans
+  }
+
+  /** An answer that is kept, under its key; one statement by itself has it at hand where the same caller found it before. */
+  #findFor(identity: Identity, statements: readonly BoundStatement<Readable>[]): Found {
+    this.#currentPlans()
+    const caller = this.#callerDigest(identity)
+    const [only] = statements.length === 1 ? statements : []
+    const last = only === undefined ? undefined : this.#lastFound.get(only)
+    if (last?.caller === caller) return { key: last.key, reading: this.#find(last.key) }
+    const key = this.#keyOf(caller, statements)
+    const reading = key === null ? null : this.#find(key)
+    if (only !== undefined && key !== null && reading !== null) this.#lastFound.set(only, { caller, key })
+    return { key, reading }
   }
 
   /** Null: the answer is not to be kept, whatever the values are. */
-  function keyOf(caller: string, statements: readonly BoundStatement<Readable>[]): string | null {
+  #keyOf(caller: string, statements: readonly BoundStatement<Readable>[]): string | null {
     let key = caller
     let left = VALUE_CHARACTERS_MAX
     for (const { statement, values } of statements) {
-      const plan = plans.reading(statement)
+      const plan = this.#plans.reading(statement)
       left -= measureValues(values)
       if (plan === null || left < 0) return null
       key += plan.digest + printValues(values)
@@ -117,59 +179,49 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
     return key
   }
 
-  /** An answer that is kept, under its key; one statement by itself has it at hand where the same caller found it before. */
-  function findFor(identity: Identity, statements: readonly BoundStatement<Readable>[]): Found {
-    currentPlans()
-    const caller = callerDigest(identity)
-    const [only] = statements.length === 1 ? statements : []
-    const last = only === undefined ? undefined : lastFound.get(only)
-    if (last?.caller === caller) return { key: last.key, reading: find(last.key) }
-    const key = keyOf(caller, statements)
-    const reading = key === null ? null : find(key)
-    if (only !== undefined && key !== null && reading !== null) lastFound.set(only, { caller, key })
-    return { key, reading }
-  }
-
-  function find(key: string): Reading | null {
-    const kept = answers.get(key)
+  #find(key: string): Reading | null {
+    const kept = this.#answers.get(key)
     if (kept === undefined) return null
+    const { now, knownUntil, stalenessMsMax } = this.#parts
     const at = now()
     const known = knownUntil()
     if (known !== null && at - known > stalenessMsMax) {
-      bypassed++
+      this.#bypassed++
       return null
     }
-    if (kept.until > at && changes.areQuietSince(kept.moment, kept.changes)) return kept.reading
-    answers.remove(key)
+    if (kept.until > at && this.#changes.areQuietSince(kept.moment, kept.changes)) return kept.reading
+    this.#answers.remove(key)
     return null
   }
 
-  function ageOf(known: number | null): number | null {
-    return known === null ? null : Math.max(0, now() - known)
+  #ageOf(known: number | null): number | null {
+    return known === null ? null : Math.max(0, this.#parts.now() - known)
   }
 
   /** Runs the read and keeps its answer, unless something changed on the way. */
-  function fill(key: string, statements: readonly BoundStatement<Readable>[], start: () => Reading): Reading {
-    const moment = changes.now()
+  #fill(key: string, statements: readonly BoundStatement<Readable>[], start: () => Reading): Reading {
+    const { now, ttlMs } = this.#parts
+    const moment = this.#changes.now()
     const until = now() + ttlMs
-    const concerned = statements.flatMap(({ statement }) => plans.reading(statement)?.changes ?? [])
+    const changes = statements.flatMap(({ statement }) => this.#plans.reading(statement)?.changes ?? [])
     const isSteady = !statements.some(({ values }) => values.some(hasClockWord))
     const reading = start()
-    if (!isSteady || !changes.areQuietSince(moment, concerned)) return reading
+    if (!isSteady || !this.#changes.areQuietSince(moment, changes)) return reading
     const result = reading.result.then(results => {
-      if (changes.areQuietSince(moment, concerned)) answers.keep(key, results, { moment, changes: concerned, until })
+      if (this.#changes.areQuietSince(moment, changes)) this.#answers.keep(key, results, { moment, changes, until })
       return results
     })
     return { result, cancel: () => reading.cancel() }
   }
 
   /** `relations` null: of what cannot be told. */
-  function during<T extends { readonly result: Promise<unknown> }>(
+  #during<T extends { readonly result: Promise<unknown> }>(
     relations: ReadonlySet<number> | null,
     count: number,
     start: () => T,
   ): T {
-    const end = changes.begin(relations)
+    const { statementTimeoutMs, after } = this.#parts
+    const end = this.#changes.begin(relations)
     try {
       const running = start()
       running.result.then(end, error => {
@@ -182,48 +234,6 @@ export function createResultCache(parts: ResultCacheParts): ResultCache {
       end()
       throw error
     }
-  }
-
-  return {
-    watching: runner => ({
-      ...runner,
-      write: (identity, statements, worked) =>
-        during(currentPlans().writing(statements.map(({ statement }) => statement)), statements.length, () =>
-          runner.write(identity, statements, worked),
-        ),
-      call: (identity, statement, how, worked) =>
-        how.access === 'read only'
-          ? runner.call(identity, statement, how, worked)
-          : during(null, 1, () => runner.call(identity, statement, how, worked)),
-    }),
-    serving: runner => ({
-      ...runner,
-      read(identity, statements, worked) {
-        const { key, reading } = findFor(identity, statements)
-        if (reading !== null) {
-          hits++
-          return reading
-        }
-        misses++
-        const start = () => runner.read(identity, statements, worked)
-        return key === null ? start() : fill(key, statements, start)
-      },
-    }),
-    changed(relations) {
-      currentPlans()
-      changes.begin(relations === null ? null : withParts(catalog, relations))()
-    },
-    clear,
-    stats: () => ({
-      hits,
-      misses,
-      bypassed,
-      knownAgeMs: ageOf(knownUntil()),
-      entries: answers.entries,
-      entriesMax,
-      weight: answers.weight,
-      weightMax: WEIGHT_MAX,
-    }),
   }
 }
 
