@@ -9,7 +9,7 @@ import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
-import type { Runner } from '../run/run.ts'
+import type { Row, Runner } from '../run/run.ts'
 import { contextOf } from './context.ts'
 import type { Follow } from './follow.ts'
 import type { Limiter } from './limiter.ts'
@@ -37,14 +37,6 @@ export interface LiveQuery {
   /** The last answer was lost on the way: the next is sent whatever it is. */
   repeat(): void
   stop(): void
-}
-
-export interface LiveQueries {
-  start(request: LiveRequest, identity: Identity, receiver: LiveReceiver): LiveQuery
-  /** Every query is planned anew and runs again. */
-  refresh(): void
-  stats(): LiveStats
-  close(): void
 }
 
 export interface LiveStats {
@@ -98,181 +90,207 @@ interface Shared {
   running: boolean
 }
 
-export function createLiveQueries({ runner, limiter, now, follow, quotas }: LiveQueriesParts): LiveQueries {
-  const all = new Map<string, Shared>()
-  let runs = 0
+export class LiveQueries {
+  readonly #parts: LiveQueriesParts
+  readonly #all = new Map<string, Shared>()
+  #runs = 0
 
-  function join(watcher: Watcher, beyond: Beyond): Shared {
-    const statement = watcher.request.prepare(watcher.identity)
+  constructor(parts: LiveQueriesParts) {
+    this.#parts = parts
+  }
+
+  start(request: LiveRequest, identity: Identity, receiver: LiveReceiver): LiveQuery {
+    const release = this.#parts.quotas.subscription(identity)
+    const watcher: Watcher = {
+      ...{ request, receiver, identity, release, leaveGroup: () => {} },
+      ...{ dueAt: this.#parts.now(), stale: true, digest: null, failing: false },
+    }
+    try {
+      return this.#liveQueryOf(watcher, this.#join(watcher, 'refuse'))
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Every query is planned anew and runs again. */
+  refresh(): void {
+    for (const shared of this.#all.values()) {
+      forget(shared)
+      this.#wake(shared)
+    }
+  }
+
+  stats(): LiveStats {
+    const all = [...this.#all.values()]
+    return {
+      queries: all.length,
+      driven: all.filter(({ driven }) => driven).length,
+      subscriptions: all.reduce((sum, { watchers }) => sum + watchers.size, 0),
+      runs: this.#runs,
+    }
+  }
+
+  close(): void {
+    for (const shared of this.#all.values()) {
+      if (shared.timer !== null) clearTimeout(shared.timer)
+      forget(shared)
+    }
+    this.#all.clear()
+  }
+
+  #liveQueryOf(watcher: Watcher, joined: Shared): LiveQuery {
+    let shared = joined
+    return {
+      renew: identity => {
+        watcher.identity = identity
+        watcher.stale = true
+        this.#leave(shared, watcher)
+        shared = this.#join(watcher, 'count')
+      },
+      repeat: () => {
+        watcher.digest = null
+        this.#wake(shared)
+      },
+      stop: () => {
+        this.#leave(shared, watcher)
+        watcher.release()
+      },
+    }
+  }
+
+  // --- who watches what ---
+
+  #join(watcher: Watcher, beyond: Beyond): Shared {
+    const { request, identity } = watcher
+    const statement = request.prepare(identity)
     const values = statement.values.map(value => value?.toString('latin1') ?? null)
-    const name = JSON.stringify([statement.statement.text, values, contextOf(watcher.identity, null)])
-    const known = all.get(name)
-    const owner = callerKey(watcher.identity)
-    watcher.leaveGroup = quotas.liveQuery(watcher.identity, name, beyond)
+    const name = JSON.stringify([statement.statement.text, values, contextOf(identity, null)])
+    const known = this.#all.get(name)
+    watcher.leaveGroup = this.#parts.quotas.liveQuery(identity, name, beyond)
     const shared: Shared = known ?? {
-      ...{ name, owner, watchers: new Set(), statement },
+      ...{ name, owner: callerKey(identity), watchers: new Set(), statement },
       ...{ follow: null, driven: false, timer: null, running: false },
     }
-    all.set(name, shared)
+    this.#all.set(name, shared)
     shared.watchers.add(watcher)
-    if (known === undefined) attend(shared, statement)
-    schedule(shared)
+    if (known === undefined) this.#attend(shared, statement)
+    this.#schedule(shared)
     return shared
   }
 
-  function attend(shared: Shared, statement: BoundStatement<ReadStatement>): void {
-    const mine = follow(statement, () => wake(shared))
+  #attend(shared: Shared, statement: BoundStatement<ReadStatement>): void {
+    const mine = this.#parts.follow(statement, () => this.#wake(shared))
     shared.follow = mine
     if (mine === null) return
     const begin = () => {
       if (shared.follow !== mine) return
       shared.driven = true
       // What has changed before it was heard of.
-      wake(shared)
+      this.#wake(shared)
     }
     mine.ready.then(begin, () => {})
   }
 
-  function forget(shared: Shared): void {
-    shared.follow?.close()
-    shared.follow = null
-    shared.driven = false
-    shared.statement = null
-  }
-
-  function wake(shared: Shared): void {
+  #wake(shared: Shared): void {
     const fresh = [...shared.watchers].filter(watcher => !watcher.stale)
     for (const watcher of fresh) watcher.stale = true
     // The others wait for their turn already.
-    if (fresh.length > 0) schedule(shared)
+    if (fresh.length > 0) this.#schedule(shared)
   }
 
-  function leave(shared: Shared, watcher: Watcher): void {
+  #leave(shared: Shared, watcher: Watcher): void {
     if (!shared.watchers.delete(watcher)) return
     watcher.leaveGroup()
     if (shared.watchers.size > 0) return
     if (shared.timer !== null) clearTimeout(shared.timer)
     forget(shared)
-    all.delete(shared.name)
+    this.#all.delete(shared.name)
   }
 
-  function schedule(shared: Shared): void {
+  // --- running ---
+
+  #schedule(shared: Shared): void {
     if (shared.timer !== null) clearTimeout(shared.timer)
     shared.timer = null
     const waiting = [...shared.watchers].filter(watcher => watcher.stale || !shared.driven)
     if (shared.running || waiting.length === 0) return
     const dueAt = Math.min(...waiting.map(watcher => watcher.dueAt))
-    shared.timer = setTimeout(
-      () => {
-        shared.running = true
-        void limiter
-          .run(shared.owner, () => runOnce(shared))
-          .finally(() => {
-            shared.running = false
-            schedule(shared)
-          })
-      },
-      Math.max(0, dueAt - now()),
-    )
+    shared.timer = setTimeout(() => this.#runInTurn(shared), Math.max(0, dueAt - this.#parts.now()))
+  }
+
+  #runInTurn(shared: Shared): void {
+    shared.running = true
+    void this.#parts.limiter
+      .run(shared.owner, () => this.#run(shared))
+      .finally(() => {
+        shared.running = false
+        this.#schedule(shared)
+      })
   }
 
   /** Never rejects. */
-  async function runOnce(shared: Shared): Promise<void> {
+  async #run(shared: Shared): Promise<void> {
+    const { now } = this.#parts
     const due = [...shared.watchers].filter(({ dueAt, stale }) => dueAt <= now() && (stale || !shared.driven))
     const [first] = due
     if (first === undefined) return
     // What changes from here on is heard of again.
     for (const watcher of due) watcher.stale = false
     try {
-      const statement = shared.statement ?? first.request.prepare(first.identity)
-      if (shared.statement === null) attend(shared, statement)
-      shared.statement = statement
-      runs++
-      const digest = due.every(watcher => watcher.digest === first.digest) ? first.digest : null
-      const [rows] = await runner.read(first.identity, [ifChanged(statement, digest, ANSWER_BYTES_MAX)], { ms: 0 })
-        .result
-      if (shared.statement !== statement) {
-        // The rules have changed while it ran.
-        for (const watcher of due) watcher.stale = true
-        return
-      }
-      const [found, count, bytes, list] = rows?.[0] ?? []
-      if (Number(bytes?.toString()) > ANSWER_BYTES_MAX) throw tooLarge()
-      for (const watcher of due) {
-        if (!shared.watchers.has(watcher)) continue
-        watcher.failing = false
-        const current = found?.toString() ?? ''
-        if (watcher.digest === current || list == null) continue
-        watcher.digest = current
-        watcher.receiver.changed(`[${list.toString()}]`, Number(count?.toString()))
-      }
+      await this.#ask(shared, due, first)
     } catch (error) {
-      const over = !isPassingNow(error)
-      for (const watcher of due) {
-        if (!shared.watchers.has(watcher)) continue
-        watcher.stale = true
-        if (over) {
-          leave(shared, watcher)
-          watcher.release()
-        }
-        if (over || !watcher.failing) watcher.receiver.failed(error, over)
-        watcher.failing = true
-      }
+      this.#fail(shared, due, error)
     } finally {
       for (const watcher of due) watcher.dueAt = now() + watcher.request.intervalMs
     }
   }
 
-  return {
-    start(request, identity, receiver) {
-      const release = quotas.subscription(identity)
-      const watcher: Watcher = {
-        ...{ request, receiver, identity, release, leaveGroup: () => {} },
-        ...{ dueAt: now(), stale: true, digest: null, failing: false },
+  async #ask(shared: Shared, due: readonly Watcher[], { request, identity, digest }: Watcher): Promise<void> {
+    const statement = shared.statement ?? request.prepare(identity)
+    if (shared.statement === null) this.#attend(shared, statement)
+    shared.statement = statement
+    this.#runs++
+    const common = due.every(watcher => watcher.digest === digest) ? digest : null
+    const question = ifChanged(statement, common, ANSWER_BYTES_MAX)
+    const [rows] = await this.#parts.runner.read(identity, [question], { ms: 0 }).result
+    if (shared.statement === statement) tell(shared, due, rows?.[0] ?? [])
+    // The rules have changed while it ran.
+    else for (const watcher of due) watcher.stale = true
+  }
+
+  #fail(shared: Shared, due: readonly Watcher[], error: unknown): void {
+    const over = !isPassingNow(error)
+    for (const watcher of due) {
+      if (!shared.watchers.has(watcher)) continue
+      watcher.stale = true
+      if (over) {
+        this.#leave(shared, watcher)
+        watcher.release()
       }
-      let shared: Shared
-      try {
-        shared = join(watcher, 'refuse')
-      } catch (error) {
-        release()
-        throw error
-      }
-      return {
-        renew(renewed) {
-          watcher.identity = renewed
-          watcher.stale = true
-          leave(shared, watcher)
-          shared = join(watcher, 'count')
-        },
-        repeat() {
-          watcher.digest = null
-          wake(shared)
-        },
-        stop() {
-          leave(shared, watcher)
-          release()
-        },
-      }
-    },
-    refresh() {
-      for (const shared of all.values()) {
-        forget(shared)
-        wake(shared)
-      }
-    },
-    stats: () => ({
-      queries: all.size,
-      driven: [...all.values()].filter(({ driven }) => driven).length,
-      subscriptions: [...all.values()].reduce((sum, { watchers }) => sum + watchers.size, 0),
-      runs,
-    }),
-    close() {
-      for (const shared of all.values()) {
-        if (shared.timer !== null) clearTimeout(shared.timer)
-        forget(shared)
-      }
-      all.clear()
-    },
+      if (over || !watcher.failing) watcher.receiver.failed(error, over)
+      watcher.failing = true
+    }
+  }
+}
+
+function forget(shared: Shared): void {
+  shared.follow?.close()
+  shared.follow = null
+  shared.driven = false
+  shared.statement = null
+}
+
+/** Those for whom the answer is another than their last; `row` as `ifChanged` asks for it. */
+function tell({ watchers }: Shared, due: readonly Watcher[], [found, count, bytes, list]: Row): void {
+  if (Number(bytes?.toString()) > ANSWER_BYTES_MAX) throw tooLarge()
+  for (const watcher of due) {
+    if (!watchers.has(watcher)) continue
+    watcher.failing = false
+    const current = found?.toString() ?? ''
+    if (watcher.digest === current || list == null) continue
+    watcher.digest = current
+    watcher.receiver.changed(`[${list.toString()}]`, Number(count?.toString()))
   }
 }
 

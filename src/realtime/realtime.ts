@@ -15,7 +15,7 @@ import { createCounts, type RealtimeCounts } from './counts.ts'
 import { createFollower } from './follow.ts'
 import { createHub, type Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
-import { createLiveQueries, type LiveQueries } from './live-queries.ts'
+import { LiveQueries } from './live-queries.ts'
 import { ChangeLog, type LogStats } from './log.ts'
 import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
 import { createRowsBefore } from './rows-before.ts'
@@ -140,7 +140,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
   })
   capture.watch(hub)
-  const live: LiveQueries = createLiveQueries({
+  const live = new LiveQueries({
     ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS), now, quotas },
     follow: createFollower({ sources, catalog: parts.catalog }),
   })
