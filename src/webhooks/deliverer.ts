@@ -6,7 +6,7 @@ import type { Emit } from '../events.ts'
 import type { Clock } from './clock.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { attemptEvent, type Delivery, type Outcome, wordOf } from './delivery.ts'
-import { createLanes, type LaneStats } from './lanes.ts'
+import { type LaneStats, Lanes } from './lanes.ts'
 import { PAYLOAD_BYTES_MAX } from './payload.ts'
 import { createPost } from './post.ts'
 import type { Sender } from './sender.ts'
@@ -39,7 +39,7 @@ export interface Deliverer {
 export function createDeliverer(parts: DelivererParts): Deliverer {
   const { triggers, deadLetters, clock, random, emit } = parts
   const post = createPost(parts)
-  const lanes = createLanes()
+  const lanes = new Lanes()
   let state: 'open' | 'draining' | 'stopped' = 'open'
   let abandoned = 0
   let drained: () => void = () => {}

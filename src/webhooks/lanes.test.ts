@@ -1,15 +1,7 @@
 /** Deliveries are fair between endpoints, and bounded (docs/guides/webhooks.md#answer-quickly-and-expect-a-repetition). */
 import { expect, test } from 'vitest'
 import type { Delivery } from './delivery.ts'
-import {
-  createLanes,
-  FAILURES_UNTIL_NARROW,
-  HELD_BYTES_MAX,
-  HELD_MAX,
-  IN_FLIGHT_MAX,
-  LANE_IN_FLIGHT_MAX,
-  type Lanes,
-} from './lanes.ts'
+import { FAILURES_UNTIL_NARROW, HELD_BYTES_MAX, HELD_MAX, IN_FLIGHT_MAX, LANE_IN_FLIGHT_MAX, Lanes } from './lanes.ts'
 
 function delivery(endpoint: string, id: string | number, bytes = 1): Delivery {
   const rest = { trigger: 't', table: 'x', happened: 'INSERT', createdAtMs: 0, tries: 0 } as const
@@ -23,7 +15,7 @@ function takeAll(lanes: Lanes): readonly Delivery[] {
 }
 
 test('endpoints take turns, however many each has waiting', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   for (let id = 0; id < 5; id++) lanes.add(delivery('a', `a${id}`))
   lanes.add(delivery('b', 'b0'))
   lanes.add(delivery('c', 'c0'))
@@ -31,7 +23,7 @@ test('endpoints take turns, however many each has waiting', () => {
 })
 
 test('one endpoint has so many in flight, and all together so many', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   for (let id = 0; id < 20; id++) lanes.add(delivery('a', id))
   const [first] = takeAll(lanes)
   expect(lanes.stats()).toMatchObject({ inFlight: LANE_IN_FLIGHT_MAX, ready: 12 })
@@ -44,7 +36,7 @@ test('one endpoint has so many in flight, and all together so many', () => {
 })
 
 test('an endpoint that fails again and again is asked by one at a time, until one goes well', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   for (let id = 0; id < 20; id++) lanes.add(delivery('a', id))
   const taken = takeAll(lanes)
   for (const each of taken.slice(0, FAILURES_UNTIL_NARROW)) {
@@ -62,7 +54,7 @@ test('an endpoint that fails again and again is asked by one at a time, until on
 })
 
 test('over the limit, the endpoint that holds most loses what has waited longest for another try', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   const failing = delivery('a', 'failing')
   lanes.add(failing)
   lanes.take()
@@ -79,14 +71,14 @@ test('over the limit, the endpoint that holds most loses what has waited longest
 })
 
 test('bytes are bounded as well', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   lanes.add(delivery('a', 'large', HELD_BYTES_MAX))
   expect(lanes.add(delivery('b', 'small')).map(({ id }) => id)).toEqual(['large'])
   expect(lanes.stats().bytes).toBe(1)
 })
 
 test('what wakes is ready again; what is emptied is gone, and its wait cancelled', () => {
-  const lanes = createLanes()
+  const lanes = new Lanes()
   const [one, two] = [delivery('a', 1), delivery('a', 2)]
   for (const each of [one, two]) {
     lanes.add(each)

@@ -7,7 +7,7 @@ import { type Bell, createBell } from '../bell.ts'
 import type { Clock } from '../clock.ts'
 import { disable } from '../deliverer.ts'
 import { attemptEvent, type Delivery, type Outcome, wordOf } from '../delivery.ts'
-import { createLanes } from '../lanes.ts'
+import { Lanes } from '../lanes.ts'
 import { PAYLOAD_BYTES_MAX, printPayload } from '../payload.ts'
 import type { PostWebhook } from '../post.ts'
 import { endpointOf, type Trigger } from '../trigger.ts'
@@ -69,7 +69,7 @@ interface Held extends Delivery {
 
 export function createWorker(parts: WorkerParts): Worker {
   const { ask, isUsable, gateway, triggers, resourceOf, post, clock, elapsedMs, random, emit } = parts
-  const lanes = createLanes<Held>()
+  const lanes = new Lanes<Held>()
   const turns = createTurns(endpoint => lanes.room(endpoint, AHEAD).free)
   /** By `seq`: claimed, and not written down yet what came of it. */
   const held = new Map<string, string>()
