@@ -20,7 +20,7 @@ import {
   type WholeLetter,
 } from './letters.ts'
 import { admit, BURIED_AT_ONCE, buryOrphans } from './register.ts'
-import { createWorker, type Worker } from './worker.ts'
+import { Worker } from './worker.ts'
 
 /** Between two looks for webhooks whose trigger is gone. */
 const ORPHANS_INTERVAL_MS = 30_000
@@ -60,7 +60,7 @@ export interface Outbox extends Pick<Worker, 'wake' | 'narrow'> {
 
 export function createOutbox(parts: OutboxParts): Outbox {
   const { ask, isUsable, triggers, catalog, sender, elapsedMs, clock, emit } = parts
-  const worker = createWorker({ ...parts, resourceOf: createNames(catalog) })
+  const worker = new Worker({ ...parts, resourceOf: createNames(catalog) })
   const gauge = createGauge(() => (isUsable() ? readDepth(ask) : Promise.resolve(EMPTY)), elapsedMs)
   const burying = setInterval(() => {
     if (!isUsable()) return
@@ -82,8 +82,8 @@ export function createOutbox(parts: OutboxParts): Outbox {
   }
 
   return {
-    wake: worker.wake,
-    narrow: worker.narrow,
+    wake: names => worker.wake(names),
+    narrow: () => worker.narrow(),
     depth: gauge,
     letters: async (before, limit) => (isUsable() ? readLetters(ask, before, limit) : []),
     letter: async (id, bytesMax) => (isUsable() ? readLetter(ask, id, bytesMax) : null),

@@ -1,5 +1,5 @@
 /** Writes down what came of webhooks that were claimed: many at once, since a statement costs more than what it does to a row. */
-import type { FailureReason } from '../delivery.ts'
+import { type FailureReason, type Outcome, wordOf } from '../delivery.ts'
 import type { Ask } from './ask.ts'
 
 /** Of an answer, with the try that got it; dead letters keep all that was read of the last one. */
@@ -13,6 +13,16 @@ export interface Attempt {
   readonly status: number | null
   readonly answer: string | null
   readonly message: string
+}
+
+/** `number`: from 1. */
+export function attemptOf(number: number, outcome: Outcome, durationMs: number): Attempt {
+  const answered = outcome.kind === 'answered' ? outcome : null
+  return {
+    ...{ try: number, outcome: wordOf(outcome), durationMs },
+    ...{ status: answered?.status ?? null, answer: answered?.body ?? null },
+    message: outcome.kind === 'answered' ? `answered ${outcome.status}` : outcome.message,
+  }
 }
 
 export interface Settlement {
