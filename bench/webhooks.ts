@@ -5,7 +5,7 @@ import type { Table } from '../src/catalog/model.ts'
 import { createAddressGuard } from '../src/webhooks/address-guard.ts'
 import { systemClock } from '../src/webhooks/clock.ts'
 import type { Trigger } from '../src/webhooks/trigger.ts'
-import { createWebhooks, type RowChange } from '../src/webhooks/webhooks.ts'
+import { type RowChange, Webhooks } from '../src/webhooks/webhooks.ts'
 import type { Benchmark, Figures, Lane } from './harness/benchmark.ts'
 
 const ONE = 'one receiver'
@@ -101,9 +101,9 @@ function triggerOf(server: Server, index: number): Trigger {
   }
 }
 
-function open(all: readonly Trigger[]): ReturnType<typeof createWebhooks> {
+function open(all: readonly Trigger[]): Webhooks {
   const byName = new Map(all.map(trigger => [trigger.name, trigger]))
-  return createWebhooks({
+  return new Webhooks({
     triggers: {
       ...{ all: () => all, named: name => byName.get(name), on: () => all },
       ...{

@@ -28,7 +28,12 @@ export function webhookAnswers(webhooks: Webhooks): ReadonlyMap<string, WebhookA
       {
         method: 'POST',
         answer: async asked => ({
-          redelivered: await each(webhooks, asked, webhooks.redeliver, id => webhooks.outbox?.redeliver(id)),
+          redelivered: await each(
+            webhooks,
+            asked,
+            held => webhooks.redeliver(held),
+            id => webhooks.outbox?.redeliver(id),
+          ),
         }),
       },
     ],
@@ -37,7 +42,12 @@ export function webhookAnswers(webhooks: Webhooks): ReadonlyMap<string, WebhookA
       {
         method: 'POST',
         answer: async asked => ({
-          purged: await each(webhooks, asked, webhooks.purge, id => webhooks.outbox?.purge(id)),
+          purged: await each(
+            webhooks,
+            asked,
+            held => webhooks.purge(held),
+            id => webhooks.outbox?.purge(id),
+          ),
         }),
       },
     ],

@@ -15,7 +15,7 @@ import { createPost } from './post.ts'
 import { createSender } from './sender.ts'
 import { createTriggers } from './triggers.ts'
 import { undeliverable } from './undeliverable.ts'
-import { createWebhooks, type Webhooks } from './webhooks.ts'
+import { Webhooks } from './webhooks.ts'
 
 export interface HooksParts {
   readonly file: string
@@ -77,7 +77,7 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
     elapsedMs: () => performance.now(),
   })
   const { tenantColumn } = parts
-  const webhooks = createWebhooks({
+  const webhooks = new Webhooks({
     ...chance,
     triggers,
     tenantColumn,

@@ -7,7 +7,7 @@ import { createAddressGuard } from './address-guard.ts'
 import { LETTERS_SHOWN_MAX, webhookAnswers } from './answers.ts'
 import type { Trigger } from './trigger.ts'
 import type { Triggers, Writer } from './triggers.ts'
-import { CHANGES_MAX, createWebhooks, type RowChange, type Webhooks } from './webhooks.ts'
+import { CHANGES_MAX, type RowChange, Webhooks } from './webhooks.ts'
 
 const TABLE = { schema: 'public', name: 'notes', resource: 'notes' } as Table
 
@@ -35,7 +35,7 @@ beforeEach(() => {
     reload: async () => {},
     refresh: async () => {},
   }
-  webhooks = createWebhooks({
+  webhooks = new Webhooks({
     ...{ triggers, guard: createAddressGuard({ allow: [], loopback: 'refused' }), clock: testClock() },
     ...{ outbox: null, tenantColumn: 'tenant_id', ticket: '' },
     catalog: () => {

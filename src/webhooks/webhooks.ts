@@ -2,20 +2,19 @@
 import { randomBytes } from 'node:crypto'
 import type { Catalog, Table } from '../catalog/model.ts'
 import type { Emit } from '../events.ts'
-import type { Storing } from '../language/sql/storing.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { Clock } from './clock.ts'
 import { createDeadLetters, type DeadLetter } from './dead-letters.ts'
-import { createDeliverer } from './deliverer.ts'
+import { createDeliverer, type Deliverer } from './deliverer.ts'
 import { newId, type Outcome } from './delivery.ts'
+import { type Hearers, Hearing } from './hearers.ts'
 import { LANE_IN_FLIGHT_MAX, type LaneStats } from './lanes.ts'
 import { type Depth, EMPTY } from './outbox/depth.ts'
 import type { Outbox } from './outbox/outbox.ts'
-import { storingFor } from './outbox/stored.ts'
 import { type Change, printPayload } from './payload.ts'
-import { createSender, type Resolve } from './sender.ts'
-import { endpointOf, type Happened, OPERATION_OF, OPERATIONS, type Trigger } from './trigger.ts'
-import type { Triggers, Writer } from './triggers.ts'
+import { createSender, type Resolve, type Sender } from './sender.ts'
+import { endpointOf, type Happened, OPERATION_OF, type Trigger } from './trigger.ts'
+import type { Triggers } from './triggers.ts'
 
 export interface WebhooksParts {
   readonly triggers: Triggers
@@ -41,16 +40,6 @@ export interface RowChange extends Omit<Change, 'table' | 'atMs'> {
   readonly happened: Happened
 }
 
-/** Names of the triggers that are told of a write. */
-export interface Hearers {
-  /** From memory. */
-  readonly memory: readonly string[]
-  /** Their webhooks are in the database when the write is committed. */
-  readonly outbox: readonly string[]
-  /** How the statement itself writes them down, where nobody else does; the same object as long as nothing has changed. */
-  readonly storing: Storing | null
-}
-
 /** Where deliveries are while they wait. */
 export type Storage = 'outbox' | 'memory'
 
@@ -67,33 +56,10 @@ export interface WebhookStats extends LaneStats {
   readonly outbox: Depth
 }
 
-export interface Webhooks {
-  hearers(table: Table, happened: readonly Happened[]): Hearers
-  /** Whether somebody is told who has to hear of it from us, of a table that is only known by its names. */
-  wantsHidden(write: { readonly table: TableNames; readonly happened: readonly Happened[] }): boolean
-  /** Returns at once: deliveries are made later, for the triggers of these names. */
-  committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
-  unseen(table: Table): void
-  stored(names: readonly string[]): void
-  triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean; readonly storage: Storage }[]
-  /** Of memory. */
-  deadLetters(): readonly DeadLetter[]
-  deadLetter(id: string): DeadLetter | undefined
-  /** As if it were new, with the same id; false if there is none, or nothing of it that could be sent. */
-  redeliver(id: string): boolean
-  purge(id: string): boolean
-  /** Sends something that looks like a webhook, once; null if there is no such trigger. */
-  test(name: string): Promise<{ readonly id: string; readonly outcome: Outcome } | null>
-  /** Asks the database for what it has, once in a few seconds. */
-  stats(): Promise<WebhookStats>
-  readonly outbox: Outbox | null
-  /** Lets what is in flight and what waits for its first turn finish. */
-  close(options: { readonly deadlineMs: number }): Promise<void>
-}
-
-interface TableNames {
-  readonly schema: string | null
-  readonly name: string
+/** A write of which only the names are known. */
+interface HiddenWrite {
+  readonly table: { readonly schema: string | null; readonly name: string }
+  readonly happened: readonly Happened[]
 }
 
 /** Rows that were changed and have not become deliveries yet; of one write there are as many as it may have. */
@@ -109,23 +75,168 @@ interface Pending {
   readonly names: readonly string[]
 }
 
-export function createWebhooks(parts: WebhooksParts): Webhooks {
-  const { triggers, outbox, guard, clock, emit, resolve } = parts
-  const deadLetters = createDeadLetters()
-  const sender = createSender({ guard, clock, connections: LANE_IN_FLIGHT_MAX, ...(resolve ? { resolve } : {}) })
-  const deliverer = createDeliverer({ ...parts, sender, deadLetters })
-  let pending: Pending[] = []
-  let isDue = false
-  let untold = 0
+export class Webhooks {
+  readonly outbox: Outbox | null
+  readonly #parts: WebhooksParts
+  readonly #hearing: Hearing
+  readonly #deadLetters = createDeadLetters()
+  readonly #sender: Sender
+  readonly #deliverer: Deliverer
+  #pending: Pending[] = []
+  #isDue = false
+  #untold = 0
 
-  function warn(table: Table, error: Error): void {
-    emit({ kind: 'webhooks', event: 'changes untold', detail: { error, table: table.resource } })
+  constructor(parts: WebhooksParts) {
+    const { guard, clock, resolve } = parts
+    this.outbox = parts.outbox
+    this.#parts = parts
+    this.#hearing = new Hearing(parts)
+    this.#sender = createSender({ guard, clock, connections: LANE_IN_FLIGHT_MAX, ...(resolve ? { resolve } : {}) })
+    this.#deliverer = createDeliverer({ ...parts, sender: this.#sender, deadLetters: this.#deadLetters })
   }
 
-  function deliver({ table, change, names }: Pending): void {
-    for (const trigger of triggers.on(table, [OPERATION_OF[change.happened]])) {
+  // --- what the runner tells ---
+
+  hearers(table: Table, happened: readonly Happened[]): Hearers {
+    return this.#hearing.hearers(table, happened)
+  }
+
+  /** Whether somebody is told who has to hear of it from us, of a table that is only known by its names. */
+  wantsHidden({ table: { schema, name }, happened }: HiddenWrite): boolean {
+    const tables = [...this.#parts.catalog().tables.values()]
+    const isMeant = (table: Table) => table.schema === schema && table.name === name
+    return tables.some(table => isMeant(table) && this.#hearing.needsUs(table, happened))
+  }
+
+  /** Returns at once: deliveries are made later, for the triggers of these names. */
+  committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void {
+    const atMs = this.#parts.clock.now()
+    const taken = changes.slice(0, CHANGES_MAX - this.#pending.length)
+    for (const change of taken) this.#pending.push({ table, change: { ...change, table: table.resource, atMs }, names })
+    const left = changes.length - taken.length
+    this.#untold += left
+    if (left > 0) this.#warn(table, new Error(`${left} changes at once are too many; nobody is told of them`))
+    this.#schedule()
+  }
+
+  unseen(table: Table): void {
+    this.#untold += 1
+    const error = new Error('rows were written that the role of the gateway may not see; nobody is told of them')
+    this.#warn(table, error)
+  }
+
+  stored(names: readonly string[]): void {
+    this.outbox?.wake(names)
+  }
+
+  // --- what operators ask ---
+
+  triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean; readonly storage: Storage }[] {
+    const { triggers } = this.#parts
+    return triggers.all().map(trigger => ({
+      trigger,
+      isActive: triggers.isActive(trigger),
+      storage: triggers.writerOf(trigger) === 'nobody' ? 'memory' : 'outbox',
+    }))
+  }
+
+  /** Of memory. */
+  deadLetters(): readonly DeadLetter[] {
+    return this.#deadLetters.all()
+  }
+
+  deadLetter(id: string): DeadLetter | undefined {
+    return this.#deadLetters.get(id)
+  }
+
+  /** As if it were new, with the same id; false if there is none, or nothing of it that could be sent. */
+  redeliver(id: string): boolean {
+    const letter = this.#deadLetters.get(id)
+    const trigger = letter && this.#parts.triggers.named(letter.delivery.trigger)
+    if (letter === undefined || trigger === undefined || letter.delivery.body.length === 0) return false
+    this.#deadLetters.remove(id)
+    this.#deliverer.add({ ...letter.delivery, endpoint: endpointOf(trigger), tries: 0 })
+    return true
+  }
+
+  purge(id: string): boolean {
+    const known = this.#deadLetters.get(id) !== undefined
+    this.#deadLetters.remove(id)
+    return known
+  }
+
+  /** Sends something that looks like a webhook, once; null if there is no such trigger. */
+  async test(name: string): Promise<{ readonly id: string; readonly outcome: Outcome } | null> {
+    const { triggers, clock } = this.#parts
+    const trigger = triggers.named(name)
+    if (trigger === undefined) return null
+    const id = newId(randomBytes)
+    const nothing = { table: trigger.table, happened: 'TEST', after: null, before: null, atMs: clock.now() } as const
+    return { id, outcome: await this.#deliverer.tryOnce(trigger, id, printPayload(trigger, nothing)) }
+  }
+
+  /** Asks the database for what it has, once in a few seconds. */
+  async stats(): Promise<WebhookStats> {
+    const { triggers, clock } = this.#parts
+    const all = triggers.all()
+    const held = this.#deliverer.stats()
+    const depth = (await this.outbox?.depth()) ?? EMPTY
+    const ages = [depth.oldestAgeMs, held.oldestMs === null ? null : Math.max(0, clock.now() - held.oldestMs)]
+    return {
+      ...{ ...held, narrow: held.narrow + (this.outbox?.narrow() ?? 0), outbox: depth },
+      oldestAgeMs: ages.reduce((most, age) => (age === null || (most !== null && most > age) ? most : age), null),
+      disabled: all.filter(trigger => trigger.enabled && !triggers.isActive(trigger)).length,
+      deadLetters: this.#deadLetters.all().length + depth.deadLetters,
+      forgotten: this.#deadLetters.forgotten(),
+      untold: this.#untold,
+    }
+  }
+
+  /** Lets what is in flight and what waits for its first turn finish. */
+  async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
+    const closed = this.outbox?.close({ deadlineMs })
+    while (this.#pending.length > 0) this.#deliverSome()
+    const lost = await this.#drainWithin(deadlineMs)
+    await Promise.all([this.#sender.close(), closed])
+    if (lost === 0) return
+    const error = new Error(`${lost} webhooks were waiting in memory and are lost`)
+    this.#parts.emit({ kind: 'webhooks', event: 'lost', detail: { error, deliveries: lost } })
+  }
+
+  /** Answers how many deliveries are lost. */
+  async #drainWithin(deadlineMs: number): Promise<number> {
+    let cancel = (): void => {}
+    const late = new Promise<'late'>(resolve => {
+      cancel = this.#parts.clock.after(deadlineMs, () => resolve('late'))
+    })
+    const drained = await Promise.race([this.#deliverer.drain(), late])
+    cancel()
+    if (drained !== 'late') return drained
+    const { inFlight } = this.#deliverer.stats()
+    return this.#deliverer.stop() + inFlight
+  }
+
+  // --- from changes to deliveries ---
+
+  /** After the answers that are due now. */
+  #schedule(): void {
+    if (this.#isDue || this.#pending.length === 0) return
+    this.#isDue = true
+    setImmediate(() => this.#deliverSome())
+  }
+
+  #deliverSome(): void {
+    this.#isDue = false
+    const some = this.#pending.slice(0, CHANGES_AT_ONCE)
+    this.#pending = this.#pending.slice(CHANGES_AT_ONCE)
+    for (const each of some) this.#deliver(each)
+    this.#schedule()
+  }
+
+  #deliver({ table, change, names }: Pending): void {
+    for (const trigger of this.#parts.triggers.on(table, [OPERATION_OF[change.happened]])) {
       if (!names.includes(trigger.name)) continue
-      deliverer.add({
+      this.#deliverer.add({
         ...{ id: newId(randomBytes), trigger: trigger.name, endpoint: endpointOf(trigger), tries: 0 },
         ...{ table: table.resource, happened: change.happened, createdAtMs: change.atMs },
         body: printPayload(trigger, change),
@@ -133,154 +244,7 @@ export function createWebhooks(parts: WebhooksParts): Webhooks {
     }
   }
 
-  function deliverSome(): void {
-    isDue = false
-    const some = pending.slice(0, CHANGES_AT_ONCE)
-    pending = pending.slice(CHANGES_AT_ONCE)
-    for (const each of some) deliver(each)
-    schedule()
+  #warn(table: Table, error: Error): void {
+    this.#parts.emit({ kind: 'webhooks', event: 'changes untold', detail: { error, table: table.resource } })
   }
-
-  /** After the answers that are due now. */
-  function schedule(): void {
-    if (isDue || pending.length === 0) return
-    isDue = true
-    setImmediate(deliverSome)
-  }
-
-  function told(table: Table, happened: readonly Happened[]): ReadonlyMap<string, Writer> {
-    const operations = happened.map(word => OPERATION_OF[word])
-    return new Map(triggers.on(table, operations).map(trigger => [trigger.name, triggers.writerOf(trigger)]))
-  }
-
-  /** For all triggers of the table, some of which leave out what was done: one text for whatever that is. */
-  function storing(table: Table): Storing {
-    const wanting = triggers.on(table, OPERATIONS).filter(trigger => triggers.writerOf(trigger) === 'statement')
-    return storingFor(table, wanting, parts)
-  }
-
-  const knownOf = new WeakMap<Table, Known>()
-
-  /** Every write asks, and the answer is the same until the triggers or what is installed are others. */
-  function known(table: Table): Known {
-    const found = knownOf.get(table)
-    const generation = triggers.generation()
-    if (found?.generation === generation) return found
-    const made = { generation, storing: null, hearers: new Map() }
-    knownOf.set(table, made)
-    return made
-  }
-
-  function hearersOf(table: Table, happened: readonly Happened[], of: Known): Hearers {
-    const writers = [...told(table, happened)]
-    const names = (isBy: (writer: Writer) => boolean) =>
-      writers.filter(([, writer]) => isBy(writer)).map(([name]) => name)
-    const isStoring = writers.some(([, writer]) => writer === 'statement')
-    if (isStoring) of.storing ??= storing(table)
-    return {
-      memory: names(writer => writer === 'nobody'),
-      outbox: names(writer => writer !== 'nobody'),
-      storing: isStoring ? of.storing : null,
-    }
-  }
-
-  return {
-    hearers(table, happened) {
-      const of = known(table)
-      const key = happened.length === 1 ? (happened[0] ?? '') : happened.join()
-      const found = of.hearers.get(key)
-      if (found !== undefined) return found
-      const made = hearersOf(table, happened, of)
-      of.hearers.set(key, made)
-      return made
-    },
-    wantsHidden({ table: { schema, name }, happened }) {
-      const tables = [...parts.catalog().tables.values()]
-      const isTold = (table: Table) => [...told(table, happened).values()].some(writer => writer !== 'database')
-      return tables.some(table => table.schema === schema && table.name === name && isTold(table))
-    },
-    committed(table, changes, names) {
-      const atMs = clock.now()
-      const taken = changes.slice(0, CHANGES_MAX - pending.length)
-      for (const change of taken) pending.push({ table, change: { ...change, table: table.resource, atMs }, names })
-      const left = changes.length - taken.length
-      untold += left
-      if (left > 0) warn(table, new Error(`${left} changes at once are too many; nobody is told of them`))
-      schedule()
-    },
-    unseen(table) {
-      untold += 1
-      warn(table, new Error('rows were written that the role of the gateway may not see; nobody is told of them'))
-    },
-    stored: names => outbox?.wake(names),
-    triggers: () =>
-      triggers.all().map(trigger => ({
-        ...{
-          trigger,
-          isActive: triggers.isActive(trigger),
-          storage: triggers.writerOf(trigger) === 'nobody' ? 'memory' : 'outbox',
-        },
-      })),
-    outbox,
-    deadLetters: () => deadLetters.all(),
-    deadLetter: id => deadLetters.get(id),
-    redeliver(id) {
-      const letter = deadLetters.get(id)
-      const trigger = letter && triggers.named(letter.delivery.trigger)
-      if (letter === undefined || trigger === undefined || letter.delivery.body.length === 0) return false
-      deadLetters.remove(id)
-      deliverer.add({ ...letter.delivery, endpoint: endpointOf(trigger), tries: 0 })
-      return true
-    },
-    purge(id) {
-      const known = deadLetters.get(id) !== undefined
-      deadLetters.remove(id)
-      return known
-    },
-    async test(name) {
-      const trigger = triggers.named(name)
-      if (trigger === undefined) return null
-      const id = newId(randomBytes)
-      const nothing = { table: trigger.table, happened: 'TEST', after: null, before: null, atMs: clock.now() } as const
-      return { id, outcome: await deliverer.tryOnce(trigger, id, printPayload(trigger, nothing)) }
-    },
-    async stats() {
-      const all = triggers.all()
-      const held = deliverer.stats()
-      const depth = (await outbox?.depth()) ?? EMPTY
-      const ages = [depth.oldestAgeMs, held.oldestMs === null ? null : Math.max(0, clock.now() - held.oldestMs)]
-      return {
-        ...{ ...held, narrow: held.narrow + (outbox?.narrow() ?? 0), outbox: depth },
-        oldestAgeMs: ages.reduce((most, age) => (age === null || (most !== null && most > age) ? most : age), null),
-        disabled: all.filter(trigger => trigger.enabled && !triggers.isActive(trigger)).length,
-        ...{ deadLetters: deadLetters.all().length + depth.deadLetters, forgotten: deadLetters.forgotten(), untold },
-      }
-    },
-    async close({ deadlineMs }) {
-      const closed = outbox?.close({ deadlineMs })
-      while (pending.length > 0) deliverSome()
-      let cancel = (): void => {}
-      const late = new Promise<'late'>(resolve => {
-        cancel = clock.after(deadlineMs, () => resolve('late'))
-      })
-      const drained = await Promise.race([deliverer.drain(), late])
-      cancel()
-      const { inFlight } = deliverer.stats()
-      const lost = drained === 'late' ? deliverer.stop() + inFlight : drained
-      await Promise.all([sender.close(), closed])
-      if (lost === 0) return
-      const error = new Error(`${lost} webhooks were waiting in memory and are lost`)
-      emit({ kind: 'webhooks', event: 'lost', detail: { error, deliveries: lost } })
-    },
-  }
-}
-
-/** Who is told of a table's writes. */
-interface Known {
-  /** Of the triggers. */
-  readonly generation: number
-  /** Made for the first who needs it. */
-  storing: Storing | null
-  /** By what the write may do. */
-  readonly hearers: Map<string, Hearers>
 }
