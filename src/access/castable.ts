@@ -7,27 +7,17 @@
 import type { Catalog, DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { TypeName } from '../language/tree/ast.ts'
+import { CASTABLE, EXTENSION_TYPES } from '../types/builtin.ts'
 import { isKnown, isKnownColumn, type Rights, type View } from './rights.ts'
 import { typeNameOf } from './types.ts'
-
-/** By PostgreSQL's names and those of SQL (PostgreSQL manual, 8). */
-const VALUES: ReadonlySet<string> = new Set(
-  `bigint bit bool boolean box bpchar bytea char character cidr circle date datemultirange daterange dec decimal float float4 float8 inet int int2
-   int4 int4multirange int4range int8 int8multirange int8range integer interval json jsonb jsonpath line lseg macaddr macaddr8 money name nchar
-   numeric nummultirange numrange oid path pg_lsn point polygon real regconfig regdictionary smallint text tid time timestamp timestamptz timetz
-   tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector uuid varbit varchar xid xid8 xml`.split(/\s+/),
-)
-
-/** Of extensions that come with PostgreSQL; the language knows them by name. */
-const EXTENSIONS: ReadonlySet<string> = new Set(['citext', 'hstore', 'ltree'])
 
 /** The type, with its schema where it is the database's own. Throws `FORBIDDEN` for any other, whether it exists or not. */
 export function castableType(type: TypeName, { catalog, rights }: View): TypeName {
   const { schema, name } = type
   // `_int4` is another name of `int4[]`.
   const element = name.replace(/^_/, '')
-  if ((schema === null || schema === 'pg_catalog') && VALUES.has(element)) return type
-  if (schema === null && EXTENSIONS.has(name)) return type
+  if ((schema === null || schema === 'pg_catalog') && CASTABLE.has(element)) return type
+  if (schema === null && EXTENSION_TYPES.has(name)) return type
   const visible = visibleTypes(catalog, rights)
   const found = schema === null ? visible.bare.get(name) : visible.named.get(JSON.stringify([schema, name]))
   if (found !== undefined) return { ...type, schema: found.schema }

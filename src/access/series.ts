@@ -2,6 +2,7 @@
 import type { Expression, FunctionCall } from '../language/tree/ast.ts'
 import { arithmetic, cast, compare, integer, text } from '../language/tree/build.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
+import { SQL_NAMES, typeSet } from '../types/builtin.ts'
 import { type BuiltArgument, guarded, integerOf, own, plain } from './guard.ts'
 import { isParameter } from './parameters.ts'
 import { NO_GROWTH, refused, sumOf, type Tally } from './tally.ts'
@@ -69,17 +70,8 @@ function rest(step: BuiltArgument | undefined): readonly Expression[] {
   return step === undefined ? [] : [step.expression]
 }
 
-const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz', 'interval'])
-const NUMBERS: ReadonlySet<string> = new Set([
-  'int2',
-  'int4',
-  'int8',
-  'int',
-  'integer',
-  'bigint',
-  'smallint',
-  'numeric',
-])
+const MOMENTS = typeSet('date', 'timestamp', 'timestamptz', 'interval')
+const NUMBERS = typeSet('int2', 'int4', 'int8', 'numeric')
 
 /** By the first argument whose type is known. */
 function kindOf(args: readonly BuiltArgument[]): 'numbers' | 'moments' | null {
@@ -91,7 +83,7 @@ function kindOf(args: readonly BuiltArgument[]): 'numbers' | 'moments' | null {
     if (integerOf(expression) !== null) return 'numbers'
     const name = type === null ? (typeName ?? '') : baseOf(type).name
     if (MOMENTS.has(name)) return 'moments'
-    if (NUMBERS.has(name)) return 'numbers'
+    if (NUMBERS.has(SQL_NAMES.get(name) ?? name)) return 'numbers'
     if (isParameter(expression) && name === 'text') return 'moments'
   }
   return null

@@ -2,12 +2,14 @@
 import type { DataType } from '../catalog/model.ts'
 import type { Cast, Expression, TypeName } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
+import { typeSet } from '../types/builtin.ts'
+import { INCOMPARABLE, UNORDERED } from '../types/traits.ts'
 
 /**
  * Names that mean something else when written bare: `char` and `bit` take a length of one. Behind their schema they are the
  * types of the catalogue (PostgreSQL manual, 8.3, 8.10).
  */
-const NEEDS_SCHEMA: ReadonlySet<string> = new Set(['char', 'bit'])
+const NEEDS_SCHEMA = typeSet('char', 'bit')
 
 /** `expression::type`, for a domain the type it is made of: a filter may name a value that the domain's checks refuse. */
 export function castTo(expression: Expression, type: DataType): Cast {
@@ -75,29 +77,6 @@ export function isEnumDomain(type: DataType): boolean {
   return type.kind === 'domain' && baseOf(type).kind === 'enum'
 }
 
-/** PostgreSQL's own types without a default B-tree operator class (`pg_opclass`): nothing is sorted or made distinct by them. */
-const UNORDERED: ReadonlySet<string> = new Set([
-  'aclitem',
-  'box',
-  'cid',
-  'circle',
-  'json',
-  'jsonpath',
-  'line',
-  'lseg',
-  'path',
-  'pg_snapshot',
-  'point',
-  'polygon',
-  'refcursor',
-  'txid_snapshot',
-  'xid',
-  'xml',
-])
-
-/** Those of them that have no `=` either. */
-const INCOMPARABLE: ReadonlySet<string> = new Set(['json', 'jsonpath', 'point', 'polygon', 'refcursor', 'xml'])
-
 /** False where PostgreSQL is known to refuse; types that it did not come with are left to it. */
 export function isOrdered(type: DataType): boolean {
   return !isAmong(UNORDERED, type)
@@ -122,7 +101,7 @@ export function isScalar(type: DataType): boolean {
 }
 
 /** The types that `search` looks into when it is given no columns. */
-const SEARCHED: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'citext'])
+const SEARCHED = typeSet('text', 'varchar', 'bpchar', 'citext')
 
 export function isSearchable(type: DataType): boolean {
   return SEARCHED.has(baseOf(type).name)

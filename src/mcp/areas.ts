@@ -76,6 +76,12 @@ export const AREAS: readonly Area[] = [
     documents: ['docs/reference/errors.md'],
   },
   {
+    name: 'types',
+    path: 'src/types',
+    purpose: "PostgreSQL's own types by all of their names, and what is known of each.",
+    documents: ['docs/reference/language.md#casts-and-types'],
+  },
+  {
     name: 'access',
     path: 'src/access',
     purpose:

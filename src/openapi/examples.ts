@@ -1,6 +1,7 @@
 /** Examples of values of a type, made from it and its labels: always the same, and valid by the schemas beside them. */
 import { baseOf, isJson } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
+import { byType } from '../types/builtin.ts'
 import type { Schema } from './model.ts'
 
 /** `schema`: what the type is in JSON. Undefined where any value could be meant. */
@@ -33,35 +34,35 @@ function elementsOf(type: DataType, { items }: Schema): unknown {
 }
 
 /** A text of PostgreSQL's, where not any text is one of the type. */
-const TEXT_OF: ReadonlyMap<string, string> = new Map([
-  ['uuid', '018f2d5e-7b1c-7c4a-9e3d-2f6a1b8c4d5e'],
-  ['date', '2025-03-01'],
-  ['timestamptz', '2025-03-01T12:00:00+00:00'],
-  ['timestamp', '2025-03-01T12:00:00'],
-  ['timetz', '12:00:00+00:00'],
-  ['time', '12:00:00'],
-  ['interval', '1 day'],
-  ['bytea', '\\x00ff'],
-  ['inet', '192.0.2.1'],
-  ['cidr', '192.0.2.0/24'],
-  ['macaddr', '00:00:5e:00:53:01'],
-  ['macaddr8', '00:00:5e:ef:10:00:53:01'],
-  ['bit', '1'],
-  ['varbit', '1'],
-  ['money', '1.00'],
-  ['xml', '<a/>'],
-  ['jsonpath', '$'],
-  ['tsvector', "'word'"],
-  ['tsquery', "'word'"],
-  ['point', '(1,2)'],
-  ['line', '{1,2,3}'],
-  ['lseg', '[(1,2),(3,4)]'],
-  ['box', '(3,4),(1,2)'],
-  ['path', '[(1,2),(3,4)]'],
-  ['polygon', '((1,2),(3,4),(5,6))'],
-  ['circle', '<(1,2),3>'],
-  ['pg_lsn', '0/1'],
-])
+const TEXT_OF: ReadonlyMap<string, string> = byType({
+  uuid: '018f2d5e-7b1c-7c4a-9e3d-2f6a1b8c4d5e',
+  date: '2025-03-01',
+  timestamptz: '2025-03-01T12:00:00+00:00',
+  timestamp: '2025-03-01T12:00:00',
+  timetz: '12:00:00+00:00',
+  time: '12:00:00',
+  interval: '1 day',
+  bytea: '\\x00ff',
+  inet: '192.0.2.1',
+  cidr: '192.0.2.0/24',
+  macaddr: '00:00:5e:00:53:01',
+  macaddr8: '00:00:5e:ef:10:00:53:01',
+  bit: '1',
+  varbit: '1',
+  money: '1.00',
+  xml: '<a/>',
+  jsonpath: '$',
+  tsvector: "'word'",
+  tsquery: "'word'",
+  point: '(1,2)',
+  line: '{1,2,3}',
+  lseg: '[(1,2),(3,4)]',
+  box: '(3,4),(1,2)',
+  path: '[(1,2),(3,4)]',
+  polygon: '((1,2),(3,4),(5,6))',
+  circle: '<(1,2),3>',
+  pg_lsn: '0/1',
+})
 
 function exampleText({ schema, name, kind }: DataType, { maxLength }: Schema): string | undefined {
   // Both are texts of every type of their kind.

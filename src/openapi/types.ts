@@ -1,6 +1,7 @@
 /** Data types as schemas of the JSON that PostgreSQL writes for their values (PostgreSQL manual, 9.16.1 and 8), which is also what it reads. */
 import { baseOf } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
+import { byType } from '../types/builtin.ts'
 import type { Schema } from './model.ts'
 
 /** Any JSON value. */
@@ -45,24 +46,24 @@ export function textSchema(type: DataType, typeText: string): Schema {
  * Numbers are JSON numbers with all their digits, whatever a client can hold: an `int64` and a `number` without format are not for every
  * language's plain numbers.
  */
-const SCHEMA_OF: ReadonlyMap<string, Schema> = new Map<string, Schema>([
-  ['bool', { type: 'boolean' }],
-  ['int2', { type: 'integer', format: 'int32', minimum: -32_768, maximum: 32_767 }],
-  ['int4', { type: 'integer', format: 'int32' }],
-  ['int8', { type: 'integer', format: 'int64' }],
-  ['float4', { type: 'number', format: 'float' }],
-  ['float8', { type: 'number', format: 'double' }],
-  ['numeric', { type: 'number' }],
-  ['uuid', { type: 'string', format: 'uuid' }],
-  ['date', { type: 'string', format: 'date' }],
-  ['timestamptz', { type: 'string', format: 'date-time' }],
+const SCHEMA_OF: ReadonlyMap<string, Schema> = byType<Schema>({
+  bool: { type: 'boolean' },
+  int2: { type: 'integer', format: 'int32', minimum: -32_768, maximum: 32_767 },
+  int4: { type: 'integer', format: 'int32' },
+  int8: { type: 'integer', format: 'int64' },
+  float4: { type: 'number', format: 'float' },
+  float8: { type: 'number', format: 'double' },
+  numeric: { type: 'number' },
+  uuid: { type: 'string', format: 'uuid' },
+  date: { type: 'string', format: 'date' },
+  timestamptz: { type: 'string', format: 'date-time' },
   // Without an offset they are no date-time and no time of RFC 3339; these names are in the registry of formats.
-  ['timestamp', { type: 'string', format: 'date-time-local' }],
-  ['timetz', { type: 'string', format: 'time' }],
-  ['time', { type: 'string', format: 'time-local' }],
-  ['json', ANY],
-  ['jsonb', ANY],
-])
+  timestamp: { type: 'string', format: 'date-time-local' },
+  timetz: { type: 'string', format: 'time' },
+  time: { type: 'string', format: 'time-local' },
+  json: ANY,
+  jsonb: ANY,
+})
 
 const LENGTH = /^character(?: varying)?\((\d+)\)/
 

@@ -7,6 +7,7 @@ import type { Table } from '../catalog/model.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
 import { routeHash } from '../run/announce.ts'
 import type { Row } from '../run/run.ts'
+import { typeSet } from '../types/builtin.ts'
 
 export interface Route {
   readonly column: string
@@ -66,7 +67,7 @@ export function routeValueOf({ column }: Route, [json, hash]: Row): RouteValue {
 }
 
 /** Types whose values are equal exactly if their JSON is. */
-const EXACT: ReadonlySet<string> = new Set(['text', 'varchar', 'uuid', 'int2', 'int4', 'int8'])
+const EXACT = typeSet('text', 'varchar', 'uuid', 'int2', 'int4', 'int8')
 
 export function exactColumns({ columns }: Table): readonly string[] {
   return columns

@@ -1,6 +1,7 @@
 /** Types in a document: PostgreSQL's own by one name each, the synonyms that `make` takes, and users' types by their name. */
 
 import { LanguageError } from '../language/tree/error.ts'
+import { DOCUMENTED, OWN_NAMES, SQL_NAMES } from '../types/builtin.ts'
 import {
   type Cursor,
   fail,
@@ -21,27 +22,8 @@ export const DIMENSIONS_MAX: number = 6
 
 const MODIFIERS_MAX = 8
 
-/** PostgreSQL's own types that a column, an argument or a result may have. */
-const KNOWN_TYPES: ReadonlySet<string> = new Set(
-  `int2 int4 int8 float4 float8 numeric money bool text varchar char bpchar name bytea uuid json jsonb jsonpath xml
-  date time timetz timestamp timestamptz interval bit varbit inet cidr macaddr macaddr8 point line lseg box path polygon circle
-  tsvector tsquery int4range int8range numrange tsrange tstzrange daterange
-  int4multirange int8multirange nummultirange tsmultirange tstzmultirange datemultirange
-  oid regclass regcollation regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype
-  xid xid8 cid tid pg_lsn pg_snapshot txid_snapshot aclitem refcursor int2vector oidvector smallserial serial bigserial
-  void record trigger event_trigger cstring internal language_handler fdw_handler index_am_handler tsm_handler table_am_handler
-  any anyelement anyarray anynonarray anyenum anyrange anymultirange
-  anycompatible anycompatiblearray anycompatiblenonarray anycompatiblerange anycompatiblemultirange`.split(/\s+/),
-)
-
-const SYNONYMS: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    ...{ string: 'text', str: 'text', i32: 'int4', i64: 'int8', f64: 'float8' },
-    ...{ int: 'int4', integer: 'int4', bigint: 'int8', smallint: 'int2', real: 'float4', float: 'float8' },
-    ...{ decimal: 'numeric', dec: 'numeric', boolean: 'bool', character: 'char', nchar: 'char' },
-    ...{ serial2: 'smallserial', serial4: 'serial', serial8: 'bigserial' },
-  }),
-)
+/** The synonyms that a document may have, and the name that it has for each. */
+const SYNONYMS: ReadonlyMap<string, string> = new Map([...OWN_NAMES, ...SQL_NAMES])
 
 /** Words that continue a first one; the longest that fits counts. */
 const CONTINUED: Readonly<Record<string, readonly (readonly [readonly string[], string])[]>> = {
@@ -118,11 +100,11 @@ function printTypeName({ schema, name }: SchemaType): string {
 const INTERVALS: ReadonlySet<string> = new Set(CONTINUED.interval?.map(([, name]) => name))
 
 /** Names to suggest for one that is unknown. */
-export const TYPE_NAMES: readonly string[] = [...KNOWN_TYPES, ...SYNONYMS.keys()]
+export const TYPE_NAMES: readonly string[] = [...DOCUMENTED, ...SYNONYMS.keys()]
 
 /** Whether a bare name is a type of PostgreSQL. It always is, as in PostgreSQL itself: a user's type of such a name needs its schema. */
 export function isOwnType(name: string): boolean {
-  return KNOWN_TYPES.has(name) || INTERVALS.has(name)
+  return DOCUMENTED.has(name) || INTERVALS.has(name)
 }
 
 /** Words that mean something else where an argument's or a result's type stands. */
@@ -131,7 +113,7 @@ const TAKEN: ReadonlySet<string> = new Set(['in', 'out', 'inout', 'variadic', 'd
 /** PostgreSQL's own name where the word is one of its types in any case, or a synonym; otherwise the word as it is. */
 function lookUp(word: string): string {
   const lower = word.toLowerCase()
-  return SYNONYMS.get(lower) ?? (KNOWN_TYPES.has(lower) ? lower : word)
+  return SYNONYMS.get(lower) ?? (DOCUMENTED.has(lower) ? lower : word)
 }
 
 function continued(cursor: Cursor, word: string): string | null {

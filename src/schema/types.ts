@@ -16,6 +16,7 @@
  * A column that can be null is `T | null`. A view has columns that the document does not say: any name, any value.
  */
 
+import { byType } from '../types/builtin.ts'
 import { type Lookup, lookupOf, shownName } from './lookup.ts'
 import type { SchemaColumn, SchemaDocument, SchemaType, TableDefinition } from './model.ts'
 import { targetKey } from './summary.ts'
@@ -95,12 +96,10 @@ function elementType(type: SchemaType, lookup: Lookup, depth: number): string {
   return OWN.get(type.name) ?? (isOwnType(type.name) || type.schema !== null ? 'string' : 'unknown')
 }
 
-const OWN: ReadonlyMap<string, string> = new Map([
-  ...['int2', 'int4', 'float4', 'float8', 'oid', 'smallserial', 'serial'].map(name => [name, 'number'] as const),
-  ['bool', 'boolean'],
-  ['json', 'Json'],
-  ['jsonb', 'Json'],
-])
+const OWN: ReadonlyMap<string, string> = byType({
+  ...{ int2: 'number', int4: 'number', float4: 'number', float8: 'number', oid: 'number' },
+  ...{ smallserial: 'number', serial: 'number', bool: 'boolean', json: 'Json', jsonb: 'Json' },
+})
 
 function isJson(type: SchemaType, lookup: Lookup): boolean {
   let below = type

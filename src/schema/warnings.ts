@@ -1,6 +1,7 @@
 /** What looks wrong in a schema document. Only what is certain from the document alone: expressions and queries are not parsed. */
 
 import { nearest, WORDS } from '../text/nearest.ts'
+import { isOneFamily } from '../types/traits.ts'
 import { keyOf, type Lookup, primaryKeyOf, shownName } from './lookup.ts'
 import type {
   CommentDefinition,
@@ -298,21 +299,12 @@ function checkReference(
   })
 }
 
-const FAMILIES: readonly ReadonlySet<string>[] = [
-  new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8', 'smallserial', 'serial', 'bigserial', 'oid']),
-  new Set(['text', 'varchar', 'char', 'bpchar', 'name']),
-  new Set(['date', 'timestamp', 'timestamptz']),
-  new Set(['time', 'timetz']),
-  new Set(['bit', 'varbit']),
-  new Set(['inet', 'cidr']),
-]
-
 /** Only for PostgreSQL's own types; of others nothing is known. */
 function isComparable(a: SchemaType, b: SchemaType): boolean {
   const isOwn = (type: SchemaType): boolean => type.schema === null && isOwnType(type.name)
   if (!isOwn(a) || !isOwn(b)) return true
   if (a.dimensions > 0 !== b.dimensions > 0) return false
-  return a.name === b.name || FAMILIES.some(family => family.has(a.name) && family.has(b.name))
+  return a.name === b.name || isOneFamily(a.name, b.name)
 }
 
 /** No column with order, collation and operator class is longer; what is, is an expression. */

@@ -1,5 +1,6 @@
 /** Type names in casts and definitions. */
 
+import { SEVERAL_WORDS } from '../../types/traits.ts'
 import type { TypeName } from '../tree/ast.ts'
 import { LanguageError } from '../tree/error.ts'
 import { quoteFunctionOrType, quoteIdentifier, quoteQualifier } from './quote.ts'
@@ -16,17 +17,6 @@ const SQL_TYPES: ReadonlyMap<string, number> = new Map([
     name => [name, 1] as const,
   ),
   ...['bit', 'dec', 'decimal', 'numeric'].map(name => [name, ANY] as const),
-])
-
-/** SQL's names of several words, by the name PostgreSQL has for the same type. */
-const SEVERAL_WORDS: ReadonlyMap<string, string> = new Map([
-  ['double precision', 'float8'],
-  ['character varying', 'varchar'],
-  ['bit varying', 'varbit'],
-  ['time without time zone', 'time'],
-  ['time with time zone', 'timetz'],
-  ['timestamp without time zone', 'timestamp'],
-  ['timestamp with time zone', 'timestamptz'],
 ])
 
 /** `[]` more often than this means nothing to PostgreSQL, which ignores the number of dimensions, and is a slip or an attack. */

@@ -1,6 +1,7 @@
 /** Types of casts and definitions. */
 
 import { nearest, WORDS } from '../../text/nearest.ts'
+import { BARE_NAMES, OWN_NAMES } from '../../types/builtin.ts'
 import type { TypeName } from '../tree/ast.ts'
 import { advance } from './lexer.ts'
 import {
@@ -17,31 +18,12 @@ import {
   takeName,
 } from './parser.ts'
 
-/** PostgreSQL's types by all of their names of one word, and those of the extensions it comes with. */
-const TYPES: ReadonlySet<string> = new Set(
-  `bigint bigserial bit bool boolean box bpchar bytea char character cidr circle citext date datemultirange daterange dec decimal
-   float float4 float8 hstore inet int int2 int4 int4multirange int4range int8 int8multirange int8range integer interval json jsonb
-   jsonpath line lseg ltree macaddr macaddr8 money name nchar nummultirange numeric numrange oid path point polygon real regclass
-   regconfig regdictionary regnamespace regoper regoperator regproc regprocedure regrole regtype serial serial2 serial4 serial8
-   smallint smallserial text tid time timestamp timestamptz timetz tsmultirange tsquery tsrange tstzmultirange tstzrange tsvector
-   uuid varbit varchar void xid xid8 xml`.split(/\s+/),
-)
-
-/** The language's own names. */
-const SYNONYMS: ReadonlyMap<string, string> = new Map([
-  ['string', 'text'],
-  ['str', 'text'],
-  ['i32', 'int4'],
-  ['i64', 'int8'],
-  ['f64', 'float8'],
-])
-
 const MODIFIERS_MAX = 8
 const MODIFIER_MAX = 2 ** 31 - 1
 
 /** Whether the name means a type without a schema and without back-ticks; every other one needs either. */
 export function isKnownType(name: string): boolean {
-  return TYPES.has(name) || SYNONYMS.has(name)
+  return BARE_NAMES.has(name) || OWN_NAMES.has(name)
 }
 
 /**
@@ -68,7 +50,7 @@ export function parseType(parser: Parser): TypeName {
   if (!isKnownType(name)) refuseType(parser, start, first)
   const isVarying = (name === 'character' || name === 'bit') && acceptWord(parser, 'varying')
   const modifiers = parseModifiers(parser)
-  const known = isVarying ? (name === 'bit' ? 'varbit' : 'varchar') : (SYNONYMS.get(name) ?? name)
+  const known = isVarying ? (name === 'bit' ? 'varbit' : 'varchar') : (OWN_NAMES.get(name) ?? name)
   const withZone = (known === 'time' || known === 'timestamp') && parseZone(parser)
   return finished(parser, start, null, withZone ? `${known}tz` : known, modifiers)
 }
@@ -133,7 +115,7 @@ function isWordOf(parser: Parser, word: string): boolean {
 }
 
 function refuseType(parser: Parser, start: number, name: string): never {
-  const near = nearest(name, [...TYPES, ...SYNONYMS.keys()], WORDS)
+  const near = nearest(name, [...BARE_NAMES, ...OWN_NAMES.keys()], WORDS)
   const meant = near === null ? '' : `did you mean "${near}"? `
   const own = `a type of the database's own is written with its schema or in back-ticks: \`${name}\``
   failAt(parser, start, parser.before, `unknown type "${name}"`, `${meant}${own}`)

@@ -7,6 +7,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Expression, Get, Order } from '../../language/tree/ast.ts'
 import { allOf, call, column, field, get, order } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
+import { UNRANKED } from '../../types/traits.ts'
 import { parseFilters } from '../parameters/filters.ts'
 import { NameReader, parseNameList } from '../parameters/names.ts'
 import { limitCount, parseSlice, type Slice } from '../parameters/page.ts'
@@ -146,19 +147,6 @@ function assertFitting({ fn, column: name }: AggregateRequest, table: Table): vo
 
 /** Object identifiers count as numbers to PostgreSQL's categories, and have no sum. */
 const REFERENCES = /^(oid|reg)/
-
-/** Ordered, and all the same without `min` and `max` in every version (PostgreSQL manual, 9.21). */
-const UNRANKED: ReadonlySet<string> = new Set([
-  'bool',
-  'uuid',
-  'jsonb',
-  'bit',
-  'varbit',
-  'macaddr',
-  'macaddr8',
-  'tsvector',
-  'tsquery',
-])
 
 /** By the groups in the order given unless `sort` says otherwise; that may also name the aggregate. */
 function sortedGroups({ columns, sort }: Groups, fn: AggregateFunction, value: Expression): readonly Order[] {

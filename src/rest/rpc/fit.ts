@@ -7,6 +7,7 @@
 import { baseOf } from '../../access/types.ts'
 import type { DataType } from '../../catalog/model.ts'
 import type { JsonType } from '../../json/json-body.ts'
+import { byType } from '../../types/builtin.ts'
 import { integerType } from '../body/integer-type.ts'
 import type { BodyValue, GivenValue } from './given.ts'
 import { isPolymorphic, isPolymorphicArray, isPolymorphicScalar } from './polymorphic.ts'
@@ -89,22 +90,22 @@ function fitOfBase(type: DataType, json: JsonType): Fit {
   }
 }
 
-const INTEGER_FIT: ReadonlyMap<string, Fit> = new Map([
-  ['int4', 5],
-  ['int8', 4],
-  ['numeric', 3],
-  ['float8', 2],
-])
+const INTEGER_FIT: ReadonlyMap<string, Fit> = byType<Fit>({
+  int4: 5,
+  int8: 4,
+  numeric: 3,
+  float8: 2,
+})
 
-const NUMBER_FIT: ReadonlyMap<string, Fit> = new Map([
-  ['numeric', 5],
-  ['float8', 4],
-  ['float4', 3],
+const NUMBER_FIT: ReadonlyMap<string, Fit> = byType<Fit>({
+  numeric: 5,
+  float8: 4,
+  float4: 3,
   // PostgreSQL reads no `1.0` and no `1e3` as one of these.
-  ['int2', 0],
-  ['int4', 0],
-  ['int8', 0],
-])
+  int2: 0,
+  int4: 0,
+  int8: 0,
+})
 
 function fitOfNumber({ name }: DataType, json: JsonType): Fit {
   switch (json) {

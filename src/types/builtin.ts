@@ -1,0 +1,104 @@
+/**
+ * PostgreSQL's own types, and those of three extensions that come with it, by all of their names: the one place that lists them. What is said of some
+ * of them is in `traits.ts`, or in a table of whoever says it whose keys the compiler checks (`byType`, `typeSet`).
+ *
+ * Lists of words instead of an object for each: the parser of the query language has them with it in a browser.
+ */
+
+/** Types of values, each followed by SQL's other names of one word for it: columns have them, and an author may cast to them. */
+const VALUES = [
+  'int2/smallint int4/int/integer int8/bigint float4/real float8/float numeric/decimal/dec money bool/boolean',
+  'text varchar char/character/nchar bpchar name bytea bit varbit uuid json jsonb jsonpath xml tsvector tsquery',
+  'date time timetz timestamp timestamptz interval inet cidr macaddr macaddr8 point line lseg box path polygon circle',
+  'int4range int8range numrange tsrange tstzrange daterange',
+  'int4multirange int8multirange nummultirange tsmultirange tstzmultirange datemultirange',
+  'oid tid xid xid8 regconfig regdictionary',
+] as const
+
+/** Such a type that the query language does not know bare. */
+const OTHER_VALUES = ['pg_lsn'] as const
+
+/** Nothing is cast to these. Values of the first are numbers to PostgreSQL and names to readers, so they tell which names exist. */
+const NO_VALUES = [
+  'regclass regnamespace regoper regoperator regproc regprocedure regrole regtype',
+  'smallserial/serial2 serial/serial4 bigserial/serial8 void',
+] as const
+
+/** Likewise, and the query language does not know them bare: PostgreSQL's bookkeeping, and what only arguments and results have. */
+const OTHERS = [
+  'regcollation cid pg_snapshot txid_snapshot aclitem refcursor int2vector oidvector record trigger event_trigger cstring internal',
+  'language_handler fdw_handler index_am_handler tsm_handler table_am_handler',
+  'any anyelement anyarray anynonarray anyenum anyrange anymultirange',
+  'anycompatible anycompatiblearray anycompatiblenonarray anycompatiblerange anycompatiblemultirange',
+] as const
+
+const EXTENSIONS = ['citext hstore ltree'] as const
+
+type Words<Text extends string, Found = never> = Text extends `${infer First} ${infer Rest}`
+  ? Words<Rest, Found | First>
+  : Found | Text
+type OwnName<Word extends string> = Word extends `${infer Own}/${string}` ? Own : Word
+type Lines = typeof VALUES | typeof OTHER_VALUES | typeof NO_VALUES | typeof OTHERS | typeof EXTENSIONS
+
+/** `pg_type.typname`. */
+export type BuiltinName = OwnName<Words<Lines[number]>>
+
+function namesOf(...lists: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  return lists
+    .flat()
+    .join(' ')
+    .split(' ')
+    .map(word => word.split('/'))
+}
+
+/** In the order of the alphabet: of names that are equally near to one that is unknown the first is suggested. */
+function allNames(...lists: readonly (readonly string[])[]): ReadonlySet<string> {
+  return new Set(
+    namesOf(...lists)
+      .flat()
+      .sort(),
+  )
+}
+
+function ownNames(...lists: readonly (readonly string[])[]): ReadonlySet<string> {
+  return new Set(namesOf(...lists).map(([own = '']) => own))
+}
+
+/** What the query language takes for a type without a schema, by all names but its own. */
+export const BARE_NAMES: ReadonlySet<string> = /* @__PURE__ */ allNames(VALUES, NO_VALUES, EXTENSIONS)
+
+/** The query language's own names. */
+export const OWN_NAMES: ReadonlyMap<string, BuiltinName> = new Map([
+  ['string', 'text'],
+  ['str', 'text'],
+  ['i32', 'int4'],
+  ['i64', 'int8'],
+  ['f64', 'float8'],
+])
+
+/** Types of values, which an author may cast to; by all names. */
+export const CASTABLE: ReadonlySet<string> = /* @__PURE__ */ allNames(VALUES, OTHER_VALUES)
+
+/** PostgreSQL's own types, which a column, an argument or a result may have. */
+export const DOCUMENTED: ReadonlySet<string> = /* @__PURE__ */ ownNames(VALUES, OTHER_VALUES, NO_VALUES, OTHERS)
+
+export const EXTENSION_TYPES: ReadonlySet<string> = /* @__PURE__ */ ownNames(EXTENSIONS)
+
+/** SQL's other names of one word, and the name that PostgreSQL has for the same type. */
+export const SQL_NAMES: ReadonlyMap<string, BuiltinName> = /* @__PURE__ */ otherNames()
+
+function otherNames(): ReadonlyMap<string, BuiltinName> {
+  return new Map(
+    namesOf(VALUES, NO_VALUES).flatMap(([own, ...others]) => others.map(other => [other, own as BuiltinName] as const)),
+  )
+}
+
+/** A table of some of the types: its keys are checked, and it can be asked for any name. */
+export function byType<T>(of: Readonly<Partial<Record<BuiltinName, T>>>): ReadonlyMap<string, T> {
+  return new Map(Object.entries(of) as [string, T][])
+}
+
+/** Some of the types, likewise. */
+export function typeSet(...names: readonly BuiltinName[]): ReadonlySet<string> {
+  return new Set<string>(names)
+}
