@@ -1,16 +1,15 @@
 /** docs/reference/rest-api.md#the-schema: the document's shape, and that it holds only what the caller may see. */
-import { afterAll, beforeAll, expect, describe as group, test } from 'vitest'
+import { beforeAll, expect, describe as group, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { describe } from './describe.ts'
 import { introspect } from './introspect.ts'
 import type { Catalog } from './model.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let catalog: Catalog
 
 beforeAll(async () => {
-  database = await testDatabase()
   const admin = await openSession(database.adminUrl)
   await admin.run(`
     create schema auth; create table auth.accounts (id int primary key);
@@ -28,8 +27,6 @@ beforeAll(async () => {
   catalog = await introspect(admin.query, { schemas: ['public'], exposedViews: [] })
   await admin.close()
 })
-
-afterAll(() => database?.drop())
 
 group('describe', () => {
   test('tells a table whole', () => {

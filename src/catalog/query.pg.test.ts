@@ -1,7 +1,7 @@
 /** The catalogue read by our own wire client is the one that another client reads. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { createPool, type Pool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { introspect, readFingerprint } from './introspect.ts'
@@ -9,17 +9,15 @@ import { queryThrough } from './query.ts'
 
 const OPTIONS = { schemas: ['public'], exposedViews: [] }
 
-let database: TestDatabase
+const database = databaseFixture()
 let pool: Pool
 
 beforeAll(async () => {
-  database = await testDatabase()
   pool = createPool({ target: parseUrl(database.url), maxConnections: 2 })
 })
 
 afterAll(async () => {
   await pool?.close({ deadlineMs: 1_000 })
-  await database?.drop()
 })
 
 test('more rows than a batch, text of any script, and NULL', async () => {

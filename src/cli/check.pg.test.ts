@@ -5,21 +5,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { execute } from '../../test/support/postgres.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let folder: string
 
 beforeAll(async () => {
-  database = await testDatabase()
   folder = mkdtempSync(join(tmpdir(), 'svc-check-'))
 })
 
 afterAll(async () => {
   rmSync(folder, { recursive: true })
-  await database.drop()
 })
 
 beforeEach(() =>

@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SampleDatabase, sampleDatabase } from '../../test/support/sample.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { sampleDatabase } from '../../test/support/sample.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
-let database: SampleDatabase
+const database = databaseFixture(sampleDatabase)
 let folder: string
 
 beforeAll(async () => {
-  database = await sampleDatabase()
   folder = await mkdtemp(join(tmpdir(), 'svc-openapi-'))
   await writeFile(join(folder, 'svc.toml'), '[access]\nenabled = true\npath = "policy.toml"\n')
   await writeFile(
@@ -27,7 +27,6 @@ read_columns = { only = ["id", "name"] }
   )
 })
 afterAll(async () => {
-  await database?.drop()
   await rm(folder, { recursive: true })
 })
 

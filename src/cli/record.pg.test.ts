@@ -2,25 +2,17 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { killSvc, type Svc, startSvc } from '../../test/support/process.ts'
 import { mintToken } from '../identity/mint.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
 
-let database: TestDatabase
+const database =
+  databaseFixture(`create table notes (id int primary key, body text, secret text); insert into notes values (1, 'hello', 'x'), (2, 'bye', 'y');
+     grant select, insert, update, delete on notes to public`)
 let folder: string
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text, secret text); insert into notes values (1, 'hello', 'x'), (2, 'bye', 'y');
-     grant select, insert, update, delete on notes to public`,
-  )
-})
-afterAll(() => database.drop())
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-record-'))

@@ -2,19 +2,15 @@
 import { EventEmitter } from 'node:events'
 import { tmpdir } from 'node:os'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
-import { type SampleDatabase, sampleDatabase } from '../../test/support/sample.ts'
+import { sampleDatabase } from '../../test/support/sample.ts'
 import { parseSchema } from '../schema/parse.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
-let database: SampleDatabase
-
-beforeAll(async () => {
-  database = await sampleDatabase()
-})
-afterAll(() => database.drop())
+const database = databaseFixture(sampleDatabase)
 
 async function svc(...argv: readonly string[]): Promise<string> {
   const out: string[] = []

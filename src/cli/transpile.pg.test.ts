@@ -4,30 +4,23 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { afterAll, expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { execute } from '../../test/support/postgres.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
-let database: TestDatabase
-const folder = mkdtempSync(join(tmpdir(), 'svc-transpile-'))
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table members (number int primary key, sponsor int references members);
+const database = databaseFixture(`create table members (number int primary key, sponsor int references members);
      create table posts (key int primary key, writer int references members, editor int references members, home int);
      create table notes (id int, about int references posts);
      create schema side;
      create table side.badges (holder int references members);
      grant usage on schema side to public;
-     grant select on all tables in schema public, side to public`,
-  )
-})
+     grant select on all tables in schema public, side to public`)
+const folder = mkdtempSync(join(tmpdir(), 'svc-transpile-'))
+
 afterAll(async () => {
   rmSync(folder, { recursive: true })
-  await database.drop()
 })
 
 async function transpile(text: string, schemas: readonly string[] = ['public']) {

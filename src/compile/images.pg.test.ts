@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { watchActivity } from '../../test/support/activity.ts'
 import { openSession, type Session } from '../../test/support/catalog.ts'
 import { compileWrite } from '../../test/support/compiled.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import { introspect } from '../catalog/introspect.ts'
@@ -14,12 +14,11 @@ import { compile } from './compile.ts'
 import { printCaptured } from './print-write.ts'
 import type { WriteStatement } from './statement.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let session: Session
 let other: Session
 let catalog: Catalog
 beforeAll(async () => {
-  database = await testDatabase()
   session = await openSession(database.adminUrl)
   other = await openSession(database.adminUrl)
   await session.run(`create table r (a int, b int, r text, t text, page text, primary key (a, b));
@@ -29,7 +28,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await session.close()
   await other.close()
-  await database.drop()
 })
 beforeEach(() =>
   session.run(`insert into r values (1, 1, 'one', 'x', 'p'), (1, 2, 'two', 'y', null), (2, 1, 'three', 'z', null);

@@ -1,21 +1,19 @@
 /** PostgreSQL knows best what depends on its arguments alone; here its own word on each function that can be met. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession, type Session } from '../../test/support/catalog.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { catalogOf } from '../../test/support/model.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
 import { callableName } from '../access/functions.ts'
 import { call } from '../language/tree/build.ts'
 import { isMoving, isSteady } from './steady.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let session: Session
 beforeAll(async () => {
-  database = await testDatabase()
   session = await openSession(database.url)
 })
 afterAll(async () => {
   await session?.close()
-  await database?.drop()
 })
 
 /** Names of PostgreSQL's own functions that have an overload of this volatility. */

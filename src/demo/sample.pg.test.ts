@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { execute } from '../../test/support/postgres.ts'
-import { type SampleDatabase, sampleDatabase } from '../../test/support/sample.ts'
+import { sampleDatabase } from '../../test/support/sample.ts'
 
-let database: SampleDatabase
-
-beforeAll(async () => {
-  database = await sampleDatabase()
-})
-afterAll(() => database.drop())
+const database = databaseFixture(sampleDatabase)
 
 const ROWS = {
   ...{ tenants: 3, users: 110, customers: 6_000, categories: 72, products: 2_500, tags: 36, product_tags: 4_767 },

@@ -1,8 +1,9 @@
 /** What the SQL of `svc install` does in a real database: what it writes down, for whom, and what it survives. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { feedUrl, installed } from '../../test/support/install.ts'
-import { createDatabase, execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { createDatabase, execute, testDatabase } from '../../test/support/postgres.ts'
 import { uniqueName } from '../../test/support/server.ts'
 import type { Query } from '../catalog/introspect.ts'
 import { KEPT_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
@@ -10,14 +11,13 @@ import { readInstallation } from './installation.ts'
 import { idOf } from './outbox.ts'
 import { INSTALLED_VERSION, uninstallScript } from './script.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let admin: pg.Client
 let app: pg.Client
 /** As the feed role. */
 let feed: pg.Client
 
 beforeAll(async () => {
-  database = await testDatabase()
   admin = await connected(database.adminUrl)
   await admin.query(`
     alter default privileges in schema public grant all on tables to app;
@@ -36,7 +36,6 @@ afterAll(async () => {
   await admin.end()
   await app.end()
   await feed.end()
-  await database.drop()
 })
 
 async function connected(url: string): Promise<pg.Client> {

@@ -1,16 +1,13 @@
 /** How findings are reported, which can be accepted, and what is asked of the server itself (docs/guides/checking.md). */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type LintedDatabase, lintedDatabase, TARGET } from '../../test/support/lint.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { lintedDatabase, TARGET } from '../../test/support/lint.ts'
 import type { Query } from '../catalog/introspect.ts'
 import type { Finding } from '../finding.ts'
 import { bootDangers, lintDatabase } from './lint-database.ts'
 
-let database: LintedDatabase
+const database = databaseFixture(lintedDatabase)
 
-beforeAll(async () => {
-  database = await lintedDatabase()
-})
-afterAll(() => database.drop())
 beforeEach(() => database.reset())
 
 async function only(ask: Query, check: string): Promise<Finding | undefined> {

@@ -1,6 +1,7 @@
 /** Every lint finds what it is for and nothing else, and the SQL that it prints mends what it has found. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type LintedDatabase, lintedDatabase } from '../../test/support/lint.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { lintedDatabase } from '../../test/support/lint.ts'
 import { sqlSince } from '../../test/support/postgres-version.ts'
 import { testSince } from '../../test/support/test-since.ts'
 import type { LintTarget } from './lint.ts'
@@ -289,12 +290,8 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 }
 
-let database: LintedDatabase
+const database = databaseFixture(lintedDatabase)
 
-beforeAll(async () => {
-  database = await lintedDatabase()
-})
-afterAll(() => database.drop())
 beforeEach(() => database.reset())
 
 async function found(name: string, target: Partial<LintTarget> = {}) {

@@ -1,22 +1,17 @@
 /** LISTEN that survives its connection. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { error, fakePostgres, firstAnswer, READY } from '../../test/support/fake-postgres.ts'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { execute } from '../../test/support/postgres.ts'
 import { createListener, type Listener, type ListenerEvent } from './listener.ts'
 import { parseUrl } from './url.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 const listeners: Listener[] = []
-
-beforeAll(async () => {
-  database = await testDatabase()
-})
 
 afterEach(() => {
   for (const listener of listeners.splice(0)) listener.close()
 })
-
-afterAll(() => database.drop())
 
 interface Heard {
   readonly notifications: [string, string][]

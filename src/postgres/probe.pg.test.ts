@@ -1,17 +1,17 @@
 /** Describing statements with real PostgreSQL: what it finds out, and that nothing is run or left. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { execute } from '../../test/support/postgres.ts'
 import { createPool, type Pool, type PoolEvent } from './pool.ts'
 import type { Command } from './types.ts'
 import { parseUrl } from './url.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let pool: Pool
 const events: PoolEvent[] = []
 
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(
     database.adminUrl,
     `create table things (id int primary key, name text); grant all on things to public;
@@ -34,7 +34,6 @@ afterEach(() =>
 
 afterAll(async () => {
   await pool.close({ deadlineMs: 1_000 })
-  await database.drop()
 })
 
 function command(text: string, ...parameters: string[]): Command {

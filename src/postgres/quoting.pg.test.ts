@@ -1,14 +1,10 @@
 /** Literals in our statements are quoted for `standard_conforming_strings = on`; nobody's URL may turn that off. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { createPool } from './pool.ts'
 import { parseUrl } from './url.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-})
-afterAll(() => database.drop())
+const database = databaseFixture()
 
 test.each([
   '-c standard_conforming_strings=off',

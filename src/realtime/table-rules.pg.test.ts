@@ -1,6 +1,7 @@
 /** Which callers may share what is read for them is decided here: a setting that is overlooked would show one's rows to another. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { execute } from '../../test/support/postgres.ts'
 import { INVOKER } from '../../test/support/postgres-version.ts'
 import { introspect } from '../catalog/introspect.ts'
 import type { Table } from '../catalog/model.ts'
@@ -11,12 +12,11 @@ import { routeHash } from '../run/announce.ts'
 import { routeStatement } from './route.ts'
 import { conditionStatement, readTableRules, type TableRules } from './table-rules.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let pool: Pool
 let table: Table
 
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(
     database.adminUrl,
     `create table members (who text, team int);
@@ -42,7 +42,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await pool?.close({ deadlineMs: 1_000 })
-  await database?.drop()
 })
 
 beforeEach(async () => {

@@ -7,19 +7,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLog, type Log } from '../../src/ops/log.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 
 const SECRET = 'value-that-must-not-appear'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 let log: Log
 let folder: string
 let file: number
 
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(
     database.adminUrl,
     `create table orders (id int primary key, note text, unique (note)); create table items (id int primary key, order_id int references orders, what text);
@@ -31,18 +29,16 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-log-'))
   file = openSync(join(folder, 'log'), 'a')
   log = createLog('debug', file)
-  gateway = await testGateway(database.url, {
-    environment: { SVC_LOG_LEVEL: 'debug' },
-    toml: 'cache = { enabled = true }\nexplain_max_cost = 0\nexplain_max_rows = 0',
-    emit: log.emit,
-  })
 })
+const gateway = gatewayFixture(database, () => ({
+  environment: { SVC_LOG_LEVEL: 'debug' },
+  toml: 'cache = { enabled = true }\nexplain_max_cost = 0\nexplain_max_rows = 0',
+  emit: log.emit,
+}))
 afterAll(async () => {
-  await gateway?.close()
   await log?.flush()
   closeSync(file)
   rmSync(folder, { recursive: true })
-  await database?.drop()
 })
 
 type Line = Readonly<Record<string, unknown>>

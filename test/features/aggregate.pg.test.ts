@@ -1,13 +1,11 @@
 /** docs/reference/reading.md#aggregates: `GET /api/{table}/aggregate` and its alias `_aggregate`. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture(shopDatabase)
 beforeAll(async () => {
-  database = await shopDatabase()
   await execute(
     database.adminUrl,
     `create table numbers (small int2, int4 int4, big int8, num numeric, real float4, double float8, span interval, cash money, at timestamptz,
@@ -24,12 +22,8 @@ beforeAll(async () => {
      create table nothing (n int);
      grant select on numbers, floats, nothing to app`,
   )
-  gateway = await testGateway(database.url, { toml: 'max_result_rows = 3\nmax_filters = 4' })
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const gateway = gatewayFixture(database, { toml: 'max_result_rows = 3\nmax_filters = 4' })
 
 describe('one value', () => {
   test.each([

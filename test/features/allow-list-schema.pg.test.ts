@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { SECRET, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { startSvc } from '../support/process.ts'
 
 const FITTING = `# what the application asks
@@ -39,12 +40,11 @@ const MISSING = [
   ':17: "order_items" has no relation "ordre"; did you mean "order"?',
 ]
 
-let database: TestDatabase
+const database = databaseFixture()
 let folder: string
 let file: string
 
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(
     database.adminUrl,
     `create table orders (id int primary key, status text, placed_at date);
@@ -57,7 +57,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await rm(folder, { recursive: true })
-  await database.drop()
 })
 
 async function warningsOf(list: string): Promise<readonly string[]> {

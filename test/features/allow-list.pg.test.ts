@@ -6,8 +6,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Event } from '../../src/events.ts'
 import { startGateway } from '../../src/gateway/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type AskOptions, configFile, type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 import { shopDatabase } from './shop.ts'
@@ -34,11 +35,9 @@ get customers fields name, meta ->> 'theme' as theme where id in (?) order by id
 set labels values name = ? where id = ? returning name
 `
 
-let database: TestDatabase
+const database = databaseFixture(shopDatabase)
 let folder: string
-let gateway: TestGateway
 beforeAll(async () => {
-  database = await shopDatabase()
   await execute(
     database.adminUrl,
     `create function shout(word text) returns text stable language sql as 'select upper(word)';
@@ -46,11 +45,9 @@ beforeAll(async () => {
   )
   folder = await mkdtemp(join(tmpdir(), 'svc-list-'))
   await writeFile(join(folder, 'allow.txt'), LIST)
-  gateway = await testGateway(database.url, { toml: `allow_list_path = '${join(folder, 'allow.txt')}'` })
 })
+const gateway = gatewayFixture(database, () => ({ toml: `allow_list_path = '${join(folder, 'allow.txt')}'` }))
 afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
   await rm(folder, { recursive: true })
 })
 

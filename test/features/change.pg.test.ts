@@ -1,13 +1,11 @@
 /** docs/reference/writing.md#change and docs/reference/writing.md#many-rows-at-once: `PATCH` and `DELETE` of one row and of filtered rows; 405 for other methods. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { forThisVersion } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 let admin: pg.Client
 
 const patch = sender(() => gateway, 'PATCH')
@@ -66,16 +64,13 @@ insert into parts values (1, 'a', 1);
 `
 
 beforeAll(async () => {
-  database = await testDatabase()
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
   await sql(TABLES)
-  gateway = await testGateway(database.url, { toml: 'schemas = ["public", "other"]' })
 })
+const gateway = gatewayFixture(database, { toml: 'schemas = ["public", "other"]' })
 afterAll(async () => {
-  await gateway.close()
   await admin.end()
-  await database.drop()
 })
 beforeEach(async () => {
   await sql(ROWS)

@@ -8,10 +8,11 @@ import { SETTINGS } from '../../src/config/settings.ts'
 import { SAMPLE_TENANTS } from '../../src/demo/sample.ts'
 import { operatorNamed } from '../../src/rest/parameters/operators.ts'
 import { openSession, type Session } from '../support/catalog.ts'
-import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { SECRET, testGateway } from '../support/gateway.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
 import { rowsBelow } from '../support/page-tables.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { uniqueName } from '../support/server.ts'
 import { openSocket } from '../support/socket.ts'
 import { read } from '../tidy/tree.ts'
@@ -23,18 +24,14 @@ const [POSTGREST = '', HASURA = '', SUPABASE = ''] = PAGES.map(([, page]) => pag
 const [TENANT] = SAMPLE_TENANTS
 const CLERK = { tenantId: TENANT?.id, userId: TENANT?.userId, role: 'clerk' }
 
-let database: SampleDatabase
+const database = databaseFixture(sampleDatabase)
 let admin: Session
-let gateway: TestGateway
 beforeAll(async () => {
-  database = await sampleDatabase()
   admin = await openSession(database.adminUrl)
-  gateway = await testGateway(database.url)
 })
+const gateway = gatewayFixture(database)
 afterAll(async () => {
-  await gateway?.close()
   await admin?.close()
-  await database?.drop()
 })
 
 /** Runs the statements of the page, with roles that are this test's own: they belong to the whole server. */

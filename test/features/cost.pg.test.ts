@@ -5,8 +5,9 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Activity, watchActivity } from '../support/activity.ts'
-import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 
 /** What is planned says so while it is planned, what runs while it runs; both name the statement's first word. */
 const TABLES = `
@@ -64,15 +65,15 @@ explain_max_cost = 0.001
 explain_max_cost = 0.001
 `
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 let activity: Activity
 let admin: pg.Client
 let heard: string[] = []
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(database.adminUrl, TABLES)
-  gateway = await testGateway(database.url, { toml: LIMITS })
+})
+const gateway = gatewayFixture(database, () => ({ toml: LIMITS }))
+beforeAll(async () => {
   activity = watchActivity(database.adminUrl)
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
@@ -80,10 +81,8 @@ beforeAll(async () => {
   await admin.query('listen seen')
 })
 afterAll(async () => {
-  await gateway.close()
   await activity.close()
   await admin.end()
-  await database.drop()
 })
 beforeEach(async () => void (await told()))
 

@@ -1,13 +1,12 @@
 /** docs/reference/writing.md#create: `POST /api/{table}`, one row or a batch. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type Reply, testGateway } from '../support/gateway.ts'
 import { forThisVersion } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 let admin: pg.Client
 
 const post = sender(() => gateway, 'POST')
@@ -84,18 +83,15 @@ grant select (shown) on half to app;
 `
 
 beforeAll(async () => {
-  database = await testDatabase()
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
   await sql(TABLES)
-  gateway = await testGateway(database.url, {
-    toml: 'schemas = ["public", "other"]\nmax_batch_rows = 50\nexposed_views = ["plain_notes"]',
-  })
+})
+const gateway = gatewayFixture(database, {
+  toml: 'schemas = ["public", "other"]\nmax_batch_rows = 50\nexposed_views = ["plain_notes"]',
 })
 afterAll(async () => {
-  await gateway.close()
   await admin.end()
-  await database.drop()
 })
 const RESET = `
   truncate notes, strict_notes, defaults, positions, blanks, statement_log restart identity;

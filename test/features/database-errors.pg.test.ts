@@ -17,9 +17,10 @@ import { createSessionReset } from '../../src/run/session-reset.ts'
 import { createSettings } from '../../src/run/settings.ts'
 import { type Activity, watchActivity } from '../support/activity.ts'
 import { error, fakePostgres, READY } from '../support/fake-postgres.ts'
-import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
 import { catalogOf } from '../support/model.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute, testDatabase } from '../support/postgres.ts'
 
 /** The key of the advisory lock that holds triggers back. */
 const GATE = 4712
@@ -92,25 +93,23 @@ revoke insert on seals from app;
 grant usage on sequence tries to app;
 `
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 let activity: Activity
 
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(database.adminUrl, SCHEMA)
   await execute(
     database.adminUrl,
     `alter role app in database ${database.database} set deadlock_timeout = '20ms';
      alter role app in database ${database.database} set default_transaction_isolation = 'serializable'`,
   )
-  gateway = await testGateway(database.url, { toml: 'statement_timeout_ms = 15000' })
+})
+const gateway = gatewayFixture(database, { toml: 'statement_timeout_ms = 15000' })
+beforeAll(async () => {
   activity = watchActivity(database.adminUrl)
 })
 afterAll(async () => {
-  await gateway.close()
   await activity.close()
-  await database.drop()
 })
 
 function send(method: string, path: string, body?: unknown, options: AskOptions = {}, to = gateway): Promise<Reply> {

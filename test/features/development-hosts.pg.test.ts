@@ -1,15 +1,15 @@
 /** Development mode believes headers about who calls, so a page of another site must not reach it, also not under a name of its own (DNS rebinding). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { openSocket } from '../support/socket.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let development: TestGateway
 let production: TestGateway
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(
     database.adminUrl,
     `create table notes (id int primary key, body text not null);
@@ -23,7 +23,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await development.close()
   await production.close()
-  await database.drop()
 })
 
 async function get(gateway: TestGateway, host: string | null, headers: readonly string[] = []): Promise<string> {

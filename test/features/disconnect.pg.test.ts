@@ -2,16 +2,16 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Activity, watchActivity } from '../support/activity.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { openRaw } from '../support/raw-http.ts'
 
 /** A cancel request is sent within milliseconds; a busy machine may need longer. Left alone the statements run for a minute. */
 const AT_ONCE_MS = 10_000
 
-let database: TestDatabase
+const database = databaseFixture()
 let activity: Activity
-let gateway: TestGateway
 /** Has one connection to the database. */
 let single: TestGateway
 let token: string
@@ -19,7 +19,6 @@ let listener: pg.Client
 const heard: string[] = []
 
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(
     database.adminUrl,
     `create table notes (id int primary key, body text not null);
@@ -41,16 +40,16 @@ beforeAll(async () => {
   listener.on('notification', ({ payload = '' }) => heard.push(payload))
   await listener.query('listen traces')
   activity = watchActivity(database.adminUrl)
-  gateway = await testGateway(database.url, { toml: 'statement_timeout_ms = 60000' })
+})
+const gateway = gatewayFixture(database, { toml: 'statement_timeout_ms = 60000' })
+beforeAll(async () => {
   single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
   token = await gateway.token({ tenantId: 't1' })
 })
 afterAll(async () => {
-  await gateway.close()
   await single.close()
   await activity.close()
   await listener.end()
-  await database.drop()
 })
 
 /** Notifications of the view `traces` since the last call. */

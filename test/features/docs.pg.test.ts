@@ -2,23 +2,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDocs } from '../../src/http/docs.ts'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
-let database: SampleDatabase
-let gateway: TestGateway
+const database = databaseFixture(sampleDatabase)
 let token: string
 
+const gateway = gatewayFixture(database)
 beforeAll(async () => {
-  database = await sampleDatabase()
-  gateway = await testGateway(database.url)
   const [tenant] = database.tenants
   token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
 })
 
 describe('its files', () => {

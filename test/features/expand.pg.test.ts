@@ -1,19 +1,12 @@
 /** docs/reference/reading.md#related-rows: related rows inline, in one statement, whatever the depth. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url)
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database)
 
 async function rows(path: string, asked = gateway): Promise<unknown> {
   const reply = await asked.get(path)

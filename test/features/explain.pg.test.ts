@@ -1,15 +1,14 @@
 /** docs/reference/reading.md#explain: `GET /api/{table}/_explain`. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
 const ADMIN = 'the-admin-token-of-the-tests'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture(shopDatabase)
 beforeAll(async () => {
-  database = await shopDatabase()
   await execute(
     database.adminUrl,
     `create table marks (id serial primary key);
@@ -17,12 +16,8 @@ beforeAll(async () => {
      create view marking with (security_invoker = true) as select id, mark() as marked from users;
      grant select on marking to app`,
   )
-  gateway = await testGateway(database.url)
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const gateway = gatewayFixture(database)
 
 interface Plan {
   readonly 'Node Type': string

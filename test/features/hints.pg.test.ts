@@ -1,31 +1,20 @@
 /** Where newcomers stumble, the answer says what to write instead; status and code stay what they are. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { afterAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { killSvc, startSvc } from '../support/process.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table customers (id int primary key, name text);
+const database = databaseFixture(`create table customers (id int primary key, name text);
      create table orders (id int primary key, customer_id int references customers, total int);
      create table ranks (id int primary key, "order" int, "sum(total)" int);
      create function touch() returns int volatile language sql as 'select 1';
      insert into customers values (1, 'Ann');
      insert into orders values (1, 1, 10);
      insert into ranks values (1, 2, 3);
-     grant all on all tables in schema public to app`,
-  )
-  gateway = await testGateway(database.url)
-})
+     grant all on all tables in schema public to app`)
+
+const gateway = gatewayFixture(database)
 afterAll(async () => {
   killSvc()
-  await gateway.close()
-  await database.drop()
 })
 
 test.each([

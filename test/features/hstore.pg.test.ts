@@ -1,30 +1,18 @@
 /** docs/reference/writing.md#bodies: an `hstore` is answered as a JSON object, which can be written again; what it cannot hold is 400. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 import { sender } from '../support/send.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-const post = sender(() => gateway, 'POST')
-const patch = sender(() => gateway, 'PATCH')
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create extension hstore;
+const database = databaseFixture(`create extension hstore;
      create table things (id int primary key, attributes hstore, history hstore[]);
      create function size_of(h hstore) returns int immutable language sql as 'select cardinality(akeys(h))';
      insert into things values (1, 'a=>1, b=>NULL', array['x=>1'::hstore, null]);
-     grant all on things to app`,
-  )
-  gateway = await testGateway(database.url)
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+     grant all on things to app`)
+const post = sender(() => gateway, 'POST')
+const patch = sender(() => gateway, 'PATCH')
+
+const gateway = gatewayFixture(database)
 
 test('what GET answers can be written again, by every way of writing', async () => {
   const { id: _, ...columns } = (await gateway.get('/api/things/1')).json.data

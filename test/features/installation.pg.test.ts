@@ -1,35 +1,26 @@
 /** docs/guides/installation.md: what `svc install` made is found by a gateway that starts, and by one that runs. */
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { installScript } from '../../src/install/script.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
 import { feedUrl, installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { PASSWORD, uniqueName, urlOf } from '../support/server.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture(
+  'create table notes (id int primary key, body text); create table logs (id int primary key); grant all on notes, logs to app',
+)
 const events: Event[] = []
 const waiting = new Set<() => void>()
 
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    'create table notes (id int primary key, body text); create table logs (id int primary key); grant all on notes, logs to app',
-  )
-  gateway = await testGateway(database.url, {
-    emit(event) {
-      events.push(event)
-      for (const look of waiting) look()
-    },
-  })
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+const gateway = gatewayFixture(database, () => ({
+  emit(event) {
+    events.push(event)
+    for (const look of waiting) look()
+  },
+}))
 
 const internal = async () => (await gateway.get('/health/internal', { as: null })).json
 

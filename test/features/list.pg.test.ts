@@ -1,19 +1,11 @@
 /** docs/reference/reading.md: `GET /api/{table}`, its envelope, sort, pages, cursor, select, distinct, search. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply } from '../support/gateway.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url, { toml: 'default_limit = 3\nmax_result_rows = 4' })
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database, { toml: 'default_limit = 3\nmax_result_rows = 4' })
 
 const ids = (reply: Reply) => reply.json.data.map((row: { id: number }) => row.id)
 

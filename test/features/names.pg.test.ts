@@ -1,7 +1,7 @@
 /** docs/reference/reading.md#names: names are matched exactly, whatever they are made of – as tables, columns, relations and aliases. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 
 const NAMES = [
   ...[
@@ -50,21 +50,15 @@ const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 const url = encodeURIComponent
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 beforeAll(async () => {
-  database = await testDatabase()
   const tables = NAMES.map(name => {
     const own = sqlName(name)
     return `create table ${own} (${own} int primary key, up int references ${own}, meta jsonb); insert into ${own} values (1, null, '{"k": 1}'), (2, 1, '{}')`
   })
   await execute(database.adminUrl, `${tables.join(';')}; grant select on all tables in schema public to app`)
-  gateway = await testGateway(database.url)
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const gateway = gatewayFixture(database)
 
 test.each(NAMES)('a name is matched exactly: %j', async name => {
   const ok = async (path: string) => {

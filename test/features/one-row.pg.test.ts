@@ -1,19 +1,10 @@
 /** docs/reference/reading.md#names and docs/reference/reading.md#related-rows: `GET /api/{table}/{id}` and `GET /api/{table}/{id}/{child}`. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url)
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database)
 
 describe('one row', () => {
   test('is {data: row}', async () => {

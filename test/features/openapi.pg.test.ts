@@ -2,30 +2,25 @@
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { execute } from '../support/execute.ts'
-import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, testGateway } from '../support/gateway.ts'
 import { documentedResponse, operationsOf, problemsOf, random, requestOf } from '../support/openapi.ts'
 import { testDatabase } from '../support/postgres.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 
-let database: SampleDatabase
-let gateway: TestGateway
+const database = databaseFixture(sampleDatabase)
 let clerk: NonNullable<AskOptions['as']>
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of a document by expecting it
 let document: any
 
+const gateway = gatewayFixture(database)
 beforeAll(async () => {
-  database = await sampleDatabase()
-  gateway = await testGateway(database.url)
   const [tenant] = database.tenants
   clerk = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
   document = (await gateway.get('/api/_openapi', { as: clerk })).json
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
 })
 
 /** Three readers of the standard, of three authors; each may change what it is given. */

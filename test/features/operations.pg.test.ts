@@ -1,8 +1,9 @@
 /** docs/guides/monitoring.md: what `/metrics` and `/health/internal` tell operators, and who may ask. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, privateServer, type TestDatabase } from '../support/postgres.ts'
+import { execute, privateServer } from '../support/postgres.ts'
 import type { TestServer } from '../support/server.ts'
 import { filesBelow, read } from '../tidy/tree.ts'
 import { shopDatabase } from './shop.ts'
@@ -11,16 +12,8 @@ const ADMIN = 'the-admin-token-of-the-tests'
 const PATHS = ['/metrics', '/health/internal']
 const bearer = (token: string) => ({ as: null, headers: { Authorization: `Bearer ${token}` } })
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url)
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database)
 
 async function metricsOf(asked: TestGateway) {
   return parseExposition((await asked.get('/metrics', { as: null })).text)

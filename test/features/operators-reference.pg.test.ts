@@ -1,19 +1,11 @@
 /** Each operator of docs/reference/reading.md#filters finds rows of the demo, and the same ones in both styles. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { OPERATOR_EXAMPLES } from '../../src/rest/parameters/operators-reference.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { sampleDatabase } from '../support/sample.ts'
 
-let database: SampleDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await sampleDatabase()
-  gateway = await testGateway(database.url)
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+const database = databaseFixture(sampleDatabase)
+const gateway = gatewayFixture(database)
 
 async function found(table: string, filter: string): Promise<number> {
   const [tenant] = database.tenants

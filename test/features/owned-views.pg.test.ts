@@ -1,30 +1,17 @@
 /** docs/reference/compatibility.md: a view that belongs to the gateway's role shows each tenant its own rows, also where there is no security_invoker. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, tenant_id text not null);
+const database = databaseFixture(`create table notes (id int primary key, tenant_id text not null);
      insert into notes values (1, 't1'), (2, 't2');
      alter table notes enable row level security;
      create policy own on notes using (tenant_id = current_setting('app.current_tenant_id', true));
      create view owned as select id, tenant_id from notes;
      create view foreign_owned as select id, tenant_id from notes;
      grant select on all tables in schema public to app;
-     alter view owned owner to app`,
-  )
-  gateway = await testGateway(database.url, { toml: 'exposed_views = ["owned", "foreign_owned"]' })
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+     alter view owned owner to app`)
+
+const gateway = gatewayFixture(database, { toml: 'exposed_views = ["owned", "foreign_owned"]' })
 
 test.each(['t1', 't2'])('%s sees its rows', async tenantId => {
   const { json } = await gateway.get('/api/owned', { as: { tenantId } })

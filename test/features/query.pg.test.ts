@@ -2,15 +2,14 @@
  * docs/reference/language.md#over-http: the query language over HTTP. The same check, row security, limits and transaction as REST; parameters by
  * position and name, typed by what they meet; what does not belong to one statement of rows is refused.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture(shopDatabase)
 beforeAll(async () => {
-  database = await shopDatabase()
   await execute(
     database.adminUrl,
     `create table samples (
@@ -24,12 +23,8 @@ beforeAll(async () => {
      create function counted() returns int language sql volatile as 'select 1';
      grant execute on function doubled, counted to app;`,
   )
-  gateway = await testGateway(database.url, { toml: 'max_result_rows = 100' })
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const gateway = gatewayFixture(database, { toml: 'max_result_rows = 100' })
 
 type Parameters = readonly unknown[] | Readonly<Record<string, unknown>>
 

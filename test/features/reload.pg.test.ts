@@ -1,22 +1,12 @@
 /** docs/guides/your-own-database.md#when-the-schema-changes: the schema is read again on notification, and swapped whole; no plan made before is used after. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text); insert into notes values (1, 'one'); grant select on notes to app`,
-  )
-  gateway = await testGateway(database.url, { toml: 'schema_poll_secs = 3600' })
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const database = databaseFixture(
+  `create table notes (id int primary key, body text); insert into notes values (1, 'one'); grant select on notes to app`,
+)
+const gateway = gatewayFixture(database, { toml: 'schema_poll_secs = 3600' })
 
 async function until(path: string, status: number): Promise<void> {
   for (;;) if ((await gateway.get(path)).status === status) return

@@ -3,9 +3,10 @@
  * Statements write down, or answer, the timeout that they run under: a transaction that had all of it is the first of its request.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 
 /** Longer than anything here takes. */
 const TIMEOUT_MS = 60_000
@@ -60,17 +61,11 @@ grant select, insert, update, delete on notes, shy, entries, parents, children, 
 grant usage on sequence commits to app;
 `
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(database.adminUrl, TABLES)
-  gateway = await testGateway(database.url, { toml: `statement_timeout_ms = ${TIMEOUT_MS}` })
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const gateway = gatewayFixture(database, () => ({ toml: `statement_timeout_ms = ${TIMEOUT_MS}` }))
 beforeEach(() => execute(database.adminUrl, 'truncate seen, notes, shy, entries'))
 
 const lefts = async (place: string): Promise<unknown[]> => {

@@ -1,8 +1,9 @@
 /** Each route of docs/reference/rest-api.md#routes answers what its row says, and refuses the methods that have no row. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ROUTE_ROWS } from '../../src/http/routes-reference.ts'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply } from '../support/gateway.ts'
+import { sampleDatabase } from '../support/sample.ts'
 
 const ROWS = ROUTE_ROWS.filter(({ pattern }) => pattern.startsWith('/api/'))
 
@@ -26,16 +27,8 @@ const ASKED: Readonly<Record<string, readonly [path: string, body?: string]>> = 
   'GET /api/_openapi': ['/api/_openapi'],
 }
 
-let database: SampleDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await sampleDatabase()
-  gateway = await testGateway(database.url)
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+const database = databaseFixture(sampleDatabase)
+const gateway = gatewayFixture(database)
 
 async function ask(method: string, path: string, body?: string): Promise<Reply> {
   const [tenant] = database.tenants

@@ -1,19 +1,11 @@
 /** docs/reference/functions.md: calls of stored functions and what they answer. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
 import { functionsDatabase } from './functions.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await functionsDatabase()
-  gateway = await testGateway(database.url, { toml: 'schemas = ["public", "sales"]\nmax_result_rows = 5' })
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+const database = databaseFixture(functionsDatabase)
+const gateway = gatewayFixture(database, { toml: 'schemas = ["public", "sales"]\nmax_result_rows = 5' })
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 

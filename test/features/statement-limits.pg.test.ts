@@ -2,16 +2,15 @@
  * Limits on what one statement may have PostgreSQL plan and build (docs/reference/limits.md): joins, relations, merged expressions, built values and
  * series. Neither planning nor building a value can be interrupted, so they are refused before.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type Reply, testGateway } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 import { POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture(shopDatabase)
 beforeAll(async () => {
-  database = await shopDatabase()
   await execute(
     database.adminUrl,
     `create table sizes (id int primary key, tenant_id text not null, times int, word text, at timestamptz not null default '2026-01-01');
@@ -34,12 +33,8 @@ beforeAll(async () => {
      grant select on sizes, staffed, selves, twice, pairs, fours, eights, guarded to app;
      grant insert on guarded to app`,
   )
-  gateway = await testGateway(database.url, { toml: 'explain_max_cost = 0\nexplain_max_rows = 0' })
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const gateway = gatewayFixture(database, { toml: 'explain_max_cost = 0\nexplain_max_rows = 0' })
 
 function ask(query: string, parameters: unknown = []): Promise<Reply> {
   return gateway.get('/api/_query', {

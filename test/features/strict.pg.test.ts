@@ -1,18 +1,11 @@
 /** docs/guides/checking.md#at-boot: what boot only warns about, and what `svc check` finds besides, ends the start under `strict`. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { databaseFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    'create table a (tenant_id int primary key, b int references a); grant select on a to app',
-  )
-})
-afterAll(() => database.drop())
+const database = databaseFixture(
+  'create table a (tenant_id int primary key, b int references a); grant select on a to app',
+)
 
 /** Starts and stops; answers what was wrong, or null. */
 async function start(toml: string): Promise<string | null> {

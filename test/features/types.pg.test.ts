@@ -5,8 +5,8 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 import { POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 
@@ -325,8 +325,7 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
   'tsvector[]': [`array['a b', '']::tsvector[]`],
 }
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 let admin: pg.Client
 
 const post = sender(() => gateway, 'POST')
@@ -360,7 +359,6 @@ const made = Object.entries(MADE).map(([type, values]) => ({ type, values }))
 const CASES: readonly Case[] = [...own, ...arrays, ...made].map((one, index) => ({ ...one, table: `t${index}` }))
 
 beforeAll(async () => {
-  database = await testDatabase()
   await execute(database.adminUrl, DEFINITIONS + FUNCTIONS)
   const tables = CASES.map(({ type, table, values }) => {
     const rows = [...values, 'null'].map((value, index) => `(${index}, ${value})`)
@@ -373,14 +371,14 @@ beforeAll(async () => {
      create table edges (id int primary key, j jsonb, x json, many jsonb[], a int[], lists ints[], pair inner_pair, holder holder, unique (many));
      grant select, insert, update on all tables in schema public to app`,
   )
-  gateway = await testGateway(database.url)
+})
+const gateway = gatewayFixture(database)
+beforeAll(async () => {
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
 })
 afterAll(async () => {
-  await gateway.close()
   await admin.end()
-  await database.drop()
 })
 
 const rowsOf = async (text: string): Promise<readonly (readonly (string | null)[])[]> => {

@@ -1,30 +1,20 @@
 /** Views are resources only when they are `security_invoker` or listed (docs/reference/reading.md#names). The others are named with the reason (docs/reference/checks.md#view-unpublished). */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-const events: Event[] = []
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key);
+const database = databaseFixture(`create table notes (id int primary key);
      create view plain as select id from notes;
      create materialized view kept as select id from notes;
      create view listed as select id from notes;
      create view invoker with (security_invoker) as select id from notes;
-     grant select on all tables in schema public to app`,
-  )
-  gateway = await testGateway(database.url, { toml: 'exposed_views = ["listed"]', emit: event => events.push(event) })
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+     grant select on all tables in schema public to app`)
+const events: Event[] = []
+
+const gateway = gatewayFixture(database, () => ({
+  toml: 'exposed_views = ["listed"]',
+  emit: event => events.push(event),
+}))
 
 test.each([
   ['plain', 'the view "plain" is not published: it is not security_invoker, and exposed_views does not list it'],

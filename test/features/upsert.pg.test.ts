@@ -9,14 +9,13 @@ import { star } from '../../src/language/tree/build.ts'
 import { Shape } from '../../src/rest/shape.ts'
 import { buildAdd } from '../../src/rest/write/tree.ts'
 import { openSession, type Session } from '../support/catalog.ts'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply } from '../support/gateway.ts'
 import { forThisVersion, POSTGRES_MAJOR, sqlSince } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 import { testSince } from '../support/test-since.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture()
 let admin: pg.Client
 
 const send = sender(() => gateway, 'POST')
@@ -66,16 +65,13 @@ revoke update on insert_only from app;
 `
 
 beforeAll(async () => {
-  database = await testDatabase()
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
   await sql(TABLES)
-  gateway = await testGateway(database.url, { toml: 'schemas = ["public", "other"]' })
 })
+const gateway = gatewayFixture(database, { toml: 'schemas = ["public", "other"]' })
 afterAll(async () => {
-  await gateway.close()
   await admin.end()
-  await database.drop()
 })
 beforeEach(async () => {
   await sql(

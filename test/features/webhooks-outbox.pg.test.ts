@@ -5,19 +5,18 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type GatewayOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { FEED_ROLE, installed } from '../support/install.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { forThisVersion } from '../support/postgres-version.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 
 const ADMIN = 'an-admin-token'
 
-let database: TestDatabase
+const database = databaseFixture()
 let admin: pg.Client
 let folder: string
 beforeAll(async () => {
-  database = await testDatabase()
   folder = await mkdtemp(join(tmpdir(), 'webhooks-outbox-'))
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
@@ -37,7 +36,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await admin.end()
-  await database.drop()
   await rm(folder, { recursive: true })
 })
 

@@ -8,18 +8,17 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { forThisVersion, POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 import { openSocket } from '../support/socket.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let admin: pg.Client
 let folder: string
 beforeAll(async () => {
-  database = await testDatabase()
   folder = await mkdtemp(join(tmpdir(), 'webhooks-stored-'))
   admin = new pg.Client({ connectionString: database.adminUrl })
   await admin.connect()
@@ -34,7 +33,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await admin.end()
-  await database.drop()
   await rm(folder, { recursive: true })
 })
 

@@ -1,7 +1,7 @@
 /** docs/guides/builder.md: what is written as a value of JavaScript arrives in PostgreSQL as that value, as a parameter and as a literal. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import {
   add,
   and,
@@ -20,11 +20,10 @@ import {
   set,
 } from './builder.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let client: pg.Client
 
 beforeAll(async () => {
-  database = await testDatabase()
   client = new pg.Client({ connectionString: database.adminUrl })
   await client.connect()
   await client.query(`
@@ -38,7 +37,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.end()
-  await database?.drop()
 })
 
 /** The answer; values are bound, or stand in the text. */

@@ -1,7 +1,7 @@
 /** The lists of words agree with the server, and every key word it has can be the name of everything that has a name. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../../test/support/postgres-version.ts'
 import type { Add, Del, Get, Merge, Set as SetStatement, Statement } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
@@ -26,12 +26,11 @@ import { COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION } from './keywords.ts'
 import { printSql } from './print.ts'
 import { inDoubleQuotes } from './quote.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let client: pg.Client
 let words: readonly { readonly word: string; readonly catcode: 'R' | 'T' | 'C' | 'U' }[]
 
 beforeAll(async () => {
-  database = await testDatabase()
   client = new pg.Client({ connectionString: database.adminUrl })
   await client.connect()
   words = (await client.query('select word, catcode::text from pg_get_keywords()')).rows
@@ -39,7 +38,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.end()
-  await database?.drop()
 })
 
 const CLASSES = [

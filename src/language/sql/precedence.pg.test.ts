@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import type { Expression } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
 import {
@@ -33,11 +33,10 @@ import { createPrinter } from './print.ts'
 import { printExpression } from './print-expression.ts'
 import type { Printer } from './printer.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let client: pg.Client
 
 beforeAll(async () => {
-  database = await testDatabase()
   client = new pg.Client({ connectionString: database.adminUrl })
   await client.connect()
   await client.query('create table t (i int, j int, b boolean, c boolean, s text, d jsonb)')
@@ -45,7 +44,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.end()
-  await database?.drop()
 })
 
 /** Expressions of a type, so that PostgreSQL accepts them: whatever may stand in another appears on both of its sides. */

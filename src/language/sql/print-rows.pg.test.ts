@@ -1,7 +1,7 @@
 /** The statement of the answer: exactly the read's rows as JSON, the keys beside them, and nothing computed for rows that are not answered. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import type { Expression, Get } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
 import {
@@ -24,11 +24,10 @@ import {
 import { LanguageError } from '../tree/error.ts'
 import { printRows } from './print-rows.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let client: pg.Client
 
 beforeAll(async () => {
-  database = await testDatabase()
   client = new pg.Client({ connectionString: database.adminUrl })
   await client.connect()
   await client.query(`
@@ -47,7 +46,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.end()
-  await database?.drop()
 })
 
 const orders = { schema: null, name: 'orders' }

@@ -1,7 +1,7 @@
 /** A write's statement: what was written comes back as JSON, in order, and a limit on rows undoes all of it. */
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import { testSince } from '../../../test/support/test-since.ts'
 import { parse } from '../syntax/parse.ts'
 import type { Add, Del, Set as SetStatement, TypeName } from '../tree/ast.ts'
@@ -27,11 +27,10 @@ import {
 import { printWriteRows, type WriteRowsOptions } from './print-write-rows.ts'
 import type { RowsWritten } from './storing.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let client: pg.Client
 
 beforeAll(async () => {
-  database = await testDatabase()
   client = new pg.Client({ connectionString: database.adminUrl })
   await client.connect()
   await client.query(`
@@ -43,7 +42,6 @@ beforeEach(() => client.query('begin'))
 afterEach(() => client.query('rollback'))
 afterAll(async () => {
   await client?.end()
-  await database?.drop()
 })
 
 const r = { schema: 'public', name: 'r' }

@@ -1,7 +1,7 @@
 /** The SQL of each construct, asserted as text and taken by PostgreSQL. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../../test/support/postgres-version.ts'
 import { testSince } from '../../../test/support/test-since.ts'
 import type { Add, Del, Expression, Get, Join, Merge, Nest, Set as SetStatement, Statement } from '../tree/ast.ts'
@@ -68,11 +68,10 @@ const SCHEMA = `
   insert into n values (1, 7, 1), (2, 8, 1);
 `
 
-let database: TestDatabase
+const database = databaseFixture()
 let client: pg.Client
 
 beforeAll(async () => {
-  database = await testDatabase()
   client = new pg.Client({ connectionString: database.adminUrl })
   await client.connect()
   await client.query(SCHEMA)
@@ -80,7 +79,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await client?.end()
-  await database?.drop()
 })
 
 /** PostgreSQL parses and analyses the text, with its parameters. */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openSession, type Session } from '../../../test/support/catalog.ts'
 import { CORPUS } from '../../../test/support/corpus.ts'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import { checkRead, checkWrite } from '../../access/check.ts'
 import { shapeOfQuery } from '../../access/list/query-shape.ts'
 import { EVERYTHING } from '../../access/rights.ts'
@@ -13,12 +13,11 @@ import { parse } from '../../language/syntax/parse.ts'
 import type { Statement } from '../../language/tree/ast.ts'
 import { misfitFunctions, misfitQueries } from './misfit-lines.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let session: Session
 let catalog: Catalog
 
 beforeAll(async () => {
-  database = await testDatabase()
   session = await openSession(database.adminUrl)
   await session.query(CORPUS.schema, [])
   await session.query(
@@ -29,7 +28,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await session?.close()
-  await database?.drop()
 })
 
 function misfits(...lines: readonly string[]): Promise<readonly string[]> {

@@ -1,21 +1,19 @@
 /** An integer of no known type has the type that PostgreSQL gives a constant of the same digits (docs/reference/functions.md#arguments). */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { databaseFixture } from '../../../test/support/fixtures.ts'
 import { integerType } from './integer-type.ts'
 
-let database: TestDatabase
+const database = databaseFixture()
 let client: pg.Client
 
 beforeAll(async () => {
-  database = await testDatabase()
   client = new pg.Client({ connectionString: database.url })
   await client.connect()
 })
 
 afterAll(async () => {
   await client.end()
-  await database.drop()
 })
 
 test.each([
