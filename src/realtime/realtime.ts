@@ -13,7 +13,7 @@ import type { Runner } from '../run/run.ts'
 import type { Hearing } from './channels.ts'
 import { createCounts, type RealtimeCounts } from './counts.ts'
 import { createFollower } from './follow.ts'
-import { createHub, type Hub, type HubStats } from './hub.ts'
+import { Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
 import { LiveQueries } from './live-queries.ts'
 import { ChangeLog, type LogStats } from './log.ts'
@@ -134,7 +134,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
     openListener: openListener === null ? null : hearing => openListener(hearing, takeLocks),
   })
   const quotas = createQuotas(parts.limits)
-  const hub: Hub = createHub({
+  const hub = new Hub({
     ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log, quotas },
     limits: parts.limits,
     ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
