@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Table } from '../src/catalog/model.ts'
-import { createAddressGuard } from '../src/webhooks/address-guard.ts'
+import { createAddressGuard } from '../src/outbound/address-guard.ts'
 import { systemClock } from '../src/webhooks/clock.ts'
 import type { Trigger } from '../src/webhooks/trigger.ts'
 import { type RowChange, Webhooks } from '../src/webhooks/webhooks.ts'

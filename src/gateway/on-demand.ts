@@ -8,11 +8,11 @@ import type { Environment } from '../config/expand.ts'
 import { policyFiles } from '../config/policy-files.ts'
 import { type Emit, unusableFile } from '../events.ts'
 import type { Installed } from '../install/installed.ts'
+import { createAddressGuard } from '../outbound/address-guard.ts'
 import type { Database } from '../postgres/types.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { VERSION } from '../version.ts'
-import { createAddressGuard } from '../webhooks/address-guard.ts'
 import type { Hooks } from '../webhooks/open.ts'
 
 interface CacheParts {

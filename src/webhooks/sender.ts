@@ -1,8 +1,8 @@
 /** One POST to an endpoint (HTTP/1.1, kept alive), and what came of it. Redirects are answers like any other; nothing here follows one. */
-import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
-import { buildConnector, Client } from 'undici'
-import { type AddressGuard, withoutBrackets } from './address-guard.ts'
+import { lookup as systemLookup } from 'node:dns'
+import { type buildConnector, Client } from 'undici'
+import type { AddressGuard } from '../outbound/address-guard.ts'
+import { AddressRefused, guardedConnector, type Resolve } from '../outbound/connector.ts'
 import type { Clock } from './clock.ts'
 import type { Outcome } from './delivery.ts'
 
@@ -21,13 +21,6 @@ export interface Sender {
   close(): Promise<void>
 }
 
-/** All addresses of a name. */
-export type Resolve = (
-  hostname: string,
-  options: LookupAllOptions,
-  found: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void
-
 export interface SenderParts {
   readonly guard: AddressGuard
   readonly clock: Clock
@@ -41,11 +34,6 @@ export const KEPT_BODY_BYTES = 16_384
 const READ_BODY_BYTES_MAX = 131_072
 
 const KEEP_ALIVE_MS = 10_000
-
-/** The guard's refusal, recognised behind whatever wraps it. */
-class AddressRefused extends Error {
-  override readonly name = 'AddressRefused'
-}
 
 class TimedOut extends Error {
   override readonly name = 'TimedOut'
@@ -186,33 +174,4 @@ function failure(error: unknown): Outcome {
 function messageOf(error: Error): string {
   const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
   return first.message || (first as NodeJS.ErrnoException).code || first.name
-}
-
-/**
- * Asks the guard at the last moment, about the very addresses that are connected to: a name that is resolved once for a check and once more for the
- * connection could have changed in between.
- */
-function guardedConnector(guard: AddressGuard, resolve: Resolve): buildConnector.connector {
-  const lookup: LookupFunction = (hostname, options, found) => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return found(error, '')
-      const refusals = addresses.map(({ address }) => guard.whyRefused(address))
-      const allowed = addresses.filter((_, index) => refusals[index] === null)
-      const [first] = allowed
-      if (first === undefined) {
-        const reason = refusals.find(refusal => refusal !== null) ?? 'it has no address'
-        return found(new AddressRefused(`${hostname}: ${reason}`), '')
-      }
-      if (options.all === true) return found(null, allowed)
-      return found(null, first.address, first.family)
-    })
-  }
-  const connect = buildConnector({ lookup } as buildConnector.BuildOptions)
-  return (options, connected) => {
-    // An address is never looked up, so nobody would be asked.
-    const host = withoutBrackets(options.hostname)
-    const refused = isIP(host) === 0 ? null : guard.whyRefused(host)
-    if (refused !== null) return connected(new AddressRefused(refused), null)
-    return connect({ ...options, hostname: host }, connected)
-  }
 }

@@ -1,6 +1,6 @@
 /** What the address guard will refuse is reported as soon as it can be known. */
 import { expect, test } from 'vitest'
-import { createAddressGuard } from './address-guard.ts'
+import { createAddressGuard } from '../outbound/address-guard.ts'
 import type { Trigger } from './trigger.ts'
 import { undeliverable } from './undeliverable.ts'
 

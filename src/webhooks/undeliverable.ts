@@ -3,7 +3,7 @@
  * address that is connected to, and the API works without them.
  */
 import type { Finding } from '../finding.ts'
-import type { AddressGuard } from './address-guard.ts'
+import type { AddressGuard } from '../outbound/address-guard.ts'
 import type { Trigger } from './trigger.ts'
 
 export function undeliverable(

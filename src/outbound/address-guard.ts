@@ -1,6 +1,7 @@
 /**
- * Which addresses a webhook may be sent to (docs/guides/webhooks.md#where-webhooks-may-go): those of the Internet. Whoever may write a URL into a definition would otherwise have the gateway
- * ask what only it can reach – the machine itself, its network, the cloud's metadata.
+ * The addresses that requests of the gateway itself may go to (docs/guides/webhooks.md#where-webhooks-may-go): those of
+ * the Internet. Otherwise anybody who controls a URL could have the gateway ask what only it can reach: the machine
+ * itself, its network, the cloud's metadata.
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -10,6 +11,8 @@ export interface AddressGuardOptions {
   readonly allow: readonly string[]
   /** The machine itself may be reached: for development. */
   readonly loopback: 'allowed' | 'refused'
+  /** What is refused, for messages; `webhooks` by default. */
+  readonly traffic?: string
 }
 
 export interface AddressGuard {
@@ -19,7 +22,7 @@ export interface AddressGuard {
   whyHostRefused(hostname: string): string | null
 }
 
-export function createAddressGuard({ allow, loopback }: AddressGuardOptions): AddressGuard {
+export function createAddressGuard({ allow, loopback, traffic = 'webhooks' }: AddressGuardOptions): AddressGuard {
   const ranges = allow.map(parseRange)
   const isListed = (address: Parsed): boolean =>
     ranges.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
@@ -31,7 +34,7 @@ export function createAddressGuard({ allow, loopback }: AddressGuardOptions): Ad
     if (isListed(address) || isListed(meant)) return null
     const kind = kindOf(meant)
     if (kind === null || (kind === 'loopback' && loopback === 'allowed')) return null
-    return `${written} is a ${kind} address, which webhooks do not reach; list it in webhook_allow if they should`
+    return `${written} is a ${kind} address, which ${traffic} do not reach; list it in webhook_allow if they should`
   }
 
   return {
