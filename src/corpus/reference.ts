@@ -34,7 +34,7 @@ A small language for reading and writing PostgreSQL. [A tutorial](../guides/quer
 
 ## Over HTTP
 
-\`$URL\` and \`send\` are those of the [README](../../README.md#a-tour). The body is the text with its parameters, or with \`Content-Type: text/plain\` the text alone.
+\`$URL\` and \`send\` are the [shell functions](../guides/quick-start.md#shell-functions) of the quick start. The body is the text with its parameters, or with \`Content-Type: text/plain\` the text alone.
 
 \`\`\`sh
 send POST /api/_query -d '{"query": "get orders fields number, total where status = :status order by id limit 2", "parameters": {"status": "paid"}}'

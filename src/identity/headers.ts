@@ -1,5 +1,5 @@
 /**
- * Who calls according to the development headers (docs/guides/your-own-database.md#4-ask). Whether they may be believed is not decided
+ * Who calls according to the development headers (docs/guides/your-own-database.md#4-send-a-request). Whether they may be believed is not decided
  * here.
  */
 import type { IncomingHttpHeaders } from 'node:http'

@@ -1,9 +1,10 @@
-/** Every request in the README and below docs/ works as it stands, on the demo's data, and answers what the page says it does. */
+/** Every request in the README and below docs/ works as it stands, on the demo's data, and answers what the page shows. */
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { pattern } from '../support/page.ts'
+import { execute } from '../support/postgres.ts'
 import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
 import { filesBelow, read } from '../tidy/tree.ts'
 
@@ -22,7 +23,8 @@ const PAGES = [
     path => /^docs\/(guides|reference|internals)\/.*\.md$/.test(path) && path !== OF_ITS_OWN,
   ),
 ]
-const BLOCKS = /^```sh\n([\s\S]*?)^```\n(?:```json\n([\s\S]*?)^```)?/gm
+/** A block of a list is indented. */
+const BLOCKS = /^ *```sh\n([\s\S]*?)^ *```\n(?: *```json\n([\s\S]*?)^ *```)?/gm
 
 /** Requests in the line, where whole tables are made of them: a method, a path that leaves nothing open, and a body. */
 const IN_TABLES = PAGES.filter(page => page.includes('/coming-from-'))
@@ -35,7 +37,7 @@ const examples = PAGES.flatMap(page => {
     commands
       .trimEnd()
       .split('\n')
-      .map(command => ({ index, page, command, answer: json === undefined ? undefined : JSON.parse(json) })),
+      .map(line => ({ index, page, command: line.trim(), answer: json === undefined ? undefined : JSON.parse(json) })),
   )
   const requests = IN_TABLES.includes(page) ? [...text.matchAll(REQUESTS)] : []
   const others = requests.map(({ index, 1: method, 2: path, 3: body }) => {
@@ -45,8 +47,12 @@ const examples = PAGES.flatMap(page => {
   return [...blocks, ...others].sort((a, b) => a.index - b.index) satisfies readonly Example[]
 })
 
-/** As the README has the reader define them. */
-const FUNCTIONS = [...read('README.md').matchAll(/^\$ (\w+\(\) .*)$/gm)].map(([, definition]) => definition).join('\n')
+/** Whose SQL makes the tables of its requests. */
+const RECIPES = read('docs/guides/recipes.md')
+
+/** As the reader is asked to define them. */
+const QUICK_START = read('docs/guides/quick-start.md')
+const FUNCTIONS = [...QUICK_START.matchAll(/^\$ (\w+\(\) .*)$/gm)].map(([, definition]) => definition).join('\n')
 
 const hasShell = ['bash', 'curl'].every(program => spawnSync(program, ['--version']).status === 0)
 if (!hasShell) process.stderr.write('documents.pg.test.ts: skipped, for want of bash or curl\n')
@@ -62,6 +68,8 @@ describe.runIf(hasShell)('pasted into a shell', () => {
   let environment: NodeJS.ProcessEnv
   beforeAll(async () => {
     database = await sampleDatabase()
+    for (const [, sql = ''] of RECIPES.matchAll(/^```sql\n([\s\S]*?)^```/gm))
+      await execute(database.adminUrl, sql.replace(/\bto gateway\b/g, `to ${new URL(database.url).username}`))
     gateway = await testGateway(database.url)
     const [tenant] = database.tenants
     const token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })

@@ -35,8 +35,8 @@ describe('what makes a link dead', () => {
   test.each([
     [{ target: 'docs/gone.md', fragment: null }, true],
     [{ target: '../elsewhere.md', fragment: null }, true],
-    [{ target: 'README.md', fragment: 'a-tour' }, false],
-    [{ target: 'README.md', fragment: 'a-detour' }, true],
+    [{ target: 'README.md', fragment: 'five-requests' }, false],
+    [{ target: 'README.md', fragment: 'five-detours' }, true],
     [{ target: 'docs/decisions', fragment: null }, false],
   ])('%j: %j', (link, dead) => expect(isDead({ page: 'README.md', ...link })).toBe(dead))
 })
