@@ -66,9 +66,8 @@ async function npmInstall(folder: string, specification: string, signal: AbortSi
   child.stderr.setEncoding('utf8').on('data', text => {
     said += text
   })
-  const status = await new Promise<number | null>((resolve, reject) =>
-    child.once('error', reject).once('close', resolve),
-  )
+  // A child that is aborted can report that more than once.
+  const status = await new Promise<number | null>((resolve, reject) => child.on('error', reject).once('close', resolve))
   if (status === 0) return
   const reason = unreachable(said)
   if (reason !== null) throw new RegistryUnreachable(`${specification} cannot be installed: ${reason}`)

@@ -49,6 +49,20 @@ async function passed(name: string): Promise<string> {
   return cache
 }
 
+test('a run that is stopped while it installs a version ends with status 1, and not with a stack trace', async () => {
+  const stop = new AbortController()
+  const said: string[] = []
+  const status = await runMatrix(['--only=postgresql-14', '--files=src/catalog/query.pg'], {
+    ...{ cache: join(folder, 'stopped'), page: join(folder, 'page.md'), now: NOON, signal: stop.signal },
+    print(line) {
+      said.push(line)
+      if (line.includes('installing')) setImmediate(() => stop.abort())
+    },
+  })
+  expect(status).toBe(1)
+  expect(said.at(-1)).toMatch(/installing/)
+})
+
 describe('--publish', () => {
   test('writes the results between the markers of the page; with --only those of these versions', async () => {
     const page = join(folder, 'page.md')

@@ -83,7 +83,8 @@ async function runPlans(args: Arguments, options: MatrixOptions): Promise<number
     try {
       sums.push({ lane: plan.lane, ...(await runPlan(plan, results, options)) })
     } catch (error) {
-      if (!(error instanceof RegistryUnreachable) || signal.aborted) throw error
+      if (signal.aborted) return FAILED
+      if (!(error instanceof RegistryUnreachable)) throw error
       print(`${plan.lane.title}: not tested: ${error.message}`)
       absent.push(plan.lane)
     }
