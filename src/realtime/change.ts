@@ -1,4 +1,4 @@
-/** A change of one row, and the operation that it is for a subscriber who sees some rows and not others (docs/reference/realtime.md#what-the-gateway-says). */
+/** A change of one row, and the operation that it is for a subscriber who sees some rows and not others (docs/reference/realtime.md#server-messages). */
 import type { Routes } from './route.ts'
 
 export type Operation = 'INSERT' | 'UPDATE' | 'DELETE'

@@ -1,5 +1,5 @@
 /**
- * Looks at rows that changed with the eyes of one context (docs/reference/realtime.md#what-is-told): a transaction under the settings of one of its callers, that reads the rows as they
+ * Looks at rows that changed with the eyes of one context (docs/reference/realtime.md#delivered-changes): a transaction under the settings of one of its callers, that reads the rows as they
  * are and judges them as they were. Never several contexts in one: a policy's `(select current_setting(…))` is evaluated once for a statement, and would
  * hand one tenant's rows to another.
  */

@@ -1,4 +1,4 @@
-/** Client messages on `/ws` (docs/reference/realtime.md#what-clients-say): JSON text becomes one of these, or a refusal that says what was expected. */
+/** Client messages on `/ws` (docs/reference/realtime.md#client-messages): JSON text becomes one of these, or a refusal that says what was expected. */
 import { GatewayError } from '../errors.ts'
 import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../json/json-body.ts'
 import { nearest } from '../text/nearest.ts'

@@ -16,34 +16,34 @@ export const CLIENT_MESSAGES: {
   readonly [T in MessageType]: { readonly about: string; readonly fields: Readonly<Record<Fields[T][number], Field>> }
 } = {
   subscribe: {
-    about: 'changes of a table, as far as the caller may see them',
+    about: 'subscribe to the changes of a table that the caller can see',
     fields: {
       channel: needed('`svc_table_<table>`', 'svc_table_orders'),
-      filter: optional('the query string of a list, filters alone', 'status=paid'),
+      filter: optional('filters as in the query string of a list', 'status=paid'),
       select: optional('as in a list', 'id,status'),
       events: optional('some of `insert`, `update`, `delete`', ['insert', 'update']),
-      since: optional('a token', 'a.1'),
+      since: optional('a resume token', 'a.1'),
     },
   },
   unsubscribe: {
-    about: 'ends all subscriptions to the channel, or the one of this id; one of the two is needed',
-    fields: { channel: optional('as it was subscribed to', 'svc_table_orders') },
+    about: 'end all subscriptions to the channel, or the subscription with this `id`; one of the two is required',
+    fields: { channel: optional('as in `subscribe`', 'svc_table_orders') },
   },
   live_query: {
-    about: 'its rows now, and whenever they are others',
+    about: 'receive the rows of a query now, and again whenever the result changes',
     fields: {
-      svc: needed('a query that reads', 'get orders limit 1'),
+      svc: needed('a read query', 'get orders limit 1'),
       table: needed('its main table', 'orders'),
       interval_ms: optional('from 100 to 3 600 000, by default 1 000', 500),
       parameters: optional('as in `POST /api/_query`', { status: 'paid' }),
     },
   },
-  stop_live_query: { about: 'ends the one of this id, which is needed', fields: {} },
+  stop_live_query: { about: 'end the live query with this `id`, which is required', fields: {} },
   auth: {
-    about: 'who calls, or a new token of the same tenant and user',
+    about: 'identify the caller, or replace the token by a new one of the same tenant and user',
     fields: { token: needed('a token as in `Authorization`', 'eyJhbGciOi…') },
   },
-  ping: { about: 'is answered by `pong`', fields: {} },
+  ping: { about: 'receive a `pong`', fields: {} },
 }
 
 function needed(about: string, example: unknown): Field {
@@ -64,7 +64,7 @@ export const SERVER_MESSAGES: readonly ServerMessage[] = [
   {
     type: 'subscribed',
     fields: ['id', 'channel', 'token'],
-    about: 'the subscription has begun: every later change will be delivered',
+    about: 'the subscription has begun; all later changes will be delivered',
   },
   { type: 'subscribed', fields: ['id', 'table'], about: 'a live query has begun' },
   {
@@ -76,29 +76,32 @@ export const SERVER_MESSAGES: readonly ServerMessage[] = [
   {
     type: 'resync',
     fields: ['id', 'channel', 'reason', 'token'],
-    about: 'changes may have been missed: read the rows again. Of a live query, `id` and `reason`; its rows follow',
+    about:
+      'changes may have been missed; read the rows again. For a live query, the message has `id` and `reason`, and its rows follow',
   },
   { type: 'unsubscribed', fields: ['id', 'channel'], about: 'a subscription or a live query has ended' },
   { type: 'authenticated', fields: ['id', 'expires_at'], about: 'the token was accepted' },
-  { type: 'pong', fields: ['id'], about: 'answers `ping`' },
+  { type: 'pong', fields: ['id'], about: 'the response to `ping`' },
   {
     type: 'error',
     fields: ['id', 'code', 'message', 'details', 'hint'],
-    about: 'codes as in [errors](errors.md); of a warning that the token expires soon `UNAUTHORIZED`',
+    about:
+      'a request failed, with a code from [errors](errors.md); or `UNAUTHORIZED` as a warning that the token expires soon',
   },
 ]
 
 const REASONS: Readonly<Record<ResyncReason, string>> = {
-  bulk: 'one statement wrote more than 1 000 rows (without triggers, 500), or rows that cannot be named; or `TRUNCATE`',
-  'unknown before': 'a row is not to be seen now, and nobody can tell whether it was before',
-  dependency: 'a table has changed by which policies decide, or without triggers one whose changes cascade here',
-  epoch: 'the server was started again, the log begins anew, or what came since was thrown away',
-  'connection lost': 'the connection that hears of changes broke and stands again; without triggers only',
-  'schema changed': 'the table, its policies, or what captures its changes are others than before',
-  token: '`since` names a place that is not known any more',
-  'slow reader': 'the client takes less than there is to tell',
-  'too many changes': 'they come faster than the database can be asked',
-  unavailable: 'the database could not be asked',
+  bulk: 'one statement wrote more than 1 000 rows (without triggers, 500) or rows without a usable key, or the table was truncated',
+  'unknown before': 'a row is not visible now, and the gateway cannot determine whether it was visible before',
+  dependency:
+    'a table that the policies read has changed; without triggers, also a table whose changes cascade to this one',
+  epoch: 'PostgreSQL was restarted, the change log started over, or the entries since then have been removed',
+  'connection lost': 'the listener lost its connection and has reconnected; only without triggers',
+  'schema changed': 'the table, its policies or its capture source changed',
+  token: '`since` names a position that is no longer known',
+  'slow reader': 'the client reads more slowly than changes arrive',
+  'too many changes': 'changes arrive faster than the gateway can evaluate them',
+  unavailable: 'the database did not answer',
 }
 
 export function printClientMessages(): string {
@@ -106,7 +109,7 @@ export function printClientMessages(): string {
     const described = Object.entries<Field>(fields).map(([name, field]) => `\`${name}\`${mark(field)}: ${field.about}`)
     return `| \`${type}\` |${described.length > 0 ? ` ${described.join('; ')}` : ''} | ${about} |`
   })
-  return `| \`type\` | Fields, those with * needed | |\n|---|---|---|\n${rows.join('\n')}\n`
+  return `| \`type\` | Fields (* required) | Meaning |\n|---|---|---|\n${rows.join('\n')}\n`
 }
 
 function mark(field: Field): string {
@@ -117,10 +120,10 @@ export function printServerMessages(): string {
   const rows = SERVER_MESSAGES.map(
     ({ type, fields, about }) => `| \`${type}\` | ${fields.map(field => `\`${field}\``).join(', ')} | ${about} |`,
   )
-  return `| \`type\` | Fields | |\n|---|---|---|\n${rows.join('\n')}\n`
+  return `| \`type\` | Fields | Meaning |\n|---|---|---|\n${rows.join('\n')}\n`
 }
 
 export function printReasons(): string {
   const rows = Object.entries(REASONS).map(([reason, about]) => `| \`${reason}\` | ${about} |`)
-  return `| \`reason\` of a \`resync\` | |\n|---|---|\n${rows.join('\n')}\n`
+  return `| \`reason\` of a \`resync\` | Meaning |\n|---|---|\n${rows.join('\n')}\n`
 }

@@ -1,4 +1,4 @@
-/** Server messages on `/ws` (docs/reference/realtime.md#what-the-gateway-says). Rows and keys are JSON text already, as PostgreSQL wrote it, and are put in as they are. */
+/** Server messages on `/ws` (docs/reference/realtime.md#server-messages). Rows and keys are JSON text already, as PostgreSQL wrote it, and are put in as they are. */
 import { GatewayError } from '../errors.ts'
 import type { Operation } from './change.ts'
 import type { Seen } from './look.ts'

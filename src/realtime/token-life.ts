@@ -1,4 +1,4 @@
-/** The life of a token: a warning before it expires, and the end (docs/reference/realtime.md#closing). */
+/** The life of a token: a warning before it expires, and the end (docs/reference/realtime.md#close-codes). */
 
 export const WARNING_MS = 30_000
 

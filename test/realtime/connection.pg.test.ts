@@ -1,4 +1,4 @@
-/** docs/reference/realtime.md#connecting and docs/reference/realtime.md#closing: how a connection of `/ws` is made, who it is, how long it lasts, and how it ends. */
+/** docs/reference/realtime.md#connecting and docs/reference/realtime.md#close-codes: how a connection of `/ws` is made, who it is, how long it lasts, and how it ends. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Live queries over tables that triggers capture are run when something has changed, and the others every time (docs/guides/realtime.md#with-triggers-and-without). */
+/** Live queries over tables that triggers capture are run when something has changed, and the others every time (docs/guides/realtime.md#capture-sources). */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

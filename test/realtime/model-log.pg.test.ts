@@ -1,5 +1,5 @@
 /**
- * docs/reference/realtime.md#what-is-told, for tables that triggers capture: whatever is written past the gateways, whatever breaks and wherever a client comes back, in
+ * docs/reference/realtime.md#delivered-changes, for tables that triggers capture: whatever is written past the gateways, whatever breaks and wherever a client comes back, in
  * the end every copy is what its own SELECT says; and no message had a row that its SELECT could not have shown. A printed seed repeats what is random in it.
  */
 import pg from 'pg'

@@ -1,5 +1,5 @@
 /**
- * docs/reference/realtime.md#what-is-told: whatever is written, through whichever gateway, and whatever breaks, in the end every subscriber's copy is what its own SELECT
+ * docs/reference/realtime.md#delivered-changes: whatever is written, through whichever gateway, and whatever breaks, in the end every subscriber's copy is what its own SELECT
  * says; and no message had a row that its SELECT could not have shown. A printed seed repeats what is random in it.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
