@@ -1,4 +1,4 @@
-/** `svc webhooks` against a running gateway (docs/guides/webhooks.md#when-it-fails). */
+/** `svc webhooks` against a running gateway (docs/guides/webhooks.md#manage-failed-deliveries). */
 import { EventEmitter } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -795,7 +795,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     default: null,
     feature: 'webhooks',
     description:
-      'Event triggers, YAML: which changes are told to which URL ([fields](../guides/webhooks.md#a-trigger)). Read again on SIGHUP. After `svc install` all gateways of a database share one such file.',
+      'Event triggers, YAML: which changes are told to which URL ([fields](../guides/webhooks.md#define-a-trigger)). Read again on SIGHUP. After `svc install` all gateways of a database share one such file.',
   },
   webhookAllow: {
     key: 'gateway.webhook_allow',

@@ -53,7 +53,8 @@ const OF_API: { readonly [K in Kind]: Readonly<Record<(typeof METHODS_OF)[K][num
 }
 
 const MONITORING = '[monitoring](../guides/monitoring.md)'
-const WEBHOOKS = '[webhooks](../guides/webhooks.md#when-it-fails), with the admin token; 403 while none is set'
+const WEBHOOKS =
+  '[webhooks](../guides/webhooks.md#manage-failed-deliveries), with the admin token; 403 while none is set'
 
 /** A test compares them with what answers. */
 const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] = [

@@ -1,4 +1,4 @@
-/** docs/guides/webhooks.md#where-webhooks-may-go: private, loopback, link-local and metadata addresses are refused, in whatever form they are written. */
+/** docs/guides/webhooks.md#allowed-addresses: private, loopback, link-local and metadata addresses are refused, in whatever form they are written. */
 import { describe, expect, test } from 'vitest'
 import { createAddressGuard } from './address-guard.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The addresses that requests of the gateway itself may go to (docs/guides/webhooks.md#where-webhooks-may-go): those of
+ * The addresses that requests of the gateway itself may go to (docs/guides/webhooks.md#allowed-addresses): those of
  * the Internet. Otherwise anybody who controls a URL could have the gateway ask what only it can reach: the machine
  * itself, its network, the cloud's metadata.
  */

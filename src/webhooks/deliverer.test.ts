@@ -1,4 +1,4 @@
-/** docs/guides/webhooks.md#answer-quickly-and-expect-a-repetition: retries, delays and dead letters, on a clock of the test. */
+/** docs/guides/webhooks.md#retries-and-order: retries, delays and dead letters, on a clock of the test. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type TestClock, testClock, turn } from '../../test/support/test-clock.ts'
 import type { Event } from '../events.ts'

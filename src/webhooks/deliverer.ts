@@ -1,5 +1,5 @@
 /**
- * Delivers what is added, in the background (docs/guides/webhooks.md#answer-quickly-and-expect-a-repetition): takes turns between endpoints, signs, sends, tries again, and gives up in the
+ * Delivers what is added, in the background (docs/guides/webhooks.md#retries-and-order): takes turns between endpoints, signs, sends, tries again, and gives up in the
  * end. Everything is in memory: what has not been delivered when the process ends is lost.
  */
 import type { Emit } from '../events.ts'

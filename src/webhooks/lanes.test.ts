@@ -1,4 +1,4 @@
-/** Deliveries are fair between endpoints, and bounded (docs/guides/webhooks.md#answer-quickly-and-expect-a-repetition). */
+/** Deliveries are fair between endpoints, and bounded (docs/guides/webhooks.md#retries-and-order). */
 import { expect, test } from 'vitest'
 import type { Delivery } from './delivery.ts'
 import { FAILURES_UNTIL_NARROW, HELD_BYTES_MAX, HELD_MAX, IN_FLIGHT_MAX, LANE_IN_FLIGHT_MAX, Lanes } from './lanes.ts'

@@ -1,4 +1,4 @@
-/** The body of a webhook (docs/guides/webhooks.md#what-is-sent). Rows are PostgreSQL's own JSON, passed through: no digit is lost. */
+/** The body of a webhook (docs/guides/webhooks.md#request-body). Rows are PostgreSQL's own JSON, passed through: no digit is lost. */
 import { pickMembers } from './members.ts'
 import type { Told, Trigger } from './trigger.ts'
 

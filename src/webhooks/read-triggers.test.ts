@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
-/** docs/guides/webhooks.md#a-trigger: an invalid definition is reported with all that is wrong, where it stands, and what was probably meant. */
+/** docs/guides/webhooks.md#define-a-trigger: an invalid definition is reported with all that is wrong, where it stands, and what was probably meant. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

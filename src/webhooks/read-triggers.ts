@@ -1,4 +1,4 @@
-/** Document → triggers (docs/guides/webhooks.md#a-trigger), with all that is wrong in it. Values may be secrets: no message repeats one. */
+/** Document → triggers (docs/guides/webhooks.md#define-a-trigger), with all that is wrong in it. Values may be secrets: no message repeats one. */
 import { type Document, DocumentProblems, type Path } from '../config/document.ts'
 import { type Environment, expand } from '../config/expand.ts'
 import { nearest } from '../text/nearest.ts'

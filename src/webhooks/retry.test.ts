@@ -1,4 +1,4 @@
-/** docs/guides/webhooks.md#answer-quickly-and-expect-a-repetition: 1 s · 2^(n−1), at most an hour, ± 20 %; `Retry-After` is honoured. */
+/** docs/guides/webhooks.md#retries-and-order: 1 s · 2^(n−1), at most an hour, ± 20 %; `Retry-After` is honoured. */
 import { expect, test } from 'vitest'
 import { delayBefore, parseRetryAfter } from './retry.ts'
 

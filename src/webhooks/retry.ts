@@ -1,4 +1,4 @@
-/** When a delivery that failed is tried again (docs/guides/webhooks.md#answer-quickly-and-expect-a-repetition). */
+/** When a delivery that failed is tried again (docs/guides/webhooks.md#retries-and-order). */
 
 const FIRST_MS = 1_000
 export const DELAY_MS_MAX = 3_600_000

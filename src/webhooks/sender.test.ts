@@ -1,4 +1,4 @@
-/** docs/guides/webhooks.md#where-webhooks-may-go: the target is checked when the connection is made, by the address itself. */
+/** docs/guides/webhooks.md#allowed-addresses: the target is checked when the connection is made, by the address itself. */
 import type { LookupAddress } from 'node:dns'
 import { createServer as createTlsServer } from 'node:https'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** docs/guides/webhooks.md#verify-what-you-receive: signatures are those of Standard Webhooks. */
+/** docs/guides/webhooks.md#verify-signatures: signatures are those of Standard Webhooks. */
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { signatureHeaders, whyNoSecret } from './signature.ts'

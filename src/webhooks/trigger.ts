@@ -1,4 +1,4 @@
-/** Event triggers: which URL receives which changes of a table (docs/guides/webhooks.md#a-trigger). */
+/** Event triggers: which URL receives which changes of a table (docs/guides/webhooks.md#define-a-trigger). */
 
 export const OPERATIONS = ['create', 'update', 'delete'] as const
 

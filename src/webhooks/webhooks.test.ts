@@ -1,4 +1,4 @@
-/** A write never waits for its webhooks, and the queue is bounded (docs/guides/webhooks.md#what-is-lost-and-what-is-not). */
+/** A write never waits for its webhooks, and the queue is bounded (docs/guides/webhooks.md#delivery-guarantees). */
 import { beforeEach, expect, test } from 'vitest'
 import { testClock, turn } from '../../test/support/test-clock.ts'
 import type { Table } from '../catalog/model.ts'

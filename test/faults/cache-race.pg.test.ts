@@ -1,4 +1,4 @@
-/** docs/guides/caching.md#what-makes-an-answer-out-of-date: many read while some write, and no read that begins after a write was acknowledged sees what was before it. */
+/** docs/guides/caching.md#invalidation: many read while some write, and no read that begins after a write was acknowledged sees what was before it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 /**
  * With the outbox, every change that was answered is delivered at least once, or is a dead letter, whatever happens to gateways, database and
- * receivers; and a change that was not made is not delivered (docs/guides/webhooks.md#what-is-lost-and-what-is-not).
+ * receivers; and a change that was not made is not delivered (docs/guides/webhooks.md#delivery-guarantees).
  *
  * Many clients write as fast as they are answered, in all ways that the API has, while a gateway is killed every second, the database restarts, and receivers
  * fail. What was committed in truth is known by an audit of the tables.

@@ -1,5 +1,5 @@
 /**
- * Webhooks from memory (docs/guides/webhooks.md#what-is-lost-and-what-is-not): receivers that fail in every way, a database that restarts, a gateway
+ * Webhooks from memory (docs/guides/webhooks.md#delivery-guarantees): receivers that fail in every way, a database that restarts, a gateway
  * that stops. As long as the process lives, every write that was answered is delivered, and nothing that is not in the database.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

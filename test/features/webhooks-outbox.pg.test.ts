@@ -1,4 +1,4 @@
-/** docs/guides/webhooks.md#what-is-lost-and-what-is-not, with `svc install`: deliveries wait in the database, and writes of every client are delivered. */
+/** docs/guides/webhooks.md#delivery-guarantees, with `svc install`: deliveries wait in the database, and writes of every client are delivered. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

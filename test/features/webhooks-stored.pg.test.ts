@@ -1,5 +1,5 @@
 /**
- * docs/guides/webhooks.md#what-is-lost-and-what-is-not, with `svc install` and tables that it does not capture: the statement that makes a change stores
+ * docs/guides/webhooks.md#delivery-guarantees, with `svc install` and tables that it does not capture: the statement that makes a change stores
  * its webhooks, in its own transaction, and answers as it would without.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** docs/guides/caching.md#whose-answers-are-whose: random requests, few enough to occur again, asked of a gateway that caches answers and of one that does not. */
+/** docs/guides/caching.md#cache-key: random requests, few enough to occur again, asked of a gateway that caches answers and of one that does not. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TokenRequest } from '../../src/identity/mint.ts'

@@ -1,4 +1,4 @@
-/** The cached answers by their keys: limited in number and bytes, least recently used first out (docs/guides/caching.md#how-much-there-is-of-it). */
+/** The cached answers by their keys: limited in number and bytes, least recently used first out (docs/guides/caching.md#size). */
 import { LRUCache } from 'lru-cache'
 import type { Reading, Row } from '../run.ts'
 import type { Change } from './changes.ts'

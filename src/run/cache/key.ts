@@ -1,5 +1,5 @@
 /**
- * The cache key of an answer: everything that reaches the database (docs/guides/caching.md#whose-answers-are-whose).
+ * The cache key of an answer: everything that reaches the database (docs/guides/caching.md#cache-key).
  *
  * - the settings of the caller, as the very bytes that would be sent: what is added to them some day is in the key by itself;
  * - the texts of the statements, in their order;
