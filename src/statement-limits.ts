@@ -9,6 +9,10 @@ export interface StatementLimits {
   readonly maxBuiltValueBytes: number
   /** Rows of one `generate_series`. 0: no limit. */
   readonly maxSeriesRows: number
+  /** Bytes of all patterns of `like` and `ilike` in a statement, from the first `%` of each. 0: no limit. */
+  readonly maxPatternBytes: number
+  /** Multiplications and divisions of numbers of the largest size that `numeric` has; smaller ones count by their steps. 0: no limit. */
+  readonly maxNumericProducts: number
   /** Characters of a query text that its SQL repeats, because aliases in `having` stand for their expressions. 0: no limit. */
   readonly maxRepeatedCharacters: number
 }
@@ -19,13 +23,15 @@ export const STATEMENT_LIMITS: StatementLimits = {
   maxRelations: 64,
   maxBuiltValueBytes: 1_048_576,
   maxSeriesRows: 1_000_000,
+  maxPatternBytes: 2_048,
+  maxNumericProducts: 64,
   maxRepeatedCharacters: 65_536,
 }
 
 /** For conditions that operators write. */
 export const UNLIMITED: StatementLimits = {
-  ...{ maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0 },
-  maxRepeatedCharacters: 0,
+  ...{ maxJoins: 0, maxRelations: 0, maxBuiltValueBytes: 0, maxSeriesRows: 0, maxPatternBytes: 0 },
+  ...{ maxNumericProducts: 0, maxRepeatedCharacters: 0 },
 }
 
 /** The configuration's name of each limit: in messages, in the metric that counts refusals. */
@@ -34,6 +40,8 @@ export const LIMIT_NAMES = {
   maxRelations: 'max_relations',
   maxBuiltValueBytes: 'max_built_value_bytes',
   maxSeriesRows: 'max_series_rows',
+  maxPatternBytes: 'max_pattern_bytes',
+  maxNumericProducts: 'max_numeric_products',
   maxRepeatedCharacters: 'max_repeated_characters',
   maxBatchKeySets: 'max_batch_key_sets',
 } as const

@@ -2,6 +2,7 @@
 import type { Comparison, Expression, PatternMatch } from '../language/tree/ast.ts'
 import { call, cast, compare, text } from '../language/tree/build.ts'
 import { isParameter } from './parameters.ts'
+import type { PatternOperator } from './patterns.ts'
 import type { Scope } from './scope.ts'
 import {
   comparable,
@@ -22,6 +23,8 @@ export interface OperandCheck {
   typed(expression: Expression, scope: Scope): Typed
   /** `expression` where it is compared with `other`: a parameter is cast to the other's type. */
   meet(expression: Expression, other: Typed, scope: Scope): Expression
+  /** The same of what `operator` looks for in a text, bounded. */
+  pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: Scope): Expression
 }
 
 export function comparisonIn(check: OperandCheck, expression: Comparison, scope: Scope): Expression {
@@ -32,7 +35,7 @@ export function comparisonIn(check: OperandCheck, expression: Comparison, scope:
     case '~':
     case 'regex':
     case '~*': {
-      const { operand, pattern } = patternIn(check, left, right, scope)
+      const { operand, pattern } = patternIn(check, operator, left, right, scope)
       return { ...expression, left: operand, right: pattern }
     }
     case '@>':
@@ -99,6 +102,7 @@ function isPlain(expression: Expression): boolean {
 /** Patterns are text whatever they are compared with; what is no text is compared by its text form. */
 export function patternIn(
   check: OperandCheck,
+  operator: PatternOperator,
   left: Expression,
   right: Expression,
   scope: Scope,
@@ -107,7 +111,7 @@ export function patternIn(
   const plain = typed.type === null ? !isJsonValue(typed) : isText(typed.type)
   return {
     operand: plain ? typed.expression : cast(typed.expression, 'text'),
-    pattern: check.meet(right, { ...typed, type: null, typeName: 'text' }, scope),
+    pattern: check.pattern(operator, right, { ...typed, type: null, typeName: 'text' }, scope),
   }
 }
 

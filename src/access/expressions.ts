@@ -2,6 +2,7 @@
 import { GatewayError } from '../errors.ts'
 import { isAlike, listAsJson } from '../language/sql/json-list.ts'
 import type {
+  Arithmetic,
   Case,
   Cast,
   Count,
@@ -23,6 +24,17 @@ import { unreachable } from '../unreachable.ts'
 import { boundedArguments, boundPadding } from './built-values.ts'
 import { comparisonIn, type OperandCheck, pairIn, patternIn } from './comparisons.ts'
 import {
+  DIGITS_OF_NUMERIC,
+  digitsOfArithmetic,
+  digitsOfCall,
+  digitsOfCast,
+  digitsOfColumn,
+  digitsOfLiteral,
+  digitsOfType,
+  divides,
+  productsOf,
+} from './digits.ts'
+import {
   isParameter,
   type ParameterKey,
   type ParameterUse,
@@ -30,6 +42,7 @@ import {
   subjectOf,
   type TypeOfParameter,
 } from './parameters.ts'
+import { boundedPattern, type PatternOperator, searches } from './patterns.ts'
 import { NOTHING, resolve, type Scope } from './scope.ts'
 import type { Tally } from './tally.ts'
 import {
@@ -96,21 +109,28 @@ export class ExpressionChecker implements OperandCheck {
       case 'column': {
         if (isOutput(expression, scope)) return untyped(expression)
         const found = resolve(expression, scope)
-        if (found.growth != null) tally.add(found.growth, expression.span)
+        if (found.growth == null) return { ...found, digits: digitsOfColumn(found.type, found.typeName) }
+        tally.add(found.growth, expression.span)
         return found
       }
       case 'and':
       case 'or':
         return untyped({ ...expression, operands: expression.operands.map(inner) })
       case 'not':
-      case 'negate':
         return untyped({ ...expression, operand: inner(expression.operand) })
+      case 'negate': {
+        const { expression: operand, digits } = this.typed(expression.operand, scope)
+        return { ...untyped({ ...expression, operand }), ...(digits === undefined ? {} : { digits }) }
+      }
       case 'comparison':
         return untyped(comparisonIn(this, expression, scope))
       case 'distinct from':
         return untyped(pairIn(this, expression, scope, refuseIncomparable))
       case 'pattern':
-        return untyped({ ...expression, ...patternIn(this, expression.operand, expression.pattern, scope) })
+        return untyped({
+          ...expression,
+          ...patternIn(this, expression.operator, expression.operand, expression.pattern, scope),
+        })
       case 'is':
         return untyped(this.#is(expression, scope))
       case 'between': {
@@ -131,23 +151,18 @@ export class ExpressionChecker implements OperandCheck {
         return untyped({ ...expression, operand: inner(expression.operand) })
       case 'json step':
         return this.#jsonStep(expression, scope)
-      case 'arithmetic': {
-        const [left, right] = isAlike(expression)
-          ? this.#alike([expression.left, expression.right], scope)
-          : [inner(expression.left), inner(expression.right)]
-        return untyped({ ...expression, left, right })
-      }
+      case 'arithmetic':
+        return this.#arithmetic(expression, scope)
       case 'cast':
         return this.#cast(expression, scope)
       case 'literal':
         tally.addBytes(expression.value.length, expression.span)
-        return untyped(expression)
+        return { ...untyped(expression), digits: digitsOfLiteral(expression) }
       case 'position':
       case 'named':
-        tally.addBytes(this.#parts.parameterBytes(expression), expression.span)
-        return this.#uses.alone(expression)
+        return { ...this.#uses.alone(expression), ...this.#sizeOf(expression) }
       case 'function':
-        return untyped(this.#call(expression, scope))
+        return this.#call(expression, scope)
       case 'case':
         return untyped(this.#case(expression, scope))
       case 'array':
@@ -155,6 +170,23 @@ export class ExpressionChecker implements OperandCheck {
         return untyped({ ...expression, items: expression.items.map(inner) })
       default:
         return unreachable(expression)
+    }
+  }
+
+  #arithmetic(expression: Arithmetic, scope: Scope): Typed {
+    if (isAlike(expression)) {
+      const [left, right] = this.#alike([expression.left, expression.right], scope)
+      return untyped({ ...expression, left, right })
+    }
+    const { operator, span } = expression
+    const left = this.typed(expression.left, scope)
+    const right = this.typed(expression.right, scope)
+    const { digits: leftDigits = DIGITS_OF_NUMERIC } = left
+    const { digits: rightDigits = DIGITS_OF_NUMERIC } = right
+    if (operator !== '+' && operator !== '-') this.#parts.tally.addProducts(productsOf(leftDigits, rightDigits), span)
+    return {
+      ...untyped({ ...expression, left: left.expression, right: right.expression }),
+      digits: digitsOfArithmetic(operator, leftDigits, rightDigits),
     }
   }
 
@@ -182,7 +214,7 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  #call(call: FunctionCall, around: Scope): FunctionCall {
+  #call(call: FunctionCall, around: Scope): Typed {
     // Inside an aggregate a name is a column, never what a field is called (docs/reference/language.md#conditions-on-groups).
     const scope = isAggregate(call) ? { ...around, outputs: NOTHING.outputs } : around
     const { over } = call
@@ -199,7 +231,11 @@ export class ExpressionChecker implements OperandCheck {
       const isOpen = isParameter(expression) && typeName === 'text' && UNTYPED_ARGUMENTS.has(named.name)
       return isOpen ? { ...argument, expression: cast(expression, 'text') } : argument
     })
-    return {
+    const isOwn = named.schema === 'pg_catalog' || named.schema === null
+    const digits = args.map(argument => argument.digits ?? DIGITS_OF_NUMERIC)
+    const [dividend = 0, divisor = 0] = digits
+    if (isOwn && divides(named)) tally.addProducts(productsOf(dividend, divisor), call.span)
+    const checked: FunctionCall = {
       ...call,
       ...named,
       arguments:
@@ -210,6 +246,7 @@ export class ExpressionChecker implements OperandCheck {
       filter: this.optional(call.filter, scope),
       over: over === null || typeof over === 'string' ? over : this.window(over, scope),
     }
+    return isOwn ? { ...untyped(checked), digits: digitsOfCall(named.name, digits) } : untyped(checked)
   }
 
   window(body: WindowBody, scope: Scope): WindowBody {
@@ -244,6 +281,17 @@ export class ExpressionChecker implements OperandCheck {
     return comparable(this.typed(value, scope)).expression
   }
 
+  pattern(operator: PatternOperator, expression: Expression, other: Typed, scope: Scope): Expression {
+    const { tally, parameterBytes } = this.#parts
+    const before = tally.mark()
+    const checked = this.meet(expression, other, scope)
+    if (!searches(operator, tally)) return checked
+    if (!isParameter(expression)) return boundedPattern(operator, checked, tally.since(before), tally)
+    tally.addPattern(parameterBytes(expression), expression.span)
+    this.#uses.pattern(expression, tally.limits.maxPatternBytes)
+    return checked
+  }
+
   #in(expression: In, scope: Scope): Expression {
     const operand = comparable(this.typed(expression.operand, scope))
     refuseIncomparable(operand)
@@ -254,7 +302,7 @@ export class ExpressionChecker implements OperandCheck {
       return { ...expression, operand: operand.expression, set: { ...set, values } }
     }
     if (isParameter(set)) refuseArray(operand)
-    const list = isParameter(set) ? this.#uses.list(set, operand) : this.#castItself(set, scope)
+    const list = isParameter(set) ? this.#uses.list(set, operand) : this.#cast(set, scope).expression
     return { ...expression, operand: operand.expression, set: list }
   }
 
@@ -286,21 +334,29 @@ export class ExpressionChecker implements OperandCheck {
     }
   }
 
-  #cast(expression: Cast, scope: Scope): Typed {
-    const checked = this.#castItself(expression, scope)
-    return { ...UNKNOWN, typeName: typeNameOf(checked.type), expression: checked }
+  #cast(expression: Cast, scope: Scope): Typed & { readonly expression: Cast } {
+    const { operand } = expression
+    const type = this.#parts.type(expression.type)
+    boundPadding(type, this.#parts.tally)
+    const typed = isParameter(operand) ? this.#castParameter(operand, type) : this.typed(operand, scope)
+    return {
+      ...UNKNOWN,
+      typeName: typeNameOf(type),
+      expression: { ...expression, type, operand: typed.expression },
+      digits: digitsOfCast(type, typed.digits),
+    }
   }
 
   /** The author's own cast types a parameter too. */
-  #castItself(expression: Cast, scope: Scope): Cast {
-    const { operand, span } = expression
-    const type = this.#parts.type(expression.type)
-    const typeName = typeNameOf(type)
-    boundPadding(type, this.#parts.tally)
-    if (!isParameter(operand)) return { ...expression, type, operand: this.expression(operand, scope) }
-    this.#parts.tally.addBytes(this.#parts.parameterBytes(operand), span)
-    this.use(operand, { typeName, type: null, subject: null, list: type.dimensions > 0 })
-    return { ...expression, type }
+  #castParameter(parameter: Parameter, type: TypeName): Typed {
+    this.use(parameter, { typeName: typeNameOf(type), type: null, subject: null, list: type.dimensions > 0 })
+    return { ...untyped(parameter), ...this.#sizeOf(parameter) }
+  }
+
+  #sizeOf(parameter: Parameter): Pick<Typed, 'digits'> {
+    const { parameterBytes, parameterType, tally } = this.#parts
+    tally.addBytes(parameterBytes(parameter), parameter.span)
+    return { digits: digitsOfType(parameterType(parameter)) }
   }
 
   orders(orders: readonly Order[], scope: Scope): readonly Order[] {

@@ -12,6 +12,9 @@ import type { Typed } from './typed.ts'
 /** Random, so that no value of a caller can contain it. */
 export const TOO_LARGE: string = `${crypto.randomUUID()} `
 
+/** What a guard of a pattern says that it is. */
+export const PATTERN_GUARD = 'like'
+
 export interface BuiltArgument extends Typed {
   /** What the argument itself adds to the statement: a guard evaluates it a second time. */
   readonly growth: Growth

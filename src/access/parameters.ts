@@ -3,6 +3,7 @@ import type { DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Cast, Expression, Parameter } from '../language/tree/ast.ts'
 import { cast } from '../language/tree/build.ts'
+import type { PatternUse } from './patterns.ts'
 import { isJsonValue, type Typed, UNKNOWN, untyped } from './typed.ts'
 import { castTo, castToNamed } from './types.ts'
 
@@ -15,6 +16,8 @@ export interface ParameterUse {
   readonly subject: string | null
   /** It stands for many values: one array. */
   readonly list: boolean
+  /** It is what `like` looks for. */
+  readonly pattern?: PatternUse
 }
 
 /** `n` of `$n`, or the name of `:name`. */
@@ -52,7 +55,15 @@ export class ParameterUses {
         { span: parameter.span },
       )
     }
-    this.byKey.set(key, use)
+    this.byKey.set(key, before?.pattern === undefined ? use : { ...use, pattern: before.pattern })
+  }
+
+  /** One that has met a text whose pattern it is. */
+  pattern(parameter: Parameter, bytesMax: number): void {
+    const key = keyOf(parameter)
+    const use = this.byKey.get(key)
+    const mentions = (use?.pattern?.mentions ?? 0) + 1
+    if (use !== undefined) this.byKey.set(key, { ...use, pattern: { mentions, bytesMax } })
   }
 
   /** One that stands alone. */

@@ -1,5 +1,5 @@
 /**
- * What one statement adds up to: joins, relations, expressions and bytes, each refused beyond its limit.
+ * What one statement adds up to: joins, relations, expressions, bytes, patterns and products of long numbers, each refused beyond its limit.
  *
  * PostgreSQL merges subqueries into the statement around them, so a column that a subquery computes stands for its whole expression wherever it is
  * mentioned. A few hundred bytes of text – `a + a as a`, twenty times – would become millions of expressions; a mention therefore counts for all that
@@ -18,12 +18,26 @@ export interface Growth {
   readonly relations: number
   /** Of literals, parameters and built values. */
   readonly bytes: number
+  /** Of patterns that `like` searches for. */
+  readonly patternBytes: number
+  /** Multiplications and divisions, by their steps: of two numbers of full size, 1. */
+  readonly products: number
 }
 
-export const NO_GROWTH: Growth = { terms: 0, relations: 0, bytes: 0 }
+export const NO_GROWTH: Growth = { terms: 0, relations: 0, bytes: 0, patternBytes: 0, products: 0 }
 
 export function sumOf(a: Growth, b: Growth): Growth {
-  return { terms: a.terms + b.terms, relations: a.relations + b.relations, bytes: a.bytes + b.bytes }
+  return combined(a, b, 1)
+}
+
+function combined(a: Growth, b: Growth, sign: 1 | -1): Growth {
+  return {
+    terms: a.terms + sign * b.terms,
+    relations: a.relations + sign * b.relations,
+    bytes: a.bytes + sign * b.bytes,
+    patternBytes: a.patternBytes + sign * b.patternBytes,
+    products: a.products + sign * b.products,
+  }
 }
 
 /** A text has 16 384 tokens at most; what is above that comes from columns that stand for expressions. Planning 32 768 of them took 0.2 s and 50 MB. */
@@ -39,6 +53,8 @@ export class Tally {
   #terms = 0
   #relations = 0
   #bytes = 0
+  #patternBytes = 0
+  #products = 0
 
   constructor(limits: StatementLimits = STATEMENT_LIMITS) {
     this.limits = limits
@@ -47,17 +63,25 @@ export class Tally {
 
   /** So far; `since` says what came after. */
   mark(): Growth {
-    return { terms: this.#terms, relations: this.#relations, bytes: this.#bytes }
+    return {
+      terms: this.#terms,
+      relations: this.#relations,
+      bytes: this.#bytes,
+      patternBytes: this.#patternBytes,
+      products: this.#products,
+    }
   }
 
-  since({ terms, relations, bytes }: Growth): Growth {
-    return { terms: this.#terms - terms, relations: this.#relations - relations, bytes: this.#bytes - bytes }
+  since(before: Growth): Growth {
+    return combined(this.mark(), before, -1)
   }
 
-  add({ terms, relations, bytes }: Growth, span?: Span): void {
+  add({ terms, relations, bytes, patternBytes, products }: Growth, span?: Span): void {
     this.addTerms(terms, span)
     this.addRelations(relations, span)
     this.addBytes(bytes, span)
+    this.addPattern(patternBytes, span)
+    this.addProducts(products, span)
   }
 
   addTerms(count: number, span?: Span): void {
@@ -90,6 +114,24 @@ export class Tally {
     )
   }
 
+  addPattern(bytes: number, span?: Span): void {
+    this.#patternBytes += bytes
+    const { maxPatternBytes } = this.limits
+    if (this.#patternBytes <= maxPatternBytes || maxPatternBytes === 0) return
+    throw refused(patternsTooLong(maxPatternBytes), span, 'maxPatternBytes')
+  }
+
+  addProducts(count: number, span?: Span): void {
+    this.#products += count
+    const { maxNumericProducts } = this.limits
+    if (this.#products <= maxNumericProducts || maxNumericProducts === 0) return
+    throw refused(
+      `the query multiplies and divides numbers of any length more than ${maxNumericProducts} times (${LIMIT_NAMES.maxNumericProducts}); give their number of digits or another type, as in (…)::numeric(20, 4) or (…)::float8`,
+      span,
+      'maxNumericProducts',
+    )
+  }
+
   assertJoins(joins: readonly Join[]): void {
     const { maxJoins } = this.limits
     if (joins.length <= maxJoins || maxJoins === 0) return
@@ -99,6 +141,10 @@ export class Tally {
       'maxJoins',
     )
   }
+}
+
+export function patternsTooLong(bytesMax: number): string {
+  return `the patterns of like and ilike are longer than ${bytesMax} bytes together, from the first % of each (${LIMIT_NAMES.maxPatternBytes}); search for a shorter text`
 }
 
 export function refused(message: string, span: Span | undefined, limit?: keyof StatementLimits): GatewayError {

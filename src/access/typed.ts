@@ -15,6 +15,8 @@ export interface Typed {
   readonly column: string | null
   /** What a mention of the column adds to the statement; see `RowsetColumn`. */
   readonly growth?: Growth | null
+  /** Decimal digits that it has at most; left out: as many as a number can have. */
+  readonly digits?: number
 }
 
 export const UNKNOWN: Typed = { expression: column('?'), type: null, typeName: null, column: null }

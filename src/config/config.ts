@@ -73,6 +73,8 @@ export interface GatewayConfig {
   readonly maxRelations: number
   readonly maxBuiltValueBytes: number
   readonly maxSeriesRows: number
+  readonly maxPatternBytes: number
+  readonly maxNumericProducts: number
   readonly maxRepeatedCharacters: number
   readonly maxResultRows: number
   readonly searchLanguage: string

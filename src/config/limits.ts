@@ -52,6 +52,8 @@ const LIMITS: readonly NumberKey[] = [
   'maxRelations',
   'maxBuiltValueBytes',
   'maxSeriesRows',
+  'maxPatternBytes',
+  'maxNumericProducts',
   'maxRepeatedCharacters',
 ]
 

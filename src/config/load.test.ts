@@ -81,6 +81,8 @@ describe('defaults', () => {
         maxRelations: 64,
         maxBuiltValueBytes: 1_048_576,
         maxSeriesRows: 1_000_000,
+        maxPatternBytes: 2_048,
+        maxNumericProducts: 64,
         maxRepeatedCharacters: 65_536,
         maxResultRows: 10_000,
         searchLanguage: 'english',

@@ -428,6 +428,23 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     feature: 'reads',
     description: 'Rows of one `generate_series` in a query. More is 400 `PARSE_ERROR`. `0` switches it off.',
   },
+  maxPatternBytes: {
+    key: 'gateway.max_pattern_bytes',
+    kind: integer(0, 1_073_741_823),
+    default: STATEMENT_LIMITS.maxPatternBytes,
+    unit: 'bytes',
+    feature: 'reads',
+    description:
+      'Patterns of `like` and `ilike` in one statement, all together, each from its first wildcard `%` on. More is 400 `PARSE_ERROR`. `0` switches it off.',
+  },
+  maxNumericProducts: {
+    key: 'gateway.max_numeric_products',
+    kind: integer(0, COUNT_MAX),
+    default: STATEMENT_LIMITS.maxNumericProducts,
+    feature: 'reads',
+    description:
+      'Multiplications and divisions in one query text whose operands can both have any number of digits. More is 400 `PARSE_ERROR`. `0` switches it off.',
+  },
   maxRepeatedCharacters: {
     key: 'gateway.max_repeated_characters',
     kind: integer(0, 1_073_741_823),

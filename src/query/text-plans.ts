@@ -129,8 +129,11 @@ export function createTextPlans<S extends Statement>(kind: PlanKind, parts: Text
 /** Values of this many bytes at most are of one class; longer ones are with those of up to twice their length. */
 const FIRST_CLASS_BITS = 10
 
+/** But for short ones, of which a search has one for each column. */
+const SHORT_BITS = 5
+
 function classOf(bytes: number): number {
-  return Math.max(FIRST_CLASS_BITS, 32 - Math.clz32(bytes - 1))
+  return bytes <= 2 ** SHORT_BITS ? SHORT_BITS : Math.max(FIRST_CLASS_BITS, 32 - Math.clz32(bytes - 1))
 }
 
 function exactBytes({ bytes }: JsonValue): number {
@@ -152,8 +155,11 @@ export function printClasses({ values }: QueryRequest): string {
   return text
 }
 
+/** What a limit counts depends on how long the values are. */
+const OF_SIZES: ReadonlySet<string> = new Set([LIMIT_NAMES.maxBuiltValueBytes, LIMIT_NAMES.maxPatternBytes])
+
 function isAboutSize(error: unknown): boolean {
-  return error instanceof GatewayError && error.limit === LIMIT_NAMES.maxBuiltValueBytes
+  return error instanceof GatewayError && error.limit !== undefined && OF_SIZES.has(error.limit)
 }
 
 function givenFor(parameter: Parameter, { values }: QueryRequest): JsonValue {

@@ -1,5 +1,6 @@
 /** Fills a statement's parameters from a request's values: the notations of the query string become PostgreSQL's text forms. */
 import type { ParameterUse } from '../access/parameters.ts'
+import { assertPatterns } from '../access/patterns.ts'
 import { baseOf } from '../access/types.ts'
 import type { BoundStatement, Statement, StatementValue } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
@@ -7,15 +8,14 @@ import { shorten } from '../text/shorten.ts'
 import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './parameters/list-values.ts'
 
 export function bindValues<S extends Statement>(statement: S, values: readonly StatementValue[]): BoundStatement<S> {
-  return {
-    statement,
-    values: statement.parameters.map(parameter => {
-      if ('literal' in parameter) return parameter.literal
-      const value = values[Number(parameter.key) - 1]
-      if (value === undefined) throw new Error(`the request has no value for ${parameter.key}`)
-      return textOf(value, parameter.use)
-    }),
-  }
+  const bound = statement.parameters.map(parameter => {
+    if ('literal' in parameter) return parameter.literal
+    const value = values[Number(parameter.key) - 1]
+    if (value === undefined) throw new Error(`the request has no value for ${parameter.key}`)
+    return textOf(value, parameter.use)
+  })
+  assertPatterns(statement.parameters, bound)
+  return { statement, values: bound }
 }
 
 /** A value in PostgreSQL's text form. */

@@ -1,6 +1,6 @@
 /** Translates errors of PostgreSQL and the pool into those of docs/reference/errors.md. */
 
-import { TOO_LARGE } from '../access/guard.ts'
+import { PATTERN_GUARD, TOO_LARGE } from '../access/guard.ts'
 import type { ParameterUse } from '../access/parameters.ts'
 import { REFUSED_ROW } from '../access/row-filter.ts'
 import { baseOf } from '../access/types.ts'
@@ -213,6 +213,10 @@ const BUILT = new RegExp(`${TOO_LARGE}(with recursive|\\w+) `)
 
 function tooLarge(name: string, cause: DatabaseError): GatewayError {
   const limit = name === 'generate_series' ? LIMIT_NAMES.maxSeriesRows : LIMIT_NAMES.maxBuiltValueBytes
+  if (name === PATTERN_GUARD) {
+    const message = `a computed pattern of like or ilike is longer than a sixteenth of ${LIMIT_NAMES.maxPatternBytes}; search for a shorter text`
+    return new GatewayError('PARSE_ERROR', message, { cause, limit: LIMIT_NAMES.maxPatternBytes })
+  }
   if (name === 'power' || name === 'exp') {
     const message = `"${name}" would compute a number of more than 1000 digits; use smaller numbers`
     return new GatewayError('PARSE_ERROR', message, { cause, limit })

@@ -1,6 +1,6 @@
 /**
- * Limits on what one statement may have PostgreSQL plan and build (docs/reference/limits.md): joins, relations, merged expressions, built values and
- * series. Neither planning nor building a value can be interrupted, so they are refused before.
+ * Limits on what one statement may have PostgreSQL plan and build (docs/reference/limits.md): joins, relations, merged expressions, built values,
+ * patterns, products of long numbers and series. Neither planning nor building a value can be interrupted, so they are refused before.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -30,7 +30,10 @@ beforeAll(async () => {
      alter table guarded enable row level security, force row level security;
      create policy seen on guarded for select using (${times(20, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
      create policy made on guarded for insert with check (${times(70, index => `exists (select from sizes where times = ${index})`, ' or ')} or true);
-     grant select on sizes, staffed, selves, twice, pairs, fours, eights, guarded to app;
+     create table amounts (id int primary key, n numeric, price numeric(20, 4), quantity int, rate float8, pattern text, note text);
+     insert into amounts values (1, 2.5, 10, 3, 0.5, '%b%', 'abc'), (2, null, null, null, null, repeat('a', 2000), 'abc');
+     create index on amounts (note text_pattern_ops);
+     grant select on sizes, amounts, staffed, selves, twice, pairs, fours, eights, guarded to app;
      grant insert on guarded to app`,
   )
 })
@@ -371,6 +374,140 @@ describe('a power', () => {
     const reply = await ask(query, parameters)
     const data = reply.json.data?.map(({ v }: { v: unknown }) => ({ v: v === null ? null : Number(v) }))
     expect([query, reply.text, data]).toEqual([query, reply.text, rows])
+  })
+})
+
+describe('patterns of like and ilike', () => {
+  const long = `%${'a'.repeat(2_049)}b%`
+  const half = `%${'a'.repeat(1_100)}b%`
+  test.each<[string, string, unknown[]?]>([
+    ['like', `get amounts where note like '${long}'`],
+    ['ilike', `get amounts where note ilike '${long}'`],
+    ['a text that is contained', `get amounts where note ~ '${long}'`],
+    ['two literals', `get amounts where note like '${half}' or note not ilike '${half}'`],
+    ['a subquery', `get amounts where note like '${half}' and exists (get users where name like '${half}')`],
+    ['a parameter', 'get amounts where note like $1', [long]],
+    ['a parameter that is contained', 'get amounts where note ~ $1', [long]],
+    ['a parameter of two patterns', 'get amounts where note like $1 or note ilike $1', [half]],
+    ['two parameters', 'get amounts where note like $1 or note ilike $2', [half, half]],
+    ['a joined parameter', "get amounts where note like '%' || $1 || '%'", [long]],
+    ['a changed one', "get amounts where note like concat('%', lower($1), '%') or note like $1", [half]],
+    ['a column', "get amounts where 'aaa' like pattern"],
+    ['a built value', "get amounts where note like repeat('a', 300) || pattern"],
+    ['an aggregate', "get amounts where note like (get amounts a fields string_agg(a.pattern, ''))"],
+    ['a merged literal', `get (get amounts fields id, note like '${half}' as found) d where found order by found`],
+    ['a merged parameter', 'get (get amounts fields note like $1 as found) d where found order by found', [half]],
+    ['17 columns', `get amounts where id = 1 and (${times(17, () => 'note like pattern', ' or ')})`],
+  ])('%s: refused beyond the limit', async (_, query, parameters = []) => {
+    await expectRefused(query, 'max_pattern_bytes', parameters)
+  })
+  test.each<[string, string, unknown, unknown[]?]>([
+    ['a literal', "get amounts fields id where note like '%b%' and id = 1", [{ id: 1 }]],
+    ['a parameter', 'get amounts fields id where note like $1 and id = 1', [{ id: 1 }], ['%b%']],
+    ['a joined one', "get amounts fields id where note ilike '%' || $1 || '%' and id = 1", [{ id: 1 }], ['B']],
+    ['one that is contained', 'get amounts fields id where note ~ $1 and id = 1', [{ id: 1 }], ['b']],
+    ['a long one', 'get amounts fields id where note ~ $1', [], ['a'.repeat(2_000)]],
+    ['a column', 'get amounts fields id where note like pattern and id = 1', [{ id: 1 }]],
+    ['a changed column', 'get amounts fields id where note like lower(pattern) and id = 1', [{ id: 1 }]],
+    ['a beginning', `get amounts fields id where not note like '${'a'.repeat(9_000)}%' and id = 1`, [{ id: 1 }]],
+    ['similar to', 'get amounts fields id where note similar to $1', [], [half]],
+    ['a regular expression', 'get amounts fields id where note regex $1', [], ['a'.repeat(4_200)]],
+    [
+      'many short ones',
+      `get amounts fields id where ${times(40, () => 'note ilike $1', ' or ')}`,
+      [{ id: 1 }, { id: 2 }],
+      ['%b%'],
+    ],
+  ])('%s: answered', async (_, query, rows, parameters = []) => {
+    await expectRows(query, rows, parameters)
+  })
+  test('are bounded in filters, all of a request together', async () => {
+    const list = (filters: string) => gateway.get(`/api/amounts?select=id&${filters}`)
+    expect((await list(`note=like.*${'a'.repeat(2_000)}*`)).status).toBe(200)
+    expect((await list(`note=like.${'a'.repeat(8_000)}*`)).status).toBe(200)
+    for (const filters of [
+      `note=like.*${'a'.repeat(2_100)}`,
+      `note=not.ilike.*${'a'.repeat(2_100)}`,
+      `note=like.*${'a'.repeat(1_100)}&pattern=ilike.*${'a'.repeat(1_100)}`,
+    ]) {
+      const reply = await list(filters)
+      expect([filters, reply.status, reply.json.error?.code]).toEqual([filters, 400, 'PARSE_ERROR'])
+      expect(reply.json.error.message).toContain('max_pattern_bytes')
+    }
+    const { text } = await gateway.get('/metrics', { as: null })
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_pattern_bytes"\} [1-9]/m)
+  })
+  test('that are computed of constants are constants to the planner, so an index serves them', async () => {
+    const { text } = await ask("explain get amounts fields id where note like initcap($1) || '%'", ['ab'])
+    expect(text).toContain("(note ~~ 'Ab%'::text)")
+  })
+  test('are bounded by the configuration', async () => {
+    const tight = await testGateway(database.url, { toml: 'max_pattern_bytes = 5' })
+    try {
+      expect((await tight.get('/api/amounts?note=like.*abcde*')).status).toBe(200)
+      expect((await tight.get('/api/amounts?note=like.*abcdef*')).status).toBe(400)
+    } finally {
+      await tight.close()
+    }
+    const open = await testGateway(database.url, { toml: 'max_pattern_bytes = 0' })
+    try {
+      expect((await open.get(`/api/amounts?note=like.*${'a'.repeat(5_000)}*`)).status).toBe(200)
+    } finally {
+      await open.close()
+    }
+  })
+})
+
+describe('products of long numbers', () => {
+  /** Each of these is a field of its own, that PostgreSQL may compute. */
+  const many = (count: number, one: string) => `coalesce(${times(count, () => one, ', ')})`
+  test.each<[string, string, unknown[]?]>([
+    ['products of a column', `get amounts fields ${many(65, 'n * n')} as v`],
+    ['quotients', `get amounts fields ${many(65, 'n / n')} as v`],
+    ['remainders', `get amounts fields ${many(65, 'n % n')} as v`],
+    ['remainders by a function', `get amounts fields ${many(65, 'mod(n, n)')} as v`],
+    ['products of literals', `get amounts fields ${many(65, "'1e60000'::numeric * 1e60000")} as v`],
+    ['products of a text', `get amounts fields ${many(65, '$1::numeric * $1::numeric')} as v`, ['1e60000']],
+    ['products of a parameter', `get amounts fields ${many(65, '$1 * $1')} as v`, [1.5]],
+    ['a product that is mentioned', `get (get amounts fields n * n as a) d fields ${many(65, 'a')} as v`],
+    [
+      'products of a compound whose first part is short',
+      `get (get amounts fields id as a union all get amounts fields n as a) d fields ${many(65, 'a * a')} as v`,
+    ],
+    ['products in conditions', `get amounts where ${times(65, () => 'n * n * n > 1', ' or ')}`],
+    ['products of sums', `get amounts fields ${many(65, 'sum(n) * sum(n)')} as v`],
+  ])('%s are refused beyond the limit', async (_, query, parameters = []) => {
+    await expectRefused(query, 'max_numeric_products', parameters)
+  })
+  test.each<[string, string, number, unknown[]?]>([
+    ['a column', `get amounts fields ${many(60, 'n * n')} as v where id = 1`, 6.25],
+    ['columns of so many digits', `get amounts fields ${many(300, 'price * price')} as v where id = 1`, 100],
+    ['a column and short ones', `get amounts fields ${many(300, 'n * quantity * 1.5')} as v where id = 1`, 11.25],
+    ['floating point numbers', `get amounts fields ${many(300, 'rate * rate')} as v where id = 1`, 0.25],
+    ['casts', `get amounts fields ${many(300, 'n::numeric(20, 4) * n::float8')} as v where id = 1`, 6.25],
+    ['a sum and a number of rows', `get amounts fields ${many(300, 'sum(n) / count(*)')} as v where id = 1`, 2.5],
+    ['an integer parameter', `get amounts fields ${many(300, 'n * $1')} as v where id = 1`, 5, [2]],
+    ['lengths', `get amounts fields ${many(300, 'length(note) * length(note)')} as v where id = 1`, 9],
+  ])('%s can be multiplied', async (_, query, value, parameters = []) => {
+    const reply = await ask(query, parameters)
+    expect(reply.text.slice(0, 1_000)).toContain('"data"')
+    expect(Number(reply.json.data[0].v)).toBe(value)
+  })
+  test('are counted by the key of the limit, which the configuration sets', async () => {
+    await expectRefused(`get amounts fields ${many(65, 'n * n')} as v`, 'max_numeric_products')
+    const { text } = await gateway.get('/metrics', { as: null })
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_numeric_products"\} [1-9]/m)
+    const tight = await testGateway(database.url, { toml: 'max_numeric_products = 1' })
+    try {
+      const reply = await tight.get('/api/_query', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ query: 'get amounts fields n * n + n * n as v' }),
+      })
+      expect([reply.status, reply.json.error?.message]).toEqual([400, expect.stringContaining('more than 1 times')])
+    } finally {
+      await tight.close()
+    }
   })
 })
 
