@@ -16,7 +16,7 @@ import { resultColumns, resultTable } from './columns.ts'
 import { joinByKey } from './keys.ts'
 import { isParameter } from './parameters.ts'
 import { assertAllowed } from './refusals.ts'
-import { relationsBehind } from './relations-behind.ts'
+import { relationsBehind, relationsIn } from './relations-behind.ts'
 import { functionOf, qualified, tableOf } from './resources.ts'
 import { readRows, rowsFor } from './row-filter.ts'
 import { type Rowset, rowset, type Scope, type ScopeSource, sourceOf, tableRowset, within } from './scope.ts'
@@ -124,7 +124,6 @@ function foundIn(
       checking.tally.addRelations(1, source.span)
       return { checkedSource: { ...source, value: bodyIn(checking, source) }, found: recordColumns(source) }
     case 'function source': {
-      checking.tally.addRelations(1, source.span)
       const { called, found } = functionIn(checking, source, within(outer, left))
       return { checkedSource: { ...source, ...called }, found }
     }
@@ -180,6 +179,7 @@ function functionIn(
   scope: Scope,
 ): { readonly called: Pick<FunctionSource, 'function' | 'arguments'>; readonly found: ScopeSource } {
   const meant = functionOf(source.function, source.identity, checking.catalog)
+  checking.tally.addRelations(relationsIn(meant, checking.catalog), source.span)
   const args = source.arguments.map((argument, index) => ({
     ...argument,
     value: argumentIn(checking, argument, index, meant, scope),

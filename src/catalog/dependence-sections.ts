@@ -13,7 +13,7 @@ export interface TieItem extends Tie {
   readonly relation: number
 }
 
-/** A view or policy mentions another relation, and how often. */
+/** A view, policy or inlined function mentions another relation, and how often. `relation`: of a function its OID negated, as `other`. */
 export interface MentionItem extends RelationMention {
   readonly relation: number
 }
@@ -39,6 +39,9 @@ const dependsOn = (from: string, oid: string, to: string): string =>
   `join pg_catalog.pg_depend d on d.classid = 'pg_catalog.${from}'::regclass and d.objid = ${oid}
       and d.refclassid = 'pg_catalog.${to}'::regclass`
 
+/** A function that is read from, up to its OID. */
+const INLINED = ':functions ({RANGETBLFUNCTION :funcexpr {FUNCEXPR :funcid '
+
 /** What stands behind a key of an expression tree, wherever in it. To split is many times faster than to match. */
 const behind = (key: string): string => `(string_to_array(t.text, '${key} '))[2:]`
 
@@ -48,6 +51,8 @@ const behind = (key: string): string => `(string_to_array(t.text, '${key} '))[2:
  * - reached: the resources, and what they bring in.
  * - tree: the expressions of what is reached, `how` as of a mention, unpacked once (`|| ''`) and not by every function that looks into them. Of a materialised view none: it shows
  *   what it showed when it was refreshed.
+ * - inlined: functions that PostgreSQL replaces by their body where a query reads from them (optimizer/util/clauses.c, inline_set_returning_function), as far as the
+ *   catalogue has the body: one SELECT between BEGIN ATOMIC and END. Nobody but PostgreSQL's parser can tell what is in a body that is a string.
  */
 export const DEPENDENCE_SHARED: string = `
   member(oid, relation, kind) as materialized (
@@ -109,6 +114,13 @@ export const DEPENDENCE_SHARED: string = `
       values (case when p.polcmd in ('*', 'r') then 'read' else 'write' end, p.polqual::text), ('write', p.polwithcheck::text)
     ) q (how, text)
     where q.text is not null
+  ),
+  inlined(oid, text) as materialized (
+    select p.oid::int8, p.prosqlbody::text || ''
+    from pg_catalog.pg_proc p
+    where p.oid >= ${FIRST_OWN_OID} and p.prosqlbody is not null and p.prokind = 'f' and p.proretset and p.provolatile <> 'v'
+      and not p.proisstrict and not p.prosecdef and p.proconfig is null
+      and cardinality(string_to_array(pg_get_function_sqlbody(p.oid), E';\n')) = 2
   )`
 
 export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'unsteady' | 'effect']: string } = {
@@ -120,11 +132,16 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
   // What a query reads from are the entries of its range tables, by kind (parsenodes.h, RTEKind): 0 a relation, 1 a subquery, 3 to 6 functions, VALUES and
   // common tables. Others are joins and results. Before PostgreSQL 16 a view has two entries for itself.
   mention: `
-    select t.relation::int8 as relation, o.relation::int8 as other, t.how, count(*)::int as times
-    from tree t
+    select t.relation, coalesce(o.relation::int8, -f.oid) as other, t.how, count(*)::int as times
+    from (
+      select relation::int8, how, text from tree
+      union all
+      select -oid, 'read', text from inlined
+    ) t (relation, how, text)
     cross join lateral unnest(${behind(':rtekind')}) s (rest)
     left join member o on o.oid = case when s.rest like '0 :relid %' then split_part(s.rest, ' ', 3)::oid end
-    where left(s.rest, 2) in ('0 ', '1 ', '3 ', '4 ', '5 ', '6 ') and o.relation is distinct from t.relation
+    left join inlined f on f.oid = case when s.rest like '3 ${INLINED}%' then split_part(substr(s.rest, ${INLINED.length + 3}), ' ', 1)::int8 end
+    where left(s.rest, 2) in ('0 ', '1 ', '3 ', '4 ', '5 ', '6 ') and o.relation::int8 is distinct from t.relation
     group by 1, 2, 3`,
 
   // `current_date` and its like have a node of their own, numbered 0 to 8 where they are about time (primnodes.h, SQLValueFunctionOp).

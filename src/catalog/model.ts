@@ -229,8 +229,13 @@ export interface Tie {
   readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates' | 'update moves'
 }
 
+/** In place of a relation's OID: a function that PostgreSQL replaces by its body where a query reads from it. */
+export function inlinedKey({ oid }: Pick<DatabaseFunction, 'oid'>): number {
+  return -oid
+}
+
 export interface RelationMention {
-  /** The OID of the other relation; null for what the catalogue does not have: subqueries, functions, relations of PostgreSQL itself. */
+  /** The OID of the other relation, or `inlinedKey` of a function; null for what the catalogue does not have: subqueries, functions, relations of PostgreSQL itself. */
   readonly other: number | null
   /** `read`: by a policy that guards reading; `write`: by another policy. */
   readonly how: 'view' | 'read' | 'write'
