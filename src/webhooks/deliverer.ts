@@ -2,8 +2,9 @@
  * Delivers what is added, in the background (docs/guides/webhooks.md#retries-and-order): takes turns between endpoints, signs, sends, tries again, and gives up in the
  * end. Everything is in memory: what has not been delivered when the process ends is lost.
  */
+
+import type { Clock } from '../clock.ts'
 import type { Emit } from '../events.ts'
-import type { Clock } from './clock.ts'
 import type { DeadLetters } from './dead-letters.ts'
 import { attemptEvent, type Delivery, type Outcome, wordOf } from './delivery.ts'
 import { type LaneStats, Lanes } from './lanes.ts'

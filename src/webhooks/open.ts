@@ -1,12 +1,12 @@
 /** Makes webhooks of their parts: triggers, the queue in memory, the outbox in the database. */
 import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
+import { systemClock } from '../clock.ts'
 import type { Environment } from '../config/expand.ts'
 import { type Emit, unusableFile } from '../events.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
-import { systemClock } from './clock.ts'
 import { LANE_IN_FLIGHT_MAX } from './lanes.ts'
 import { askThrough } from './outbox/ask.ts'
 import { createOutbox } from './outbox/outbox.ts'

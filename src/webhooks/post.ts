@@ -1,5 +1,5 @@
 /** A try: the definition as it is now, signed with the time as it is now. */
-import type { Clock } from './clock.ts'
+import type { Clock } from '../clock.ts'
 import type { Outcome } from './delivery.ts'
 import type { Sender } from './sender.ts'
 import { signatureHeaders } from './signature.ts'

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createSelfSigned } from '../../test/support/certificates.ts'
 import { OK, type Receiver, receiver } from '../../test/support/receiver.ts'
 import { testClock, turn } from '../../test/support/test-clock.ts'
+import { systemClock } from '../clock.ts'
 import { createAddressGuard } from '../outbound/address-guard.ts'
 import type { Resolve } from '../outbound/connector.ts'
-import { systemClock } from './clock.ts'
 import { createSender, KEPT_BODY_BYTES, type Post, type Sender } from './sender.ts'
 
 let hook: Receiver

@@ -1,9 +1,9 @@
 /** One POST to an endpoint (HTTP/1.1, kept alive), and what came of it. Redirects are answers like any other; nothing here follows one. */
 import { lookup as systemLookup } from 'node:dns'
 import { type buildConnector, Client } from 'undici'
+import type { Clock } from '../clock.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
 import { AddressRefused, guardedConnector, type Resolve } from '../outbound/connector.ts'
-import type { Clock } from './clock.ts'
 import type { Outcome } from './delivery.ts'
 
 export interface Post {

@@ -1,10 +1,10 @@
 /** Webhooks as a whole (docs/guides/webhooks.md): changes of rows become deliveries, which operators can list, send again and delete. */
 import { randomBytes } from 'node:crypto'
 import type { Catalog, Table } from '../catalog/model.ts'
+import type { Clock } from '../clock.ts'
 import type { Emit } from '../events.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
 import type { Resolve } from '../outbound/connector.ts'
-import type { Clock } from './clock.ts'
 import { createDeadLetters, type DeadLetter } from './dead-letters.ts'
 import { createDeliverer, type Deliverer } from './deliverer.ts'
 import { newId, type Outcome } from './delivery.ts'

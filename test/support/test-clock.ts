@@ -1,5 +1,5 @@
 /** A clock that stands until it is told to go on. */
-import type { Clock } from '../../src/webhooks/clock.ts'
+import type { Clock } from '../../src/clock.ts'
 
 export interface TestClock extends Clock {
   /** Goes on, and runs what is due on the way, each at its time; what they start in the same turn is seen too. */

@@ -1,8 +1,8 @@
 /** Webhooks that wait in the database: stored in the transaction of the change, delivered by any gateway (decision 0023). */
 import type { Catalog } from '../../catalog/model.ts'
 import { tableNamed } from '../../catalog/written.ts'
+import type { Clock } from '../../clock.ts'
 import type { Emit } from '../../events.ts'
-import type { Clock } from '../clock.ts'
 import type { PostWebhook } from '../post.ts'
 import type { Sender } from '../sender.ts'
 import type { Triggers } from '../triggers.ts'

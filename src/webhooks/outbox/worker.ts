@@ -2,9 +2,10 @@
  * Delivers what is in the outbox: claims as much as there are places for, sends it, writes down what came of it. Any number of gateways do so beside each other.
  * Nothing is kept here that the database does not have: a gateway that is killed loses its leases, and they run out.
  */
+
+import type { Clock } from '../../clock.ts'
 import type { Emit } from '../../events.ts'
 import { type Bell, createBell } from '../bell.ts'
-import type { Clock } from '../clock.ts'
 import { disable } from '../deliverer.ts'
 import { attemptEvent, type Delivery, type Outcome, wordOf } from '../delivery.ts'
 import { Lanes } from '../lanes.ts'
