@@ -50,6 +50,8 @@ export type Event =
   /** The circuit that guards attempts to connect with Kerberos changed (docs/guides/database-connections.md#kerberos). */
   | { readonly kind: 'circuit'; readonly from: CircuitKind; readonly to: CircuitKind; readonly error: Error | null }
   | { readonly kind: 'catalogue'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+  /** Keys of an identity provider were fetched, or could not be. */
+  | { readonly kind: 'identity'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   | { readonly kind: 'webhooks'; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
   | {
       /** A try to deliver is over. */

@@ -15,6 +15,7 @@ const WRITTEN_FOR_USERS = new Set([
   'DocumentError',
   'EmbeddedError',
   'KerberosSetupError',
+  'KeyError',
   'PolicyError',
   'UnavailableError',
   'UrlError',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTokenVerifier } from '../identity/jwt.ts'
+import { secretIdentities } from '../../test/support/verifier.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
@@ -90,7 +90,7 @@ describe('what is not understood: exit code 2 and what was probably meant', () =
 })
 
 describe('token', () => {
-  const verify = createTokenVerifier(SECRET, { requireExp: true, jwtIssuer: null, jwtAudience: null }, Date.now)
+  const verify = secretIdentities(SECRET, { requireExp: true, jwtIssuer: null, jwtAudience: null }, Date.now)
 
   test('only the token goes to standard output, and the gateway accepts it', async () => {
     const argv = [
@@ -136,7 +136,7 @@ describe('token', () => {
   test('names the issuer and audience that the gateway asks for', async () => {
     writeFileSync(join(folder, 'svc.toml'), '[gateway]\njwt_issuer = "me"\njwt_audience = "svc"')
     const { out } = await svc(['token'], { JWT_SECRET: SECRET })
-    const strict = createTokenVerifier(SECRET, { requireExp: true, jwtIssuer: 'me', jwtAudience: 'svc' }, Date.now)
+    const strict = secretIdentities(SECRET, { requireExp: true, jwtIssuer: 'me', jwtAudience: 'svc' }, Date.now)
     expect((await strict(out)).claims).toContain('"iss":"me","aud":"svc"')
   })
 

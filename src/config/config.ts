@@ -10,6 +10,8 @@ export interface Config {
   readonly mcp: McpConfig
   /** `JWT_SECRET` as it was given: null when unset, and possibly empty, which boot refuses. */
   readonly jwtSecret: string | null
+  /** `JWT_SECRET_PREVIOUS`: accepted after `jwtSecret` while the secret is being rotated. */
+  readonly jwtSecretPrevious: string | null
   /** `SVC_DEV_MODE`: headers can stand for a token (docs/reference/limits.md#development-mode). */
   readonly devMode: boolean
   readonly logLevel: LogLevel
@@ -53,7 +55,13 @@ export interface GatewayConfig {
   readonly requireExp: boolean
   readonly jwtIssuer: string | null
   readonly jwtAudience: string | null
+  /** By the `kid` of the tokens that they verify; none of them empty. */
+  readonly jwtSecrets: ReadonlyMap<string, string>
+  /** Identity providers, each with an `issuer` of its own. */
+  readonly issuers: readonly IssuerConfig[]
   readonly wsQueryToken: boolean
+  /** Where clients reach the gateway; null: where it listens. */
+  readonly publicUrl: string | null
 
   readonly corsAllowedOrigins: readonly string[]
   /** Names without port, in lower case; asked in development mode. */
@@ -143,6 +151,63 @@ export interface Bind {
 export interface RoleOverride {
   readonly explainMaxCost: number | null
   readonly explainMaxRows: number | null
+}
+
+/**
+ * An identity provider: where its keys come from, which of its tokens are accepted, and what their claims mean. Exactly
+ * one of `jwksUrl`, `discovery`, `publicKeyPath` and `secretEnv` is given.
+ */
+export interface IssuerConfig {
+  /** The `iss` of its tokens, compared as it is written. */
+  readonly issuer: string
+  readonly jwksUrl: string | null
+  readonly discovery: boolean
+  /** Absolute path of a PEM file or a JWK Set. */
+  readonly publicKeyPath: string | null
+  readonly secretEnv: string | null
+  /** What the variable `secretEnv` holds; never empty. */
+  readonly secret: string | null
+  /** Null: `aud` is not looked at. */
+  readonly audience: readonly string[] | null
+  /** Null: every algorithm of the kind of key. */
+  readonly algorithms: readonly JwtAlgorithm[] | null
+  readonly leewaySeconds: number
+  /** By the claim; `true` means that it is there. */
+  readonly requiredClaims: ReadonlyMap<string, RequiredClaim>
+  /** Null: the same claims as of a token that `JWT_SECRET` signed. */
+  readonly tenant: ClaimSource | null
+  readonly user: ClaimSource | null
+  readonly role: ClaimSource | null
+  readonly scopes: ClaimSource | null
+  readonly agent: ClaimSource | null
+  /** Null: roles stay as they are. */
+  readonly roleMap: ReadonlyMap<string, string> | null
+}
+
+export type JwtAlgorithm = (typeof HMAC_ALGORITHMS)[number] | (typeof PUBLIC_KEY_ALGORITHMS)[number]
+
+export const HMAC_ALGORITHMS = ['HS256', 'HS384', 'HS512'] as const
+
+// biome-ignore format: by the kind of key
+export const PUBLIC_KEY_ALGORITHMS = [
+  'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA',
+] as const
+
+/** Where the value of a setting comes from. */
+export type ClaimSource =
+  | { readonly kind: 'constant'; readonly value: string }
+  | { readonly kind: 'claim'; readonly claim: ClaimPath }
+
+export interface ClaimPath {
+  /** As written. */
+  readonly text: string
+  /** Names and indexes from the root of the claims, for when no claim is called exactly `text`; null: nothing else is looked for. */
+  readonly steps: readonly (string | number)[] | null
+}
+
+export interface RequiredClaim {
+  readonly claim: ClaimPath
+  readonly value: string | number | boolean
 }
 
 export interface CacheConfig {

@@ -4,7 +4,16 @@
  */
 import { isAbsolute, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
-import type { Bind } from './config.ts'
+import { parseClaimPath } from './claim-path.ts'
+import {
+  type Bind,
+  type ClaimSource,
+  HMAC_ALGORITHMS,
+  type JwtAlgorithm,
+  PUBLIC_KEY_ALGORITHMS,
+  type RequiredClaim,
+} from './config.ts'
+import { isTable } from './toml-file.ts'
 
 export interface Kind<T> {
   /** Completes the sentence "expected …". */
@@ -204,4 +213,109 @@ export const hostNames: Kind<readonly string[]> = list(
   'an array of different host names such as "tools.example.com" (no scheme, no port)',
   element => (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(element) ? element.toLowerCase() : null),
   0,
+)
+
+/** One text, or several. */
+export const texts: Kind<readonly string[]> = {
+  expected: 'a string that is not empty, or an array of different ones',
+  parse: (value, folder) => {
+    return list(texts.expected, isName, 1).parse(typeof value === 'string' ? [value] : value, folder)
+  },
+}
+
+const JWT_ALGORITHMS: readonly string[] = [...PUBLIC_KEY_ALGORITHMS, ...HMAC_ALGORITHMS]
+
+export const algorithms: Kind<readonly JwtAlgorithm[]> = list(
+  `an array of different algorithms out of ${JWT_ALGORITHMS.join(', ')}`,
+  element => (JWT_ALGORITHMS.includes(element) ? element : null),
+  1,
+) as Kind<readonly JwtAlgorithm[]>
+
+/** What a provider serves must not be readable or changeable on the way; on the machine itself nobody is. */
+export const providerUrl: Kind<string> = {
+  expected: 'an https:// URL without user, password and fragment; http:// on 127.0.0.1, ::1 and localhost alone',
+  parse: value => {
+    const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
+    if (url === null || !isProviderUrl(url)) throw new Refusal(providerUrl.expected)
+    return value as string
+  },
+}
+
+export function isProviderUrl(url: URL): boolean {
+  if (url.username !== '' || url.password !== '' || url.hash !== '') return false
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
+}
+
+function isLoopbackHost(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+export const publicUrl: Kind<string> = {
+  expected: 'an http:// or https:// URL without user, query and fragment, and no slash at its end',
+  parse: value => {
+    const isUrl =
+      typeof value === 'string' && /^https?:\/\/[^\s?#@"\\]+[^\s?#@"\\/]$/.test(value) && URL.canParse(value)
+    if (!isUrl) throw new Refusal(publicUrl.expected)
+    return value
+  },
+}
+
+export const variableName: Kind<string> = {
+  expected: 'the name of an environment variable',
+  parse: value => {
+    if (typeof value !== 'string' || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(value)) throw new Refusal(variableName.expected)
+    return value
+  },
+}
+
+export const claimSource: Kind<ClaimSource> = {
+  expected:
+    'the name of a claim, a path such as "app_metadata.tenant_id" or "roles[0]", or a constant: { value = "…" }',
+  parse: value => {
+    const constant = isTable(value) && Object.keys(value).length === 1 ? value.value : undefined
+    if (typeof constant === 'string' && !constant.includes('\0')) {
+      return Object.freeze({ kind: 'constant', value: constant })
+    }
+    const claim = typeof value === 'string' ? parseClaimPath(value) : null
+    if (claim === null) throw new Refusal(claimSource.expected)
+    return Object.freeze({ kind: 'claim', claim })
+  },
+}
+
+/** A table, each value of which is checked by `check`; null refuses it. */
+function tableOf<T>(expected: string, check: (value: unknown, key: string) => T | null): Kind<ReadonlyMap<string, T>> {
+  return {
+    expected,
+    parse: value => {
+      if (!isTable(value)) throw new Refusal(expected)
+      const entries = Object.entries(value).map(([key, written]) => {
+        const checked = check(written, key)
+        if (checked === null || key === '') throw new Refusal(expected)
+        return [key, checked] as const
+      })
+      if (entries.length > TABLE_ENTRIES_MAX) throw new Refusal(`at most ${TABLE_ENTRIES_MAX} entries`)
+      return new Map(entries)
+    },
+  }
+}
+
+const TABLE_ENTRIES_MAX = 1_000
+
+const isText = (value: unknown): string | null => (typeof value === 'string' && !value.includes('\0') ? value : null)
+
+export const textTable: Kind<ReadonlyMap<string, string>> = tableOf('a table of strings: { from = "to" }', isText)
+
+/** What stands in it is a secret; its keys are not. */
+export const secretTable: Kind<ReadonlyMap<string, string>> = tableOf(
+  'a table of secrets by their kid, none of them empty',
+  value => isText(value) || null,
+)
+
+export const requiredClaims: Kind<ReadonlyMap<string, RequiredClaim>> = tableOf(
+  'a table of claims and their exact values, each a string, a number or a flag; true means that the claim is there',
+  (value, key) => {
+    const claim = parseClaimPath(key)
+    const isExact = typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
+    return claim === null || !isExact ? null : Object.freeze({ claim, value: value as RequiredClaim['value'] })
+  },
 )

@@ -5,10 +5,11 @@
  */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Config, RoleOverride } from './config.ts'
+import type { Config, IssuerConfig, RoleOverride } from './config.ts'
 import type { Environment } from './expand.ts'
+import { issuerProblems } from './issuer-problems.ts'
 import { ConfigError, type Problem } from './problem.ts'
-import { ACCESS, CACHE, GATEWAY, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
+import { ACCESS, CACHE, GATEWAY, ISSUER, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
 import { isTable, readTomlFile, type TomlFile, valueAt } from './toml-file.ts'
 import { unknownKeys } from './unknown-keys.ts'
 import {
@@ -60,9 +61,9 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   const file = name === null ? null : readTomlFile(name, options.workingDirectory, report)
 
   let fileDatabaseUrl: string | null = null
-  const read: Read = (setting, role) => {
+  const read: Read = (setting, name) => {
     if (options.purpose === 'token' && !TOKEN_SETTINGS.has(setting)) return setting.default
-    const inFile = file === null ? null : readFromFile(setting, role, file, options.environment, report)
+    const inFile = file === null ? null : readFromFile(setting, name, file, options.environment, report)
     const inEnvironment = writtenInEnvironment(setting, options.environment, options.workingDirectory)
     const written = inEnvironment ?? inFile
     if (written !== null) given.push({ setting, written })
@@ -73,16 +74,20 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     return Object.freeze(fromEnvironment ?? fromFile ?? setting.default)
   }
 
-  const config = readConfig(read, file, given)
+  const config = readConfig(read, file, given, options.environment)
   if (file !== null) for (const problem of unknownKeys(file)) report(problem)
   // A file that could not be read says nothing; what it lacks is not worth a second complaint.
   if (problems.length === 0) for (const problem of contradictions(config, given)) report(problem)
+  if (problems.length === 0 && file !== null && options.purpose !== 'token') {
+    for (const problem of issuerProblems(config.gateway.issuers, file)) report(problem)
+  }
   for (const problem of unreadableFiles(config, given, options)) report(problem)
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace))
   return { config, given, fileDatabaseUrl }
 }
 
-type Read = <T>(setting: Setting<T>, role: string) => T
+/** `name` stands for `<role>` or `<n>` in the key. */
+type Read = <T>(setting: Setting<T>, name: string) => T
 
 function fileName(options: LoadOptions): string | null {
   const named = options.file ?? (options.environment.SVC_CONFIG || undefined)
@@ -93,18 +98,18 @@ function fileName(options: LoadOptions): string | null {
 /** By key or by alias; both is a contradiction even where they agree. */
 function readFromFile(
   setting: Setting<unknown>,
-  role: string,
+  name: string,
   file: TomlFile,
   environment: Environment,
   report: Report,
 ): Written | null {
-  const [written, again] = writtenInFile(setting, role, file)
+  const [written, again] = writtenInFile(setting, name, file)
   if (written === undefined) return null
   if (again !== undefined) report(problemOf(again, `means the same as ${written.key}, which is given too: remove one`))
   return expandWritten(written, setting, environment, report)
 }
 
-function readConfig(read: Read, file: TomlFile | null, given: readonly Given[]): Config {
+function readConfig(read: Read, file: TomlFile | null, given: readonly Given[], environment: Environment): Config {
   const process = readTable(PROCESS, read)
   const gateway = readTable(GATEWAY, read)
   const saysRequireExp = given.some(({ setting }) => setting === GATEWAY.requireExp)
@@ -115,6 +120,7 @@ function readConfig(read: Read, file: TomlFile | null, given: readonly Given[]):
       requireExp: saysRequireExp ? gateway.requireExp : gateway.strict,
       cache: readTable(CACHE, read),
       roleOverrides: readRoleOverrides(read, file),
+      issuers: readIssuers(read, file, environment),
     }),
     access: readTable(ACCESS, read),
     mcp: readTable(MCP, read),
@@ -122,15 +128,28 @@ function readConfig(read: Read, file: TomlFile | null, given: readonly Given[]):
   })
 }
 
-function readTable<T extends object>(table: Table<T>, read: Read, role = ''): Readonly<T> {
+function readTable<T extends object>(table: Table<T>, read: Read, name = ''): Readonly<T> {
   const fields = Object.entries(table) as [string, Setting<unknown>][]
-  return Object.freeze(Object.fromEntries(fields.map(([field, setting]) => [field, read(setting, role)]))) as T
+  return Object.freeze(Object.fromEntries(fields.map(([field, setting]) => [field, read(setting, name)]))) as T
 }
 
 function readRoleOverrides(read: Read, file: TomlFile | null): ReadonlyMap<string, RoleOverride> {
   const roles = file === null ? undefined : valueAt(file.root, ['gateway', 'role_overrides'])
   if (!isTable(roles)) return new Map()
   return new Map(Object.keys(roles).map(role => [role, readTable(ROLE_OVERRIDE, read, role)]))
+}
+
+function readIssuers(read: Read, file: TomlFile | null, environment: Environment): readonly IssuerConfig[] {
+  const tables = file === null ? undefined : valueAt(file.root, ['gateway', 'issuers'])
+  // Anything else than an array of tables is reported with the unknown keys.
+  if (!Array.isArray(tables) || !tables.every(isTable)) return []
+  return Object.freeze(
+    tables.map((_, index) => {
+      const issuer = readTable(ISSUER, read, String(index))
+      const secret = issuer.secretEnv === null ? null : environment[issuer.secretEnv] || null
+      return Object.freeze({ ...issuer, secret })
+    }),
+  )
 }
 
 /** What is wrong between settings that are each right. */

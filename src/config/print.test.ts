@@ -29,7 +29,7 @@ function loadText(toml: string, environment: Record<string, string>) {
 test('no secret is printed', () => {
   const printed = printConfig(loadText(TOML, { JWT_SECRET: 'hunter2hunter2', SVC_ADMIN_TOKEN: 'hunter2' }))
   expect(printed).not.toContain('hunter2')
-  expect(printed).toContain('# JWT_SECRET = "***"\n# SVC_DEV_MODE = false\n')
+  expect(printed).toContain('# JWT_SECRET = "***"\n# JWT_SECRET_PREVIOUS = not set\n# SVC_DEV_MODE = false\n')
   expect(printed).toContain('admin_token = "***"')
   expect(printed).toContain('database_url = "postgres://app:***@db/shop?sslmode=require"')
 })

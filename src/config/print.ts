@@ -2,9 +2,9 @@
  * The effective configuration as TOML, for `svc check --print`: what could be pasted into `svc.toml`, but for the
  * secrets.
  */
-import type { Bind, Config } from './config.ts'
+import type { Bind, ClaimSource, Config, RequiredClaim } from './config.ts'
 import { MASK, maskDatabaseUrl } from './mask.ts'
-import { ACCESS, CACHE, GATEWAY, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
+import { ACCESS, CACHE, GATEWAY, ISSUER, MCP, PROCESS, ROLE_OVERRIDE, type Setting, type Table } from './settings.ts'
 
 export function printConfig(config: Config): string {
   const overrides = [...config.gateway.roleOverrides].map(([role, override]) =>
@@ -13,6 +13,7 @@ export function printConfig(config: Config): string {
   return [
     ...comments(config),
     section('gateway', [...lines(PROCESS, config), ...lines(GATEWAY, config.gateway)]),
+    ...config.gateway.issuers.map(issuer => section('[gateway.issuers]', lines(ISSUER, issuer))),
     section('gateway.cache', lines(CACHE, config.gateway.cache)),
     ...overrides,
     section('access', lines(ACCESS, config.access)),
@@ -45,6 +46,7 @@ function lines<T>(table: Table<T>, values: T): readonly string[] {
 function printValue(value: unknown, setting: Setting<unknown>): string | null {
   if (value === null) return null
   if (setting.secret !== true) return printPlain(value)
+  if (value instanceof Map) return printPlain(new Map([...value.keys()].map(key => [key, MASK])))
   return JSON.stringify(setting.kind === GATEWAY.databaseUrl.kind ? maskDatabaseUrl(value as string) : MASK)
 }
 
@@ -54,7 +56,25 @@ export function printPlain(value: unknown): string {
     ? JSON.stringify(printBind(value))
     : Array.isArray(value)
       ? `[${value.map(printPlain).join(', ')}]`
-      : JSON.stringify(value)
+      : value instanceof Map
+        ? printTable(value)
+        : isClaim(value)
+          ? printClaim(value)
+          : JSON.stringify(value)
+}
+
+function printTable(table: ReadonlyMap<string, unknown>): string {
+  const entries = [...table].map(([key, value]) => `${JSON.stringify(key)} = ${printPlain(value)}`)
+  return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`
+}
+
+function isClaim(value: unknown): value is ClaimSource | RequiredClaim {
+  return typeof value === 'object' && value !== null && ('claim' in value || 'kind' in value)
+}
+
+function printClaim(value: ClaimSource | RequiredClaim): string {
+  if (!('kind' in value)) return JSON.stringify(value.value)
+  return value.kind === 'constant' ? `{ value = ${JSON.stringify(value.value)} }` : JSON.stringify(value.claim.text)
 }
 
 function isBind(value: unknown): value is Bind {

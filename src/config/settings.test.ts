@@ -1,11 +1,23 @@
 import { expect, test } from 'vitest'
-import { ACCESS, CACHE, FEATURES, GATEWAY, MCP, PROCESS, ROLE_OVERRIDE, SETTINGS, type Setting } from './settings.ts'
+import {
+  ACCESS,
+  CACHE,
+  FEATURES,
+  GATEWAY,
+  ISSUER,
+  MCP,
+  PROCESS,
+  ROLE_OVERRIDE,
+  SETTINGS,
+  type Setting,
+} from './settings.ts'
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 test.each([
   ['gateway.', PROCESS],
   ['gateway.', GATEWAY],
+  ['gateway.issuers.<n>.', ISSUER],
   ['gateway.cache.', CACHE],
   ['gateway.role_overrides.<role>.', ROLE_OVERRIDE],
   ['access.', ACCESS],
@@ -18,8 +30,8 @@ test.each([
 
 test('the table has these keys and no other', () => {
   const gateway = `accepted_findings acquire_timeout_ms admin_token allow_list_path bind cors_allowed_origins database_url default_limit drain_timeout_ms
-    events_path explain_endpoint explain_max_cost explain_max_rows exposed_views feed_max_connections feed_url gss_module jwt_audience jwt_issuer log_level max_batch_rows max_batch_key_sets max_built_value_bytes max_connections
-    max_expand_depth max_filters max_in_values max_joins max_numeric_products max_pattern_bytes max_relations max_result_rows max_series_rows max_repeated_characters policy_path prepared_statements rate_limit_burst rate_limit_rate
+    events_path explain_endpoint explain_max_cost explain_max_rows exposed_views feed_max_connections feed_url gss_module jwt_audience jwt_issuer jwt_secrets log_level max_batch_rows max_batch_key_sets max_built_value_bytes max_connections
+    max_expand_depth max_filters max_in_values max_joins max_numeric_products max_pattern_bytes max_relations max_result_rows max_series_rows max_repeated_characters policy_path prepared_statements public_url rate_limit_burst rate_limit_rate
     realtime_database_url require_auth require_exp rpc_allowlist_path rpc_require_schema_qualified rpc_signature_check schema_poll_secs
     schemas search_language statement_timeout_ms strict tenant_column tenant_max_concurrent tenant_max_connections tenant_max_streams stream_min_bytes_per_sec stream_min_rate_window_secs trusted_proxies webhook_allow ws_query_token
     max_client_connections address_max_client_connections max_inflight_body_bytes address_max_inflight_body_bytes allowed_hosts compress_min_bytes
@@ -36,6 +48,21 @@ test('the table has these keys and no other', () => {
       .toSorted(),
   )
   expect(keys.filter(key => !/^gateway\.[^.]+$/.test(key))).toEqual([
+    'gateway.issuers.<n>.issuer',
+    'gateway.issuers.<n>.jwks_url',
+    'gateway.issuers.<n>.discovery',
+    'gateway.issuers.<n>.public_key_path',
+    'gateway.issuers.<n>.secret_env',
+    'gateway.issuers.<n>.audience',
+    'gateway.issuers.<n>.algorithms',
+    'gateway.issuers.<n>.leeway_seconds',
+    'gateway.issuers.<n>.required_claims',
+    'gateway.issuers.<n>.tenant',
+    'gateway.issuers.<n>.user',
+    'gateway.issuers.<n>.role',
+    'gateway.issuers.<n>.scopes',
+    'gateway.issuers.<n>.agent',
+    'gateway.issuers.<n>.role_map',
     'gateway.cache.enabled',
     'gateway.cache.max_entries',
     'gateway.cache.ttl_secs',
@@ -57,8 +84,9 @@ test('keys and environment variables are each used once', () => {
 })
 
 test('defaults are values that the kind itself would take', () => {
-  for (const { kind, default: value, key } of SETTINGS) {
-    if (value === null) continue
+  for (const setting of SETTINGS) {
+    const { kind, default: value, key } = setting
+    if (value === null || value instanceof Map || setting === ISSUER.issuer) continue
     const written = typeof value === 'object' && 'host' in value ? '127.0.0.1:1' : value
     expect([key, () => kind.parse(written, '/')]).toEqual([
       key,

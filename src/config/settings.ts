@@ -5,10 +5,21 @@
  */
 
 import { STATEMENT_LIMITS } from '../statement-limits.ts'
-import type { AccessConfig, CacheConfig, Config, GatewayConfig, McpConfig, RoleOverride } from './config.ts'
+import type {
+  AccessConfig,
+  CacheConfig,
+  ClaimSource,
+  Config,
+  GatewayConfig,
+  IssuerConfig,
+  McpConfig,
+  RoleOverride,
+} from './config.ts'
 import {
+  algorithms,
   bind,
   choice,
+  claimSource,
   databaseUrl,
   decimal,
   flag,
@@ -19,13 +30,23 @@ import {
   networks,
   origins,
   path,
+  providerUrl,
+  publicUrl,
+  requiredClaims,
   schemaNames,
+  secretTable,
   secretText,
   text,
+  texts,
+  textTable,
+  variableName,
 } from './kinds.ts'
 
 export interface Setting<T> {
-  /** As in the file, dotted; null for what only the environment says. `<role>` stands for any name. */
+  /**
+   * As in the file, dotted; null for what only the environment says. `<role>` stands for any name, `<n>` for the index
+   * in an array of tables.
+   */
   readonly key: string | null
   /** Another key for the same thing. */
   readonly alias?: string
@@ -51,6 +72,7 @@ export const FEATURES = {
   database: 'Database connection',
   schema: 'What is published',
   identity: 'Identity',
+  issuers: 'Identity providers',
   http: 'HTTP',
   reads: 'Reads',
   writes: 'Writes',
@@ -85,6 +107,16 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     feature: 'identity',
     description:
       'The HS256 secret that tokens are verified with. At least 32 bytes: shorter is a warning, empty is refused. It is never read from the file.',
+  },
+  jwtSecretPrevious: {
+    key: null,
+    environment: 'JWT_SECRET_PREVIOUS',
+    kind: secretText,
+    default: null,
+    secret: true,
+    feature: 'identity',
+    description:
+      'The secret before `JWT_SECRET`, while it is [being rotated](../guides/authentication.md#rotate-a-secret): tokens that `JWT_SECRET` did not sign are verified with it.',
   },
   devMode: {
     key: null,
@@ -152,7 +184,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
   },
 }
 
-export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
+export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'issuers'>> = {
   bind: {
     key: 'gateway.bind',
     environment: 'SVC_BIND',
@@ -315,16 +347,33 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
     kind: text,
     default: null,
     feature: 'identity',
-    description: "The issuer that a token's `iss` must name.",
+    description:
+      'The issuer that the `iss` of a token verified with `JWT_SECRET` must name. Tokens of `[[gateway.issuers]]` have their own.',
   },
   jwtAudience: {
     key: 'gateway.jwt_audience',
     kind: text,
     default: null,
     feature: 'identity',
-    description: "The audience that a token's `aud` must name or contain.",
+    description: 'The audience that the `aud` of a token verified with `JWT_SECRET` must name or contain.',
+  },
+  jwtSecrets: {
+    key: 'gateway.jwt_secrets',
+    kind: secretTable,
+    default: new Map(),
+    secret: true,
+    feature: 'identity',
+    description: `More HS256 secrets, each by the \`kid\` of the tokens that it verifies: \`{ k1 = "\${NAME}" }\`. Tokens with another \`kid\`, or none, are verified with \`JWT_SECRET\`, then \`JWT_SECRET_PREVIOUS\`.`,
   },
 
+  publicUrl: {
+    key: 'gateway.public_url',
+    kind: publicUrl,
+    default: null,
+    feature: 'http',
+    description:
+      'Where clients reach the gateway, behind a proxy for example: `https://api.example.com`. The [metadata for OAuth clients](../guides/authentication.md#metadata-for-clients) names it. Without it they name the bind address.',
+  },
   corsAllowedOrigins: {
     key: 'gateway.cors_allowed_origins',
     kind: origins,
@@ -824,6 +873,102 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides'>> = {
   },
 }
 
+/** A mapping of one of the five things that a token says of its caller. */
+function mapping(key: string, what: string): Setting<ClaimSource | null> {
+  return {
+    key: `gateway.issuers.<n>.${key}`,
+    kind: claimSource,
+    default: null,
+    feature: 'issuers',
+    description: `${what} Not given: as of a token that \`JWT_SECRET\` signed. A claim that is named but absent leaves it empty.`,
+  }
+}
+
+export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
+  issuer: {
+    key: 'gateway.issuers.<n>.issuer',
+    kind: text,
+    default: '',
+    feature: 'issuers',
+    description:
+      'Required: the `iss` of the provider’s tokens, exactly as it stands in them. Each can be configured once.',
+  },
+  jwksUrl: {
+    key: 'gateway.issuers.<n>.jwks_url',
+    kind: providerUrl,
+    default: null,
+    feature: 'issuers',
+    description:
+      'Where the provider publishes its keys (a JWK Set). Exactly one of `jwks_url`, `discovery`, `public_key_path` and `secret_env` is given.',
+  },
+  discovery: {
+    key: 'gateway.issuers.<n>.discovery',
+    kind: flag,
+    default: false,
+    feature: 'issuers',
+    description:
+      'Take the address of the keys from `ISSUER/.well-known/openid-configuration`. `issuer` must be a URL then.',
+  },
+  publicKeyPath: {
+    key: 'gateway.issuers.<n>.public_key_path',
+    kind: path,
+    default: null,
+    feature: 'issuers',
+    description: 'A file with the public keys, PEM or a JWK Set. Read again on SIGHUP.',
+  },
+  secretEnv: {
+    key: 'gateway.issuers.<n>.secret_env',
+    kind: variableName,
+    default: null,
+    feature: 'issuers',
+    description: 'The environment variable that holds the secret of a provider that signs with HMAC.',
+  },
+  audience: {
+    key: 'gateway.issuers.<n>.audience',
+    kind: texts,
+    default: null,
+    feature: 'issuers',
+    description:
+      'Whom tokens must be for: `aud` must name or contain one of these. Without it, tokens that the provider issued for other applications are accepted as well.',
+  },
+  algorithms: {
+    key: 'gateway.issuers.<n>.algorithms',
+    kind: algorithms,
+    default: null,
+    feature: 'issuers',
+    description:
+      'The algorithms that are accepted. Default: those of the kind of key – RS256, RS384, RS512, PS256, PS384 and PS512 for RSA, ES256, ES384 or ES512 by the curve, EdDSA for Ed25519, HS256, HS384 and HS512 for a secret.',
+  },
+  leewaySeconds: {
+    key: 'gateway.issuers.<n>.leeway_seconds',
+    kind: integer(0, 300),
+    default: 30,
+    unit: 's',
+    feature: 'issuers',
+    description: 'How far the clocks of provider and gateway may differ when `exp` and `nbf` are compared.',
+  },
+  requiredClaims: {
+    key: 'gateway.issuers.<n>.required_claims',
+    kind: requiredClaims,
+    default: new Map(),
+    feature: 'issuers',
+    description: 'Claims that a token must have: `{ email_verified = true, token_use = "access" }`.',
+  },
+  tenant: mapping('tenant', 'The tenant.'),
+  user: mapping('user', 'The user.'),
+  role: mapping('role', 'The role, before `role_map`.'),
+  scopes: mapping('scopes', 'The scopes: a text with spaces between, or an array.'),
+  agent: mapping('agent', 'The agent.'),
+  roleMap: {
+    key: 'gateway.issuers.<n>.role_map',
+    kind: textTable,
+    default: null,
+    feature: 'issuers',
+    description:
+      'The provider’s roles as roles of yours: `{ authenticated = "member" }`. One that is not in it is none.',
+  },
+}
+
 export const CACHE: Table<CacheConfig> = {
   enabled: {
     key: 'gateway.cache.enabled',
@@ -916,6 +1061,6 @@ export const MCP: Table<McpConfig> = {
 }
 
 /** Every row, in the order of the reference. */
-export const SETTINGS: readonly Setting<unknown>[] = [PROCESS, GATEWAY, CACHE, ROLE_OVERRIDE, ACCESS, MCP].flatMap(
-  table => Object.values(table) as Setting<unknown>[],
-)
+export const SETTINGS: readonly Setting<unknown>[] = [
+  ...[PROCESS, GATEWAY, ISSUER, CACHE, ROLE_OVERRIDE, ACCESS, MCP],
+].flatMap(table => Object.values(table) as Setting<unknown>[])

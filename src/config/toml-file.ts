@@ -51,7 +51,11 @@ export function isTable(value: unknown): value is TomlTable {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
-/** Undefined where there is nothing; never looks at what objects inherit. */
+/** Undefined where there is nothing; never looks at what objects inherit. An index in an array is a part of the path. */
 export function valueAt(root: TomlTable, path: readonly string[]): unknown {
-  return path.reduce<unknown>((at, part) => (isTable(at) && Object.hasOwn(at, part) ? at[part] : undefined), root)
+  return path.reduce<unknown>(
+    (at, part) =>
+      (isTable(at) || Array.isArray(at)) && Object.hasOwn(at, part) ? at[part as keyof typeof at] : undefined,
+    root,
+  )
 }

@@ -4,7 +4,7 @@ import type { Problem } from './problem.ts'
 import { SETTINGS } from './settings.ts'
 import { isTable, type TomlFile, type TomlTable } from './toml-file.ts'
 
-/** The known keys as a tree; `<role>` is a branch that any name may take. */
+/** The known keys as a tree; `<role>` is a branch that any name may take, `<n>` one that each table of an array takes. */
 interface Branch {
   readonly children: Map<string, Branch>
   isSetting: boolean
@@ -15,7 +15,7 @@ const TREE = treeOf(KEYS)
 
 /** Keys of settings, then those of the tables around them. */
 const PLACES = [...KEYS, ...KEYS.map(key => key.slice(0, Math.max(0, key.lastIndexOf('.'))))].filter(
-  key => !key.includes('<role>'),
+  key => !/<role>|<n>/.test(key),
 )
 
 function treeOf(keys: readonly string[]): Branch {
@@ -42,9 +42,18 @@ function unknownUnder(file: TomlFile, table: TomlTable, branch: Branch, path: re
     const child = branch.children.get(name) ?? branch.children.get('<role>')
     if (child === undefined) return [unknown(file, at, [...branch.children.keys()])]
     if (child.isSetting) return []
+    const element = child.children.get('<n>')
+    if (element !== undefined) return unknownInArray(file, value, element, at)
     if (isTable(value)) return unknownUnder(file, value, child, at)
     return [problemAt(file, at, `expected a table: [${at.join('.')}]`, null)]
   })
+}
+
+function unknownInArray(file: TomlFile, value: unknown, branch: Branch, path: readonly string[]): readonly Problem[] {
+  if (!Array.isArray(value) || !value.every(isTable)) {
+    return [problemAt(file, path, `expected an array of tables: [[${path.join('.')}]]`, null)]
+  }
+  return value.flatMap((table, index) => unknownUnder(file, table, branch, [...path, String(index)]))
 }
 
 function unknown(file: TomlFile, path: readonly string[], siblings: readonly string[]): Problem {

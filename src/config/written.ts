@@ -5,7 +5,7 @@ import { type Environment, expand } from './expand.ts'
 import { Refusal } from './kinds.ts'
 import type { Problem } from './problem.ts'
 import type { Setting } from './settings.ts'
-import { isTable, type TomlFile, valueAt } from './toml-file.ts'
+import { isTable, type TomlFile, type TomlTable, valueAt } from './toml-file.ts'
 
 export interface Written {
   /** The file as it was named, or `environment`. */
@@ -34,11 +34,11 @@ export function writtenInEnvironment(
   return { source: 'environment', key: name, value, original: text, folder, lineOf: () => null }
 }
 
-/** Everything the file says for the setting: at most once by its key and once by its alias. */
-export function writtenInFile(setting: Setting<unknown>, role: string, file: TomlFile): readonly Written[] {
+/** Everything the file says for the setting: at most once by its key and once by its alias. `name` stands for `<role>` or `<n>` in the key. */
+export function writtenInFile(setting: Setting<unknown>, name: string, file: TomlFile): readonly Written[] {
   return [setting.key, setting.alias].flatMap(key => {
     if (key === null || key === undefined) return []
-    const path = key.split('.').map(part => (part === '<role>' ? role : part))
+    const path = key.split('.').map(part => (part === '<role>' || part === '<n>' ? name : part))
     const value = valueAt(file.root, path)
     if (value === undefined) return []
     const lineOf = (element: number | null): number | null =>
@@ -71,10 +71,20 @@ export function expandWritten(
   const { value } = written
   const expanded = Array.isArray(value)
     ? value.map((element, index) => (typeof element === 'string' ? expandText(element, index) : element))
-    : typeof value === 'string'
-      ? expandText(value, null)
-      : value
+    : isTable(value)
+      ? expandTable(value, text => expandText(text, null))
+      : typeof value === 'string'
+        ? expandText(value, null)
+        : value
   return isWhole ? { ...written, value: expanded } : null
+}
+
+/** The values alone. Made like the table itself, which inherits nothing, or `__proto__` would be no key. */
+function expandTable(table: TomlTable, expandText: (text: string) => unknown): TomlTable {
+  const expanded: Record<string, unknown> = Object.create(null)
+  for (const [key, value] of Object.entries(table))
+    expanded[key] = typeof value === 'string' ? expandText(value) : value
+  return expanded
 }
 
 /** The value, or null and a report of what was expected. */

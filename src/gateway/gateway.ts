@@ -12,6 +12,7 @@ import type { Emit } from '../events.ts'
 import { createAnswerBytes } from '../http/answer-bytes.ts'
 import type { Pages } from '../http/pages.ts'
 import { createAdminCheck } from '../identity/admin.ts'
+import { createTokenVerifier } from '../identity/jwt.ts'
 import { follow } from '../install/follow.ts'
 import { openInstalled } from '../install/installed.ts'
 import { createLoad } from '../limits/load.ts'
@@ -30,7 +31,7 @@ import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { createFeed } from './feed.ts'
 import { openLists, watchMisfits } from './lists.ts'
-import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
+import { openCache, openPolicies, openProviders, openWebhooks } from './on-demand.ts'
 import { openServer } from './server.ts'
 
 export interface Gateway {
@@ -82,6 +83,9 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   }
   try {
     report(await configFindings(config), config, emit)
+    const issuers = await openProviders(config, emit)
+    opened.push(() => issuers.close())
+    const tokens = createTokenVerifier(config, issuers.all, () => Date.now())
     const { record = null } = options
     const lists = await openLists(config, record, emit)
     opened.push(async () => {
@@ -158,10 +162,24 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         feedConnections: feed.connections,
         limits: limitsOf(config.gateway),
         webhooks: hooks === null ? null : operationsOf(hooks.webhooks),
+        issuers: issuers.stats,
         isAdmin: config.adminToken === null ? null : createAdminCheck(config.adminToken),
       })
+    let listeningAt = ''
     const { server, realtime } = await openServer({
-      ...{ config, pool, feed: feed.database, catalog, settings, cache, plans, lists, policies },
+      ...{
+        config,
+        tokens,
+        ownUrl: () => listeningAt,
+        pool,
+        feed: feed.database,
+        catalog,
+        settings,
+        cache,
+        plans,
+        lists,
+        policies,
+      },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
       ...{ answerBytes, installed, onBroken: () => void following.look() },
     })
@@ -181,6 +199,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       void misfits.look('changes only')
     })
     const url = await server.listen()
+    listeningAt = url
     emit({ kind: 'listening', url })
     return {
       url,
@@ -191,7 +210,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await log.flush()
       },
       async reload() {
-        await Promise.all([catalog.reload('asked to'), lists.reload(), following.look()])
+        await Promise.all([catalog.reload('asked to'), lists.reload(), following.look(), issuers.reload()])
         // Policies and triggers are read against the schema as it is now.
         await Promise.all([policies.reload(), hooks?.reload(), misfits.look('all')])
         cache?.clear()

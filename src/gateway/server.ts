@@ -24,6 +24,8 @@ import { createUnsent } from '../http/unsent.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createAuthenticator } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { TokenVerifier } from '../identity/jwt.ts'
+import { createProtectedResource, type ProtectedResource } from '../identity/resource.ts'
 import type { Installed } from '../install/installed.ts'
 import { addressKey } from '../limits/address.ts'
 import { createBudget } from '../limits/budget.ts'
@@ -65,6 +67,9 @@ const STALE_LOOK_INTERVAL_MS = 5_000
 
 interface ServerParts {
   readonly config: Config
+  readonly tokens: TokenVerifier
+  /** Where the gateway listens, once it does. */
+  readonly ownUrl: () => string
   readonly pool: Pool
   /** Of the feed role. */
   readonly feed: Pick<Database, 'run'>
@@ -179,7 +184,12 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   })
   const { plans } = parts
   const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage, plans }
-  const authenticate = createAuthenticator(config, clock)
+  const isProxy = createProxyCheck(gateway.trustedProxies)
+  const resource = createProtectedResource({
+    issuers: gateway.issuers.map(({ issuer }) => issuer),
+    ...{ publicUrl: gateway.publicUrl, ownUrl: parts.ownUrl, isProxy },
+  })
+  const authenticate = createAuthenticator(config, parts.tokens, resource)
   const isCallable: IsCallable = (of, call) =>
     isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
   const realtime = createRealtime({
@@ -248,6 +258,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     internal: new Map([
       ...[...pages, ...createDocs()].map(reading),
+      ...(resource?.paths.map(path => [path, metadataOf(resource)] as const) ?? []),
       ...internal(realtime.stats, () => ({
         ...{ connections, bodyBytes, unsentBytes: answerBytes.unsent, resultBytes: answerBytes.reading.taken },
         slowStreams: paces.ended,
@@ -259,7 +270,6 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const pipeline: typeof answer =
     trace === null ? timed : (incoming, progress) => trace.run(incoming.requestId, () => timed(incoming, progress))
   const clientAddress = createClientAddress(gateway.trustedProxies)
-  const isProxy = createProxyCheck(gateway.trustedProxies)
   const admit = createAdmission({
     clientAddress,
     rate: createRateLimit({
@@ -317,6 +327,18 @@ function onDemand<T>(make: () => Promise<T>): () => Promise<T> {
   return () => {
     made ??= make()
     return made
+  }
+}
+
+/** Public, and the same for everybody: pages of other origins may read it as well. */
+function metadataOf(resource: ProtectedResource): InternalAnswer {
+  return {
+    method: 'GET',
+    answer: async asked => ({
+      status: 200,
+      headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-cache' },
+      body: Buffer.from(JSON.stringify(resource.document(asked))),
+    }),
   }
 }
 

@@ -17,7 +17,7 @@ test('the answers beside the API are those that operators get', () => {
   const webhooks = { answers: webhookAnswers({} as Webhooks) }
   const internal = createInternal({ webhooks, now: () => 0 } as unknown as InternalOptions)
   const there = [...internal].map(([pattern, { method }]) => `${method} ${pattern}`)
-  const elsewhere = ['GET /ws', 'GET /docs', 'GET /health']
+  const elsewhere = ['GET /ws', 'GET /docs', 'GET /health', 'GET /.well-known/oauth-protected-resource']
   const told = ROUTE_ROWS.filter(({ pattern }) => !pattern.startsWith('/api/'))
   expect(told.map(({ method, pattern }) => `${method} ${pattern}`).toSorted()).toEqual(
     [...there, ...elsewhere].toSorted(),

@@ -60,6 +60,12 @@ const WEBHOOKS =
 const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] = [
   ['GET', '/ws', '101, a WebSocket', '[realtime](realtime.md)'],
   ['GET', '/docs', '200, a page', '[OpenAPI](../guides/openapi.md#the-reference-in-the-browser)'],
+  [
+    'GET',
+    '/.well-known/oauth-protected-resource',
+    '200, the identity providers as JSON (RFC 9728); 404 without one',
+    '[authentication](../guides/authentication.md#metadata-for-clients)',
+  ],
   ['GET', '/health', '200 `{"status": "ok", "version"}`, or 503', MONITORING],
   [
     'GET',

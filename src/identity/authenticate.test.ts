@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, test } from 'vitest'
+import { secretVerifier } from '../../test/support/verifier.ts'
 import { GatewayError } from '../errors.ts'
-import { type AuthenticatorConfig, createAuthenticator } from './authenticate.ts'
+import { type Authenticate, createAuthenticator } from './authenticate.ts'
 import type { Identity } from './identity.ts'
 import { mintToken } from './mint.ts'
 
@@ -15,14 +16,13 @@ interface Options {
   readonly requireAuth?: boolean
 }
 
-async function authenticate(headers: IncomingHttpHeaders, options: Options = {}): Promise<Identity> {
+function authenticator(options: Options = {}, clock: () => number = Date.now): Authenticate {
   const { jwtSecret = SECRET, devMode = false, requireAuth = true } = options
-  const config: AuthenticatorConfig = {
-    jwtSecret,
-    devMode,
-    gateway: { requireAuth, requireExp: false, jwtIssuer: null, jwtAudience: null },
-  }
-  return createAuthenticator(config, Date.now)(headers)
+  return createAuthenticator({ devMode, gateway: { requireAuth } }, secretVerifier(jwtSecret, {}, clock))
+}
+
+async function authenticate(headers: IncomingHttpHeaders, options: Options = {}): Promise<Identity> {
+  return authenticator(options)(headers)
 }
 
 async function refusal(
@@ -40,8 +40,7 @@ async function refusal(
 
 test('what a connection has shown is judged each time: by its text, and by when it ends', async () => {
   let nowMs = Date.now()
-  const gateway = { requireAuth: true, requireExp: false, jwtIssuer: null, jwtAudience: null }
-  const judge = createAuthenticator({ jwtSecret: SECRET, devMode: false, gateway }, () => nowMs)
+  const judge = authenticator({}, () => nowMs)
   const connection = {}
   const ask = (token: string) => judge({ authorization: `Bearer ${token}` }, connection)
   const other = await mintToken(SECRET, { tenantId: 't2', userId: 'u2', expiresInSeconds: 600 }, nowMs)
@@ -179,8 +178,7 @@ describe('no token', () => {
 })
 
 test('a token seen before is answered without a promise', async () => {
-  const gateway = { requireAuth: true, requireExp: false, jwtIssuer: null, jwtAudience: null }
-  const ask = createAuthenticator({ jwtSecret: SECRET, devMode: false, gateway }, Date.now)
+  const ask = authenticator()
   const first = await ask({ authorization: `Bearer ${TOKEN}` })
   expect(ask({ authorization: `Bearer ${TOKEN}` })).toBe(first)
 })

@@ -2,11 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config, GatewayConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { type ClaimRules, isExpired } from './claims.ts'
 import { identityOfHeaders } from './headers.ts'
 import type { Identity } from './identity.ts'
-import { createTokenVerifier } from './jwt.ts'
+import type { Verified } from './issuer.ts'
+import type { TokenVerifier } from './jwt.ts'
 import { refused } from './refused.ts'
+import type { ProtectedResource } from './resource.ts'
 
 /**
  * Answers at once, but for a token that is seen for the first time. Throws or rejects with UNAUTHORIZED. The same
@@ -15,8 +16,8 @@ import { refused } from './refused.ts'
  */
 export type Authenticate = (headers: IncomingHttpHeaders, connection?: object) => Identity | Promise<Identity>
 
-export interface AuthenticatorConfig extends Pick<Config, 'jwtSecret' | 'devMode'> {
-  readonly gateway: Pick<GatewayConfig, 'requireAuth'> & ClaimRules
+export interface AuthenticatorConfig extends Pick<Config, 'devMode'> {
+  readonly gateway: Pick<GatewayConfig, 'requireAuth'>
 }
 
 export const ANONYMOUS: Identity = Object.freeze({
@@ -30,23 +31,25 @@ export const ANONYMOUS: Identity = Object.freeze({
   expiresAt: null,
 })
 
-/** `clock` gives milliseconds since the epoch. */
-export function createAuthenticator(config: AuthenticatorConfig, clock: () => number): Authenticate {
-  const verify = config.jwtSecret ? createTokenVerifier(config.jwtSecret, config.gateway, clock) : null
+/** `resource`: what refusals name, so that a client finds out where tokens come from; null: nothing. */
+export function createAuthenticator(
+  config: AuthenticatorConfig,
+  tokens: TokenVerifier,
+  resource: Pick<ProtectedResource, 'metadataUrl'> | null = null,
+): Authenticate {
   /** Who came last on a connection: mostly the same comes again, and comparing costs less than a digest. */
   const lastOn = new WeakMap<object, Shown>()
 
   function identityOf(authorization: string, connection: object | undefined): Identity | Promise<Identity> {
     const last = connection === undefined ? undefined : lastOn.get(connection)
-    if (last?.authorization === authorization && !isExpired(last.identity.expiresAt, clock())) return last.identity
-    const token = bearerToken(authorization)
-    if (verify === null) throw refused('this gateway has no secret to verify tokens with')
-    const identity = verify(token)
-    if (connection !== undefined && !(identity instanceof Promise)) lastOn.set(connection, { authorization, identity })
-    return identity
+    if (last?.authorization === authorization && tokens.stands(last.verified)) return last.verified.identity
+    const verified = tokens.verify(bearerToken(authorization))
+    if (verified instanceof Promise) return verified.then(({ identity }) => identity)
+    if (connection !== undefined) lastOn.set(connection, { authorization, verified })
+    return verified.identity
   }
 
-  return (headers, connection) => {
+  function callerOf(headers: IncomingHttpHeaders, connection: object | undefined): Identity | Promise<Identity> {
     const { authorization } = headers
     // Whoever shows a token is judged by it alone: a bad one is never downgraded to headers or anonymous.
     if (authorization !== undefined) return identityOf(authorization, connection)
@@ -59,11 +62,34 @@ export function createAuthenticator(config: AuthenticatorConfig, clock: () => nu
       )
     return ANONYMOUS
   }
+
+  if (resource === null) return callerOf
+  return (headers, connection) => {
+    const rethrow = (error: unknown): never => {
+      throw withMetadata(error, resource.metadataUrl({ headers, connection }))
+    }
+    try {
+      const caller = callerOf(headers, connection)
+      return caller instanceof Promise ? caller.catch(rethrow) : caller
+    } catch (error) {
+      return rethrow(error)
+    }
+  }
+}
+
+/** RFC 9728, 5.1. */
+function withMetadata(error: unknown, url: string): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'UNAUTHORIZED') return error
+  const challenge = error.headers['WWW-Authenticate'] ?? 'Bearer'
+  const separator = challenge.includes(' ') ? ',' : ''
+  const headers = { ...error.headers, 'WWW-Authenticate': `${challenge}${separator} resource_metadata="${url}"` }
+  const { hint, cause } = error
+  return new GatewayError(error.code, error.message, { headers, cause, ...(hint === undefined ? {} : { hint }) })
 }
 
 interface Shown {
   readonly authorization: string
-  readonly identity: Identity
+  readonly verified: Verified
 }
 
 const BEARER = /^bearer +(\S+)$/i

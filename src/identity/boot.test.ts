@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { issuerConfig } from '../../test/support/issuer.ts'
+import type { IssuerConfig } from '../config/config.ts'
 import { type BootConfig, identityFindings, isLoopback } from './boot.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
@@ -8,6 +10,10 @@ interface Options {
   readonly devMode?: boolean
   readonly host?: string
   readonly requireAuth?: boolean
+  readonly jwtSecretPrevious?: string | null
+  readonly jwtIssuer?: string | null
+  readonly jwtSecrets?: readonly (readonly [string, string])[]
+  readonly issuers?: readonly IssuerConfig[]
 }
 
 /** Level and message, in short. */
@@ -16,8 +22,15 @@ function findings({
   devMode = false,
   host = '127.0.0.1',
   requireAuth = true,
+  jwtSecretPrevious = null,
+  jwtIssuer = null,
+  jwtSecrets = [],
+  issuers = [],
 }: Options): readonly string[] {
-  const config: BootConfig = { jwtSecret, devMode, gateway: { bind: { host, port: 1 }, requireAuth } }
+  const config: BootConfig = {
+    ...{ jwtSecret, jwtSecretPrevious, devMode },
+    gateway: { bind: { host, port: 1 }, requireAuth, jwtIssuer, jwtSecrets: new Map(jwtSecrets), issuers },
+  }
   return identityFindings(config).map(({ level, message }) => `${level}: ${message}`)
 }
 
@@ -54,9 +67,11 @@ describe('secret', () => {
 
   test('the way out is named, the secret is not', () => {
     const config: BootConfig = {
-      jwtSecret: 'hunter2',
-      devMode: false,
-      gateway: { bind: { host: 'x', port: 1 }, requireAuth: true },
+      ...{ jwtSecret: 'hunter2', jwtSecretPrevious: null, devMode: false },
+      gateway: {
+        ...{ bind: { host: 'x', port: 1 }, requireAuth: true },
+        ...{ jwtIssuer: null, jwtSecrets: new Map(), issuers: [] },
+      },
     }
     const [finding] = identityFindings(config)
     expect(finding?.fix).toContain('openssl rand -hex 32')
@@ -100,5 +115,27 @@ describe('development mode starts on loopback and with a secret only', () => {
       'error: SVC_DEV_MODE is on but JWT_SECRET is not set.',
     ])
     expect(findings({ devMode: true, jwtSecret: null, requireAuth: false, host: '::' })).toHaveLength(2)
+  })
+})
+
+describe('more than one secret, and issuers', () => {
+  test('another secret, or an issuer, verifies tokens where JWT_SECRET is not set', () => {
+    expect(findings({ jwtSecret: null, jwtSecrets: [['k1', SECRET]] })).toEqual([])
+    expect(findings({ jwtSecret: null, issuers: [issuerConfig({ issuer: 'https://id.example' })] })).toEqual([])
+  })
+
+  test('each short secret is a danger, and is named', () => {
+    const issuers = [issuerConfig({ issuer: 'https://id.example', secretEnv: 'ID_SECRET', secret: 'short' })]
+    expect(findings({ jwtSecretPrevious: 'old', jwtSecrets: [['k1', 'weak']], issuers })).toEqual([
+      'warning: JWT_SECRET_PREVIOUS has 3 bytes; fewer than 32 can be found by trying.',
+      'warning: jwt_secrets.k1 has 4 bytes; fewer than 32 can be found by trying.',
+      'warning: ID_SECRET has 5 bytes; fewer than 32 can be found by trying.',
+    ])
+  })
+
+  test('jwt_issuer that is an issuer leaves nothing to JWT_SECRET', () => {
+    expect(findings({ jwtIssuer: 'me', issuers: [issuerConfig({ issuer: 'me' })] })).toEqual([
+      'warning: jwt_issuer is "me", which [[gateway.issuers]] has as well: JWT_SECRET can verify no token.',
+    ])
   })
 })

@@ -3,8 +3,8 @@ import ipaddr from 'ipaddr.js'
 import type { Bind, Config, GatewayConfig } from '../config/config.ts'
 import type { Finding } from '../finding.ts'
 
-export interface BootConfig extends Pick<Config, 'jwtSecret' | 'devMode'> {
-  readonly gateway: Pick<GatewayConfig, 'bind' | 'requireAuth'>
+export interface BootConfig extends Pick<Config, 'jwtSecret' | 'jwtSecretPrevious' | 'devMode'> {
+  readonly gateway: Pick<GatewayConfig, 'bind' | 'requireAuth' | 'jwtIssuer' | 'jwtSecrets' | 'issuers'>
 }
 
 /** Shorter than its hash a secret weakens the signature (RFC 7518, 3.2). */
@@ -12,25 +12,46 @@ const SECRET_BYTES_MIN = 32
 
 /** An error means: do not start. What is only a warning here is an error to `strict` and `svc check`. */
 export function identityFindings(config: BootConfig): readonly Finding[] {
-  return [...secretDangers(config), ...secretErrors(config), ...devModeErrors(config)]
+  return [...secretDangers(config), ...issuerDangers(config), ...secretErrors(config), ...devModeErrors(config)]
 }
 
 function secretErrors({ jwtSecret, devMode, gateway }: BootConfig): readonly Finding[] {
   if (jwtSecret === '') return [error('JWT_SECRET is empty: anybody could sign a token.', MAKE_SECRET)]
-  if (jwtSecret !== null || devMode || !gateway.requireAuth) return []
+  const isVerifiable = gateway.issuers.length > 0 || gateway.jwtSecrets.size > 0
+  if (jwtSecret !== null || isVerifiable || devMode || !gateway.requireAuth) return []
   return [
     error(
       'JWT_SECRET is not set, but every request has to show a token (require_auth): none could ever be accepted.',
-      `${MAKE_SECRET} Or let callers in without a token by require_auth = false.`,
+      `${MAKE_SECRET} Or configure an identity provider with [[gateway.issuers]], or let callers in without a token by require_auth = false.`,
     ),
   ]
 }
 
-function secretDangers({ jwtSecret }: BootConfig): readonly Finding[] {
-  const bytes = Buffer.byteLength(jwtSecret ?? '')
-  if (bytes === 0 || bytes >= SECRET_BYTES_MIN) return []
-  const message = `JWT_SECRET has ${bytes} bytes; fewer than ${SECRET_BYTES_MIN} can be found by trying.`
-  return [{ level: 'warning', message, fix: MAKE_SECRET }]
+function secretDangers({ jwtSecret, jwtSecretPrevious, gateway }: BootConfig): readonly Finding[] {
+  const secrets: readonly (readonly [name: string, secret: string | null, fix: string])[] = [
+    ['JWT_SECRET', jwtSecret, MAKE_SECRET],
+    ['JWT_SECRET_PREVIOUS', jwtSecretPrevious, 'Unset it as soon as the tokens that it signed have expired.'],
+    ...[...gateway.jwtSecrets].map(([kid, secret]) => [`jwt_secrets.${kid}`, secret, LONGER] as const),
+    ...gateway.issuers.map(({ secretEnv, secret }) => [secretEnv ?? '', secret, LONGER] as const),
+  ]
+  return secrets.flatMap(([name, secret, fix]) => {
+    const bytes = Buffer.byteLength(secret ?? '')
+    if (bytes === 0 || bytes >= SECRET_BYTES_MIN) return []
+    return [warning(`${name} has ${bytes} bytes; fewer than ${SECRET_BYTES_MIN} can be found by trying.`, fix)]
+  })
+}
+
+const LONGER = `Use at least ${SECRET_BYTES_MIN} random bytes, for example what openssl rand -hex 32 prints.`
+
+/** Tokens with the `iss` of an issuer are never verified with `JWT_SECRET`, which would ask for that very `iss`. */
+function issuerDangers({ gateway: { jwtIssuer, issuers } }: BootConfig): readonly Finding[] {
+  if (!issuers.some(({ issuer }) => issuer === jwtIssuer)) return []
+  return [
+    warning(
+      `jwt_issuer is "${jwtIssuer}", which [[gateway.issuers]] has as well: JWT_SECRET can verify no token.`,
+      'Remove jwt_issuer, or the issuer.',
+    ),
+  ]
 }
 
 const MAKE_SECRET =
@@ -60,6 +81,10 @@ export function isLoopback({ host }: Pick<Bind, 'host'>): boolean {
   if (IPv4.isValidFourPartDecimal(host)) return IPv4.parse(host).range() === 'loopback'
   if (IPv6.isValid(host)) return !host.includes('%') && IPv6.parse(host).range() === 'loopback'
   return host.toLowerCase() === 'localhost'
+}
+
+function warning(message: string, fix: string): Finding {
+  return { level: 'warning', message, fix }
 }
 
 function error(message: string, fix: string): Finding {

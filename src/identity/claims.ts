@@ -1,82 +1,121 @@
-/** From a verified payload to an `Identity`: the claims of a token (docs/reference/rest-api.md#who-asks). */
-import {
-  isArray,
-  isNumber,
-  isObject,
-  type Json,
-  JsonError,
-  type JsonObject,
-  parseJson,
-  printJson,
-} from '../json/text/values.ts'
+/** From verified claims to an `Identity` (docs/reference/rest-api.md#who-asks): what a token must say, and what it means. */
+import type { ClaimPath, ClaimSource, IssuerConfig, RequiredClaim } from '../config/config.ts'
+import { isArray, isNumber, isObject, type Json, type JsonObject, printJson } from '../json/text/values.ts'
 import type { Identity } from './identity.ts'
 import { refused } from './refused.ts'
+import { audiencesOf } from './token.ts'
 
+/** What a token must say. */
 export interface ClaimRules {
   readonly requireExp: boolean
-  readonly jwtIssuer: string | null
-  readonly jwtAudience: string | null
+  /** For clocks that disagree (RFC 7519, 4.1.4). */
+  readonly leewaySeconds: number
+  /** Null: `iss` is not looked at. */
+  readonly issuer: string | null
+  /** Null: `aud` is not looked at. */
+  readonly audience: readonly string[] | null
+  readonly required: ReadonlyMap<string, RequiredClaim>
+  /** Where an identity comes from; null for each that keeps its usual claim. */
+  readonly mapping: Mapping
 }
 
-/** For clocks that disagree (RFC 7519, 4.1.4). */
+export type Mapping = Pick<IssuerConfig, 'tenant' | 'user' | 'role' | 'scopes' | 'agent' | 'roleMap'>
+
+export const USUAL_CLAIMS: Mapping = Object.freeze({
+  ...{ tenant: null, user: null, role: null, scopes: null, agent: null, roleMap: null },
+})
+
+/** Of tokens that `JWT_SECRET` signed. */
 export const LEEWAY_SECONDS = 30
 
+/** What a token is, once it is accepted. */
+export interface Accepted {
+  readonly identity: Identity
+  /** Seconds since the epoch, with the leeway, or null: it never ends. */
+  readonly endsAt: number | null
+}
+
 /** Throws UNAUTHORIZED saying which check failed. */
-export function identityOfPayload(payload: Uint8Array, rules: ClaimRules, nowMs: number): Identity {
-  const claims = parsePayload(payload)
+export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Accepted {
   const expiresAt = timeClaim(claims, 'exp')
-  checkTimes(expiresAt, timeClaim(claims, 'nbf'), rules, nowMs / 1000)
+  const endsAt = expiresAt === null ? null : expiresAt + rules.leewaySeconds
+  if (expiresAt === null && rules.requireExp) throw refused('it has no expiry (exp), and one is required')
+  if (isOver(endsAt, nowMs)) throw expired()
+  const nbf = timeClaim(claims, 'nbf')
+  if (nbf !== null && nowMs / 1_000 < nbf - rules.leewaySeconds) throw refused('it is not valid yet (nbf)')
   checkParties(claims, rules)
+  for (const [name, required] of rules.required) {
+    if (!isAsRequired(claimAt(claims, required.claim), required.value)) {
+      throw refused(`its claim ${name} is missing or not what this gateway requires`)
+    }
+  }
+  return { identity: identityOf(claims, rules.mapping, expiresAt), endsAt }
+}
+
+/** `endsAt` in seconds. */
+export function isOver(endsAt: number | null, nowMs: number): boolean {
+  return endsAt !== null && nowMs / 1_000 >= endsAt
+}
+
+export function expired(): Error {
+  return refused('it has expired (exp)')
+}
+
+function checkParties(claims: JsonObject, { issuer, audience }: ClaimRules): void {
+  if (issuer !== null && claims.get('iss') !== issuer) {
+    throw refused('its issuer (iss) is missing or not the one this gateway accepts')
+  }
+  if (audience !== null && !audiencesOf(claims).some(one => typeof one === 'string' && audience.includes(one))) {
+    throw refused('its audience (aud) is missing or does not name this gateway')
+  }
+}
+
+function isAsRequired(claim: Json | undefined, value: RequiredClaim['value']): boolean {
+  if (value === true) return claim !== undefined && claim !== null
+  return isNumber(claim) ? Number(claim.digits) === value : claim === value
+}
+
+// --- what the claims mean ---
+
+function identityOf(claims: JsonObject, mapping: Mapping, expiresAt: number | null): Identity {
+  const { tenant, user, role, scopes, agent, roleMap } = mapping
+  const named = textOf(claims, role, 'role')
   return Object.freeze({
     source: 'jwt',
-    tenantId: textClaim(claims, 'tenant_id'),
-    userId: claims.has('user_id') ? textClaim(claims, 'user_id') : textClaim(claims, 'sub'),
-    agentId: textClaim(claims, 'agent_id'),
-    role: textClaim(claims, 'role'),
-    scopes: scopesOf(claims),
+    tenantId: textOf(claims, tenant, 'tenant_id'),
+    userId: textOf(claims, user, claims.has('user_id') ? 'user_id' : 'sub'),
+    agentId: textOf(claims, agent, 'agent_id'),
+    role: roleMap === null ? named : (roleMap.get(named) ?? ''),
+    scopes: scopes === null ? usualScopes(claims) : mappedScopes(claims, scopes),
     claims: printJson(claims),
     expiresAt,
   })
 }
 
-function parsePayload(payload: Uint8Array): JsonObject {
-  const claims = decodeJson(payload)
-  if (!isObject(claims)) throw refused('its payload is not a JSON object')
-  return claims
-}
-
-function decodeJson(payload: Uint8Array): Json {
-  try {
-    return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(payload))
-  } catch (error) {
-    throw refused(error instanceof JsonError ? `its payload ${error.message}` : 'its payload is not UTF-8')
+/** The claim called exactly so, else what the path leads to; undefined where there is nothing. */
+export function claimAt(claims: JsonObject, { text, steps }: ClaimPath): Json | undefined {
+  if (claims.has(text) || steps === null) return claims.get(text)
+  let at: Json | undefined = claims
+  for (const step of steps) {
+    if (typeof step === 'number') at = isArray(at) ? at[step] : undefined
+    else at = isObject(at) ? at.get(step) : undefined
   }
+  return at
 }
 
-/** Until the leeway is over; the same rule decides how long a verified token is kept. */
-export function isExpired(expiresAt: number | null, nowMs: number): boolean {
-  return expiresAt !== null && nowMs / 1000 >= expiresAt + LEEWAY_SECONDS
-}
-
-function checkTimes(exp: number | null, nbf: number | null, rules: ClaimRules, now: number): void {
-  if (exp === null && rules.requireExp) throw refused('it has no expiry (exp), and one is required')
-  if (isExpired(exp, now * 1000)) throw refused('it has expired (exp)')
-  if (nbf !== null && now < nbf - LEEWAY_SECONDS) throw refused('it is not valid yet (nbf)')
-}
-
-function checkParties(claims: JsonObject, rules: ClaimRules): void {
-  if (rules.jwtIssuer !== null && claims.get('iss') !== rules.jwtIssuer) {
-    throw refused('its issuer (iss) is missing or not the one this gateway accepts')
-  }
-  const audience = claims.get('aud')
-  const audiences = isArray(audience) ? audience : [audience]
-  if (rules.jwtAudience !== null && !audiences.includes(rules.jwtAudience)) {
-    throw refused('its audience (aud) is missing or does not name this gateway')
-  }
+function textOf(claims: JsonObject, source: ClaimSource | null, usual: string): string {
+  if (source?.kind === 'constant') return source.value
+  const [value, name] =
+    source === null ? [claims.get(usual), usual] : [claimAt(claims, source.claim), source.claim.text]
+  if (value === undefined) return ''
+  if (typeof value === 'string') return value
+  // A number keeps the digits it was written with, however many: it is never passed through a JavaScript number.
+  if (isNumber(value)) return value.digits
+  throw refused(`its claim ${name} is neither a string nor a number`)
 }
 
 /** NumericDate of RFC 7519, 2: seconds, possibly with a fraction. */
-function timeClaim(claims: JsonObject, name: 'exp' | 'nbf'): number | null {
+export function timeClaim(claims: JsonObject, name: 'exp' | 'nbf' | 'iat'): number | null {
   const value = claims.get(name)
   if (value === undefined) return null
   const seconds = isNumber(value) ? Number(value.digits) : Number.NaN
@@ -84,24 +123,29 @@ function timeClaim(claims: JsonObject, name: 'exp' | 'nbf'): number | null {
   return seconds
 }
 
-/** A number keeps the digits it was written with, however many: it is never passed through a JavaScript number. */
-function textClaim(claims: JsonObject, name: string): string {
-  const value = claims.get(name)
-  if (value === undefined) return ''
-  if (typeof value === 'string') return value
-  if (isNumber(value)) return value.digits
-  throw refused(`its claim ${name} is neither a string nor a number`)
-}
-
 /** `scope` (RFC 8693, 4.2) and `scopes` united, each once, in the order given. */
-function scopesOf(claims: JsonObject): readonly string[] {
+function usualScopes(claims: JsonObject): readonly string[] {
   const scope = claims.has('scope') ? claims.get('scope') : ''
   if (typeof scope !== 'string') throw refused('its claim scope is not a string of scopes with spaces between')
   const scopes = claims.has('scopes') ? claims.get('scopes') : []
-  if (!isArray(scopes) || !scopes.every(isScope))
-    throw refused('its claim scopes is not an array of strings without spaces')
-  return Object.freeze([...new Set([...scope.split(' ').filter(part => part !== ''), ...scopes])])
+  return distinct([...words(scope), ...scopeList(scopes, 'scopes')])
+}
+
+function mappedScopes(claims: JsonObject, source: ClaimSource): readonly string[] {
+  if (source.kind === 'constant') return distinct(words(source.value))
+  const value = claimAt(claims, source.claim)
+  if (value === undefined) return distinct([])
+  return distinct(typeof value === 'string' ? words(value) : scopeList(value, source.claim.text))
+}
+
+const words = (text: string): readonly string[] => text.split(' ').filter(word => word !== '')
+
+function scopeList(value: Json | undefined, name: string): readonly string[] {
+  if (isArray(value) && value.every(isScope)) return value
+  throw refused(`its claim ${name} is not an array of strings without spaces`)
 }
 
 // The database is told scopes with spaces between: one with a space inside would become two there.
 const isScope = (value: Json): value is string => typeof value === 'string' && /^\S+$/.test(value)
+
+const distinct = (scopes: readonly string[]): readonly string[] => Object.freeze([...new Set(scopes)])

@@ -1,75 +1,103 @@
 /**
- * Verifies tokens: HS256 and nothing else, whatever the token's own header asks for (RFC 8725, 3.1). What was
- * verified once is kept, so that the second request with a token costs one hash and one look-up, synchronously.
+ * Verifies tokens. Which issuer does is chosen by `iss`; where no issuer is configured for it, the secrets of the
+ * gateway do, with HS256 and nothing else, whatever the token's own header asks for (RFC 8725, 3.1). What was verified
+ * once is kept, so that the second request with a token costs one hash and one look-up, synchronously, whatever
+ * algorithm signed it.
  */
-import { hash, webcrypto } from 'node:crypto'
-import { compactVerify } from 'jose/jws/compact/verify'
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { type ClaimRules, identityOfPayload, isExpired } from './claims.ts'
+import type { Config, GatewayConfig } from '../config/config.ts'
+import { acceptClaims, type ClaimRules, expired, isOver, LEEWAY_SECONDS, USUAL_CLAIMS } from './claims.ts'
 import type { Identity } from './identity.ts'
+import type { Issuer, Verified } from './issuer.ts'
+import { keyOfSecret, type SigningKey } from './keys/signing-key.ts'
 import { refused } from './refused.ts'
+import { signerOf } from './signature.ts'
+import { parseToken, TOKEN_CHARACTERS_MAX, type Token } from './token.ts'
 
-/** Answers at once for a token it has seen; throws or rejects with UNAUTHORIZED. */
-export type VerifyToken = (token: string) => Identity | Promise<Identity>
+export interface TokenVerifier {
+  /** Answers at once for a token it has seen; throws or rejects with UNAUTHORIZED, or UNAVAILABLE. */
+  verify(compact: string): Verified | Promise<Verified>
+  /** Whether what was answered still holds. */
+  stands(verified: Verified): boolean
+}
 
-/** Longer than any token of ours, shorter than what Node lets a header be. */
-const TOKEN_CHARACTERS_MAX = 8_192
+export interface VerifierConfig extends Pick<Config, 'jwtSecret' | 'jwtSecretPrevious'> {
+  readonly gateway: Pick<GatewayConfig, 'requireExp' | 'jwtIssuer' | 'jwtAudience' | 'jwtSecrets'>
+}
+
 const CACHED_TOKENS_MAX = 20_000
 /** Of claims, scopes and names together, as characters: what an identity mostly consists of. */
 const CACHED_CHARACTERS_MAX = 16_777_216
-/** What an entry costs beside its texts: key, object, links. */
+/** What an entry costs beside its texts: key, objects, links. */
 const ENTRY_CHARACTERS = 512
 
-/** `secret` must not be empty; `identity/boot` has seen to that. `clock` gives milliseconds since the epoch. */
-export function createTokenVerifier(secret: string, rules: ClaimRules, clock: () => number): VerifyToken {
-  const key = importKey(secret)
-  const verified = new LRUCache<string, Identity>({ max: CACHED_TOKENS_MAX, maxSize: CACHED_CHARACTERS_MAX })
+/** `clock` gives milliseconds since the epoch. */
+export function createTokenVerifier(
+  config: VerifierConfig,
+  issuers: readonly Issuer[],
+  clock: () => number,
+): TokenVerifier {
+  const byName = new Map(issuers.map(issuer => [issuer.name, issuer]))
+  const ours = createSecretsIssuer(config)
+  const cache = new LRUCache<string, Verified>({ max: CACHED_TOKENS_MAX, maxSize: CACHED_CHARACTERS_MAX })
 
-  const verifyNew = async (token: string, digest: string): Promise<Identity> => {
-    const payload = await verifiedPayload(token, await key)
-    const identity = identityOfPayload(payload, rules, clock())
-    verified.set(digest, identity, { size: sizeOf(identity) })
-    return identity
+  async function verifyNew(compact: string, digest: string): Promise<Verified> {
+    const token = parseToken(compact)
+    const verified = await issuerOf(token).verify(token, clock())
+    cache.set(digest, verified, { size: sizeOf(verified.identity) })
+    return verified
   }
 
-  return token => {
-    if (token.length > TOKEN_CHARACTERS_MAX) throw refused(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
-    // The token itself is not kept. A digest is also the faster key: a map hashes a long string it has not seen no
-    // faster.
-    const digest = hash('sha256', token, 'binary')
-    const known = verified.get(digest)
-    if (known === undefined) return verifyNew(token, digest)
-    if (!isExpired(known.expiresAt, clock())) return known
-    verified.delete(digest)
-    throw refused('it has expired (exp)')
+  function issuerOf(token: Token): Pick<Issuer, 'verify'> {
+    const named = token.iss === null ? undefined : byName.get(token.iss)
+    if (named !== undefined) return named
+    if (issuers.length > 0 && token.alg !== 'HS256') throw refused('its issuer (iss) is none that this gateway accepts')
+    if (ours === null) throw refused('this gateway has no secret to verify tokens with')
+    return ours
   }
-}
 
-function importKey(secret: string): Promise<webcrypto.CryptoKey> {
-  return webcrypto.subtle.importKey('raw', Buffer.from(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
-}
-
-const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
-
-/** RFC 7515, 5.2. The comparison of signatures is WebCrypto's, in constant time. */
-async function verifiedPayload(token: string, key: webcrypto.CryptoKey): Promise<Uint8Array> {
-  if (!COMPACT.test(token)) throw refused('it is not three base64url parts with dots between')
-  const { payload, protectedHeader } = await compactVerify(token, key, { algorithms: ['HS256'] }).catch(
-    (error: unknown) => {
-      throw refused(reasonOf(error), error)
+  return {
+    verify(compact) {
+      if (compact.length > TOKEN_CHARACTERS_MAX) throw refused(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
+      // The token itself is not kept. A digest is also the faster key: a map hashes a long string it has not seen no
+      // faster.
+      const digest = hash('sha256', compact, 'binary')
+      const known = cache.get(digest)
+      if (known === undefined) return verifyNew(compact, digest)
+      if (!known.key.isWithdrawn && !isOver(known.endsAt, clock())) return known
+      cache.delete(digest)
+      if (known.key.isWithdrawn) return verifyNew(compact, digest)
+      throw expired()
     },
-  )
-  // `crit` can announce an unencoded payload, which RFC 7797, 7 forbids for tokens, and nothing else that jose knows.
-  if (protectedHeader.crit !== undefined) throw refused('its header has critical extensions (crit)')
-  return payload
+    stands: ({ key, endsAt }) => !key.isWithdrawn && !isOver(endsAt, clock()),
+  }
 }
 
-/** The codes of jose's errors; what has none of these is a token that could not be read. */
-function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : null
-  if (code === 'ERR_JOSE_ALG_NOT_ALLOWED') return 'its algorithm is not HS256'
-  if (code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return 'its signature does not match'
-  return 'it is malformed'
+/** `JWT_SECRET`, `JWT_SECRET_PREVIOUS` and `jwt_secrets`; null: there is none of them. None of them is empty (identity/boot.ts). */
+function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: VerifierConfig): Pick<Issuer, 'verify'> | null {
+  const byKid = new Map([...gateway.jwtSecrets].map(([kid, secret]) => [kid, [keyOfSecret(secret, kid, ['HS256'])]]))
+  const general = [jwtSecret, jwtSecretPrevious].flatMap(secret =>
+    secret === null || secret === '' ? [] : keyOfSecret(secret, null, ['HS256']),
+  )
+  if (byKid.size === 0 && general.length === 0) return null
+  const rules: ClaimRules = {
+    requireExp: gateway.requireExp,
+    leewaySeconds: LEEWAY_SECONDS,
+    issuer: gateway.jwtIssuer,
+    audience: gateway.jwtAudience === null ? null : [gateway.jwtAudience],
+    required: new Map(),
+    mapping: USUAL_CLAIMS,
+  }
+  const keysOf = ({ kid }: Token): readonly SigningKey[] => (kid === null ? undefined : byKid.get(kid)) ?? general
+  return {
+    async verify(token, nowMs) {
+      if (token.alg !== 'HS256') throw refused('its algorithm is not HS256')
+      const key = await signerOf(token.compact, 'HS256', keysOf(token))
+      if (key === null) throw refused('its signature does not match')
+      return { ...acceptClaims(token.claims(), rules, nowMs), key }
+    },
+  }
 }
 
 function sizeOf(identity: Identity): number {

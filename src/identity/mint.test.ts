@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createTokenVerifier } from './jwt.ts'
+import { secretIdentities } from '../../test/support/verifier.ts'
 import { mintToken } from './mint.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
@@ -17,7 +17,7 @@ test('a minted token says what was asked for, and is accepted', async () => {
     expiresInSeconds: 3600,
   }
   const token = await mintToken(SECRET, request, NOW)
-  const verify = createTokenVerifier(SECRET, { requireExp: true, jwtIssuer: 'i', jwtAudience: 'au' }, () => NOW)
+  const verify = secretIdentities(SECRET, { requireExp: true, jwtIssuer: 'i', jwtAudience: 'au' }, () => NOW)
   expect((await verify(token)).claims).toBe(
     '{"tenant_id":"t","user_id":"u","agent_id":"a","role":"r","scopes":["x:read","y"],"iss":"i","aud":"au","iat":1700000000,"exp":1700003600}',
   )

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { PlanStats } from '../compile/plans.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
+import type { IssuerStats } from '../identity/issuers.ts'
 import type { Installation } from '../install/installation.ts'
 import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
@@ -21,7 +22,7 @@ import type { SchemaStatus } from './schema-status.ts'
 
 export interface InternalAnswer {
   readonly method: 'GET' | 'POST'
-  readonly answer: (incoming: Pick<Incoming, 'headers' | 'query'>) => Promise<Answer>
+  readonly answer: (incoming: Pick<Incoming, 'headers' | 'query' | 'connection'>) => Promise<Answer>
 }
 
 /** Answers by path. */
@@ -49,6 +50,7 @@ export interface InternalOptions {
   readonly warnings: BootWarnings
   /** Null: there are no triggers. */
   readonly webhooks: WebhookOperations | null
+  readonly issuers: () => readonly IssuerStats[]
   readonly maxConnections: number
   /** Open ones of the feed role. */
   readonly feedConnections: () => number
@@ -108,6 +110,7 @@ export function createInternal(options: InternalOptions): Internal {
         http: http(),
         warnings: warnings.all().length,
         webhooks: (await webhooks?.stats()) ?? null,
+        issuers: options.issuers(),
       })
       return ok(EXPOSITION_TYPE, text)
     }),
@@ -146,8 +149,13 @@ async function details(options: InternalOptions, uptimeSecs: number) {
     realtime: realtimeDetails(realtime()),
     limits,
     webhooks: webhooks === null ? { enabled: false } : { enabled: true, ...(await webhooks.status()) },
+    issuers: options.issuers().map(issuerDetails),
     warnings: warnings.all(),
   }
+}
+
+function issuerDetails({ issuer, keys, staleMs, fetched, failed }: IssuerStats) {
+  return { issuer, keys, stale_secs: Math.round(staleMs / 1_000), fetched, failed }
 }
 
 function cacheDetails(stats: CacheStats | null) {

@@ -70,6 +70,7 @@ function write(logger: Logger, event: Event): void {
       logger[outcome === 'delivered' ? 'debug' : 'warn'](line, kind)
       return
     }
+    case 'identity':
     case 'webhooks':
     case 'database':
     case 'catalogue':

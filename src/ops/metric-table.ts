@@ -535,6 +535,28 @@ export const METRICS = {
     help: 'Triggers that are disabled because their endpoint answered 410.',
   },
 
+  issuerKeys: {
+    section: 'Identity providers',
+    name: 'svc_issuer_keys',
+    type: 'gauge',
+    labels: ['issuer'],
+    help: 'Keys of an identity provider that tokens are verified with, where they are fetched; 0 while none could be.',
+  },
+  issuerStale: {
+    section: 'Identity providers',
+    name: 'svc_issuer_keys_stale_seconds',
+    type: 'gauge',
+    labels: ['issuer'],
+    help: 'How long ago those keys should have been fetched again; 0 while they are fresh. They serve for a day.',
+  },
+  issuerFetches: {
+    section: 'Identity providers',
+    name: 'svc_issuer_key_fetches_total',
+    type: 'counter',
+    labels: ['issuer', 'outcome'],
+    help: 'Fetches of the keys of an identity provider: fetched or failed.',
+  },
+
   build: {
     section: 'Process',
     name: 'svc_build_info',

@@ -54,6 +54,7 @@ const PARTS: Parts = {
   },
   warnings: 9,
   webhooks: null,
+  issuers: [{ issuer: 'https://id.example', keys: 2, staleMs: 1_500, fetched: 3, failed: 4 }],
 }
 
 let now = 0

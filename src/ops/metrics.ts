@@ -7,6 +7,7 @@
 
 import type { PlanStats } from '../compile/plans.ts'
 import type { CircuitKind, Event } from '../events.ts'
+import type { IssuerStats } from '../identity/issuers.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import { LAG_BOUNDS } from '../realtime/counts.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
@@ -15,6 +16,7 @@ import { LIMIT_NAMES, type LimitName } from '../statement-limits.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { printMetric, type Sample } from './exposition.ts'
 import { collectHttp, type HttpStats } from './http-metrics.ts'
+import { collectIssuers } from './issuer-metrics.ts'
 import { type Collected, METRICS, type MetricKey } from './metric-table.ts'
 import { createProcessMetrics } from './process-metrics.ts'
 import { createRequestMetrics } from './request-metrics.ts'
@@ -44,6 +46,8 @@ export interface Parts {
   readonly warnings: number
   /** Null: there are no triggers. */
   readonly webhooks: WebhookStats | null
+  /** Of identity providers whose keys are fetched. */
+  readonly issuers: readonly IssuerStats[]
 }
 
 export interface MetricsOptions {
@@ -92,7 +96,8 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         if (count !== undefined) counts.set(event.event, count + 1)
       }
     },
-    async print({ pool, cache, plans, maxConnections, feedConnections, schema, realtime, http, warnings, webhooks }) {
+    async print(parts) {
+      const { pool, cache, plans, maxConnections, feedConnections, schema, realtime, http, warnings, webhooks } = parts
       const collected: Collected = {
         ...requests.collect(now()),
         ...counted(),
@@ -105,6 +110,7 @@ export function createMetrics({ version, now }: MetricsOptions): Metrics {
         ...collectRealtime(realtime),
         ...collectHttp(http),
         ...webhookAttempts.collect(webhooks),
+        ...collectIssuers(parts.issuers),
         ...(await processes.collect()),
         poolMax: one(maxConnections),
         feedConnections: one(feedConnections),

@@ -24,6 +24,8 @@ export const CLOSE_TOO_SLOW = 4408
 export const CLOSE_TOO_MANY = 4429
 /** RFC 6455, 7.4.1. */
 export const CLOSE_GOING_AWAY = 1001
+/** Who calls cannot be known for the moment. */
+export const CLOSE_TRY_AGAIN = 1013
 
 /** The socket, as far as a session needs one. */
 export interface Link extends Pipe {
@@ -149,6 +151,8 @@ export class Session {
       this.#fail(message?.id ?? idOf(bytes), error)
       if (this.#identity !== null) return
       if (error instanceof GatewayError && error.status === 429) this.#end(CLOSE_TOO_MANY, 'too many connections')
+      else if (error instanceof GatewayError && error.code === 'UNAVAILABLE')
+        this.#end(CLOSE_TRY_AGAIN, 'try again later')
       else this.#end(CLOSE_UNAUTHORIZED, 'unauthorized')
     }
   }

@@ -1,0 +1,118 @@
+/** The identity providers that are configured (docs/guides/authentication.md), opened. */
+
+import type { Clock } from '../clock.ts'
+import type { IssuerConfig } from '../config/config.ts'
+import { HMAC_ALGORITHMS } from '../config/config.ts'
+import { type Emit, unusableFile } from '../events.ts'
+import { createIssuer, type Issuer } from './issuer.ts'
+import { KeyFile } from './keys/key-file.ts'
+import { fixedKeys, type KeySource } from './keys/key-source.ts'
+import type { FetchedKeys } from './keys/provider.ts'
+import { type KeysEvent, type KeysStats, RemoteKeys } from './keys/remote-keys.ts'
+import { KeyError, keyOfSecret } from './keys/signing-key.ts'
+
+export interface Issuers {
+  readonly all: readonly Issuer[]
+  /** Reads the files of keys again, and fetches what providers publish. */
+  reload(): Promise<void>
+  /** Of those whose keys are fetched. */
+  stats(): readonly IssuerStats[]
+  close(): void
+}
+
+export interface IssuerStats extends KeysStats {
+  readonly issuer: string
+}
+
+export interface IssuersParts {
+  readonly issuers: readonly IssuerConfig[]
+  readonly requireExp: boolean
+  /** Rejects with the reason. */
+  readonly fetchKeys: (issuer: IssuerConfig) => Promise<FetchedKeys>
+  readonly clock: Clock
+  readonly random: () => number
+  readonly emit: Emit
+}
+
+/** Waits for files, and for no provider. Rejects with `KeyError`. */
+export async function openIssuers(parts: IssuersParts): Promise<Issuers> {
+  const files: { readonly file: KeyFile; readonly issuer: string }[] = []
+  const remote: { readonly keys: RemoteKeys; readonly issuer: string }[] = []
+
+  async function sourceOf(config: IssuerConfig): Promise<KeySource> {
+    const { issuer } = config
+    if (config.secret !== null) return fixedKeys([keyOfSecret(config.secret, null, HMAC_ALGORITHMS)])
+    if (config.publicKeyPath !== null) {
+      const file = await KeyFile.open(config.publicKeyPath).catch(error => {
+        throw error instanceof KeyError ? new KeyError(`issuer "${issuer}": ${error.message}`) : error
+      })
+      files.push({ file, issuer })
+      return file
+    }
+    const keys = new RemoteKeys({
+      ...{ clock: parts.clock, random: parts.random },
+      fetch: () => parts.fetchKeys(config),
+      onEvent: event => emitKeysEvent(event, issuer, parts.emit),
+    })
+    remote.push({ keys, issuer })
+    return keys
+  }
+
+  function close(): void {
+    for (const { keys } of remote) keys.close()
+  }
+
+  const all: Issuer[] = []
+  try {
+    for (const config of parts.issuers) {
+      const rules = {
+        ...{ requireExp: parts.requireExp, leewaySeconds: config.leewaySeconds },
+        ...{ issuer: config.issuer, audience: config.audience, required: config.requiredClaims, mapping: config },
+      }
+      all.push(createIssuer({ config, keys: await sourceOf(config), rules }))
+    }
+  } catch (error) {
+    close()
+    throw error
+  }
+
+  return {
+    all,
+    async reload() {
+      for (const { keys } of remote) void keys.fetch()
+      for (const { file, issuer } of files) {
+        await file.reload().catch(error => {
+          const message = `issuer "${issuer}": ${(error as Error).message}`
+          parts.emit(unusableFile(message, 'the keys read before stay in force'))
+        })
+      }
+    },
+    stats: () => remote.map(({ keys, issuer }) => ({ issuer, ...keys.stats() })),
+    close,
+  }
+}
+
+function emitKeysEvent(event: KeysEvent, issuer: string, emit: Emit): void {
+  switch (event.kind) {
+    case 'fetched': {
+      const { keys, unusable } = event
+      const detail = unusable.length === 0 ? {} : { unusable: unusable.slice(0, UNUSABLE_SHOWN_MAX) }
+      emit({ kind: 'identity', event: 'keys fetched', detail: { issuer, keys, ...detail } })
+      return
+    }
+    case 'failed': {
+      const { error, servedForMs } = event
+      const name =
+        servedForMs > 0 ? 'keys could not be fetched again; those of before serve' : 'keys could not be fetched'
+      const served = servedForMs > 0 ? { servedForS: servedForMs / 1_000 } : {}
+      emit({ kind: 'identity', event: name, detail: { issuer, error, ...served } })
+      return
+    }
+    case 'dropped': {
+      const error = new Error('the provider has not answered for too long')
+      emit({ kind: 'identity', event: 'keys are too old and serve no more', detail: { issuer, error } })
+    }
+  }
+}
+
+const UNUSABLE_SHOWN_MAX = 5

@@ -1,0 +1,31 @@
+/** Whether a token's signature is right. The comparison, and all of the mathematics, is WebCrypto's. */
+import { compactVerify } from 'jose/jws/compact/verify'
+import type { JwtAlgorithm } from '../config/config.ts'
+import type { SigningKey } from './keys/signing-key.ts'
+import { refused } from './refused.ts'
+
+/** The first of the keys that signed it; null: none did. Throws UNAUTHORIZED for what cannot be verified at all. */
+export async function signerOf(
+  compact: string,
+  algorithm: JwtAlgorithm,
+  keys: readonly SigningKey[],
+): Promise<SigningKey | null> {
+  for (const key of keys) if (await isSignedBy(compact, algorithm, key)) return key
+  return null
+}
+
+async function isSignedBy(compact: string, algorithm: JwtAlgorithm, key: SigningKey): Promise<boolean> {
+  const material = await key.material(algorithm)
+  try {
+    await compactVerify(compact, material, { algorithms: [algorithm] })
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED') return false
+    throw refused('it is malformed', error)
+  }
+}
+
+/** Of jose's errors. */
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : null
+}

@@ -1,0 +1,79 @@
+/**
+ * A token before anything of it is believed (RFC 7515, 3.1): its parts, read strictly. Of the header nothing counts but
+ * `alg`, `kid` and `typ`: keys are never taken from a token (`jku`, `x5u`, `jwk`, `x5c`).
+ */
+import { isArray, isObject, type Json, JsonError, type JsonObject, parseJson } from '../json/text/values.ts'
+import { refused } from './refused.ts'
+
+export interface Token {
+  readonly compact: string
+  readonly alg: string
+  readonly kid: string | null
+  readonly typ: string | null
+  /** Not verified: it chooses who verifies. Null: there is none, or none that is a text. */
+  readonly iss: string | null
+  /** Not verified. Throws UNAUTHORIZED for a payload that is no object of claims. */
+  claims(): JsonObject
+}
+
+/** Longer than tokens are, shorter than what Node lets a header be. */
+export const TOKEN_CHARACTERS_MAX = 8_192
+
+const COMPACT = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+$/
+
+/** Throws UNAUTHORIZED. */
+export function parseToken(compact: string): Token {
+  const [, headerPart, payloadPart] = COMPACT.exec(compact) ?? []
+  if (headerPart === undefined || payloadPart === undefined) {
+    throw refused('it is not three base64url parts with dots between')
+  }
+  const header = decode(headerPart, 'header')
+  if (!isObject(header)) throw refused('it is malformed: its header is not a JSON object')
+  // `crit` announces what a verifier must understand; nothing that it could name is (RFC 7515, 4.1.11; RFC 7797, 7).
+  if (header.has('crit')) throw refused('its header has critical extensions (crit)')
+  const alg = header.get('alg')
+  if (typeof alg !== 'string') throw refused('it is malformed: its header has no algorithm (alg)')
+  const payload = attempt(() => decode(payloadPart, 'payload'))
+  const iss = 'value' in payload && isObject(payload.value) ? payload.value.get('iss') : undefined
+  return {
+    ...{ compact, alg, kid: headerText(header, 'kid'), typ: headerText(header, 'typ') },
+    iss: typeof iss === 'string' ? iss : null,
+    claims() {
+      if ('error' in payload) throw payload.error
+      if (!isObject(payload.value)) throw refused('its payload is not a JSON object')
+      return payload.value
+    },
+  }
+}
+
+function headerText(header: JsonObject, name: string): string | null {
+  const value = header.get(name)
+  if (value === undefined) return null
+  if (typeof value !== 'string') throw refused(`it is malformed: ${name} in its header is not a string`)
+  return value
+}
+
+function decode(part: string, name: 'header' | 'payload'): Json {
+  const bytes = Buffer.from(part, 'base64url')
+  try {
+    return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch (error) {
+    throw refused(error instanceof JsonError ? `its ${name} ${error.message}` : `its ${name} is not UTF-8`)
+  }
+}
+
+type Attempt = { readonly value: Json } | { readonly error: unknown }
+
+function attempt(read: () => Json): Attempt {
+  try {
+    return { value: read() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** `aud` is one text or an array of them (RFC 7519, 4.1.3). */
+export function audiencesOf(claims: JsonObject): readonly (Json | undefined)[] {
+  const audience = claims.get('aud')
+  return isArray(audience) ? audience : [audience]
+}

@@ -1,0 +1,14 @@
+/** What is known of the keys of identity providers, one series for each that is configured. */
+import type { IssuerStats } from '../identity/issuers.ts'
+import type { Collected, MetricKey } from './metric-table.ts'
+
+export function collectIssuers(stats: readonly IssuerStats[]): Collected<Extract<MetricKey, `issuer${string}`>> {
+  return {
+    issuerKeys: stats.map(({ issuer, keys }) => ({ labels: [issuer], value: keys })),
+    issuerStale: stats.map(({ issuer, staleMs }) => ({ labels: [issuer], value: staleMs / 1_000 })),
+    issuerFetches: stats.flatMap(({ issuer, fetched, failed }) => [
+      { labels: [issuer, 'fetched'], value: fetched },
+      { labels: [issuer, 'failed'], value: failed },
+    ]),
+  }
+}
