@@ -1,5 +1,5 @@
 /**
- * `Server-Timing` (W3C Server Timing; docs/guides/monitoring.md#while-you-develop): where the time of a request went, for developers of
+ * `Server-Timing` (W3C Server Timing; docs/guides/monitoring.md#during-development): where the time of a request went, for developers of
  * applications. It exists in development mode alone; otherwise nothing here is made, and nothing is measured.
  *
  * `auth`: until the caller is known. `plan`: from there until the first statement is sent – reading, checking and printing the
