@@ -212,7 +212,7 @@ test('what is leakproof is what the page says', async () => {
 })
 
 describe('svc check finds', () => {
-  const mistakes = rowsBelow(PAGE, '## What goes wrong, and who tells').map(cells =>
+  const mistakes = rowsBelow(PAGE, '## Mistakes that svc check finds').map(cells =>
     cells.map(cell => cell.replace(/^`|`$/g, '')),
   )
 
