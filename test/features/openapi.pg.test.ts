@@ -1,4 +1,4 @@
-/** docs/guides/openapi.md#what-is-in-it: `GET /api/_openapi` is an OpenAPI 3.0 document of what the caller can ask of the live schema; and it is true. */
+/** docs/guides/openapi.md#contents: `GET /api/_openapi` is an OpenAPI 3.0 document of what the caller can ask of the live schema; and it is true. */
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
