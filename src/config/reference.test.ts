@@ -16,6 +16,6 @@ test('every key and every variable is in it', () => {
 
 test('the reference has a row for each setting', () => {
   expect(printReference()).toContain(
-    '| `gateway.acquire_timeout_ms` | `5000` ms | an integer from 1 to 2147483647 | How long a request waits for a connection; then 503 `UNAVAILABLE`. |',
+    '| `gateway.acquire_timeout_ms` | `5000` ms | an integer from 1 to 2147483647 | Time for which a request waits for a connection. Then it is answered 503 `UNAVAILABLE`. |',
   )
 })

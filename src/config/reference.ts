@@ -14,16 +14,13 @@ const HEAD = `# Configuration
 
 <!-- Written from src/config/settings.ts by \`npx vitest run src/config/reference.test.ts -u\`; edit that table, not this page. -->
 
-The file is \`--config FILE\`, else \`SVC_CONFIG\`, else \`./svc.toml\` where it exists; without a file every setting has its default.
-An environment variable beats the file. An empty variable counts as not set, except \`JWT_SECRET\` and \`SVC_ADMIN_TOKEN\`, which are refused when empty.
+The configuration file is \`--config FILE\`, otherwise \`SVC_CONFIG\`, otherwise \`./svc.toml\` if it exists. Without a file, every setting has its default. An environment variable overrides the file. An empty variable counts as not set, except \`JWT_SECRET\` and \`SVC_ADMIN_TOKEN\`, for which it is an error.
 
-- \`\${NAME}\` in a string is replaced by that environment variable, \`\${NAME:-default}\` by the default when the variable is not set or
-  empty, and \`$\${\` stands for \`\${\` itself. Such a string may stand where a number or a flag is expected: \`max_connections = "\${POOL:-10}"\`.
+- \`\${NAME}\` in a string is replaced by that environment variable. \`\${NAME:-default}\` is replaced by the default if the variable is not set or empty. Write \`$\${\` for a literal \`\${\`. Such a string is also accepted for a number or a flag: \`max_connections = "\${POOL:-10}"\`.
 - Relative paths are relative to the folder of the file.
-- Start-up fails on an unknown key, a wrong type, a value out of bounds or a file that cannot be read, and reports all of them at once, each with file, line, key
-  and what was expected. \`svc check\` does the same without starting, and \`svc check --print\` shows the effective settings without secrets.
-- A key of a feature that this version does not have yet is accepted, checked and without effect; \`svc check\` names those that are set.
-- A rate, concurrency, cost or row limit of \`0\` is switched off. The body limit is 2 MiB and has no key.
+- Startup fails on an unknown key, a wrong type, a value out of range or an unreadable file. All problems are reported at once, each with file, line, key and what was expected. \`svc check\` does the same without starting, and \`svc check --print\` shows the effective settings without secrets.
+- A key of a feature that this version does not have yet is accepted and checked, and has no effect. \`svc check\` lists the ones that are set.
+- \`0\` turns off a limit on rates, concurrency, cost or rows. The limit on bodies is 2 MiB and has no key.
 
 \`\`\`toml
 [gateway]

@@ -70,7 +70,7 @@ export type Table<T> = { readonly [K in keyof T]: Setting<T[K]> }
 export const FEATURES = {
   process: 'Process',
   database: 'Database connection',
-  schema: 'What is published',
+  schema: 'Published schema',
   identity: 'Identity',
   issuers: 'Identity providers',
   http: 'HTTP',
@@ -125,7 +125,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     default: false,
     feature: 'identity',
     description:
-      'Development mode: `x-user-id`, `x-user-role` and `x-tenant-id` are believed when there is no token. Starts only on a loopback address and with `JWT_SECRET` set. It is never read from the file.',
+      'Development mode: requests without a token can identify the caller with the headers `x-user-id`, `x-user-role` and `x-tenant-id`. Requires a loopback address and `JWT_SECRET`. Cannot be set in the file.',
   },
   logLevel: {
     key: 'gateway.log_level',
@@ -133,7 +133,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     kind: choice('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     default: 'info',
     feature: 'process',
-    description: 'The least severe log line that is written.',
+    description: 'Minimum severity of log lines.',
   },
   adminToken: {
     key: 'gateway.admin_token',
@@ -144,7 +144,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     emptyCounts: true,
     feature: 'internal',
     description:
-      'The operator’s token, sent as `Authorization: Bearer`. When it is set, `/metrics` and `/health/internal` need it; while it is not, they are open to whoever reaches the gateway. Where `explain_endpoint` is `"admin"`, `_explain` answers whoever sends it, and nobody while it is not set; so does what `svc webhooks` asks.',
+      'The operator’s token, sent as `Authorization: Bearer`. If it is set, `/metrics` and `/health/internal` require it; otherwise they are open to every client. `_explain` with `explain_endpoint = "admin"`, and the endpoints of `svc webhooks`, always require it, and reject every request if it is not set.',
   },
   adminDatabaseUrl: {
     key: null,
@@ -154,7 +154,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     secret: true,
     feature: 'database',
     description:
-      'For [`svc install`](../guides/installation.md) and `svc uninstall` alone: the database as a role that may create schemas and triggers. A gateway that serves has no use for it and should not have it.',
+      'Only for [`svc install`](../guides/installation.md) and `svc uninstall`: connection URL of a role that can create schemas and triggers. Do not give it to a gateway that serves requests.',
   },
   krb5Config: {
     key: null,
@@ -163,7 +163,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     default: null,
     feature: 'kerberos',
     description:
-      'Files of the Kerberos library’s configuration, `:` between them; `/etc/krb5.conf` when it is not set. With `gss_provider=linux_krb5` start-up fails when there is none that can be read.',
+      'Configuration files of the Kerberos library, separated by `:`; `/etc/krb5.conf` if not set. With `gss_provider=linux_krb5`, startup fails if none can be read.',
   },
   krb5CredentialCache: {
     key: null,
@@ -172,7 +172,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     default: null,
     feature: 'kerberos',
     description:
-      'The credential cache that somebody fills for the gateway, such as `FILE:/run/svc/krb5cc`; `/tmp/krb5cc_UID` when neither it nor the configuration says otherwise. Start-up fails when it is missing, cannot be read or is none.',
+      'Credential cache that another program fills, such as `FILE:/run/svc/krb5cc`; `/tmp/krb5cc_UID` if neither it nor the Kerberos configuration sets another. Startup fails if it is missing, unreadable or not a credential cache.',
   },
   krb5ClientKeytab: {
     key: null,
@@ -180,7 +180,7 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     kind: text,
     default: null,
     feature: 'kerberos',
-    description: 'A keytab from which the Kerberos library gets tickets by itself, in place of a filled cache.',
+    description: 'Keytab with which the Kerberos library obtains tickets itself, instead of a filled cache.',
   },
 }
 
@@ -191,7 +191,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     kind: bind,
     default: { host: '127.0.0.1', port: 8080 },
     feature: 'process',
-    description: 'Where the gateway listens. An IPv6 address stands in brackets; port 0 takes a free one.',
+    description:
+      'Address and port on which the gateway listens. Write an IPv6 address in brackets. Port 0 selects a free port.',
   },
   drainTimeoutMs: {
     key: 'gateway.drain_timeout_ms',
@@ -199,7 +200,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 10_000,
     unit: 'ms',
     feature: 'process',
-    description: 'How long requests in flight may take to finish after SIGTERM or SIGINT; then they are cut off.',
+    description: 'Time for requests in progress to finish after SIGTERM or SIGINT. Then they are aborted.',
   },
   strict: {
     key: 'gateway.strict',
@@ -207,7 +208,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: false,
     feature: 'process',
     description:
-      'Refuse to start on anything that `svc check` finds, warnings as well, where boot would only warn and only of [what is looked for at every boot](checks.md). Also turns on `require_exp`.',
+      'Do not start if `svc check` finds an error or a warning. Without it, boot only warns, and runs only the [checks of every boot](checks.md). Also turns on `require_exp`.',
   },
   acceptedFindings: {
     key: 'gateway.accepted_findings',
@@ -215,7 +216,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'process',
     description:
-      'Findings of `svc check` that are right as they are: the name of a [check](checks.md), or `check: object` as it is printed. They neither fail `svc check` nor stop a start under `strict`. What is looked for at every boot cannot be accepted.',
+      'Findings of `svc check` that are intended: the name of a [check](checks.md), or `check: object` as it is printed. They cause no failure of `svc check` and do not prevent a start with `strict`. Checks of every boot cannot be accepted.',
   },
 
   databaseUrl: {
@@ -226,7 +227,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     secret: true,
     feature: 'database',
     description:
-      '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and `sslkey` are relative to the file that says them. [Database connections](../guides/database-connections.md) has every parameter.',
+      '`postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`. Relative paths in `sslrootcert`, `sslcert` and `sslkey` are relative to the file that contains them. [Database connections](../guides/database-connections.md) describes every parameter.',
   },
   realtimeDatabaseUrl: {
     key: 'gateway.realtime_database_url',
@@ -235,7 +236,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     secret: true,
     feature: 'database',
     description:
-      'A direct connection for `LISTEN` when `database_url` goes through a transaction pooler: changes of rows and of the schema are heard through it. Without it nobody can subscribe there, and polling alone finds changes of the schema (`schema_poll_secs`).',
+      'Direct connection for `LISTEN` if `database_url` uses a transaction pooler: it receives notifications of changed rows and of schema changes. Without it, tables that are not captured cannot be subscribed to behind a pooler, and only polling finds schema changes (`schema_poll_secs`).',
   },
   feedUrl: {
     key: 'gateway.feed_url',
@@ -244,21 +245,22 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     secret: true,
     feature: 'database',
     description:
-      'The connection of the feed role, which reads the change log and delivers webhooks ([`svc install`](../guides/installation.md)). Without it the gateway connects like `realtime_database_url`, else `database_url`, with the name of the feed role and the same password.',
+      'Connection of the feed role, which reads the change log and delivers webhooks ([`svc install`](../guides/installation.md)). Default: `realtime_database_url`, otherwise `database_url`, with the name of the feed role and the same password.',
   },
   feedMaxConnections: {
     key: 'gateway.feed_max_connections',
     kind: integer(1, 100),
     default: 2,
     feature: 'database',
-    description: 'Connections of the feed role, opened where `svc install` was run and not part of `max_connections`.',
+    description:
+      'Maximum connections of the feed role. They are opened if `svc install` has run, in addition to `max_connections`.',
   },
   maxConnections: {
     key: 'gateway.max_connections',
     kind: integer(1, 1_000),
     default: 10,
     feature: 'database',
-    description: 'Connections in the pool.',
+    description: 'Maximum connections in the pool.',
   },
   acquireTimeoutMs: {
     key: 'gateway.acquire_timeout_ms',
@@ -266,7 +268,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 5_000,
     unit: 'ms',
     feature: 'database',
-    description: 'How long a request waits for a connection; then 503 `UNAVAILABLE`.',
+    description: 'Time for which a request waits for a connection. Then it is answered 503 `UNAVAILABLE`.',
   },
   statementTimeoutMs: {
     key: 'gateway.statement_timeout_ms',
@@ -275,7 +277,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'ms',
     feature: 'database',
     description:
-      'How long the database may work for a request, all of its statements together; then they are cancelled and the answer is 408 `TIMEOUT`. It cannot be switched off.',
+      'Time for which the database can work for one request, all of its statements together. Then they are cancelled, and the response is 408 `TIMEOUT`. It cannot be turned off.',
   },
   preparedStatements: {
     key: 'gateway.prepared_statements',
@@ -283,7 +285,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: true,
     feature: 'database',
     description:
-      'Keep statements prepared on each connection, and send several units behind each other. `false` behind a transaction pooler, such as PgBouncer: nothing is kept in a session, and a connection carries one unit at a time.',
+      'Keep prepared statements on each connection, and pipeline transactions. Set `false` behind a transaction pooler such as PgBouncer: the gateway then keeps nothing in a session, and a connection carries one transaction at a time.',
   },
   gssModule: {
     key: 'gateway.gss_module',
@@ -291,7 +293,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'kerberos',
     description:
-      'ES module that exports `step`, for `gss_provider=callback` and `custom`, which mean the same. [Database connections](../guides/database-connections.md) says what it is called with and answers.',
+      'ES module that exports `step`, for `gss_provider=callback` and its synonym `custom`. [Database connections](../guides/database-connections.md#tokens-from-your-own-code) describes its arguments and result.',
   },
 
   schemas: {
@@ -300,7 +302,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: ['public'],
     feature: 'schema',
     description:
-      'Schemas whose tables are published. Tables of the first have their bare name, those of the others `schema.table`.',
+      'Schemas whose tables are published. Tables of the first schema have unqualified names, tables of the others are `schema.table`.',
   },
   exposedViews: {
     key: 'gateway.exposed_views',
@@ -308,7 +310,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'schema',
     description:
-      'Views and materialised views to publish although they are not `security_invoker`, named like resources. They show every row their owner may see.',
+      'Views without `security_invoker` and materialized views to publish, with their resource names. They show every row that their owner can see.',
   },
   tenantColumn: {
     key: 'gateway.tenant_column',
@@ -316,7 +318,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 'tenant_id',
     feature: 'schema',
     description:
-      'The column that makes a table a tenant table; those must have forced row-level security. Webhooks that wait in the database take turns by it.',
+      'Column that identifies tables with tenants’ rows, which must have forced row-level security. Deliveries in the outbox take turns by its values.',
   },
   schemaPollSecs: {
     key: 'gateway.schema_poll_secs',
@@ -324,7 +326,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 60,
     unit: 's',
     feature: 'schema',
-    description: 'How often the catalogue is looked at for changes that no `NOTIFY svc_schema` announced.',
+    description: 'Interval for finding schema changes that were not announced by `NOTIFY svc_schema`.',
   },
 
   requireAuth: {
@@ -333,29 +335,28 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: true,
     feature: 'identity',
     description:
-      'A request without a token is refused with 401. With `false` it is `anonymous` and has empty settings.',
+      'Reject requests without a token with 401. With `false`, their role is `anonymous`, and their settings are empty.',
   },
   requireExp: {
     key: 'gateway.require_exp',
     kind: flag,
     default: false,
     feature: 'identity',
-    description: 'Refuse tokens that never expire. `true` under `strict` unless said otherwise.',
+    description: 'Reject tokens without an expiration. Default with `strict`: `true`.',
   },
   jwtIssuer: {
     key: 'gateway.jwt_issuer',
     kind: text,
     default: null,
     feature: 'identity',
-    description:
-      'The issuer that the `iss` of a token verified with `JWT_SECRET` must name. Tokens of `[[gateway.issuers]]` have their own.',
+    description: 'Required `iss` of tokens that are verified with `JWT_SECRET`. `[[gateway.issuers]]` have their own.',
   },
   jwtAudience: {
     key: 'gateway.jwt_audience',
     kind: text,
     default: null,
     feature: 'identity',
-    description: 'The audience that the `aud` of a token verified with `JWT_SECRET` must name or contain.',
+    description: 'Required `aud` of tokens that are verified with `JWT_SECRET`, or a member of it.',
   },
   jwtSecrets: {
     key: 'gateway.jwt_secrets',
@@ -379,7 +380,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     kind: origins,
     default: [],
     feature: 'http',
-    description: 'Origins whose pages may call the API from a browser; `["*"]` for any, empty for none.',
+    description: 'Origins of pages that can call the API from a browser; `["*"]` for any, empty for none.',
   },
   compressMinBytes: {
     key: 'gateway.compress_min_bytes',
@@ -388,7 +389,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'http',
     description:
-      'Answers from this size on, and streams, are compressed for clients that accept `br` or `gzip`, unless the request or the answer says `Cache-Control: no-transform`. `0` switches compression off.',
+      'Minimum size of responses to compress for clients that accept `br` or `gzip`. Streams are always compressed. `Cache-Control: no-transform` in the request or the response prevents it. `0` turns compression off.',
   },
   allowedHosts: {
     key: 'gateway.allowed_hosts',
@@ -396,7 +397,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'http',
     description:
-      'Names under which a gateway in development mode is reached, besides `localhost` and loopback addresses. A request whose `Host` names another is refused with 403. Outside of development mode any name is accepted.',
+      'Host names under which a gateway in development mode accepts requests, in addition to `localhost` and loopback addresses. A request with another `Host` is answered 403. Without development mode, any name is accepted.',
   },
   trustedProxies: {
     key: 'gateway.trusted_proxies',
@@ -404,7 +405,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: [],
     feature: 'limits',
     description:
-      'Addresses and CIDR ranges of proxies in front; `X-Forwarded-For` is believed, right to left, through these alone.',
+      'Addresses and CIDR ranges of proxies in front. `X-Forwarded-For` is evaluated from right to left, through these addresses only.',
   },
 
   defaultLimit: {
@@ -413,7 +414,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 50,
     unit: 'rows',
     feature: 'reads',
-    description: 'Page size of a list that names none.',
+    description: 'Page size of a list without `limit`.',
   },
   maxResultRows: {
     key: 'gateway.max_result_rows',
@@ -421,28 +422,28 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 10_000,
     unit: 'rows',
     feature: 'reads',
-    description: 'Most rows one query answers; a larger `limit` is lowered to it. `0` switches it off.',
+    description: 'Maximum rows in one response; a larger `limit` is reduced to it. `0` turns it off.',
   },
   maxExpandDepth: {
     key: 'gateway.max_expand_depth',
     kind: integer(1, 16),
     default: 4,
     feature: 'reads',
-    description: 'How deep `expand` may nest.',
+    description: 'Maximum depth of `expand`.',
   },
   maxFilters: {
     key: 'gateway.max_filters',
     kind: integer(1, 10_000),
     default: 64,
     feature: 'reads',
-    description: 'Conditions in one request.',
+    description: 'Maximum conditions in one request.',
   },
   maxInValues: {
     key: 'gateway.max_in_values',
     kind: integer(1, 1_000_000),
     default: 1_000,
     feature: 'reads',
-    description: 'Elements of one `in` list.',
+    description: 'Maximum elements of one `in` list.',
   },
   maxJoins: {
     key: 'gateway.max_joins',
@@ -450,7 +451,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: STATEMENT_LIMITS.maxJoins,
     feature: 'reads',
     description:
-      'Joins of one level of a query; a subquery has a level of its own. More is 400 `PARSE_ERROR`. `0` switches it off.',
+      'Maximum joins in one level of a query; each subquery is another level. More is 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxRelations: {
     key: 'gateway.max_relations',
@@ -458,7 +459,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: STATEMENT_LIMITS.maxRelations,
     feature: 'reads',
     description:
-      'Relations that one statement reads from or writes to: tables, views, functions, common tables, subqueries, expansions, and the tables behind views and row-level security policies. More is 400 `PARSE_ERROR`. `0` switches it off.',
+      'Maximum relations that one statement reads or writes: tables, views, functions, common tables, subqueries, expansions, and the tables behind views and row-level security policies. More is 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxBuiltValueBytes: {
     key: 'gateway.max_built_value_bytes',
@@ -467,7 +468,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'reads',
     description:
-      'Size of a value that a function of the query language builds from a number: `repeat`, `lpad`, `rpad`, `format`, `array_fill`, and casts that pad. All expressions of a query together may build 64 times as much for one row. More is 400 `PARSE_ERROR`. `0` switches it off.',
+      'Maximum size of a value that a function of the query language builds from a number: `repeat`, `lpad`, `rpad`, `format`, `array_fill`, and casts that pad. All expressions of a query together can build 64 times as much for one row. More is 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxSeriesRows: {
     key: 'gateway.max_series_rows',
@@ -475,7 +476,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: STATEMENT_LIMITS.maxSeriesRows,
     unit: 'rows',
     feature: 'reads',
-    description: 'Rows of one `generate_series` in a query. More is 400 `PARSE_ERROR`. `0` switches it off.',
+    description: 'Maximum rows of one `generate_series` in a query. More is 400 `PARSE_ERROR`. `0` turns it off.',
   },
   maxPatternBytes: {
     key: 'gateway.max_pattern_bytes',
@@ -501,7 +502,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'characters',
     feature: 'reads',
     description:
-      'Characters of a query text that its SQL may repeat, because an alias in `having` stands for its expression and aggregates are grouped by the other fields. More is 400 `PARSE_ERROR`. `0` switches it off; an expression is then still repeated 64 times at most.',
+      'Maximum characters of a query text that its SQL repeats: an alias in `having` is replaced by its expression, and aggregates are grouped by the other fields. More is 400 `PARSE_ERROR`. `0` turns it off; an expression is then still repeated at most 64 times.',
   },
   searchLanguage: {
     key: 'gateway.search_language',
@@ -516,7 +517,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 'on',
     feature: 'explain',
     description:
-      '`/api/{table}/_explain` for everybody who may read the table, only with the admin token, or not at all.',
+      '`/api/{table}/_explain` for all callers who can read the table, only with the admin token, or not at all.',
   },
 
   maxBatchRows: {
@@ -525,7 +526,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 10_000,
     unit: 'rows',
     feature: 'writes',
-    description: 'Rows in one batch create; more is 413. `0` switches it off.',
+    description: 'Maximum rows of one batch insert; more is 413. `0` turns it off.',
   },
 
   maxBatchKeySets: {
@@ -535,7 +536,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'key sets',
     feature: 'writes',
     description:
-      'Different sets of columns among the rows of one batch create, each of which is a statement; more is 413. `0` switches it off.',
+      'Maximum different sets of columns among the rows of one batch insert, each of which is a statement; more is 413. `0` turns it off.',
   },
 
   rateLimitRate: {
@@ -545,7 +546,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests/s',
     feature: 'limits',
     description:
-      'Tokens refilled per second and client address; IPv6 addresses count by /64. A request that finds none is answered 429 `RATE_LIMITED`. `0` switches the rate limit off.',
+      'Requests per second from one client address: the refill rate of its token bucket. IPv6 addresses count by /64. A request without a token is answered 429 `RATE_LIMITED`. `0` turns the rate limit off.',
   },
   rateLimitBurst: {
     key: 'gateway.rate_limit_burst',
@@ -553,7 +554,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 1_000,
     unit: 'requests',
     feature: 'limits',
-    description: 'Most tokens one client address can have. `0` switches the rate limit off.',
+    description: 'Size of the token bucket of one client address. `0` turns the rate limit off.',
   },
   tenantMaxConcurrent: {
     key: 'gateway.tenant_max_concurrent',
@@ -562,7 +563,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests',
     feature: 'limits',
     description:
-      'Requests of one tenant that may be at the database at a time, or of one user who has no tenant; one more is answered 429 `CONCURRENCY_LIMIT`. `0` switches the gate off.',
+      'Maximum concurrent requests of one tenant at the database, or of one user without a tenant. One more is answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxStreams: {
     key: 'gateway.tenant_max_streams',
@@ -571,7 +572,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'streams',
     feature: 'limits',
     description:
-      'Streams (`stream=true`) that one tenant can have open, or one user without a tenant, and always fewer than its share of the connections if that is two or more. One more waits up to `acquire_timeout_ms`. `0` switches the limit off; the share remains.',
+      'Maximum open streams (`stream=true`) of one tenant, or of one user without a tenant, and always fewer than its share of the connections if that is two or more. One more waits for up to `acquire_timeout_ms`. `0` turns the limit off; the share remains.',
   },
   streamMinBytesPerSec: {
     key: 'gateway.stream_min_bytes_per_sec',
@@ -580,7 +581,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes/s',
     feature: 'limits',
     description:
-      'Slowest average at which a client may read a stream. Below it, the stream ends with an error line. `0` switches it off.',
+      'Minimum average rate at which a client must read a stream. Below it, the stream ends with an error line. `0` turns it off.',
   },
   streamMinRateWindowSecs: {
     key: 'gateway.stream_min_rate_window_secs',
@@ -589,7 +590,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 's',
     feature: 'limits',
     description:
-      'Time over which `stream_min_bytes_per_sec` is averaged. Only time in which the client keeps the gateway waiting counts.',
+      'Time over which `stream_min_bytes_per_sec` is averaged. Only time in which the gateway waits for the client counts.',
   },
   maxClientConnections: {
     key: 'gateway.max_client_connections',
@@ -598,7 +599,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'connections',
     feature: 'limits',
     description:
-      'Connections of clients to the gateway, WebSockets and idle ones included; one more is answered 503 `UNAVAILABLE` and closed. `0` switches it off.',
+      'Maximum client connections, including WebSockets and idle ones. One more is answered 503 `UNAVAILABLE` and closed. `0` turns it off.',
   },
   addressMaxClientConnections: {
     key: 'gateway.address_max_client_connections',
@@ -607,7 +608,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'connections',
     feature: 'limits',
     description:
-      'Connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are exempt. One more is answered 503 `UNAVAILABLE` and closed. `0` switches it off.',
+      'Maximum connections from one address; IPv6 addresses count by /64. Addresses in `trusted_proxies` are exempt. One more is answered 503 `UNAVAILABLE` and closed. `0` turns it off.',
   },
   addressMaxSockets: {
     key: 'gateway.address_max_sockets',
@@ -616,7 +617,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'sockets',
     feature: 'limits',
     description:
-      'WebSockets (`/ws`) of one client address; IPv6 addresses count by /64. Behind `trusted_proxies` the address is that of `X-Forwarded-For`. One more is answered 429 `CONCURRENCY_LIMIT`. `0` switches it off.',
+      'Maximum WebSockets (`/ws`) of one client address; IPv6 addresses count by /64. Behind `trusted_proxies`, the address is from `X-Forwarded-For`. One more is answered 429 `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxSockets: {
     key: 'gateway.tenant_max_sockets',
@@ -625,7 +626,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'sockets',
     feature: 'limits',
     description:
-      'WebSockets of one tenant, or of one user who has no tenant. One more is answered 429 `CONCURRENCY_LIMIT`, or closed with 4429 where the first message says who calls. `0` switches it off.',
+      'Maximum WebSockets of one tenant, or of one user without a tenant. One more is answered 429 `CONCURRENCY_LIMIT`, or closed with 4429 if its first message identifies the caller. `0` turns it off.',
   },
   tenantMaxSubscriptions: {
     key: 'gateway.tenant_max_subscriptions',
@@ -634,7 +635,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'subscriptions',
     feature: 'limits',
     description:
-      'Subscriptions and live queries of one tenant, or of one user who has no tenant. One more is answered by an `error` message with code `CONCURRENCY_LIMIT`. `0` switches it off.',
+      'Maximum subscriptions and live queries of one tenant, or of one user without a tenant. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxSubscriptionGroups: {
     key: 'gateway.tenant_max_subscription_groups',
@@ -643,7 +644,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'groups',
     feature: 'limits',
     description:
-      'Different subscriptions and live queries of one tenant, or of one user who has no tenant: those that differ in table, filter, columns or in the rows that the caller may see. Each of them has a part in the cost of a change. One more is answered by an `error` message with code `CONCURRENCY_LIMIT`. `0` switches it off.',
+      'Maximum different subscriptions and live queries of one tenant, or of one user without a tenant. They differ in table, filter, columns, or in the rows that the caller can see. Each adds to the cost of a change. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   tenantMaxLiveQueries: {
     key: 'gateway.tenant_max_live_queries',
@@ -652,7 +653,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Different live queries of one tenant, or of one user who has no tenant; those that are alike share one run. One more is answered by an `error` message with code `CONCURRENCY_LIMIT`. `0` switches it off.',
+      'Maximum different live queries of one tenant, or of one user without a tenant; identical ones share their executions. One more receives an `error` message with code `CONCURRENCY_LIMIT`. `0` turns it off.',
   },
   maxLiveQueries: {
     key: 'gateway.max_live_queries',
@@ -661,7 +662,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Different live queries of the process. One more is answered by an `error` message with code `UNAVAILABLE`. `0` switches it off.',
+      'Maximum different live queries of the process. One more receives an `error` message with code `UNAVAILABLE`. `0` turns it off.',
   },
   maxSockets: {
     key: 'gateway.max_sockets',
@@ -670,7 +671,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'sockets',
     feature: 'limits',
     description:
-      'WebSockets (`/ws`) of the process. One more is answered 503 `UNAVAILABLE`, before the upgrade. `0` switches it off.',
+      'Maximum WebSockets (`/ws`) of the process. One more is answered 503 `UNAVAILABLE`, before the upgrade. `0` turns it off.',
   },
   socketMaxSubscriptions: {
     key: 'gateway.socket_max_subscriptions',
@@ -679,7 +680,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'subscriptions',
     feature: 'limits',
     description:
-      'Subscriptions of one WebSocket. One more is answered by an `error` message with code `FORBIDDEN`. `0` switches it off.',
+      'Maximum subscriptions of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` turns it off.',
   },
   socketMaxLiveQueries: {
     key: 'gateway.socket_max_live_queries',
@@ -688,7 +689,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'live queries',
     feature: 'limits',
     description:
-      'Live queries of one WebSocket. One more is answered by an `error` message with code `FORBIDDEN`. `0` switches it off.',
+      'Maximum live queries of one WebSocket. One more receives an `error` message with code `FORBIDDEN`. `0` turns it off.',
   },
   tenantMaxUnroutedQueriesPerSec: {
     key: 'gateway.tenant_max_unrouted_queries_per_sec',
@@ -697,7 +698,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'queries',
     feature: 'limits',
     description:
-      'Visibility queries that changes cause for the subscriptions of one tenant in a second where nobody knows whom the changes concern, so that any tenant may have written them. Beyond it, changes are collected and checked later, together. `0` switches it off.',
+      'Maximum visibility queries per second for the subscriptions of one tenant that are caused by changes of unknown tenants. Above it, changes are collected and checked later, together. `0` turns it off.',
   },
   unroutedResyncIntervalMs: {
     key: 'gateway.unrouted_resync_interval_ms',
@@ -706,7 +707,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'ms',
     feature: 'limits',
     description:
-      'Time between two `resync` messages with reason `bulk` or `dependency` to all subscribers of a table, whatever the number of writes. The first is sent at once. `0` switches it off.',
+      'Minimum time between two `resync` messages with reason `bulk` or `dependency` to all subscribers of a table, whatever the number of writes. The first is sent at once. `0` turns it off.',
   },
   maxInflightBodyBytes: {
     key: 'gateway.max_inflight_body_bytes',
@@ -715,7 +716,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Bytes of request bodies that are being received or worked on, in the whole process. Beyond it, a request that sends more is answered 503 `UNAVAILABLE`. `0` switches it off.',
+      'Maximum bytes of request bodies that are being received or processed, in the whole process. Above it, a request that sends more is answered 503 `UNAVAILABLE`. `0` turns it off.',
   },
   addressMaxInflightBodyBytes: {
     key: 'gateway.address_max_inflight_body_bytes',
@@ -724,7 +725,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'The same for one client address. Behind `trusted_proxies` it is that of `X-Forwarded-For`. `0` switches it off.',
+      'The same for one client address. Behind `trusted_proxies`, the address is from `X-Forwarded-For`. `0` turns it off.',
   },
   maxUnsentBytes: {
     key: 'gateway.max_unsent_bytes',
@@ -733,7 +734,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Bytes of answers that clients have not read yet, and of results that are being read from PostgreSQL, in the whole process. Beyond it, changes and large answers are refused with 503 `UNAVAILABLE`. `0` switches it off.',
+      'Maximum bytes of responses that clients have not read yet, and of results that are being read from PostgreSQL, in the whole process. Above it, writes and large responses are answered 503 `UNAVAILABLE`. `0` turns it off.',
   },
   tenantMaxUnsentBytes: {
     key: 'gateway.tenant_max_unsent_bytes',
@@ -742,7 +743,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'The same for one tenant, or one user without a tenant. Beyond it, its requests are refused with 503 `UNAVAILABLE`. `0` switches it off.',
+      'The same for one tenant, or one user without a tenant. Above it, its requests are answered 503 `UNAVAILABLE`. `0` turns it off.',
   },
   connectionMaxUnsentBytes: {
     key: 'gateway.connection_max_unsent_bytes',
@@ -751,7 +752,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'Bytes of answers that one connection has not read yet. Beyond it, the next of its pipelined requests waits. `0` switches it off.',
+      'Maximum bytes of responses that one connection has not read yet. Above it, its next pipelined request waits. `0` turns it off.',
   },
   connectionMaxConcurrent: {
     key: 'gateway.connection_max_concurrent',
@@ -760,7 +761,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests',
     feature: 'limits',
     description:
-      'Pipelined requests of one connection that run at once, if all of them read. The next one waits. `0` switches it off.',
+      'Maximum pipelined requests of one connection that run at once, if all of them read. The next one waits. `0` turns it off.',
   },
   connectionMaxPipelined: {
     key: 'gateway.connection_max_pipelined',
@@ -769,7 +770,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'requests',
     feature: 'limits',
     description:
-      'Pipelined requests of one connection without a complete answer. Beyond it, nothing more is read from the connection until half of them are answered. `0` switches it off.',
+      'Maximum pipelined requests of one connection without a complete response. Above it, the gateway stops reading from the connection until half of them are answered. `0` turns it off.',
   },
   largeBodyBytes: {
     key: 'gateway.large_body_bytes',
@@ -778,7 +779,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'limits',
     description:
-      'A body above this size is read in one turn of the event loop and used in the next, so that other requests are answered in between. `0` switches it off.',
+      'Size above which a body is parsed in one turn of the event loop and used in the next, so that other requests are processed in between. `0` turns it off.',
   },
   tenantMaxConnections: {
     key: 'gateway.tenant_max_connections',
@@ -787,7 +788,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'connections',
     feature: 'limits',
     description:
-      'Database connections that one tenant can use while no other tenant uses any, or one user without a tenant. With more tenants each gets [less](limits.md#shares-of-the-connection-pool). Default: half of `max_connections`, rounded up. `0` switches the limit off.',
+      'Maximum database connections of one tenant, or of one user without a tenant, while no other tenant uses any. With more tenants, each gets [fewer](limits.md#shares-of-the-connection-pool). Default: half of `max_connections`, rounded up. `0` turns the limit off.',
   },
 
   explainMaxCost: {
@@ -795,7 +796,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     kind: decimal(0, 1e15),
     default: 1_000_000,
     feature: 'cost',
-    description: "Highest cost that PostgreSQL's planner may estimate for a read. `0` switches it off.",
+    description: 'Maximum estimated cost of a read, in units of PostgreSQL’s planner. `0` turns it off.',
   },
   explainMaxRows: {
     key: 'gateway.explain_max_rows',
@@ -803,8 +804,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: 1_000_000,
     unit: 'rows',
     feature: 'cost',
-    description:
-      'Highest number of rows that the planner may estimate for any node below the limit. `0` switches it off.',
+    description: 'Maximum estimated rows of any node of a read’s execution plan below its limit. `0` turns it off.',
   },
 
   policyPath: {
@@ -813,7 +813,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     kind: path,
     default: null,
     feature: 'policies',
-    description: 'The legacy route policy, YAML.',
+    description: 'Path of the route policy, YAML (legacy).',
   },
   allowListPath: {
     key: 'gateway.allow_list_path',
@@ -821,7 +821,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'approval',
     description:
-      'The [query allow-list](../guides/allow-list.md): one shape a line; a query that has none of them is refused with 403.',
+      'Path of the [query allow-list](../guides/allow-list.md): one shape per line. A query with another shape is answered 403.',
   },
 
   rpcRequireSchemaQualified: {
@@ -829,22 +829,22 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     kind: flag,
     default: false,
     feature: 'functions',
-    description: 'Functions are called as `schema.function` only.',
+    description: 'Accept function names only as `schema.function`.',
   },
   rpcAllowlistPath: {
     key: 'gateway.rpc_allowlist_path',
     kind: path,
     default: null,
     feature: 'functions',
-    description: 'One function a line, `#` comments; others are refused with 403.',
+    description:
+      'Path of the list of functions that can be called: one per line, `#` for comments. Others are answered 403.',
   },
   rpcSignatureCheck: {
     key: 'gateway.rpc_signature_check',
     kind: flag,
     default: true,
     feature: 'functions',
-    description:
-      'Named arguments must be those of a signature, and PostgreSQL is asked to parse the call before it runs.',
+    description: 'Check that named arguments match a signature, and have PostgreSQL parse the call before it runs.',
   },
 
   wsQueryToken: {
@@ -852,7 +852,7 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     kind: flag,
     default: false,
     feature: 'realtime',
-    description: '`/ws` also takes the token as `?access_token=`. It ends up in logs of proxies.',
+    description: 'Accept the token of `/ws` as `?access_token=` as well. It then appears in the logs of proxies.',
   },
 
   eventsPath: {
@@ -861,15 +861,14 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'webhooks',
     description:
-      'Event triggers, YAML: which changes are told to which URL ([fields](../guides/webhooks.md#define-a-trigger)). Read again on SIGHUP. After `svc install` all gateways of a database share one such file.',
+      'Path of the events file, YAML, with the webhook triggers ([fields](../guides/webhooks.md#define-a-trigger)). Read again on SIGHUP. After `svc install`, all gateways on a database share one events file.',
   },
   webhookAllow: {
     key: 'gateway.webhook_allow',
     kind: networks,
     default: [],
     feature: 'webhooks',
-    description:
-      'Addresses and CIDR ranges that webhooks may reach although they are private, loopback or otherwise not of the Internet.',
+    description: 'Private, loopback and other special addresses and CIDR ranges that webhooks can reach.',
   },
 }
 
@@ -976,7 +975,7 @@ export const CACHE: Table<CacheConfig> = {
     default: false,
     feature: 'cache',
     description:
-      'Keep answers of reads until something they were read from is changed, or they are too old. [Caching](../guides/caching.md) says what is kept, and what is not seen.',
+      'Cache the results of reads until their tables change or they are too old. [Caching](../guides/caching.md) describes what is cached, and which changes are not detected.',
   },
   maxEntries: {
     key: 'gateway.cache.max_entries',
@@ -984,7 +983,7 @@ export const CACHE: Table<CacheConfig> = {
     default: 1_000,
     feature: 'cache',
     description:
-      'Answers kept; the one unused for longest goes first. All together take 128 MiB at most, and one larger than 1 MiB is not kept.',
+      'Maximum number of results; the least recently used is removed first. Together they use at most 128 MiB, and a result larger than 1 MiB is not cached.',
   },
   ttlSecs: {
     key: 'gateway.cache.ttl_secs',
@@ -993,7 +992,7 @@ export const CACHE: Table<CacheConfig> = {
     unit: 's',
     feature: 'cache',
     description:
-      'How long an answer is kept. Changes that other programs and gateways make to tables that `svc install` does not capture are seen no later.',
+      'Maximum age of a result. Changes by other programs and gateways to tables that are not captured are visible after this time at the latest.',
   },
   maxStalenessMs: {
     key: 'gateway.cache.max_staleness_ms',
@@ -1002,7 +1001,7 @@ export const CACHE: Table<CacheConfig> = {
     unit: 'ms',
     feature: 'cache',
     description:
-      'Where `svc install` captures tables: how far the gateway may be behind the change log and still serve answers that it keeps. Beyond it, reads are executed until it has caught up.',
+      'For captured tables: maximum time that the gateway can be behind the change log and still use cached results. Above it, reads are executed until it has caught up.',
   },
 }
 
@@ -1030,14 +1029,14 @@ export const ACCESS: Table<AccessConfig> = {
     kind: flag,
     default: false,
     feature: 'policies',
-    description: 'Check every request against the native access policy.',
+    description: 'Enforce the native access policy.',
   },
   path: {
     key: 'access.path',
     kind: path,
     default: null,
     feature: 'policies',
-    description: 'The native access policy, TOML or JSON. Required when `enabled`.',
+    description: 'Path of the native access policy, TOML or JSON. Required if `enabled`.',
   },
 }
 
@@ -1048,7 +1047,7 @@ export const MCP: Table<McpConfig> = {
     kind: bind,
     default: { host: '127.0.0.1', port: 8090 },
     feature: 'tools',
-    description: 'Where `svc mcp` listens; `--bind` beats it.',
+    description: 'Address and port on which `svc mcp` listens; `--bind` overrides it.',
   },
   allowedHosts: {
     key: 'mcp.allowed_hosts',
@@ -1056,7 +1055,7 @@ export const MCP: Table<McpConfig> = {
     default: [],
     feature: 'tools',
     description:
-      'Names under which the tool server is reached besides `localhost` and its address, as behind a proxy. A request whose `Host` or `Origin` names another is refused with 403.',
+      'Host names under which the tool server accepts requests, in addition to `localhost` and its address, for example behind a proxy. A request with another `Host` or `Origin` is answered 403.',
   },
 }
 

@@ -16,14 +16,13 @@ const HEAD = `# Metrics
 
 <!-- Written from src/ops/metric-table.ts by \`npx vitest run src/ops/metrics-reference.test.ts -u\`; edit that table, not this page. -->
 
-\`GET /metrics\` tells them in Prometheus's text format, version 0.0.4. [Monitoring](../guides/monitoring.md) says how to collect and show them.
+\`GET /metrics\` returns all metrics in Prometheus's text format, version 0.0.4. [Monitoring](../guides/monitoring.md) explains how to collect and display them.
 
-- All are of one process, since its start. Units are seconds and bytes.
-- \`route\` is a pattern like \`/api/{table}/{id}\`; \`none\` is what no route answers, and what is refused before its path is looked at. \`method\` is \`other\` where it is none of those that are served. No label
-  has a table, a tenant, an id or a path in it, so there are at most some hundred lines, whatever the traffic.
-- A histogram is told as \`_bucket\`, \`_sum\` and \`_count\`, a summary as \`{quantile="0.5"}\`, \`{quantile="0.95"}\`, \`{quantile="0.99"}\`, \`_sum\` and \`_count\`. Quantiles of several
-  gateways cannot be averaged: take \`histogram_quantile\` over the buckets.
-- Bytes that are no HTTP request, and CORS preflights, are answered before there is a route, and not counted.
+- Values are for one process, since its start. Units are seconds and bytes.
+- \`route\` is a pattern such as \`/api/{table}/{id}\`. It is \`none\` if no route matches, and for requests that are rejected before the path is read. \`method\` is \`other\` for methods that are not supported.
+- No label contains a table, a tenant, an id or a path, so the number of time series is limited to a few hundred.
+- A histogram has the series \`_bucket\`, \`_sum\` and \`_count\`; a summary has \`{quantile="0.5"}\`, \`{quantile="0.95"}\`, \`{quantile="0.99"}\`, \`_sum\` and \`_count\`. Do not average quantiles of several gateways; use \`histogram_quantile\` over the buckets.
+- Bytes that are not an HTTP request, and CORS preflights, are answered before routing, and are not counted.
 `
 
 function printSection(section: string, rows: readonly Row[]): string {
