@@ -2,5 +2,5 @@
 
 export const CONFIG = [
   '-c, --config <file>',
-  'configuration file (else SVC_CONFIG, else ./svc.toml where it exists)',
+  'configuration file (default: SVC_CONFIG, then ./svc.toml if it exists)',
 ] as const

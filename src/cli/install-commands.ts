@@ -22,26 +22,26 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
   program
     .command('install')
     .description(
-      'Create schema svc in the database: a change log for realtime, an outbox for webhooks, and the triggers that fill both. Can be run again at any time.',
+      'Create schema svc in the database: a change log for realtime, an outbox for webhooks, and the triggers that write to them. Can be run again at any time.',
     )
-    .option(...adminUrl('DATABASE_URL when svc.toml names another database_url'))
-    .option('--role <name>', "the gateway's role (else that of database_url in svc.toml, else of DATABASE_URL)")
+    .option(...adminUrl('DATABASE_URL if svc.toml contains another database_url'))
+    .option('--role <name>', "the gateway's role (default: the user of database_url in svc.toml, then of DATABASE_URL)")
     .option(
       '--feed-role <name>',
       "the role that reads the change log and delivers webhooks (else that of feed_url, else the name of the gateway's role with _feed)",
     )
     .option(
       '-t, --table <name>',
-      'capture this table alone; repeat it for more (else all tables of schemas)',
+      'capture only this table; repeatable (default: all tables of schemas)',
       (name: string, all: readonly string[] = []) => [...all, name],
     )
-    .option('--no-tables', 'capture none: only the outbox, for webhooks of what is written through gateways')
+    .option('--no-tables', 'capture no tables; only the outbox, for webhooks of writes through gateways')
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)
     .examples(
       ['svc install --admin-url postgres://postgres@localhost/shop', 'every table of the published schemas'],
-      ['svc install --table orders --table invoices', 'these two, and no longer what was chosen before'],
-      ['svc install --dry-run > install.sql', 'to be read first, and run with psql'],
+      ['svc install --table orders --table invoices', 'these two only; replaces the previous choice'],
+      ['svc install --dry-run > install.sql', 'to review, and run with psql'],
     )
     .action(
       async ({
@@ -65,12 +65,12 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
 
   program
     .command('uninstall')
-    .description('Remove schema svc with everything in it, and the triggers. Tables and their rows stay as they are.')
+    .description('Remove schema svc with its contents, and the triggers. Your tables and rows are not changed.')
     .option(...adminUrl('DATABASE_URL'))
-    .option('--force', 'also when webhooks wait that were not delivered')
+    .option('--force', 'even if deliveries are waiting')
     .option('--dry-run', 'print the SQL and change nothing')
     .option(...CONFIG)
-    .examples(['svc uninstall --dry-run', 'what it would run'])
+    .examples(['svc uninstall --dry-run', 'print what it would run'])
     .action(async ({ force, ...options }: Options & { readonly force?: true }) => {
       const { uninstall } = await import('./install.ts')
       finish(await uninstall({ ...asked(options), force: force === true }, world))

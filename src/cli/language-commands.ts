@@ -28,8 +28,8 @@ interface DocumentOptions {
   readonly out?: string
 }
 
-const FILE = ['[file]', 'statements with ; between them (else standard input)'] as const
-const DOCUMENT = ['[file]', 'a schema document (else the configured database)'] as const
+const FILE = ['[file]', 'statements, separated by ; (default: standard input)'] as const
+const DOCUMENT = ['[file]', 'a schema document (default: the configured database)'] as const
 const OUT = ['-o, --out <file>', 'write to a file instead of standard output'] as const
 
 export function addLanguageCommands(program: SvcCommand, world: World, finish: Finish): void {
@@ -39,12 +39,12 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
     .argument(...FILE)
     .option(
       '--json',
-      'what the tool svc_parse_query answers: tree, canonical text, SQL, parameters, and notes where a condition was guessed',
+      'the result of the tool svc_parse_query: tree, canonical text, SQL, parameters, and notes on inferred conditions',
     )
     .option('--parameterized', 'with --json: literals become parameters of the SQL')
     .examples(
       ["echo 'get users where id = $1' | svc parse", 'the tree'],
-      ['svc parse --json --parameterized queries.svc', 'with the SQL, a line for each statement'],
+      ['svc parse --json --parameterized queries.svc', 'with the SQL, one line per statement'],
     )
     .action(async (file: string | undefined, options: LanguageOptions) => {
       const { parse } = await import('./language.ts')
@@ -55,24 +55,21 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
     .command('transpile')
     .description('Print queries as SQL for PostgreSQL.')
     .argument(...FILE)
-    .option(
-      '--json',
-      'what the tool svc_transpile_query answers: SQL, parameters, and notes where a condition was guessed',
-    )
+    .option('--json', 'the result of the tool svc_transpile_query: SQL, parameters, and notes on inferred conditions')
     .option('--parameterized', 'literals become parameters')
     .addOption(
       new Option(
         '--schema <file>',
-        'resolve joins and nests without "on" by the foreign keys of this schema document',
+        'find the conditions of joins and nests without "on" in the foreign keys of this schema document',
       ).conflicts(['database', 'config']),
     )
-    .option('--database', 'resolve them by the foreign keys of the configured database')
+    .option('--database', 'find them in the foreign keys of the configured database')
     .option(...CONFIG)
     .examples(
       ["echo 'cnt users where active = true' | svc transpile", 'SELECT COUNT(*) FROM users WHERE active = true;'],
-      ['svc transpile queries.svc | psql', 'run them by hand'],
-      ['svc transpile --schema shop.schema queries.svc', 'joins by the keys of a document'],
-      ['DATABASE_URL=postgres://… svc transpile --database queries.svc', 'joins by the keys of the database'],
+      ['svc transpile queries.svc | psql', 'run them with psql'],
+      ['svc transpile --schema shop.schema queries.svc', 'joins by the foreign keys of a document'],
+      ['DATABASE_URL=postgres://… svc transpile --database queries.svc', 'joins by the foreign keys of the database'],
     )
     .action(async (file: string | undefined, options: TranspileOptions, command: SvcCommand) => {
       const { schema, database, config } = options
@@ -89,12 +86,12 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
 
   program
     .command('explain')
-    .description('Say what queries do, part by part, and what is easily overlooked in them.')
+    .description('Describe what each part of a query does, and what is easily overlooked.')
     .argument(...FILE)
-    .option('--json', 'what the tool svc_explain_query answers')
+    .option('--json', 'the result of the tool svc_explain_query')
     .examples(
-      ["echo 'get users where id = 1' | svc explain", 'in lines'],
-      ['svc explain --json queries.svc', 'for machines, a line for each statement'],
+      ["echo 'get users where id = 1' | svc explain", 'as text'],
+      ['svc explain --json queries.svc', 'as JSON, one line per statement'],
     )
     .action(async (file: string | undefined, { json }: Pick<LanguageOptions, 'json'>) => {
       const { explain } = await import('./language.ts')
@@ -104,14 +101,14 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
   program
     .command('format')
     .description('Print queries in canonical form; comments are kept.')
-    .argument('[files...]', 'statements with ; between them (else standard input)')
-    .option('--check', 'only say which files are not in canonical form, with exit code 1')
-    .option('--write', 'put the files into canonical form')
-    .option('--json', 'what the tool svc_format_query answers')
+    .argument('[files...]', 'statements, separated by ; (default: standard input)')
+    .option('--check', 'only list files that are not in canonical form, with exit code 1')
+    .option('--write', 'rewrite the files in canonical form')
+    .option('--json', 'the result of the tool svc_format_query')
     .examples(
       ["echo 'get users where id=1' | svc format", 'to standard output'],
       ['svc format --write queries/*.svc', 'in place'],
-      ['svc format --check queries/*.svc', 'in a build'],
+      ['svc format --check queries/*.svc', 'check in a build'],
     )
     .action(async (files: readonly string[], { json, check, write }: FormatOptions, command: SvcCommand) => {
       if (check === true && write === true) {
@@ -128,35 +125,35 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
 function addSchemaCommands(program: SvcCommand, world: World, finish: Finish): void {
   const schema = program
     .command('schema')
-    .description('The schema of a database as a document.')
+    .description('Work with the schema of a database as a document.')
     .examples(
-      ['svc schema pull --out shop.schema', 'database to document'],
-      ['svc schema summary shop.schema', 'what is in it, and what looks wrong'],
+      ['svc schema pull --out shop.schema', 'write a document from the database'],
+      ['svc schema summary shop.schema', 'contents and warnings'],
     )
   schema
     .command('pull')
     .description('Print the schema of the configured database as a document.')
     .option(...CONFIG)
     .option(...OUT)
-    .examples(['DATABASE_URL=postgres://… svc schema pull --out shop.schema', 'into a file'])
+    .examples(['DATABASE_URL=postgres://… svc schema pull --out shop.schema', 'write to a file'])
     .action(async ({ config, out }: DocumentOptions) => {
       const { pull } = await import('./schema.ts')
       finish(await pull({ config, out: out ?? null }, world))
     })
   schema
     .command('summary')
-    .description('Print what a schema document holds as JSON, with warnings about what looks wrong.')
+    .description('Print the contents of a schema document as JSON, with warnings.')
     .argument(...DOCUMENT)
     .option(...CONFIG)
     .option(...OUT)
-    .examples(['svc schema summary shop.schema', 'of a document; without one, of the database'])
+    .examples(['svc schema summary shop.schema', 'of a document'])
     .action(async (file: string | undefined, { config, out }: DocumentOptions) => {
       const { summary } = await import('./schema.ts')
       finish(await summary({ file, config, out: out ?? null }, world))
     })
   program
     .command('types')
-    .description('Print the TypeScript types with which the query builder checks names and values.')
+    .description('Print TypeScript types of the schema, for the query builder.')
     .argument(...DOCUMENT)
     .option(...CONFIG)
     .option(...OUT)

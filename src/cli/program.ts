@@ -40,7 +40,7 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
     .exitOverride()
-    .showHelpAfterError('(svc --help shows what there is)')
+    .showHelpAfterError('(run svc --help for a list of commands)')
     .configureOutput({
       writeOut: text => world.out(text.trimEnd()),
       writeErr: text => world.error(text.trimEnd()),
@@ -48,25 +48,30 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     .examples(
       ['svc demo', 'try it: an embedded PostgreSQL with sample data'],
       ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'your own database'],
-      ['svc check', 'what is wrong or dangerous, without starting'],
+      ['svc check', 'find problems without starting'],
     )
     .addHelpText('after', printExitCodes())
 
   program
     .command('serve')
     .description(
-      'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once; SIGHUP reads the schema and the lists again.',
+      'Start the gateway. SIGTERM and SIGINT stop it gracefully, a second one at once. SIGHUP reads the schema, policies, lists and triggers again.',
     )
-    .option('-b, --bind <host:port>', 'address to listen on (else SVC_BIND, else [gateway] bind, else 127.0.0.1:8080)')
+    .option(
+      '-b, --bind <host:port>',
+      'address to listen on (default: SVC_BIND, then [gateway] bind, then 127.0.0.1:8080)',
+    )
     .addOption(
-      new Option('-p, --port <number>', 'port to listen on, at the same host').argParser(parsePort).conflicts('bind'),
+      new Option('-p, --port <number>', 'port to listen on, at the configured host')
+        .argParser(parsePort)
+        .conflicts('bind'),
     )
     .option(...CONFIG)
     .examples(
-      ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'no file needed'],
+      ['DATABASE_URL=postgres://app:pw@localhost/shop JWT_SECRET=… svc serve', 'without a file'],
       ['svc serve --config /etc/svc/svc.toml', 'settings from a file'],
       ['svc serve --port 9000', 'another port'],
-      ['svc serve --bind 0.0.0.0:8080', 'reachable from elsewhere'],
+      ['svc serve --bind 0.0.0.0:8080', 'on all interfaces'],
     )
     .action(async ({ config, bind, port }: ServeOptions) => {
       const { serve } = await import('./serve.ts')
@@ -76,13 +81,13 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('demo')
     .description(
-      'Start an embedded PostgreSQL with a sample business of three tenants, and the gateway before it. Ctrl-C leaves nothing running.',
+      'Start an embedded PostgreSQL with a sample business of three tenants, and a gateway in front of it. Ctrl-C stops both.',
     )
     .option('-p, --port <number>', 'first port to try; the next free one is taken', parsePort)
-    .option('--fresh', 'make the sample data anew')
+    .option('--fresh', 'recreate the sample data')
     .examples(
-      ['svc demo', 'prints tokens and curl lines to paste'],
-      ['svc demo --port 9000 --fresh', 'elsewhere, from scratch'],
+      ['svc demo', 'print tokens and commands to paste'],
+      ['svc demo --port 9000 --fresh', 'another port, new data'],
     )
     .action(async (options: { port?: number; fresh?: true }) => {
       const { demo } = await import('./demo.ts')
@@ -92,14 +97,14 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('postgres')
     .description(
-      'Start an empty PostgreSQL for development: on 127.0.0.1, with its data in a folder of yours and a password made for it. Prints its URL, and runs until Ctrl-C or SIGTERM.',
+      'Start an empty PostgreSQL for development, on 127.0.0.1, with a generated password. Prints its URL, and runs until Ctrl-C or SIGTERM.',
     )
-    .option('-d, --data <folder>', 'where its data is kept; made at the first start', './pgdata')
+    .option('-d, --data <folder>', 'data folder; created at the first start', './pgdata')
     .option('-p, --port <number>', 'port to listen on', parsePort, 5432)
     .examples(
-      ['svc postgres', 'in ./pgdata, at port 5432'],
-      ['svc postgres --data ~/shop-data --port 5433', 'elsewhere'],
-      ['psql "$(cat pgdata/url)"', 'in another terminal'],
+      ['svc postgres', 'data in ./pgdata, port 5432'],
+      ['svc postgres --data ~/shop-data --port 5433', 'another folder and port'],
+      ['psql "$(cat pgdata/url)"', 'connect to it in another terminal'],
     )
     .action(async (options: { data: string; port: number }) => {
       const { postgres } = await import('./postgres.ts')
@@ -108,22 +113,22 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
 
   program
     .command('token')
-    .description('Print a token for development, signed with JWT_SECRET. Nothing else goes to standard output.')
+    .description('Print a token for development, signed with JWT_SECRET. Standard output contains nothing else.')
     .option('-t, --tenant <id>', 'claim tenant_id')
     .option('-u, --user <id>', 'claim user_id')
     .option('-r, --role <name>', 'claim role')
-    .option('-s, --scope <scope>', 'one of the claim scopes; repeat it for more', collect)
+    .option('-s, --scope <scope>', 'member of the claim scopes; repeatable', collect)
     .option('-a, --agent <id>', 'claim agent_id')
     .addOption(
-      new Option('-e, --expires <duration>', 'how long it is good for: 30s, 15m, 1h, 7d')
+      new Option('-e, --expires <duration>', 'lifetime: 30s, 15m, 1h, 7d')
         .argParser(parseDurationOption)
         .default(3_600, '1h'),
     )
     .option(...CONFIG)
     .examples(
-      ['svc token --tenant 42 --user ann --role clerk', 'good for an hour'],
-      ['svc token -t 42 -s orders:read -s orders:write -e 7d', 'with scopes, for a week'],
-      ['curl -H "Authorization: Bearer $(svc token -t 42)" localhost:8080/api/orders', 'at once'],
+      ['svc token --tenant 42 --user ann --role clerk', 'valid for an hour'],
+      ['svc token -t 42 -s orders:read -s orders:write -e 7d', 'with scopes, valid for a week'],
+      ['curl -H "Authorization: Bearer $(svc token -t 42)" localhost:8080/api/orders', 'use it in a request'],
     )
     .action(async ({ config, scope = [], ...request }: TokenOptions) => {
       const { token } = await import('./token.ts')
@@ -133,22 +138,22 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('check')
     .description(
-      'Check configuration and database without starting, and print what is wrong, dangerous or slow, each with what mends it. Exit code 1 when a finding is an error.',
+      'Check the configuration and the database without starting. Prints what is wrong, dangerous or slow, with the fix. Exit code 1 if a finding is an error.',
     )
     .option(...CONFIG)
     .option('--print', 'print the effective settings, without secrets')
     .addOption(
       new Option(
         '--record [file]',
-        'start the gateway, let every query pass, and write its shape to an allow-list (else allow_list_path), until Ctrl-C',
+        'start the gateway, accept every query, and write its shape to an allow-list (default: allow_list_path), until Ctrl-C',
       ).conflicts(['print', 'json']),
     )
-    .addOption(new Option('--json', 'print one JSON object on standard output, for machines').conflicts('print'))
+    .addOption(new Option('--json', 'print one JSON object').conflicts('print'))
     .examples(
-      ['svc check', 'findings, each with what mends it'],
-      ['svc check --config svc.toml --print', 'which settings are in force'],
-      ['svc check --record allow.txt', 'then use your application, and read what was written'],
-      ["svc check --json | jq -r '.findings[].sql[]'", 'all the SQL, to be read and then run as the owner'],
+      ['svc check', 'findings with their fixes'],
+      ['svc check --config svc.toml --print', 'effective settings'],
+      ['svc check --record allow.txt', 'record the queries of your application'],
+      ["svc check --json | jq -r '.findings[].sql[]'", 'all SQL, to review and then run as the owner'],
     )
     .action(async (options: { config?: string; print?: true; json?: true; record?: string | true }) => {
       if (options.record !== undefined) {
@@ -166,13 +171,16 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
     .description(
       'Start the tool server for agents: the query language and the documentation as tools of the Model Context Protocol. Needs no configuration and no database.',
     )
-    .option('-b, --bind <host:port>', 'where to listen (else SVC_MCP_BIND, else [mcp] bind, else 127.0.0.1:8090)')
-    .option('--stdio', 'speak over standard input and output instead')
+    .option(
+      '-b, --bind <host:port>',
+      'address to listen on (default: SVC_MCP_BIND, then [mcp] bind, then 127.0.0.1:8090)',
+    )
+    .option('--stdio', 'use standard input and output instead')
     .option(...CONFIG)
     .examples(
       ['svc mcp', 'at http://127.0.0.1:8090/mcp'],
-      ['svc mcp --bind 0.0.0.0:9000', 'reachable from elsewhere'],
-      ['svc mcp --stdio', 'as a child of the agent'],
+      ['svc mcp --bind 0.0.0.0:9000', 'on all interfaces'],
+      ['svc mcp --stdio', 'as a child process of the agent'],
     )
     .action(async ({ config, bind, stdio }: McpOptions) => {
       const { mcp } = await import('./mcp.ts')
@@ -181,14 +189,14 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
 
   program
     .command('openapi')
-    .description('Print the OpenAPI document of the API that the configured database has.')
-    .option('-r, --role <name>', 'as a caller with this role may see it (else all of it)')
-    .option('-s, --scope <scope>', 'and with this scope; repeat it for more', collect)
-    .option('-o, --out <file>', 'write there instead of standard output')
+    .description('Print the OpenAPI document of the configured database.')
+    .option('-r, --role <name>', 'as a caller with this role sees it (default: everything)')
+    .option('-s, --scope <scope>', 'with this scope; repeatable', collect)
+    .option('-o, --out <file>', 'write to a file instead of standard output')
     .option(...CONFIG)
     .examples(
-      ['DATABASE_URL=postgres://… svc openapi --out openapi.json', 'for a generator of clients'],
-      ['svc openapi --role clerk', 'what clerks may do'],
+      ['DATABASE_URL=postgres://… svc openapi --out openapi.json', 'for a client generator'],
+      ['svc openapi --role clerk', 'what clerks can use'],
     )
     .action(async ({ scope = [], out, ...options }: OpenApiOptions) => {
       const { openapi } = await import('./openapi.ts')
@@ -237,11 +245,11 @@ function collect(one: string, all: readonly string[] = []): readonly string[] {
 export const EXIT_CODES = [
   [
     '0',
-    'done, or stopped by a signal as asked; a closed pipe on standard output or standard error changes no exit code',
+    'success, or stopped by a signal; a closed pipe on standard output or standard error does not change the exit code',
   ],
-  ['1', 'something is wrong, as it says'],
-  ['2', 'the command line was not understood, or what the command needs was not given'],
-  ['130 or 143', 'stopped at once: by a second signal, or while it was still starting'],
+  ['1', 'failure; standard error describes it'],
+  ['2', 'invalid command line, or a required value is missing'],
+  ['130 or 143', 'stopped immediately, by a second signal or during startup'],
 ] as const
 
 function printExitCodes(): string {

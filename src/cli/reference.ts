@@ -11,8 +11,7 @@ const HEAD = `# Command line
 
 <!-- Written from src/cli/program.ts and its neighbours by \`npx vitest run src/cli/reference.test.ts -u\`; edit the commands, not this page. -->
 
-\`svc --help\` and \`svc <command> --help\` say the same. What a command reads of the environment is in [Configuration](configuration.md); settings of the environment beat those of the file.
-Results go to standard output, everything else to standard error, so that either can be piped by itself.
+\`svc --help\` and \`svc <command> --help\` print the same information. [Configuration](configuration.md) lists the environment variables; they override the configuration file. Results are written to standard output, everything else to standard error.
 `
 
 const EXITS = `## Exit codes
@@ -31,7 +30,9 @@ function printCommand(command: SvcCommand, parent: string, heading: string): rea
     `${heading} ${name}\n`,
     `${command.description()}\n`,
     ...(command.commands.length > 0 ? [] : [`\`${usage}${command.options.length > 0 ? ' [options]' : ''}\`\n`]),
-    ...(rows.length > 0 ? [`| | Default | Meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n`] : []),
+    ...(rows.length > 0
+      ? [`| Option or argument | Default | Meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n`]
+      : []),
     `\`\`\`console\n${command.listedExamples.map(([line, meaning]) => `# ${meaning}\n$ ${line}`).join('\n')}\n\`\`\`\n`,
     ...command.commands.flatMap(below => printCommand(below, name, `${heading}#`)),
   ]

@@ -70,7 +70,7 @@ const BESIDE: readonly (readonly [method: string, pattern: string, ...About])[] 
   [
     'GET',
     '/health/internal',
-    '200, how the gateway is, as JSON',
+    '200, status of the gateway, as JSON',
     `${MONITORING}, with the admin token where one is set`,
   ],
   ['GET', '/metrics', '200, figures for Prometheus', `${MONITORING}, with the admin token where one is set`],

@@ -1,4 +1,4 @@
-/** Who calls (docs/reference/rest-api.md#who-asks): the one question that the pipeline asks about identity. */
+/** Who calls (docs/reference/rest-api.md#authentication): the one question that the pipeline asks about identity. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config, GatewayConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** From verified claims to an `Identity` (docs/reference/rest-api.md#who-asks): what a token must say, and what it means. */
+/** From verified claims to an `Identity` (docs/reference/rest-api.md#authentication): what a token must say, and what it means. */
 import type { ClaimPath, ClaimSource, IssuerConfig, RequiredClaim } from '../config/config.ts'
 import { isArray, isNumber, isObject, type Json, type JsonObject, printJson } from '../json/text/values.ts'
 import type { Identity } from './identity.ts'

@@ -1,5 +1,5 @@
 /**
- * Tokens by RFC 7515, RFC 7519 and RFC 8725 (docs/reference/rest-api.md#who-asks). They are signed here by hand, not by the library that
+ * Tokens by RFC 7515, RFC 7519 and RFC 8725 (docs/reference/rest-api.md#authentication). They are signed here by hand, not by the library that
  * verifies them.
  */
 import { createHmac } from 'node:crypto'

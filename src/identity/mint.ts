@@ -12,7 +12,7 @@ export interface TokenRequest {
   readonly expiresInSeconds: number
 }
 
-/** An HS256 token with the claims of docs/reference/rest-api.md#who-asks; what is not asked for is left out. `nowMs` since the epoch. */
+/** An HS256 token with the claims of docs/reference/rest-api.md#authentication; what is not asked for is left out. `nowMs` since the epoch. */
 export function mintToken(secret: string, request: TokenRequest, nowMs: number): Promise<string> {
   const now = Math.floor(nowMs / 1000)
   const claims = {

@@ -10,13 +10,11 @@ const HEAD = `# Checks
 
 <!-- Written from src/lint/lints.ts by \`npx vitest run src/lint/reference.test.ts -u\`; edit those tables, not this page. -->
 
-What \`svc check\` looks for in the database; [Checking](../guides/checking.md) says how to use it. All of it is asked of the system catalogue, in one statement, as the gateway's own role
-and about what that role can reach: the tables of \`schemas\`, and the functions of those schemas or behind their tables' triggers. \`tenant_id\` below is whatever \`tenant_column\` says.
+\`svc check\` looks for these problems in the database; [Checking](../guides/checking.md) explains how to use it. One statement reads the system catalogs, as the gateway's own role. It covers what that role can reach: the tables of \`schemas\`, and the functions of those schemas or behind their tables' triggers. \`tenant_id\` below is the column that \`tenant_column\` names.
 
-- An **error** lets somebody see or change what is not theirs; \`svc check\` ends with exit code 1. A **warning** is slow, or a danger together with something else.
-  A **note** may well be meant; it changes neither the exit code nor a start under \`strict\`.
-- Checks marked **at every boot** are looked for whenever the gateway starts, and logged as warnings. They cannot be accepted.
-- With \`strict = true\` the gateway does not start as long as an error or a warning on this page is found and not accepted.
+- An **error** lets callers see or change rows of others; \`svc check\` ends with exit code 1. A **warning** is slow, or dangerous in combination with something else. A **note** can be intended; it affects neither the exit code nor a start with \`strict\`.
+- Checks marked **at every boot** run whenever the gateway starts, and their findings are logged as warnings. They cannot be accepted.
+- With \`strict = true\`, the gateway does not start while there is an error or a warning of this page that is not accepted.
 `
 
 function printSection([title, lints]: readonly [string, readonly Lint[]]): string {

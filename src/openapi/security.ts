@@ -1,4 +1,4 @@
-/** Security schemes: the callers' tokens (docs/reference/rest-api.md#who-asks), and the admin token (docs/guides/monitoring.md#the-admin-token). */
+/** Security schemes: the callers' tokens (docs/reference/rest-api.md#authentication), and the admin token (docs/guides/monitoring.md#the-admin-token). */
 import type { Operation } from './model.ts'
 
 type Security = NonNullable<Operation['security']>

@@ -1,6 +1,6 @@
 /**
  * A connection that breaks around a commit: what is answered as done is done, what is answered as refused is not, and where nobody can know the answer
- * says so – `UNAVAILABLE` with a hint (docs/reference/writing.md#when-it-is-not-certain). Nothing is sent twice.
+ * says so – `UNAVAILABLE` with a hint (docs/reference/writing.md#unknown-outcome). Nothing is sent twice.
  */
 import { once } from 'node:events'
 import net from 'node:net'

@@ -1,4 +1,4 @@
-/** docs/reference/rest-api.md#who-asks: who calls, which settings the database receives, and how a bad token is answered. */
+/** docs/reference/rest-api.md#authentication: who calls, which settings the database receives, and how a bad token is answered. */
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
