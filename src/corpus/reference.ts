@@ -6,7 +6,7 @@ import { printEbnf } from './markdown.ts'
 export function printReference({ constructs, examples, invalid, grammar, notes, schema }: Corpus): string {
   const section = ([construct, title]: [string, string]): string => {
     const rows = examples.filter(example => example.construct === construct).map(row)
-    return `### ${title}\n\n| Query | SQL | |\n| --- | --- | --- |\n${rows.join('\n')}\n`
+    return `### ${title}\n\n| Query | SQL | Note |\n| --- | --- | --- |\n${rows.join('\n')}\n`
   }
   return [
     HEAD,
@@ -16,7 +16,7 @@ export function printReference({ constructs, examples, invalid, grammar, notes, 
     EXAMPLES_HEAD,
     ...Object.entries(constructs).map(section),
     `## Errors\n\n${ERRORS_HEAD}\n`,
-    `| Text | | Error | Place |\n| --- | --- | --- | --- |\n${invalid.map(invalidRow).join('\n')}\n`,
+    `| Text | Note | Error | Position |\n| --- | --- | --- | --- |\n${invalid.map(invalidRow).join('\n')}\n`,
     `## Tables of the examples\n\n\`\`\`sql\n${schema.trim()}\n\`\`\`\n`,
   ].join('\n')
 }
@@ -25,12 +25,11 @@ const HEAD = `# The query language
 
 <!-- Written from corpus/ by \`npx vitest run src/corpus/reference.test.ts -u\`; edit the files there, not this page. -->
 
-A small language for reading and writing PostgreSQL. [A tutorial](../guides/query-language.md) leads from the first query to the last. The same texts are understood
+A language for reading and writing PostgreSQL. [The guide](../guides/query-language.md) introduces it step by step. The same texts are accepted
 
 - over HTTP, by \`POST /api/_query\` (below);
-- on the command line: \`svc parse\` prints the tree, \`svc format\` the canonical form, \`svc transpile\` the SQL, \`svc explain\` what it does; each takes a file or standard input, several statements
-  with \`;\` between them, and says more with \`--help\`;
-- in TypeScript, by \`svc-gateway/language\`, which needs neither Node nor a database: \`parse\`, \`printSql\`, and a builder that makes the same tree.
+- on the command line: \`svc parse\` prints the tree, \`svc format\` the canonical form, \`svc transpile\` the SQL, \`svc explain\` a description; each accepts a file or standard input, with \`;\` between statements ([command line](cli.md));
+- in TypeScript, by \`svc-gateway/language\`, which needs neither Node.js nor a database: \`parse\`, \`printSql\`, and a builder for the same tree.
 
 ## Over HTTP
 
@@ -40,31 +39,28 @@ A small language for reading and writing PostgreSQL. [A tutorial](../guides/quer
 send POST /api/_query -d '{"query": "get orders fields number, total where status = :status order by id limit 2", "parameters": {"status": "paid"}}'
 \`\`\`
 
-| Statement | Answer |
+| Statement | Response |
 | --- | --- |
 | \`get\`, \`count\` | 200 \`{"data": [row…], "count"}\`, at most \`max_result_rows\` rows |
-| \`export\` | 200, \`application/x-ndjson\`, a row a line |
-| \`add\`, \`set\`, \`del\`, and reads with a write in \`with\` | 200 \`{"data": [row…], "count"}\`: what \`returning\` says of the rows written, and how many there were |
-| \`explain\` of these | 200 \`{"data": [plan]}\`, where \`explain_endpoint\` is \`"on"\` |
-| everything else | 403 \`FORBIDDEN\` |
+| \`export\` | 200, \`application/x-ndjson\`, one row per line |
+| \`add\`, \`set\`, \`del\`, and reads with a write in \`with\` | 200 \`{"data": [row…], "count"}\`: the columns of \`returning\`, and the number of written rows |
+| \`explain\` of these | 200 \`{"data": [plan]}\`, if \`explain_endpoint\` is \`"on"\` |
+| anything else | 403 \`FORBIDDEN\` |
 
-- Each query is one transaction under the caller's settings, as every request is: row-level security decides about rows, the rights of the gateway's role about tables and columns.
-- Names are checked against the catalogue before anything runs; an unknown one is answered with the nearest.
-- \`parameters\` is an array for \`$1\`, \`$2\`, … or an object for \`:name\` (and \`{"1": …}\` for \`$1\`). A parameter takes the type of the column it meets; behind \`in\` it is an array; an object
-  or array is JSON where the column is. Every parameter of the text must have a value, and every value must be used.
-- A row has each name once: of columns that are called alike the first keeps its name, and the others have that of their source before it, \`posts.id\`. Any two other fields of one name
-  are refused; \`as\` gives them names of their own.
-- Functions: PostgreSQL's own that compute something of their arguments, and those of the database that only read.
+- Each query is one transaction under the caller's session settings, like every request. Row-level security, the privileges of the gateway's role and access policies apply.
+- Names are checked against the schema before anything runs. The error for an unknown name suggests the most similar one.
+- \`parameters\` is an array for \`$1\`, \`$2\`, … or an object for \`:name\` (and \`{"1": …}\` for \`$1\`). A parameter has the type of the column that it is compared with. After \`in\` it is an array. An object or array is JSON if the column is. Every parameter of the text must have a value, and every value must be used.
+- Names in a row are unique. Of several columns with the same name, the first keeps its name, and the others are prefixed with their source, \`posts.id\`. Other fields with the same name are an error; rename them with \`as\`.
+- Functions: those of PostgreSQL that compute a value from their arguments, and those of the database that only read.
 - \`@@\` searches in \`search_language\`. Joins and nests without \`on\` follow the foreign keys of the database.
-- A text that is not understood is 400 \`PARSE_ERROR\`; \`details\` has \`line\`, \`column\`, \`found\`, \`expected\` and \`source\`, the line it stands in.
+- A text with an error is 400 \`PARSE_ERROR\`; \`details\` has \`line\`, \`column\`, \`found\`, \`expected\` and \`source\`, the line with the error.
 `
 
-const GRAMMAR_HEAD = `What stands in double quotes is written as it is, \`[ ]\` may be left out, \`{ }\` may come again, \`|\` separates choices.`
+const GRAMMAR_HEAD = `Text in double quotes is literal, \`[ ]\` is optional, \`{ }\` can be repeated or omitted, \`|\` separates alternatives.`
 
 const CANONICAL = `## Canonical form
 
-\`svc format\` writes one clause a line, joins and nests indented below the source, a list on one line if it fits in 80 columns and with a line for each item otherwise, single quotes,
-the short words (\`add\`, \`set\`, \`del\`), no \`asc\`, and \`left join\` for a bare \`join\`. Formatting it again changes nothing.
+\`svc format\` writes each clause on its own line, and joins and nests indented below the source. A list is on one line if it fits in 80 columns, otherwise each item has a line. It uses single quotes and the short keywords (\`add\`, \`set\`, \`del\`), omits \`asc\`, and writes \`left join\` for \`join\`. Formatting the result again changes nothing.
 
 \`\`\`
 get users
@@ -78,10 +74,10 @@ limit 10
 
 const EXAMPLES_HEAD = `## Examples
 
-Each of these is parsed, formatted, printed and prepared by PostgreSQL in the tests, with [these tables](#tables-of-the-examples). The SQL is what \`svc transpile\` prints.
+The tests parse, format and print each example, and have PostgreSQL prepare it, with [these tables](#tables-of-the-examples). The SQL is the output of \`svc transpile\`.
 `
 
-const ERRORS_HEAD = `A text that is refused is answered with one error, its line and column, and where possible with what to write instead.`
+const ERRORS_HEAD = `For an invalid text, the response contains one error with its line and column, and if possible what to write instead.`
 
 function row({ query, sql, note }: Example): string {
   return `| ${code(query)} | ${code(sql)} | ${prose(note)} |`
