@@ -1,4 +1,4 @@
-/** Concurrent requests of one tenant: a number of permits for each (docs/reference/limits.md#requests-of-a-tenant-at-a-time). A request that finds none left does not wait. */
+/** Concurrent requests of one tenant: a number of permits for each (docs/reference/limits.md#concurrent-requests-of-a-tenant). A request that finds none left does not wait. */
 
 export interface Gate {
   /** Takes a permit; false when there is none left. */

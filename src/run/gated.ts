@@ -1,5 +1,5 @@
 /**
- * The tenant's gate before the database (docs/reference/limits.md#requests-of-a-tenant-at-a-time): what was refused by then has taken no permit, and a permit is held until the
+ * The tenant's gate before the database (docs/reference/limits.md#concurrent-requests-of-a-tenant): what was refused by then has taken no permit, and a permit is held until the
  * database has finished with it – also when nobody waits for the answer any more.
  */
 import { GatewayError } from '../errors.ts'
