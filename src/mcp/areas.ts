@@ -158,8 +158,14 @@ export const AREAS: readonly Area[] = [
   {
     name: 'webhooks',
     path: 'src/webhooks',
-    purpose: 'Who is told of which changes: triggers, deliveries from memory, signatures, the guard of addresses.',
+    purpose: 'Webhook triggers, deliveries, signatures, and the outbox.',
     documents: ['docs/guides/webhooks.md', 'docs/decisions/0020-a-write-says-what-it-did.md'],
+  },
+  {
+    name: 'outbound',
+    path: 'src/outbound',
+    purpose: 'The address guard, and connections to other servers that it examines.',
+    documents: ['docs/guides/webhooks.md'],
   },
   {
     name: 'install',
