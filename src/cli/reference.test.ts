@@ -34,7 +34,5 @@ test('every command, option and argument is in it, each command with an example'
 })
 
 test('the reference has a row for each option', () => {
-  expect(printCliReference(program)).toContain(
-    '| `-e, --expires <duration>` | `1h` | lifetime: 30s, 15m, 1h, 7d |',
-  )
+  expect(printCliReference(program)).toContain('| `-e, --expires <duration>` | `1h` | lifetime: 30s, 15m, 1h, 7d |')
 })
