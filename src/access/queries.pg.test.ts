@@ -5,9 +5,9 @@
  * names or PostgreSQL does.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { anyStatement } from '../../test/support/trees.ts'
 import { introspect } from '../catalog/introspect.ts'
@@ -21,19 +21,14 @@ import type { Get, Statement } from '../language/tree/ast.ts'
 import { checkRead } from './check.ts'
 import { EVERYTHING } from './rights.ts'
 
-let database: TestDatabase
-let session: Session
 let catalog: Catalog
+const database = databaseFixture()
+const session = fixture(() => openSession(database.adminUrl))
+
 beforeAll(async () => {
-  database = await testDatabase()
-  session = await openSession(database.adminUrl)
   await session.run(SCHEMA)
   catalog = await introspect(session.query, { schemas: ['public', 'sales'], exposedViews: [] })
   await session.run('set statement_timeout = 5000')
-})
-afterAll(async () => {
-  await session.close()
-  await database.drop()
 })
 
 /** Tables with columns called like tables, aliases, versions of a row; beside them what nobody may see, under names that are also used inside. */

@@ -1,32 +1,24 @@
 /** What the catalogue knows of views, policies, inheritance, cascades and triggers: whoever keeps an answer relies on it. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { introspect } from './introspect.ts'
 import type { Dependence } from './model.ts'
 
-let database: TestDatabase
-let admin: Session
-let gateway: Session
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
+const gateway = fixture(() => openSession(database.url))
 
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
-  gateway = await openSession(database.url)
-  await admin.run(`
+beforeAll(() =>
+  admin.run(`
     create schema hidden; create schema svc; create sequence numbers;
     create table plain (id int primary key, word text);
     create function noted() returns trigger language plpgsql as 'begin return new; end';
     create function svc.captured() returns trigger language plpgsql as 'begin return null; end';
     create function draw() returns int volatile language sql as 'select 1';
     create function look() returns boolean stable language sql as 'select true';
-    create function same(t text) returns text immutable language sql as 'select t'`)
-})
-afterAll(async () => {
-  await admin?.close()
-  await gateway?.close()
-  await database?.drop()
-})
+    create function same(t text) returns text immutable language sql as 'select t'`),
+)
 
 interface Told {
   readonly ties: readonly string[]

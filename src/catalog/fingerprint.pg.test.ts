@@ -1,7 +1,7 @@
 /** The fingerprint differs when the published schema has changed, and only then: polling reads the schema again for nothing else. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { INVOKER, POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { introspect, readFingerprint } from './introspect.ts'
 
@@ -9,15 +9,12 @@ import { introspect, readFingerprint } from './introspect.ts'
 const INVOKERS = POSTGRES_MAJOR < 15 ? ['simple', 'summary', 'over_hidden'] : []
 const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed', ...INVOKERS], dependences: true }
 
-let database: TestDatabase
-let admin: Session
-let gateway: Session
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
+const gateway = fixture(() => openSession(database.url))
 
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
-  gateway = await openSession(database.url)
-  await admin.run(`
+beforeAll(() =>
+  admin.run(`
     create schema sales; create schema hidden;
     create type mood as enum ('sad', 'ok');
     create domain zip as text;
@@ -36,14 +33,8 @@ beforeAll(async () => {
     create view summary ${INVOKER} as select count(*) as n from customers;
     create function skip() returns trigger language plpgsql as 'begin return null; end';
     create view hidden.v as select id from customers;
-    create view over_hidden ${INVOKER} as select * from hidden.v`)
-})
-
-afterAll(async () => {
-  await admin?.close()
-  await gateway?.close()
-  await database?.drop()
-})
+    create view over_hidden ${INVOKER} as select * from hidden.v`),
+)
 
 // In order: each begins where the one before has ended.
 test.each([

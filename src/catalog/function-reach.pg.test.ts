@@ -1,30 +1,22 @@
 /** Which tables and types the catalogue says can run a function of the database; what runs one is reset afterwards, and nothing else pays for it. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { introspect } from './introspect.ts'
 
-let database: TestDatabase
-let admin: Session
-let gateway: Session
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
+const gateway = fixture(() => openSession(database.url))
 
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
-  gateway = await openSession(database.url)
-  await admin.run(`
+beforeAll(() =>
+  admin.run(`
     create schema svc; create schema inner_part;
     create extension citext schema inner_part;
     create function f() returns boolean immutable language sql as 'select true';
     create function is_fine(text) returns boolean immutable language sql as 'select true';
     create function noted() returns trigger language plpgsql as 'begin return new; end';
-    create function svc.captured() returns trigger language plpgsql as 'begin return null; end'`)
-})
-afterAll(async () => {
-  await admin?.close()
-  await gateway?.close()
-  await database?.drop()
-})
+    create function svc.captured() returns trigger language plpgsql as 'begin return null; end'`),
+)
 
 interface Reached {
   readonly [relation: string]: 'read' | 'write'

@@ -1,26 +1,14 @@
 /** docs/reference/functions.md: which functions can be called, and what is known of each, against a real PostgreSQL. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { describe, expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { describeFunctions } from './describe-functions.ts'
 import { introspect } from './introspect.ts'
 import type { Catalog, DatabaseFunction } from './model.ts'
 
-let database: TestDatabase
-let admin: Session
-let gateway: Session
-
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
-  gateway = await openSession(database.url)
-})
-
-afterAll(async () => {
-  await admin?.close()
-  await gateway?.close()
-  await database?.drop()
-})
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
+const gateway = fixture(() => openSession(database.url))
 
 /** Makes the schema with what `ddl` creates in it, and reads it as a role that may call nothing of it. */
 async function read(schema: string, ddl: string): Promise<Catalog> {

@@ -1,28 +1,16 @@
 /** What becomes a resource and what is known of it (decision 0002), against a real PostgreSQL. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { describe, expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { INVOKER, POSTGRES_MAJOR, sqlSince } from '../../test/support/postgres-version.ts'
 import { testSince } from '../../test/support/test-since.ts'
 import { introspect } from './introspect.ts'
 import type { Catalog, Column, Table } from './model.ts'
 
-let database: TestDatabase
-let admin: Session
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
 /** The gateway's role: owns nothing, may read nothing. */
-let gateway: Session
-
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
-  gateway = await openSession(database.url)
-})
-
-afterAll(async () => {
-  await admin?.close()
-  await gateway?.close()
-  await database?.drop()
-})
+const gateway = fixture(() => openSession(database.url))
 
 /** Makes the schema with what `ddl` creates in it, and reads it as the gateway's role. */
 async function read(schema: string, ddl: string, exposedViews: readonly string[] = []): Promise<Catalog> {

@@ -1,7 +1,7 @@
 /** `svc schema pull`: what a database has is in the document, the document's text means the same document, and a summary of it warns of nothing. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { describe, expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { INVOKER, POSTGRES_MAJOR, sqlSince } from '../../test/support/postgres-version.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../../test/support/real-data.ts'
 import { sampleDatabase } from '../../test/support/sample.ts'
@@ -16,22 +16,10 @@ import { pullSchema } from './pull.ts'
 /** Before PostgreSQL 15 the NULLs of a key are always distinct. */
 const NULLS_NOT_DISTINCT = sqlSince(15, 'nulls not distinct')
 
-let database: TestDatabase
-let admin: Session
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
 /** The gateway's role: owns nothing, may read nothing. */
-let gateway: Session
-
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
-  gateway = await openSession(database.url)
-})
-
-afterAll(async () => {
-  await admin?.close()
-  await gateway?.close()
-  await database?.drop()
-})
+const gateway = fixture(() => openSession(database.url))
 
 /** Makes the schema with what `ddl` creates in it, and pulls it as the gateway's role. */
 async function pull(schema: string, ddl: string): Promise<string> {

@@ -1,20 +1,18 @@
 /** `svc openapi` on a real database, with and without a policy. */
 import { EventEmitter } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseFixture } from '../../test/support/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, folderFixture } from '../../test/support/fixtures.ts'
 import { sampleDatabase } from '../../test/support/sample.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
 const database = databaseFixture(sampleDatabase)
-let folder: string
 
+const folder = folderFixture()
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-openapi-'))
   await writeFile(join(folder, 'svc.toml'), '[access]\nenabled = true\npath = "policy.toml"\n')
   await writeFile(
     join(folder, 'policy.toml'),
@@ -25,9 +23,6 @@ require_any_role = ["clerk"]
 read_columns = { only = ["id", "name"] }
 `,
   )
-})
-afterAll(async () => {
-  await rm(folder, { recursive: true })
 })
 
 async function svc(...argv: readonly string[]): Promise<string> {

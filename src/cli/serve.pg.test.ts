@@ -1,26 +1,19 @@
 /** docs/guides/deploying.md#start-reload-stop: the process itself, as a shell starts it and signals end it. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
+import { databaseFixture } from '../../test/support/fixtures.ts'
 import { configFile } from '../../test/support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { execute } from '../../test/support/postgres.ts'
 import { INVOKER } from '../../test/support/postgres-version.ts'
 import { killSvc, type Svc, startSvc } from '../../test/support/process.ts'
 import { mintToken } from '../identity/mint.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text); insert into notes values (1, 'hello');
-     create view slow ${INVOKER} as select pg_sleep(60)::text as done;
-     grant select on notes, slow to public`,
-  )
-})
-
-afterAll(() => database.drop())
+const database = databaseFixture(`
+  create table notes (id int primary key, body text); insert into notes values (1, 'hello');
+  create view slow ${INVOKER} as select pg_sleep(60)::text as done;
+  grant select on notes, slow to public
+`)
 
 afterEach(killSvc)
 

@@ -1,40 +1,28 @@
 /** `svc webhooks` against a running gateway (docs/guides/webhooks.md#manage-failed-deliveries). */
 import { EventEmitter } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../../test/support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
-import { OK, type Receiver, receiver } from '../../test/support/receiver.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { databaseFixture, fixture, folderFixture, gatewayFixture } from '../../test/support/fixtures.ts'
+import { OK, receiver } from '../../test/support/receiver.ts'
 import { run } from './program.ts'
 import type { SignalSource } from './signals.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-let hook: Receiver
-let folder: string
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(database.adminUrl, 'create table notes (id int primary key); grant all on notes to app')
-  hook = await receiver()
-  folder = await mkdtemp(join(tmpdir(), 'svc-webhooks-'))
-  const file = join(folder, 'triggers.yaml')
-  await writeFile(
+const database = databaseFixture('create table notes (id int primary key); grant all on notes to app')
+const hook = fixture(receiver)
+const folder = folderFixture()
+const file = join(folder, 'triggers.yaml')
+beforeAll(() =>
+  writeFile(
     file,
     `- { name: notes, table: notes, operations: [create], webhook_url: "${hook.url}?key=hidden", retry_count: 0 }\n`,
-  )
-  gateway = await testGateway(database.url, {
-    toml: `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]`,
-    environment: { SVC_ADMIN_TOKEN: 'the-token' },
-  })
-})
-afterAll(async () => {
-  await gateway.close()
-  await hook.close()
-  await database.drop()
-  await rm(folder, { recursive: true })
+  ),
+)
+const gateway = gatewayFixture(database, {
+  toml: `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]`,
+  environment: { SVC_ADMIN_TOKEN: 'the-token' },
 })
 
 let errors: string[] = []

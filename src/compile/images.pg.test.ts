@@ -1,9 +1,9 @@
 /** Rows before and after a write, exactly, on every version of PostgreSQL. Statements for older ones run here on the newest, where they mean the same. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
-import { openSession, type Session } from '../../test/support/catalog.ts'
+import { openSession } from '../../test/support/catalog.ts'
 import { compileWrite } from '../../test/support/compiled.ts'
-import { databaseFixture } from '../../test/support/fixtures.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import { introspect } from '../catalog/introspect.ts'
@@ -15,20 +15,16 @@ import { printCaptured } from './print-write.ts'
 import type { WriteStatement } from './statement.ts'
 
 const database = databaseFixture()
-let session: Session
-let other: Session
 let catalog: Catalog
+const session = fixture(() => openSession(database.adminUrl))
+const other = fixture(() => openSession(database.adminUrl))
+
 beforeAll(async () => {
-  session = await openSession(database.adminUrl)
-  other = await openSession(database.adminUrl)
   await session.run(`create table r (a int, b int, r text, t text, page text, primary key (a, b));
     create table n (r text); create table f (a int, x text)`)
   catalog = await introspect(session.query, { schemas: ['public'], exposedViews: [] })
 })
-afterAll(async () => {
-  await session.close()
-  await other.close()
-})
+
 beforeEach(() =>
   session.run(`insert into r values (1, 1, 'one', 'x', 'p'), (1, 2, 'two', 'y', null), (2, 1, 'three', 'z', null);
     insert into n values ('n'); insert into f values (1, 'f')`),

@@ -1,20 +1,14 @@
 /** PostgreSQL knows best what depends on its arguments alone; here its own word on each function that can be met. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSession, type Session } from '../../test/support/catalog.ts'
-import { databaseFixture } from '../../test/support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { openSession } from '../../test/support/catalog.ts'
+import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { catalogOf } from '../../test/support/model.ts'
 import { callableName } from '../access/functions.ts'
 import { call } from '../language/tree/build.ts'
 import { isMoving, isSteady } from './steady.ts'
 
 const database = databaseFixture()
-let session: Session
-beforeAll(async () => {
-  session = await openSession(database.url)
-})
-afterAll(async () => {
-  await session?.close()
-})
+const session = fixture(() => openSession(database.url))
 
 /** Names of PostgreSQL's own functions that have an overload of this volatility. */
 async function functionsThatAre(volatility: 'stable' | 'volatile'): Promise<readonly string[]> {

@@ -1,8 +1,7 @@
 /** PostgreSQL takes the SQL of each example, with literals kept and lifted: it parses, knows all names and types, and finds a plan. */
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { clientFixture, databaseFixture } from '../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { printSql } from '../language/sql/print.ts'
 import type { ParameterMode } from '../language/sql/printer.ts'
@@ -11,20 +10,10 @@ import type { Statement } from '../language/tree/ast.ts'
 
 const { schema, examples } = CORPUS
 
-let database: TestDatabase
-let client: pg.Client
+const database = databaseFixture()
+const client = clientFixture(() => database.adminUrl)
 
-beforeAll(async () => {
-  database = await testDatabase()
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query(schema)
-})
-
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
-})
+beforeAll(() => client.query(schema))
 
 /** What `PREPARE` takes; the other statements have no plan. */
 const PREPARABLE: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['get', 'add', 'set', 'del', 'merge'])

@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { CORPUS } from '../../test/support/corpus.ts'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { clientFixture, databaseFixture } from '../../test/support/fixtures.ts'
 import { hasGrammarFor } from '../../test/support/postgres-version.ts'
 import { formatStatement } from '../language/format/format.ts'
 import { printSql } from '../language/sql/print.ts'
@@ -147,20 +147,10 @@ const mutant = fc
 
 // ---- what becomes of them ------------------------------------------------------------------------------------
 
-let database: TestDatabase
-let client: pg.Client
+const database = databaseFixture()
+const client = clientFixture(() => database.adminUrl)
 
-beforeAll(async () => {
-  database = await testDatabase()
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query(schema)
-})
-
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
-})
+beforeAll(() => client.query(schema))
 
 /** The tree, or null where the text is refused as it should be. */
 function read(text: string): Statement | null {

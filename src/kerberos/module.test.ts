@@ -1,18 +1,12 @@
 /** `gss_module`: what a module is called with, and what is said of one that is wrong. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { folderFixture } from '../../test/support/fixtures.ts'
 import { GssError } from '../postgres/auth/gss.ts'
 import { createFromStep, openModule, type StepAnswer, type StepRequest } from './module.ts'
 
-let folder: string
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-gss-'))
-})
-
-afterAll(() => rm(folder, { recursive: true }))
+const folder = folderFixture()
 
 const REQUEST = { target: 'postgres@db.example', method: 'sspi', signal: new AbortController().signal } as const
 

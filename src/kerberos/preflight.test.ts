@@ -1,18 +1,17 @@
 /** What boot can know of Kerberos before it tries: missing, unreadable, of the wrong kind – each with what to do. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { folderFixture } from '../../test/support/fixtures.ts'
 import { type KerberosFiles, preflight } from './preflight.ts'
 
-let folder: string
 let good: KerberosFiles
 
 /** Nobody's: it has no cache in /tmp. */
 const USER = 4_000_000_001
 
+const folder = folderFixture()
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-krb5-'))
   await writeFile(join(folder, 'krb5.conf'), '# ours\n[libdefaults]\n  default_realm = TEST\n')
   await writeFile(join(folder, 'elsewhere.conf'), '[libdefaults]\n  default_ccache_name = KCM:\n')
   await writeFile(join(folder, 'cache'), Buffer.from([5, 4, 0, 0]))
@@ -22,8 +21,6 @@ beforeAll(async () => {
   await mkdir(join(folder, 'folder'))
   good = { krb5Config: file('krb5.conf'), krb5CredentialCache: `FILE:${file('cache')}`, krb5ClientKeytab: null }
 })
-
-afterAll(() => rm(folder, { recursive: true }))
 
 const file = (name: string): string => join(folder, name)
 

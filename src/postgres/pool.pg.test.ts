@@ -1,7 +1,8 @@
 /** The pool against real PostgreSQL: its invariants (ARCHITECTURE.md#what-always-holds-and-the-test-that-tries-to-break-it), each attacked. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { watchActivity } from '../../test/support/activity.ts'
-import { execute, privateServer, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { execute, privateServer } from '../../test/support/postgres.ts'
 import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { CancelledError, DatabaseError, UnavailableError } from './errors.ts'
 import { encodeParameters } from './parameters.ts'
@@ -9,13 +10,7 @@ import { createPool, type Pool, type PoolEvent, type PoolOptions } from './pool.
 import type { Command, Result } from './types.ts'
 import { parseUrl } from './url.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await testDatabase()
-})
-
-afterAll(() => database.drop())
+const database = databaseFixture()
 
 /** Runs `use` with a pool of its own, as the plain role unless told otherwise. */
 async function withPool(

@@ -4,19 +4,22 @@
  * behind before anybody else can look.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { execute, type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { databaseFixture } from '../../test/support/fixtures.ts'
+import { execute } from '../../test/support/postgres.ts'
 import { uniqueName } from '../../test/support/server.ts'
 import { createPool, type Pool, type PoolEvent } from './pool.ts'
 import type { Command } from './types.ts'
 import { parseUrl } from './url.ts'
 
-let database: TestDatabase
 const role = uniqueName('worker')
 const opened: Pool[] = []
+// Declared above the database, so it runs after the database with the role's privileges is gone.
+afterAll(() => execute(database.adminUrl.replace(database.database, 'postgres'), `drop role ${role}`))
 
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
+const database = databaseFixture()
+
+beforeAll(() =>
+  execute(
     database.adminUrl,
     `create role ${role} nologin; grant ${role} to app;
      grant temporary on database ${database.database} to public;
@@ -33,16 +36,11 @@ beforeAll(async () => {
      end $$;
      create constraint trigger audits after insert on audited deferrable initially deferred
        for each row execute function audit()`,
-  )
-})
+  ),
+)
 
 afterEach(async () => {
   await Promise.all(opened.splice(0).map(pool => pool.close({ deadlineMs: 1_000 })))
-})
-
-afterAll(async () => {
-  await database.drop()
-  await execute(database.adminUrl.replace(database.database, 'postgres'), `drop role ${role}`)
 })
 
 function open(options: Readonly<Record<string, string>> = {}): { readonly pool: Pool; readonly events: PoolEvent[] } {

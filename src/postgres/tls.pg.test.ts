@@ -2,8 +2,7 @@
  * TLS against a real server (docs/guides/database-connections.md#every-parameter): what each sslmode takes, and what it refuses with a message
  * that says what to do. What pg_hba.conf asks for besides is in auth/auth.pg.test.ts.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -13,6 +12,7 @@ import {
   createSelfSigned,
   type Signature,
 } from '../../test/support/certificates.ts'
+import { folderFixture } from '../../test/support/fixtures.ts'
 import { execute, privateServer } from '../../test/support/postgres.ts'
 import type { TestServer } from '../../test/support/server.ts'
 import { createPool } from './pool.ts'
@@ -22,8 +22,8 @@ const SIGNATURES: readonly Signature[] = ['ecdsa-sha384', 'rsa-sha256', 'rsa-sha
 const KEY_PASSWORD = 'wörd of a key'
 
 let server: TestServer
-let folder: string
 
+const folder = folderFixture()
 beforeAll(async () => {
   const authority = createAuthority('test authority')
   const elsewhere = createAuthority('another authority')
@@ -58,8 +58,6 @@ beforeAll(async () => {
     ...{ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: KEY_PASSWORD },
   }) as string
   onClient['stranger.key'] = createCertificate(authority, 'by_certificate').key
-
-  folder = await mkdtemp(join(tmpdir(), 'svc-tls-'))
   for (const [name, content] of Object.entries(onClient)) await writeFile(join(folder, name), content)
   server = await privateServer({
     settings: ['ssl = on', "ssl_cert_file = 'valid.crt'", "ssl_key_file = 'valid.key'", "ssl_ca_file = 'ca.crt'"],
@@ -69,10 +67,7 @@ beforeAll(async () => {
   await execute(server.adminUrl, 'create role by_certificate login')
 })
 
-afterAll(async () => {
-  await server?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => server?.close())
 
 /** Connections made from now on see it: the postmaster reads everything anew before it starts the next backend. */
 async function set(settings: Readonly<Record<string, string>>): Promise<void> {

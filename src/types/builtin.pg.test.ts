@@ -1,23 +1,11 @@
 /** The table of types against the catalogue of a real PostgreSQL. */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../test/support/postgres.ts'
+import { expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../test/support/fixtures.ts'
 import { CASTABLE, DOCUMENTED, SQL_NAMES } from './builtin.ts'
 import { INCOMPARABLE, SEVERAL_WORDS, UNORDERED } from './traits.ts'
 
-let database: TestDatabase
-let client: pg.Client
-
-beforeAll(async () => {
-  database = await testDatabase()
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-})
-
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
-})
+const database = databaseFixture()
+const client = clientFixture(() => database.adminUrl)
 
 async function names(sql: string, parameters: readonly unknown[] = []): Promise<readonly string[]> {
   const { rows } = await client.query<{ name: string }>(sql, [...parameters])

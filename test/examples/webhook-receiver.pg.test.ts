@@ -1,21 +1,21 @@
 /** examples/webhook-receiver, played as its README says; and the receiver does what it promises when things go wrong. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { signatureHeaders } from '../../src/webhooks/signature.ts'
+import { fixture } from '../support/fixtures.ts'
 import { read } from '../tidy/tree.ts'
-import { openStory, SHELL_MISSING, type Story } from './story.ts'
+import { openStory, SHELL_MISSING } from './story.ts'
 
 if (SHELL_MISSING !== null) process.stderr.write(`webhook-receiver.pg.test.ts: skipped, since ${SHELL_MISSING}\n`)
 
 const SECRET = /HOOK_SECRET=(whsec_\S+)/.exec(read('examples/webhook-receiver/README.md'))?.[1] ?? ''
 
 describe.skipIf(SHELL_MISSING !== null)('examples/webhook-receiver', () => {
-  let story: Story
   let hook: string
+  const story = fixture(() => openStory('webhook-receiver'))
+
   beforeAll(async () => {
-    story = await openStory('webhook-receiver')
     hook = `http://127.0.0.1:${story.port(9000)}/`
   })
-  afterAll(() => story?.close())
 
   const bodyOf = (id: number) =>
     Buffer.from(

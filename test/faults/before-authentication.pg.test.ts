@@ -1,9 +1,9 @@
 /** Clients that nobody knows: what they send costs the gateway next to nothing, and they cannot take its connections from others. */
 import { once } from 'node:events'
-import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { openSocket } from '../support/socket.ts'
 
@@ -11,17 +11,11 @@ const MB = 1024 * 1024
 const SPACES = Buffer.alloc(2 * MB, ' ')
 const ORIGIN = 'https://app.example'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes values (1, 'small');
-     grant select, insert on notes to app`,
-  )
-  return () => database.drop()
-})
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes values (1, 'small');
+  grant select, insert on notes to app
+`)
 
 let gateway: TestGateway
 let opened: RawConnection[] = []

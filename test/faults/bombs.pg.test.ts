@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { killSvc, residentBytes, type Svc, startSvc } from '../support/process.ts'
 
 /** Below the 64 KiB of limits.md, with room for the rest of the head. */
@@ -15,18 +15,16 @@ const TURNS = 120
 /** Half of what the bombs of all turns together have sent; measured: 22 MB. */
 const GROWTH_BYTES_MAX = 75_000_000
 
-let database: TestDatabase
 let svc: Svc
 let url: string
 let token: string
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes values (1, 'one');
+  grant select on notes to app
+`)
+
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes values (1, 'one');
-     grant select on notes to app`,
-  )
   svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
   url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
   token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
@@ -34,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   killSvc()
   await svc.exited
-  await database.drop()
 })
 
 const fill = (piece: string, bytes: number) => piece.repeat(Math.floor(bytes / piece.length))

@@ -1,7 +1,7 @@
 /** docs/guides/caching.md#invalidation: many read while some write, and no read that begins after a write was acknowledged sees what was before it. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 
 const DURATION_MS = 20_000
 const WRITERS = 8
@@ -12,12 +12,10 @@ const PAUSES = [0, 20, 100, 400]
 /** Each writer has a row of its own in each of its tables. */
 const ROWS = WRITERS
 
-let database: TestDatabase
-let gateway: TestGateway
 let headers: Readonly<Record<string, string>>
+const database = databaseFixture()
 
 beforeAll(async () => {
-  database = await testDatabase()
   const tables = PAUSES.map(
     (_, table) => `
       create table counters_${table} (id int primary key, n int not null);
@@ -32,14 +30,13 @@ beforeAll(async () => {
      create function raise_to(row_id int, value int) returns void volatile language sql as 'update counters_3 set n = value where id = row_id';
      grant select, insert, update, delete on all tables in schema public to app`,
   )
-  gateway = await testGateway(database.url, {
-    toml: 'cache.enabled = true\nexplain_max_cost = 0\nexplain_max_rows = 0',
-  })
-  headers = { Authorization: `Bearer ${await gateway.token({ tenantId: 't1' })}` }
 })
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
+const gateway = gatewayFixture(database, {
+  toml: 'cache.enabled = true\nexplain_max_cost = 0\nexplain_max_rows = 0',
+})
+
+beforeAll(async () => {
+  headers = { Authorization: `Bearer ${await gateway.token({ tenantId: 't1' })}` }
 })
 
 interface Answered {

@@ -2,48 +2,37 @@
  * An injectable function of the application runs any SQL as the gateway's role, inside a request. With `svc install` it can neither read the change log, which has the
  * rows of every tenant, nor forge webhooks, whatever settings it sets; realtime and webhooks work all the same.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, fixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { feedUrl, installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { type Receiver, receiver } from '../support/receiver.ts'
+import { execute } from '../support/postgres.ts'
+import { receiver } from '../support/receiver.ts'
 import { openSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let folder: string
-let hook: Receiver
-let gateway: TestGateway
+const database = databaseFixture(`
+  create table notes (id int primary key, body text, tenant_id text);
+  create table logs (id int primary key, body text, tenant_id text);
+  grant select, insert, update on notes, logs to app;
+  create function find(what text) returns setof text language plpgsql as $$ begin
+    return query execute 'select ' || what || '::text';
+  end $$;
+  create function change(what text) returns void language plpgsql as $$ begin execute what; end $$
+`)
+const folder = folderFixture()
+const file = join(folder, 'triggers.yaml')
+const hook = fixture(receiver)
+
 beforeAll(async () => {
-  database = await testDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'change-log-rights-'))
-  hook = await receiver()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text, tenant_id text);
-     create table logs (id int primary key, body text, tenant_id text);
-     grant select, insert, update on notes, logs to app;
-     create function find(what text) returns setof text language plpgsql as $$ begin
-       return query execute 'select ' || what || '::text';
-     end $$;
-     create function change(what text) returns void language plpgsql as $$ begin execute what; end $$`,
-  )
   await installed(database, [{ schema: 'public', table: 'notes' }])
   const triggers = ['notes', 'logs'].map(table => ({
     ...{ name: table, table, operations: ['create'], webhook_url: hook.url },
   }))
-  await writeFile(join(folder, 'triggers.yaml'), JSON.stringify(triggers))
-  gateway = await testGateway(database.url, {
-    toml: `webhook_allow = ["127.0.0.0/8"]\nevents_path = ${JSON.stringify(join(folder, 'triggers.yaml'))}`,
-  })
+  await writeFile(file, JSON.stringify(triggers))
 })
-afterAll(async () => {
-  await gateway?.close()
-  await hook?.close()
-  await database?.drop()
-  await rm(folder, { recursive: true, force: true })
+const gateway = gatewayFixture(database, {
+  toml: `webhook_allow = ["127.0.0.0/8"]\nevents_path = ${JSON.stringify(file)}`,
 })
 
 const post = (path: string, body: unknown) =>

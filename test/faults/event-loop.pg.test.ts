@@ -2,14 +2,13 @@
  * Limits (docs/reference/limits.md): no request below the body limit keeps the event loop busy for long. The built program runs with a meter of the CPU time that
  * its main thread uses before it yields; an ordinary large request of the same run is the measure.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { killSvc, type Svc, startBuiltSvc } from '../support/process.ts'
 
 const METER = fileURLToPath(new URL('../support/turn-meter.js', import.meta.url))
@@ -36,24 +35,19 @@ interface Measured {
   readonly longestMs: number
 }
 
-let database: TestDatabase
 let svc: Svc
-let folder: string
 let url: string
 let meter: string
 let token: string
 let ordinaryMs: number
-
+const database = databaseFixture(`
+  create table notes (id int generated always as identity primary key, body text, data jsonb, tags int[], docs jsonb[]);
+  grant all on notes to app;
+  create function first(numbers int[]) returns int immutable language sql as 'select numbers[1]';
+  grant execute on function first to app
+`)
+const folder = folderFixture()
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int generated always as identity primary key, body text, data jsonb, tags int[], docs jsonb[]);
-     grant all on notes to app;
-     create function first(numbers int[]) returns int immutable language sql as 'select numbers[1]';
-     grant execute on function first to app`,
-  )
-  folder = await mkdtemp(join(tmpdir(), 'svc-turns-'))
   const portFile = join(folder, 'port')
   svc = startBuiltSvc(['serve'], {
     DATABASE_URL: database.url,
@@ -74,8 +68,6 @@ beforeAll(async () => {
 afterAll(async () => {
   killSvc()
   await svc?.exited
-  await rm(folder, { recursive: true, force: true })
-  await database?.drop()
 })
 
 async function measureOnce({ path, body, headers }: Request): Promise<Measured> {

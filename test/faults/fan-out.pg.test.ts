@@ -2,10 +2,9 @@
  * A tenant with many subscriptions that writes without pause: the events of others come, and what others write costs a bounded number of transactions
  * (docs/reference/limits.md#changes-of-unknown-tenants). In both captures.
  */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
 const SOCKETS = 20
@@ -35,22 +34,15 @@ function filterOf(n: number): string {
 }
 
 describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
-  let database: TestDatabase
-  let gateway: TestGateway
-  let ids = 0
+  const database = databaseFixture(TABLES)
 
   beforeAll(async () => {
-    database = await testDatabase()
-    await execute(database.adminUrl, TABLES)
     if (capture === 'trigger') await installed(database)
-    const toml = `tenant_max_unrouted_queries_per_sec = ${QUERIES_PER_SEC}\nunrouted_resync_interval_ms = ${RESYNC_INTERVAL_MS}`
-    gateway = await testGateway(database.url, { toml })
   })
-
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
+  const gateway = gatewayFixture(database, {
+    toml: `tenant_max_unrouted_queries_per_sec = ${QUERIES_PER_SEC}\nunrouted_resync_interval_ms = ${RESYNC_INTERVAL_MS}`,
   })
+  let ids = 0
 
   async function write(tenantId: string, table: string): Promise<number> {
     const id = ++ids

@@ -15,10 +15,11 @@ import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
 import { BODY_BYTES_MAX } from '../../src/http/request-body.ts'
 import { mintToken } from '../../src/identity/mint.ts'
 import { JSON_DEPTH_MAX } from '../../src/json/json-body.ts'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { watchActivity } from '../support/activity.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
 import { JSON_TEXTS } from '../support/json-texts.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 
 /** The key of the advisory lock that holds the trigger of `held` back. */
 const GATE = 4713
@@ -46,8 +47,6 @@ create view prepared with (security_invoker = true) as select prepared_count() a
 grant select, insert, update, delete on all tables in schema public to app;
 `
 
-let database: TestDatabase
-let activity: Activity
 let gateway: Gateway
 let authorization: string
 const failures: Event[] = []
@@ -55,10 +54,10 @@ const failures: Event[] = []
 /** One client asks more here than a client should. */
 const NO_LIMITS = { rateLimitRate: 0, tenantMaxConcurrent: 0, maxBatchKeySets: 0 }
 
+const database = databaseFixture(SCHEMA)
+const activity = fixture(() => watchActivity(database.adminUrl))
+
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(database.adminUrl, SCHEMA)
-  activity = watchActivity(database.adminUrl)
   const { config } = loadConfig({
     file: undefined,
     environment: { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' },
@@ -102,8 +101,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await gateway.close()
-  await activity.close()
-  await database.drop()
   // Nothing of all this was a failure of ours.
   expect(failures).toEqual([])
 })

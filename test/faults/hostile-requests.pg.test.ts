@@ -3,9 +3,9 @@
  * meant for somebody else's plan, and bytes that are almost HTTP. All of it is answered, none of it with 5xx.
  */
 import net from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply } from '../support/gateway.ts'
 
 /** Column type, value of the first rows (later ones are NULL), and what else of the type is asked for. */
 const TYPES: Readonly<Record<string, readonly [value: string, ...others: string[]]>> = {
@@ -169,18 +169,12 @@ function columnOf(type: string): string {
   return found.name
 }
 
-let database: TestDatabase
-let gateway: TestGateway
 let authorization: string
+const database = databaseFixture(SCHEMA)
+const gateway = gatewayFixture(database, { toml: 'max_connections = 2' })
+
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(database.adminUrl, SCHEMA)
-  gateway = await testGateway(database.url, { toml: 'max_connections = 2' })
   authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 function ask(path: string): Promise<Reply> {

@@ -5,23 +5,16 @@
  * a row of the other tenant.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { introspect } from '../../src/catalog/introspect.ts'
 import { shopDatabase } from '../features/shop.ts'
 import { openSession } from '../support/catalog.ts'
-import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { AskOptions, Reply } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url)
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database)
 
 const RUN = 'select pg_advisory_lock(4711)'
 

@@ -5,10 +5,11 @@
 import { once } from 'node:events'
 import net from 'node:net'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { watchActivity } from '../support/activity.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, privateServer, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute, privateServer, type TestDatabase } from '../support/postgres.ts'
 
 /** The key of the advisory lock that holds the trigger of `held` back. */
 const GATE = 4714
@@ -39,17 +40,8 @@ function expectUnknown(reply: Reply): void {
   expect(reply.json.error.message).toBe('the connection to the database was lost before it confirmed the change')
 }
 
-let database: TestDatabase
-let activity: Activity
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(database.adminUrl, SCHEMA)
-  activity = watchActivity(database.adminUrl)
-})
-afterAll(async () => {
-  await activity.close()
-  await database.drop()
-})
+const database = databaseFixture(SCHEMA)
+const activity = fixture(() => watchActivity(database.adminUrl))
 
 const runs = () =>
   activity.value(`select case when is_called then last_value else 0 end::int from runs`) as Promise<number>
@@ -73,17 +65,12 @@ describe('the connection is cut', () => {
     close(): Promise<void>
   }
 
-  let wire: Wire
-  let gateway: TestGateway
+  const wire = fixture(() => openWire(database))
+  const gateway = gatewayFixture(wire, { toml: 'max_connections = 1' })
+
   beforeAll(async () => {
-    wire = await openWire(database)
-    gateway = await testGateway(wire.url, { toml: 'max_connections = 1' })
     // Everything is prepared: from here on a write is its Bind and Execute.
     for (const [method, path, body] of WRITES) await post(gateway, path, body, method)
-  })
-  afterAll(async () => {
-    await gateway.close()
-    await wire.close()
   })
 
   const WRITES = [
@@ -229,11 +216,7 @@ describe('the connection is cut', () => {
 })
 
 describe('the backend is killed', () => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    gateway = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
-  })
-  afterAll(() => gateway.close())
+  const gateway = gatewayFixture(database, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
 
   /** Holds the trigger of `held` back while the work is done. */
   async function behindGate(work: () => Promise<void>): Promise<void> {

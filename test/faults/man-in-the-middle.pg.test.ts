@@ -4,9 +4,8 @@
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { connect as connectSocket, createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
@@ -16,19 +15,19 @@ import type { ConnectError } from '../../src/postgres/errors.ts'
 import { connect } from '../../src/postgres/startup.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
 import { type Certificate, createAuthority, createCertificate, createSelfSigned } from '../support/certificates.ts'
+import { folderFixture } from '../support/fixtures.ts'
 import { privateServer } from '../support/postgres.ts'
 import { findProgram, missingPrograms, type Running, startProgram } from '../support/programs.ts'
 import type { TestServer } from '../support/server.ts'
 
 let server: TestServer
-let folder: string
 let intruder: Certificate
 
+const folder = folderFixture()
 beforeAll(async () => {
   const authority = createAuthority('test authority')
   const certificate = createCertificate(authority, 'server', ['localhost'])
   intruder = createSelfSigned('localhost', ['localhost'])
-  folder = await mkdtemp(join(tmpdir(), 'svc-middle-'))
   await writeFile(join(folder, 'ca.pem'), authority.certificate)
   await writeFile(join(folder, 'intruder.crt'), intruder.certificate)
   await writeFile(join(folder, 'intruder.key'), intruder.key, { mode: 0o600 })
@@ -38,10 +37,7 @@ beforeAll(async () => {
   })
 })
 
-afterAll(async () => {
-  await server?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => server?.close())
 
 /** The error, or `a session`. */
 async function attempt(port: number, parameters: string): Promise<ConnectError | 'a session'> {

@@ -3,44 +3,31 @@
  * waiting for any of them.
  */
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { afterEach, expect, test } from 'vitest'
+import { watchActivity } from '../support/activity.ts'
 import { parseExposition } from '../support/exposition.ts'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
+import { type Reply, testGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw-http.ts'
 
 const LOCK = 18
 
-let database: TestDatabase
-let activity: Activity
-let gateway: TestGateway
 let floods: Promise<Reply>[] = []
 let holder: pg.Client | null = null
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes select n, 'note ' || n from generate_series(1, 100) n;
-     -- Fast, or as slow as the test wants: until the lock is released.
-     create function work(slow boolean) returns int volatile language plpgsql as
-       $$ begin if slow then perform pg_advisory_xact_lock_shared(${LOCK}); end if; return 1; end $$;
-     create view endless with (security_invoker) as
-       select n as id, repeat('x', 2000) as filler from (select generate_series(1, 1000000) as n) s;
-     grant select, insert on notes, endless to app`,
-  )
-  activity = watchActivity(database.adminUrl)
-  // The limits are the defaults.
-  gateway = await testGateway(database.url, {
-    toml: 'tenant_max_concurrent = 32\nacquire_timeout_ms = 60000\nmax_result_rows = 0\nexplain_max_rows = 0',
-  })
-})
-afterAll(async () => {
-  await gateway.close()
-  await activity.close()
-  await database.drop()
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes select n, 'note ' || n from generate_series(1, 100) n;
+  -- Fast, or as slow as the test wants: until the lock is released.
+  create function work(slow boolean) returns int volatile language plpgsql as
+    $$ begin if slow then perform pg_advisory_xact_lock_shared(${LOCK}); end if; return 1; end $$;
+  create view endless with (security_invoker) as
+    select n as id, repeat('x', 2000) as filler from (select generate_series(1, 1000000) as n) s;
+  grant select, insert on notes, endless to app
+`)
+const activity = fixture(() => watchActivity(database.adminUrl))
+// The limits are the defaults.
+const gateway = gatewayFixture(database, {
+  toml: 'tenant_max_concurrent = 32\nacquire_timeout_ms = 60000\nmax_result_rows = 0\nexplain_max_rows = 0',
 })
 
 afterEach(async () => {

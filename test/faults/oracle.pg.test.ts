@@ -3,9 +3,9 @@
  * (docs/reference/reading.md). Every second row belongs to another tenant, and must never be seen.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 
 interface Item {
   readonly id: number
@@ -53,12 +53,10 @@ const ITEMS: readonly Item[] = Array.from({ length: 60 }, (_, i) => ({
   s: at(TEXTS, i + 5),
 }))
 
-let database: TestDatabase
-let gateway: TestGateway
 let authorization: string
+const database = databaseFixture()
 
 beforeAll(async () => {
-  database = await testDatabase()
   const columns =
     'id int, k1 text collate "C", k2 int, n int, t text collate "C", s text collate "C" not null, tenant_id text not null'
   const rows = JSON.stringify(ITEMS).replaceAll("'", "''")
@@ -78,12 +76,11 @@ beforeAll(async () => {
       .concat('alter table items add primary key (id)', ';alter table pairs add primary key (k1, k2)')
       .join('\n'),
   )
-  gateway = await testGateway(database.url)
-  authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
+const gateway = gatewayFixture(database)
+
+beforeAll(async () => {
+  authorization = `Bearer ${await gateway.token({ tenantId: 't1' })}`
 })
 
 interface Answer {

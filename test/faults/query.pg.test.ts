@@ -1,40 +1,33 @@
 /** `POST /api/_query` under attack: a caller with a valid token of one tenant, who wants what is not theirs, or the service to stand still. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  database = await shopDatabase()
-  // The role may read what is hidden; only the gateway stands before it. And its search path has functions that fit better than PostgreSQL's own.
-  await execute(
-    database.adminUrl,
-    `create schema hidden;
-     create table hidden.secrets (id int, word text);
-     create type hidden.mood as enum ('glad');
-     insert into hidden.secrets values (1, 'treasure');
-     grant usage on schema hidden to app;
-     grant select on hidden.secrets to app;
-     create function public.md5(int) returns text language plpgsql volatile as $$
-       begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
-     create domain public.row_of_secret as hidden.secrets;
-     create type public.envelope as (n int, inner_row hidden.secrets[]);
-     create type public.pair as (a int, b text);
-     create function public.about_secret(hidden.secrets, row_of_secret, envelope[], users, pair) returns int immutable language sql as 'select 1';
-     create function public.lower(email) returns text language plpgsql volatile as $$
-       begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
-     grant execute on all functions in schema public to app;`,
-  )
-  // Without the cost guard: what it would refuse is to be borne as well.
-  gateway = await testGateway(database.url, {
-    toml: 'statement_timeout_ms = 1500\nmax_connections = 2\nexplain_max_cost = 0\nexplain_max_rows = 0',
-  })
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
+const database = databaseFixture(
+  shopDatabase,
+  // The role can read what is hidden; only the gateway protects it. And its search path has functions that fit better
+  // than PostgreSQL's own.
+  `create schema hidden;
+   create table hidden.secrets (id int, word text);
+   create type hidden.mood as enum ('glad');
+   insert into hidden.secrets values (1, 'treasure');
+   grant usage on schema hidden to app;
+   grant select on hidden.secrets to app;
+   create function public.md5(int) returns text language plpgsql volatile as $$
+     begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
+   create domain public.row_of_secret as hidden.secrets;
+   create type public.envelope as (n int, inner_row hidden.secrets[]);
+   create type public.pair as (a int, b text);
+   create function public.about_secret(hidden.secrets, row_of_secret, envelope[], users, pair) returns int immutable language sql as 'select 1';
+   create function public.lower(email) returns text language plpgsql volatile as $$
+     begin perform set_config('app.current_tenant_id', 't2', true); return 'taken over'; end $$;
+   grant execute on all functions in schema public to app;`,
+)
+// Without the cost guard: what it would refuse is to be borne as well.
+const gateway = gatewayFixture(database, {
+  toml: 'statement_timeout_ms = 1500\nmax_connections = 2\nexplain_max_cost = 0\nexplain_max_rows = 0',
 })
 
 const FOREIGN = /treasure|Zoe|Zinc|secret|99999|taken over|"t2"/

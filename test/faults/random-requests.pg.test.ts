@@ -3,23 +3,14 @@
  * gateways that are asked the same in opposite orders – with one connection each, so that prepared statements are shared too – answer the same.
  */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
 import { request } from '../fuzz/requests.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 
-let database: TestDatabase
-let gateways: readonly TestGateway[]
-beforeAll(async () => {
-  database = await shopDatabase()
-  const toml = 'max_connections = 1'
-  gateways = await Promise.all([testGateway(database.url, { toml }), testGateway(database.url, { toml })])
-})
-afterAll(async () => {
-  await Promise.all(gateways.map(gateway => gateway.close()))
-  await database.drop()
-})
+const database = databaseFixture(shopDatabase)
+const toml = 'max_connections = 1'
+const gateways = [gatewayFixture(database, { toml }), gatewayFixture(database, { toml })]
 
 /** What only rows of tenant t2 have. */
 const FOREIGN = /Zinc|Zoe|zinc\.io|"secret"|"hidden"|"foreign"|"other"|"tenant_id":"t2"/

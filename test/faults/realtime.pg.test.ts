@@ -1,34 +1,23 @@
 /** Clients of `/ws` that mean harm, and databases in a bad state: who behaves is served all the same, and memory has an end. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, privateServer, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
+import { execute, privateServer } from '../support/postgres.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, tenant text not null, body text);
-     create table guarded (id int primary key, open text, secret text);
-     create table slow (id int primary key, n int);
-     alter table notes enable row level security; alter table notes force row level security;
-     create policy own on notes using (tenant = current_setting('app.current_tenant_id', true));
-     create function dawdle(n int) returns bool language plpgsql volatile as $$ begin if n > 0 then perform pg_sleep(5); end if; return true; end $$;
-     alter table slow enable row level security; alter table slow force row level security;
-     create policy read on slow for select using (dawdle(n)); create policy write on slow for insert with check (true);
-     grant select, insert, update, delete on notes, slow to app;
-     grant select (id, open), insert, update (open), delete on guarded to app;`,
-  )
-  gateway = await testGateway(database.url, { toml: 'statement_timeout_ms = 1000' })
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+const database = databaseFixture(`
+  create table notes (id int primary key, tenant text not null, body text);
+  create table guarded (id int primary key, open text, secret text);
+  create table slow (id int primary key, n int);
+  alter table notes enable row level security; alter table notes force row level security;
+  create policy own on notes using (tenant = current_setting('app.current_tenant_id', true));
+  create function dawdle(n int) returns bool language plpgsql volatile as $$ begin if n > 0 then perform pg_sleep(5); end if; return true; end $$;
+  alter table slow enable row level security; alter table slow force row level security;
+  create policy read on slow for select using (dawdle(n)); create policy write on slow for insert with check (true);
+  grant select, insert, update, delete on notes, slow to app;
+  grant select (id, open), insert, update (open), delete on guarded to app;
+`)
+const gateway = gatewayFixture(database, { toml: 'statement_timeout_ms = 1000' })
 
 async function open(tenantId = 't1'): Promise<TestSocket> {
   return openSocket(gateway.url, { token: await gateway.token({ tenantId }) })

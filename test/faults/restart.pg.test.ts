@@ -1,27 +1,19 @@
 /** The database restarts under load; the process survives, errors are UNAVAILABLE, recovery is automatic, nothing leaks. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute, privateServer } from '../support/postgres.ts'
-import type { TestServer } from '../support/server.ts'
 
-let server: TestServer
-let gateway: TestGateway
 let token: string
+const server = databaseFixture(
+  privateServer,
+  `create table notes (id int primary key, body text);
+   insert into notes select n, 'note' from generate_series(1, 100) n;
+   grant select on notes to app`,
+)
+const gateway = gatewayFixture(server, { toml: 'acquire_timeout_ms = 300' })
 
 beforeAll(async () => {
-  server = await privateServer()
-  await execute(
-    server.adminUrl,
-    `create table notes (id int primary key, body text);
-     insert into notes select n, 'note' from generate_series(1, 100) n;
-     grant select on notes to app`,
-  )
-  gateway = await testGateway(server.url, { toml: 'acquire_timeout_ms = 300' })
   token = await gateway.token({ tenantId: 't1' })
-})
-afterAll(async () => {
-  await gateway.close()
-  await server.close()
 })
 
 async function ask(): Promise<{ status: number; text: string; retryAfter: string | null }> {

@@ -4,8 +4,9 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 import { uniqueName, urlOf } from '../support/server.ts'
 
 /** What `mess()` does is up to the caller's user id; of whoever has none of these it does nothing. */
@@ -140,24 +141,19 @@ grant usage on schema public, elsewhere to ${OTHER_ROLE};
 grant select, insert, update, delete on all tables in schema public to app, ${OTHER_ROLE};
 `
 
-let database: TestDatabase
-let gateway: TestGateway
+// Declared above the database, so it runs after the database with the role's privileges is gone.
+afterAll(() => execute(urlOf(database.port, 'postgres', 'postgres'), `drop role if exists ${OTHER_ROLE}`))
+
 let clean: unknown
+const database = databaseFixture(SCHEMA)
+const gateway = gatewayFixture(database, {
+  // Without estimates: they take their time from the statement timeout, which is one of the settings that are compared.
+  toml: 'explain_max_cost = 0\nexplain_max_rows = 0\nmax_connections = 1\nschema_poll_secs = 3600\nexposed_views = ["reading"]\nmax_result_rows = 9000',
+})
+
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(database.adminUrl, SCHEMA)
-  gateway = await testGateway(database.url, {
-    // Without estimates: they take their time from the statement timeout, which is one of the settings that are compared.
-    toml: 'explain_max_cost = 0\nexplain_max_rows = 0\nmax_connections = 1\nschema_poll_secs = 3600\nexposed_views = ["reading"]\nmax_result_rows = 9000',
-  })
   clean = (await seen()).json
   expect(clean).toMatchObject({ data: [{ who: 'app', role: 'none', channels: 0, locks: 0, tables: 0 }] })
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-  if (database !== undefined)
-    await execute(urlOf(database.port, 'postgres', 'postgres'), `drop role if exists ${OTHER_ROLE}`)
 })
 
 /** What the next request of another tenant meets. */

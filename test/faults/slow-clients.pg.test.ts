@@ -1,33 +1,24 @@
 /** Clients that read slowly, or not at all, cost nobody else anything: no connection to the database, and no more memory than their answers have. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 
 const MB = 1_000_000
 
 /** An answer takes a fraction of it; who waits for a connection that is held gets `UNAVAILABLE` much later. */
 const AT_ONCE_MS = 1_000
 
-let database: TestDatabase
-let gateway: TestGateway
 let token: string
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes values (3, repeat('x', ${3 * MB})), (8, repeat('x', ${8 * MB})), (1, 'small');
+  grant select on notes to app
+`)
+const gateway = gatewayFixture(database, { toml: 'max_connections = 1\nacquire_timeout_ms = 10000' })
 
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes values (3, repeat('x', ${3 * MB})), (8, repeat('x', ${8 * MB})), (1, 'small');
-     grant select on notes to app`,
-  )
-  gateway = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 10000' })
   token = await gateway.token({ tenantId: 't1' })
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 /** A connection that has asked, and reads nothing until somebody iterates over it. */

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { killSvc, residentBytes, type Svc, startSvc } from '../support/process.ts'
 
 const CROWD = 2_000
@@ -19,24 +19,21 @@ const CLIENT_BYTES_MAX = 50_000
 /** Half of the requests of others are answered by then: within milliseconds, but for whatever else the machine has to do. */
 const ANSWER_MS_MAX = 500
 
-let database: TestDatabase
 let svc: Svc
 let url: string
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes values (1, 'one');
+  grant select on notes to app
+`)
+
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes values (1, 'one');
-     grant select on notes to app`,
-  )
   svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
   url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
 })
 afterAll(async () => {
   killSvc()
   await svc.exited
-  await database.drop()
 })
 
 const memory = (): Promise<number> => residentBytes(svc.child.pid ?? 0)

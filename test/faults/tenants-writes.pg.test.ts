@@ -3,9 +3,9 @@
  * fail, some time out, some are abandoned, the backend is killed now and then. A trigger keeps, of every row that changes, whose request did it.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 
 const TENANTS = ['t1', 't2'] as const
 const KEYS = 40
@@ -13,39 +13,31 @@ const REQUESTS = 1_500
 const WORKERS = 24
 const SEED = 20_261_121
 
-let database: TestDatabase
-let gateway: TestGateway
 let tokens: ReadonlyMap<string, string>
+const database = databaseFixture(`
+  create table notes (id int primary key, tenant_id text not null default current_setting('app.current_tenant_id', true), body text not null, n int);
+  alter table notes enable row level security;
+  alter table notes force row level security;
+  create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
+  create table changes (op text, by_tenant text, old_tenant text, new_tenant text, body text);
+  create function keep() returns trigger language plpgsql security definer as $$ begin
+    insert into changes values (tg_op, current_setting('app.current_tenant_id', true),
+      case when tg_op <> 'INSERT' then old.tenant_id end, case when tg_op <> 'DELETE' then new.tenant_id end, case when tg_op <> 'DELETE' then new.body end);
+    return null;
+  end $$;
+  create trigger keep after insert or update or delete on notes for each row execute function keep();
+  create function slow() returns trigger language plpgsql as $$ begin if new.body like '%slow' then perform pg_sleep(0.3); end if; return new; end $$;
+  create trigger slow before insert or update on notes for each row execute function slow();
+  grant select, insert, update, delete on notes to app
+`)
+const gateway = gatewayFixture(database, {
+  toml: 'max_connections = 1\nstatement_timeout_ms = 150\nacquire_timeout_ms = 20000',
+})
 
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, tenant_id text not null default current_setting('app.current_tenant_id', true), body text not null, n int);
-     alter table notes enable row level security;
-     alter table notes force row level security;
-     create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
-     create table changes (op text, by_tenant text, old_tenant text, new_tenant text, body text);
-     create function keep() returns trigger language plpgsql security definer as $$ begin
-       insert into changes values (tg_op, current_setting('app.current_tenant_id', true),
-         case when tg_op <> 'INSERT' then old.tenant_id end, case when tg_op <> 'DELETE' then new.tenant_id end, case when tg_op <> 'DELETE' then new.body end);
-       return null;
-     end $$;
-     create trigger keep after insert or update or delete on notes for each row execute function keep();
-     create function slow() returns trigger language plpgsql as $$ begin if new.body like '%slow' then perform pg_sleep(0.3); end if; return new; end $$;
-     create trigger slow before insert or update on notes for each row execute function slow();
-     grant select, insert, update, delete on notes to app`,
-  )
-  gateway = await testGateway(database.url, {
-    toml: 'max_connections = 1\nstatement_timeout_ms = 150\nacquire_timeout_ms = 20000',
-  })
   tokens = new Map(
     await Promise.all(TENANTS.map(async tenantId => [tenantId, await gateway.token({ tenantId })] as const)),
   )
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 /** Numbers that look random and are the same at every run (mulberry32). */

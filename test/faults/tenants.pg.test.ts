@@ -3,9 +3,8 @@
  * abandoned by their client, the backend killed now and then – and nobody ever sees a row of another.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 
 const TENANTS = ['t1', 't2', 't3', 't4', 't5']
 const ROWS_EACH = 20
@@ -14,32 +13,24 @@ const WORKERS = 64
 /** A backend is told to end, and does so when it gets to it: requests that were sent to it meanwhile are lost as well. */
 const DYING_MS = 1_000
 
-let database: TestDatabase
-let gateway: TestGateway
 let tokens: ReadonlyMap<string, string>
+const database = databaseFixture(`
+  create table notes (id int primary key, tenant_id text not null, body text not null);
+  insert into notes select n, 't' || n % ${TENANTS.length} + 1, 'note ' || n from generate_series(1, ${TENANTS.length * ROWS_EACH}) n;
+  alter table notes enable row level security;
+  alter table notes force row level security;
+  create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
+  create view slow with (security_invoker = true) as select id, tenant_id, pg_sleep(0.6)::text as slept from notes;
+  grant select on notes, slow to app
+`)
+const gateway = gatewayFixture(database, {
+  toml: 'max_connections = 1\nstatement_timeout_ms = 500\nacquire_timeout_ms = 20000',
+})
 
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, tenant_id text not null, body text not null);
-     insert into notes select n, 't' || n % ${TENANTS.length} + 1, 'note ' || n from generate_series(1, ${TENANTS.length * ROWS_EACH}) n;
-     alter table notes enable row level security;
-     alter table notes force row level security;
-     create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
-     create view slow with (security_invoker = true) as select id, tenant_id, pg_sleep(0.6)::text as slept from notes;
-     grant select on notes, slow to app`,
-  )
-  gateway = await testGateway(database.url, {
-    toml: 'max_connections = 1\nstatement_timeout_ms = 500\nacquire_timeout_ms = 20000',
-  })
   tokens = new Map(
     await Promise.all(TENANTS.map(async tenantId => [tenantId, await gateway.token({ tenantId })] as const)),
   )
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
 })
 
 type Kind = 'list' | 'one' | 'foreign' | 'bad value' | 'timeout' | 'abandoned' | 'stream'

@@ -2,27 +2,22 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 
 const MB = 1_000_000
 
 /** More than the buffers of both kernels take. */
 const LARGE = 8 * MB
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes values (8, repeat('x', ${LARGE})), (1, 'small');
-     grant select, insert on notes to app`,
-  )
-})
-afterAll(() => database.drop())
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes values (8, repeat('x', ${LARGE})), (1, 'small');
+  grant select, insert on notes to app
+`)
 
 const sockets: Socket[] = []
 let gateway: TestGateway

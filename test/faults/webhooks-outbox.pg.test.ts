@@ -5,15 +5,15 @@
  * Many clients write as fast as they are answered, in all ways that the API has, while a gateway is killed every second, the database restarts, and receivers
  * fail. What was committed in truth is known by an audit of the tables.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pass } from 'node:timers/promises'
 import pg from 'pg'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { type Fleet, startFleet } from '../support/fleet.ts'
 import { configFile, SECRET } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
@@ -22,7 +22,6 @@ import { createWriter, NUMBERED_TABLES, type Write } from '../support/numbered-w
 import { execute, privateServer } from '../support/postgres.ts'
 import { killSvc } from '../support/process.ts'
 import { type Receiver, type Respond, receiver } from '../support/receiver.ts'
-import type { TestServer } from '../support/server.ts'
 import { createWitness } from '../support/witness.ts'
 
 /** Requests that were answered as done: a write is a request, whether it changes one row or several. */
@@ -41,18 +40,14 @@ const SIGNING = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 /** Short, since who hangs has a place for so long, and who is killed its leases. */
 const TIMEOUT_MS = 1_000
 
-let server: TestServer
-let folder: string
+const server = databaseFixture(privateServer)
+const folder = folderFixture()
 beforeAll(async () => {
-  server = await privateServer()
-  folder = await mkdtemp(join(tmpdir(), 'outbox-faults-'))
   await execute(server.adminUrl, NUMBERED_TABLES)
   await installed(server)
 })
 afterAll(async () => {
   killSvc()
-  await server.close()
-  await rm(folder, { recursive: true })
 })
 
 /** Ways to fail. `taken`: what came is dealt with all the same. */

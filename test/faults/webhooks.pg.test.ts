@@ -2,29 +2,22 @@
  * Webhooks from memory (docs/guides/webhooks.md#delivery-guarantees): receivers that fail in every way, a database that restarts, a gateway
  * that stops. As long as the process lives, every write that was answered is delivered, and nothing that is not in the database.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, privateServer } from '../support/postgres.ts'
 import { OK, type Receiver, receiver } from '../support/receiver.ts'
-import type { TestServer } from '../support/server.ts'
 
-let server: TestServer
-let folder: string
-beforeAll(async () => {
-  server = await privateServer()
-  folder = await mkdtemp(join(tmpdir(), 'webhook-faults-'))
-  await execute(server.adminUrl, 'create table notes (id int primary key, n int not null); grant all on notes to app')
-})
-afterAll(async () => {
-  await server.close()
-  await rm(folder, { recursive: true })
-})
+const server = databaseFixture(privateServer)
+const folder = folderFixture()
+beforeAll(() =>
+  execute(server.adminUrl, 'create table notes (id int primary key, n int not null); grant all on notes to app'),
+)
 
 async function open(hooks: readonly Receiver[], toml = '', emit?: (event: Event) => void): Promise<TestGateway> {
   const file = join(folder, 'triggers.yaml')

@@ -1,28 +1,25 @@
 /** docs/reference/reading.md#aggregates: `GET /api/{table}/aggregate` and its alias `_aggregate`. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
-import { execute } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
-const database = databaseFixture(shopDatabase)
-beforeAll(async () => {
-  await execute(
-    database.adminUrl,
-    `create table numbers (small int2, int4 int4, big int8, num numeric, real float4, double float8, span interval, cash money, at timestamptz,
-       day date, flag boolean, word text, ip inet, uuid uuid, ids int[], doc json, "a.b" int, "sum" int, "group" text);
-     insert into numbers values
-       (32767, 2147483647, 9223372036854775807, 0.1, 1.5, 0.1, '1 day', 1.5, '2026-01-01Z', '2026-01-01', true, 'b', '10.0.0.1',
-        '00000000-0000-0000-0000-000000000001', '{1}', '{}', 1, 5, 'x'),
-       (32767, 2147483647, 9223372036854775807, 1e30, 2.5, 0.2, '2 hours', 2.5, '2026-01-03Z', '2025-12-31', false, 'a', '9.0.0.1',
-        '00000000-0000-0000-0000-000000000002', '{2}', '{}', 2, 6, 'x'),
-       (null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
-     alter table numbers add span_of int4range;
-     create table floats (f float8, n numeric);
-     insert into floats values ('NaN', 'NaN'), (1, 1);
-     create table nothing (n int);
-     grant select on numbers, floats, nothing to app`,
-  )
-})
+const database = databaseFixture(
+  shopDatabase,
+  `create table numbers (small int2, int4 int4, big int8, num numeric, real float4, double float8, span interval, cash money, at timestamptz,
+     day date, flag boolean, word text, ip inet, uuid uuid, ids int[], doc json, "a.b" int, "sum" int, "group" text);
+   insert into numbers values
+     (32767, 2147483647, 9223372036854775807, 0.1, 1.5, 0.1, '1 day', 1.5, '2026-01-01Z', '2026-01-01', true, 'b', '10.0.0.1',
+      '00000000-0000-0000-0000-000000000001', '{1}', '{}', 1, 5, 'x'),
+     (32767, 2147483647, 9223372036854775807, 1e30, 2.5, 0.2, '2 hours', 2.5, '2026-01-03Z', '2025-12-31', false, 'a', '9.0.0.1',
+      '00000000-0000-0000-0000-000000000002', '{2}', '{}', 2, 6, 'x'),
+     (null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
+   alter table numbers add span_of int4range;
+   create table floats (f float8, n numeric);
+   insert into floats values ('NaN', 'NaN'), (1, 1);
+   create table nothing (n int);
+   grant select on numbers, floats, nothing to app`,
+)
+
 const gateway = gatewayFixture(database, { toml: 'max_result_rows = 3\nmax_filters = 4' })
 
 describe('one value', () => {

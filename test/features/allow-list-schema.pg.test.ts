@@ -1,10 +1,9 @@
 /** docs/guides/allow-list.md#check-against-the-schema: at the start, by `svc check`, on SIGHUP, and when the schema has changed. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { SECRET, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 import { startSvc } from '../support/process.ts'
@@ -40,24 +39,14 @@ const MISSING = [
   ':17: "order_items" has no relation "ordre"; did you mean "order"?',
 ]
 
-const database = databaseFixture()
-let folder: string
-let file: string
-
-beforeAll(async () => {
-  await execute(
-    database.adminUrl,
-    `create table orders (id int primary key, status text, placed_at date);
-     create table order_items (order_id int references orders, line int, primary key (order_id, line));
-     create function total() returns int stable language sql return 1;
-     grant select on all tables in schema public to app`,
-  )
-  folder = await mkdtemp(join(tmpdir(), 'svc-list-'))
-  file = join(folder, 'allow.txt')
-})
-afterAll(async () => {
-  await rm(folder, { recursive: true })
-})
+const database = databaseFixture(`
+  create table orders (id int primary key, status text, placed_at date);
+  create table order_items (order_id int references orders, line int, primary key (order_id, line));
+  create function total() returns int stable language sql return 1;
+  grant select on all tables in schema public to app
+`)
+const folder = folderFixture()
+const file = join(folder, 'allow.txt')
 
 async function warningsOf(list: string): Promise<readonly string[]> {
   await writeFile(file, list)

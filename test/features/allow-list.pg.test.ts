@@ -2,14 +2,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Event } from '../../src/events.ts'
 import { startGateway } from '../../src/gateway/gateway.ts'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
-import { type AskOptions, configFile, type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, configFile, type Reply, SECRET } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 import { shopDatabase } from './shop.ts'
 
@@ -35,21 +35,14 @@ get customers fields name, meta ->> 'theme' as theme where id in (?) order by id
 set labels values name = ? where id = ? returning name
 `
 
-const database = databaseFixture(shopDatabase)
-let folder: string
-beforeAll(async () => {
-  await execute(
-    database.adminUrl,
-    `create function shout(word text) returns text stable language sql as 'select upper(word)';
-     create function whisper(word text) returns text stable language sql as 'select lower(word)'`,
-  )
-  folder = await mkdtemp(join(tmpdir(), 'svc-list-'))
-  await writeFile(join(folder, 'allow.txt'), LIST)
-})
-const gateway = gatewayFixture(database, () => ({ toml: `allow_list_path = '${join(folder, 'allow.txt')}'` }))
-afterAll(async () => {
-  await rm(folder, { recursive: true })
-})
+const database = databaseFixture(
+  shopDatabase,
+  `create function shout(word text) returns text stable language sql as 'select upper(word)';
+   create function whisper(word text) returns text stable language sql as 'select lower(word)'`,
+)
+const folder = folderFixture()
+beforeAll(() => writeFile(join(folder, 'allow.txt'), LIST))
+const gateway = gatewayFixture(database, { toml: `allow_list_path = '${join(folder, 'allow.txt')}'` })
 
 const json = { 'Content-Type': 'application/json' }
 const send = (method: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
@@ -226,18 +219,11 @@ test('what cannot be understood is 400, as without a list', async () => {
 
 describe('docs/guides/allow-list.md', () => {
   const guide = read('docs/guides/allow-list.md')
-  let sample: SampleDatabase
-  let shown: TestGateway
-  beforeAll(async () => {
-    sample = await sampleDatabase()
-    const file = join(folder, 'guide.txt')
-    await writeFile(file, /^```text\n([\s\S]*?)^```/m.exec(guide)?.[1] ?? 'no list')
-    shown = await testGateway(sample.url, { toml: `allow_list_path = '${file}'` })
-  })
-  afterAll(async () => {
-    await shown?.close()
-    await sample?.drop()
-  })
+
+  const sample = databaseFixture(sampleDatabase)
+  const file = join(folder, 'guide.txt')
+  beforeAll(() => writeFile(file, /^```text\n([\s\S]*?)^```/m.exec(guide)?.[1] ?? 'no list'))
+  const shown = gatewayFixture(sample, { toml: `allow_list_path = '${file}'` })
 
   test('shows a list that is one, and the error of a query that it lacks', async () => {
     const [tenant] = sample.tenants

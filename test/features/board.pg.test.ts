@@ -4,15 +4,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { WebSocket } from 'ws'
 import { createBoard } from '../../src/demo/board.ts'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { ROOT, read } from '../tidy/tree.ts'
 
 const FILTER = 'status=in.(draft,pending,paid)'
 const SELECT = 'id,number,status,total,currency,placed_at'
 const PATIENT = { timeout: 60_000 }
 
-let database: SampleDatabase
 let gateway: TestGateway
 
 const claimsOf = (shop: number) => ({
@@ -56,14 +56,12 @@ async function restart(): Promise<void> {
   gateway = await start(port)
 }
 
+const database = databaseFixture(sampleDatabase)
+
 beforeAll(async () => {
-  database = await sampleDatabase()
   gateway = await start()
 })
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+afterAll(() => gateway?.close())
 
 test('its files are served with the policy of /docs, to the demo alone', async () => {
   const page = await gateway.get('/demo/orders', { as: null })

@@ -2,44 +2,39 @@
  * With `svc install`, every gateway invalidates cached answers from captured tables as soon as it has read the change log, for every writer: another gateway,
  * `psql`, a cascade, TRUNCATE. A gateway that cannot read the log serves nothing from its cache.
  */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { TestGateway } from '../support/gateway.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { execute, privateServer } from '../support/postgres.ts'
-import type { TestServer } from '../support/server.ts'
 
-let server: TestServer
-let gateways: readonly TestGateway[] = []
 let tokens: readonly string[] = []
+const server = databaseFixture(
+  privateServer,
+  `create table customers (id int primary key, name text);
+   create table orders (id int primary key, customer_id int references customers on delete cascade, note text);
+   create table parts (id int, note text, primary key (id)) partition by range (id);
+   create table parts_low partition of parts for values from (0) to (100);
+   create table plain (id int primary key, note text);
+   create table members (name text primary key);
+   create view named with (security_invoker) as select o.id, c.name from orders o join customers c on c.id = o.customer_id;
+   create function is_member() returns boolean stable language sql as $$ select exists (select from members) $$;
+   create table guarded (id int primary key);
+   alter table guarded enable row level security; create policy own on guarded using (is_member());
+   grant select, insert, update, delete on all tables in schema public to app`,
+)
+
 beforeAll(async () => {
-  server = await privateServer()
-  await execute(
-    server.adminUrl,
-    `create table customers (id int primary key, name text);
-     create table orders (id int primary key, customer_id int references customers on delete cascade, note text);
-     create table parts (id int, note text, primary key (id)) partition by range (id);
-     create table parts_low partition of parts for values from (0) to (100);
-     create table plain (id int primary key, note text);
-     create table members (name text primary key);
-     create view named with (security_invoker) as select o.id, c.name from orders o join customers c on c.id = o.customer_id;
-     create function is_member() returns boolean stable language sql as $$ select exists (select from members) $$;
-     create table guarded (id int primary key);
-     alter table guarded enable row level security; create policy own on guarded using (is_member());
-     grant select, insert, update, delete on all tables in schema public to app`,
-  )
   await installed(
     server,
     ['customers', 'orders', 'parts', 'members', 'guarded'].map(table => ({ schema: 'public', table })),
   )
-  const toml = 'cache.enabled = true\ncache.ttl_secs = 86400\nschema_poll_secs = 86400'
-  gateways = [await testGateway(server.url, { toml }), await testGateway(server.url, { toml })]
+})
+const toml = 'cache.enabled = true\ncache.ttl_secs = 86400\nschema_poll_secs = 86400'
+const gateways = [gatewayFixture(server, { toml }), gatewayFixture(server, { toml })]
+beforeAll(async () => {
   // Each token has its own cache entries, so all reads use the same one.
   tokens = await Promise.all(gateways.map(gateway => gateway.token({ tenantId: 't1' })))
-})
-afterAll(async () => {
-  for (const gateway of gateways) await gateway.close()
-  await server?.close()
 })
 
 async function read(of: number, path: string) {

@@ -5,11 +5,9 @@ import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type AskOptions, type GatewayOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
-
-let database: TestDatabase
-let gateway: TestGateway
+import { execute } from '../support/postgres.ts'
 
 const SCHEMA = `
   create table customers (id int primary key, tenant_id text not null default 't1', name text not null);
@@ -44,17 +42,13 @@ const SCHEMA = `
   create function count_orders() returns bigint stable language sql as 'select count(*) from orders';
   grant select, insert, update, delete on all tables in schema public to app`
 
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(database.adminUrl, SCHEMA)
-  gateway = await asking({
+const database = databaseFixture(SCHEMA)
+const gateway = fixture(() =>
+  asking({
     toml: 'cache.enabled = true\ncache.ttl_secs = 86400\nschema_poll_secs = 86400',
-  })
-})
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+  }),
+)
+
 beforeEach(async () => {
   await execute(
     database.adminUrl,
@@ -224,17 +218,15 @@ describe('whose it is', () => {
 
 describe('under a policy', () => {
   let file: string
-  let guarded: TestGateway
+
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-cache-'))
     file = join(folder, 'routes.yaml')
     await writeFile(file, printPolicies(['clerk', 'viewer']))
-    guarded = await asking({ toml: `cache.enabled = true\npolicy_path = ${JSON.stringify(file)}` })
   })
-  afterAll(async () => {
-    await guarded?.close()
-    await rm(dirname(file), { recursive: true, force: true })
-  })
+  const guarded = fixture(() => asking({ toml: `cache.enabled = true\npolicy_path = ${JSON.stringify(file)}` }))
+
+  afterAll(() => rm(dirname(file), { recursive: true, force: true }))
 
   /** The clerk sees every order, the viewer the open ones' numbers. */
   function printPolicies(roles: readonly string[]): string {

@@ -1,20 +1,13 @@
 /** docs/reference/writing.md#change and docs/reference/writing.md#many-rows-at-once: `PATCH` and `DELETE` of one row and of filtered rows; 405 for other methods. */
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
-import { forThisVersion } from '../support/postgres-version.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { executeOn } from '../support/execute.ts'
+import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { sender } from '../support/send.ts'
-
-const database = databaseFixture()
-let admin: pg.Client
 
 const patch = sender(() => gateway, 'PATCH')
 const remove = sender(() => gateway, 'DELETE')
 /** The rows of the last statement. */
-async function sql(text: string): Promise<Record<string, unknown>[]> {
-  const result: pg.QueryResult | pg.QueryResult[] = await admin.query(forThisVersion(text))
-  return (Array.isArray(result) ? result.at(-1) : result)?.rows ?? []
-}
+const sql = (text: string) => executeOn(admin, text)
 
 const TABLES = `
 create type size as enum ('s', 'm', 'l');
@@ -63,15 +56,10 @@ insert into quiet values (1, 1);
 insert into parts values (1, 'a', 1);
 `
 
-beforeAll(async () => {
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
-  await sql(TABLES)
-})
+const database = databaseFixture(TABLES)
+const admin = clientFixture(() => database.adminUrl)
 const gateway = gatewayFixture(database, { toml: 'schemas = ["public", "other"]' })
-afterAll(async () => {
-  await admin.end()
-})
+
 beforeEach(async () => {
   await sql(ROWS)
 })

@@ -3,12 +3,12 @@
  * messages are understood, and what is not understood is refused as the pages say.
  */
 import { SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { SAMPLE_TENANTS } from '../../src/demo/sample.ts'
 import { operatorNamed } from '../../src/rest/parameters/operators.ts'
-import { openSession, type Session } from '../support/catalog.ts'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { openSession } from '../support/catalog.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { SECRET, testGateway } from '../support/gateway.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
 import { rowsBelow } from '../support/page-tables.ts'
@@ -25,14 +25,8 @@ const [TENANT] = SAMPLE_TENANTS
 const CLERK = { tenantId: TENANT?.id, userId: TENANT?.userId, role: 'clerk' }
 
 const database = databaseFixture(sampleDatabase)
-let admin: Session
-beforeAll(async () => {
-  admin = await openSession(database.adminUrl)
-})
+const admin = fixture(() => openSession(database.adminUrl))
 const gateway = gatewayFixture(database)
-afterAll(async () => {
-  await admin?.close()
-})
 
 /** Runs the statements of the page, with roles that are this test's own: they belong to the whole server. */
 async function runStatements(page: string, roles: Readonly<Record<string, string>>): Promise<void> {

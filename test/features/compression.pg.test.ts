@@ -3,29 +3,24 @@ import { once } from 'node:events'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
-let database: TestDatabase
 let gateway: TestGateway
 let token: string
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes select n, 'note ' || n || repeat(' – ünïcödé', 5) from generate_series(1, 2000) n;
+  create view gates with (security_invoker) as
+    select id, body, case when id > 300 then pg_sleep(60)::text end as slept from notes;
+  grant select, insert, delete on all tables in schema public to app
+`)
+
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes select n, 'note ' || n || repeat(' – ünïcödé', 5) from generate_series(1, 2000) n;
-     create view gates with (security_invoker) as
-       select id, body, case when id > 300 then pg_sleep(60)::text end as slept from notes;
-     grant select, insert, delete on all tables in schema public to app`,
-  )
   gateway = await testGateway(database.url)
   token = await gateway.token({ tenantId: 't1' })
 })
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
-})
+afterAll(() => gateway.close())
 
 /** Sends the requests of `check` to a gateway with other settings. */
 async function withGateway(toml: string, check: () => Promise<void>): Promise<void> {

@@ -10,6 +10,7 @@ import { runAs, spawnAs } from '../../src/demo/run-as.ts'
 import { PARAMETERS } from '../../src/postgres/url-parameters.ts'
 import { createAuthority, createCertificate } from '../support/certificates.ts'
 import { AUTHENTICATION_OK, fakePostgres } from '../support/fake-postgres.ts'
+import { folderFixture } from '../support/fixtures.ts'
 import { createRealm, type Realm, whyNoRealm } from '../support/kerberos.ts'
 import { execute, privateServer } from '../support/postgres.ts'
 import { killSvc, startSvc } from '../support/process.ts'
@@ -24,13 +25,12 @@ const PASSWORD = 'p@ss/word'
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let server: TestServer
-let folder: string
 
+const folder = folderFixture()
 beforeAll(async () => {
   const authority = createAuthority('an authority of the provider')
   const certificate = createCertificate(authority, 'server', ['localhost'])
   const client = createCertificate(authority, 'gateway')
-  folder = await mkdtemp(join(tmpdir(), 'svc-recipes-'))
   for (const [name, content] of Object.entries({
     'ca.pem': authority.certificate,
     'gateway.crt': client.certificate,
@@ -48,10 +48,7 @@ beforeAll(async () => {
 })
 
 afterEach(killSvc)
-afterAll(async () => {
-  await server?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => server?.close())
 
 /** Lines of pg_hba.conf in front of those that let the superuser in. */
 async function admit(...lines: readonly string[]): Promise<void> {

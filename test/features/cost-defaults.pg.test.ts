@@ -2,9 +2,9 @@
  * The default limits of the cost guard against a database that nobody here wrote: with the policies of docs/guides/row-level-security.md, ordinary
  * requests on tables of 16 000 rows are answered, and those that multiply rows are refused. The figures are in the decision record on the defaults.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { AskOptions } from '../support/gateway.ts'
 import { REAL_DATA_MISSING, realDatabase } from '../support/real-data.ts'
 
 if (REAL_DATA_MISSING !== null) console.info(`skipped: ${REAL_DATA_MISSING}`)
@@ -32,17 +32,8 @@ describe.skipIf(REAL_DATA_MISSING !== null).each([
   ['of the customer', OF_A_CUSTOMER],
   ['of the rental, whose policy asks for the customer', OF_A_RENTAL],
 ])('payments are visible by a policy %s', (_, policy) => {
-  let database: TestDatabase
-  let gateway: TestGateway
-  beforeAll(async () => {
-    database = await realDatabase('pagila')
-    await execute(database.adminUrl, `${POLICIES}${policy}; analyze`)
-    gateway = await testGateway(database.url)
-  })
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
-  })
+  const database = databaseFixture(() => realDatabase('pagila'), `${POLICIES}${policy}; analyze`)
+  const gateway = gatewayFixture(database)
 
   const ask = (path: string, options: AskOptions = {}) => gateway.get(path, { as: { tenantId: TENANT }, ...options })
   const query = (text: string) =>

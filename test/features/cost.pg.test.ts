@@ -2,10 +2,9 @@
  * docs/reference/reading.md#cost-guard: a read that PostgreSQL estimates above `explain_max_cost` or `explain_max_rows` is refused with
  * 422 and advice, and never runs. Estimates are kept by statement and role; near a limit the request's own values are estimated.
  */
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Activity, watchActivity } from '../support/activity.ts'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { watchActivity } from '../support/activity.ts'
+import { clientFixture, databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 
@@ -66,24 +65,19 @@ explain_max_cost = 0.001
 `
 
 const database = databaseFixture()
-let activity: Activity
-let admin: pg.Client
 let heard: string[] = []
 beforeAll(async () => {
   await execute(database.adminUrl, TABLES)
 })
 const gateway = gatewayFixture(database, () => ({ toml: LIMITS }))
+const activity = fixture(() => watchActivity(database.adminUrl))
+const admin = clientFixture(() => database.adminUrl)
+
 beforeAll(async () => {
-  activity = watchActivity(database.adminUrl)
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
   admin.on('notification', ({ payload = '' }) => heard.push(payload))
   await admin.query('listen seen')
 })
-afterAll(async () => {
-  await activity.close()
-  await admin.end()
-})
+
 beforeEach(async () => void (await told()))
 
 /** What was planned and what ran since the last time: `planned EXPLAIN`, `planned SELECT`, `ran SELECT`. */

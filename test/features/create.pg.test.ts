@@ -1,20 +1,13 @@
 /** docs/reference/writing.md#create: `POST /api/{table}`, one row or a batch. */
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { executeOn } from '../support/execute.ts'
+import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, testGateway } from '../support/gateway.ts'
-import { forThisVersion } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
-
-const database = databaseFixture()
-let admin: pg.Client
 
 const post = sender(() => gateway, 'POST')
 /** The rows of the last statement. */
-async function sql(text: string): Promise<Record<string, unknown>[]> {
-  const result: pg.QueryResult | pg.QueryResult[] = await admin.query(forThisVersion(text))
-  return (Array.isArray(result) ? result.at(-1) : result)?.rows ?? []
-}
+const sql = (text: string) => executeOn(admin, text)
 
 const TABLES = `
 create type mood as enum ('sad', 'so so', 'happy');
@@ -82,17 +75,12 @@ revoke select, update, delete on drops, half from app;
 grant select (shown) on half to app;
 `
 
-beforeAll(async () => {
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
-  await sql(TABLES)
-})
+const database = databaseFixture(TABLES)
+const admin = clientFixture(() => database.adminUrl)
 const gateway = gatewayFixture(database, {
   toml: 'schemas = ["public", "other"]\nmax_batch_rows = 50\nexposed_views = ["plain_notes"]',
 })
-afterAll(async () => {
-  await admin.end()
-})
+
 const RESET = `
   truncate notes, strict_notes, defaults, positions, blanks, statement_log restart identity;
   ${[

@@ -2,22 +2,21 @@
  * docs/reference/errors.md: an error of the database keeps its own words, with `details` {sqlstate, table, column, constraint} and nothing of
  * rows that the caller cannot see; one that the request did not cause is `UNAVAILABLE` with `Retry-After`, and never tried again by the gateway.
  */
-
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
 import { createRunner } from '../../src/run/run.ts'
 import { createSessionReset } from '../../src/run/session-reset.ts'
 import { createSettings } from '../../src/run/settings.ts'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { watchActivity } from '../support/activity.ts'
 import { error, fakePostgres, READY } from '../support/fake-postgres.ts'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
 import { catalogOf } from '../support/model.ts'
 import { execute, testDatabase } from '../support/postgres.ts'
@@ -93,11 +92,9 @@ revoke insert on seals from app;
 grant usage on sequence tries to app;
 `
 
-const database = databaseFixture()
-let activity: Activity
+const database = databaseFixture(SCHEMA)
 
 beforeAll(async () => {
-  await execute(database.adminUrl, SCHEMA)
   await execute(
     database.adminUrl,
     `alter role app in database ${database.database} set deadlock_timeout = '20ms';
@@ -105,12 +102,7 @@ beforeAll(async () => {
   )
 })
 const gateway = gatewayFixture(database, { toml: 'statement_timeout_ms = 15000' })
-beforeAll(async () => {
-  activity = watchActivity(database.adminUrl)
-})
-afterAll(async () => {
-  await activity.close()
-})
+const activity = fixture(() => watchActivity(database.adminUrl))
 
 function send(method: string, path: string, body?: unknown, options: AskOptions = {}, to = gateway): Promise<Reply> {
   return to.get(path, {

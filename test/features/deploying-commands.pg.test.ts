@@ -4,14 +4,14 @@
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { freePort } from '../../src/demo/free-port.ts'
 import { mintToken } from '../../src/identity/mint.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
 import { startKubernetesApi } from '../support/kubernetes-api.ts'
 import { bootMachine, missingMachine } from '../support/machine.ts'
@@ -19,7 +19,7 @@ import { closeNamespaces, leaveNetwork, startUntil, stopProgram } from '../suppo
 import { copyOfClone, npmEnvironment, unreachable } from '../support/npm.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
 import { configurePodman, missingPodman, openPodman, pullNode, refusal } from '../support/podman.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { killSvc, startBuiltSvc } from '../support/process.ts'
 import { missingPrograms } from '../support/programs.ts'
 import { installSvc, paste } from '../support/terminal.ts'
@@ -37,22 +37,18 @@ const COMMANDS = new Set(
 
 vi.setConfig({ testTimeout: 600_000 })
 
-let folder: string
+const folder = folderFixture()
 /** What is at / of the machine that the page is about. */
-let machine: string
-let database: TestDatabase
+const machine = join(folder, 'machine')
+const database = databaseFixture()
+
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-deployed-'))
-  machine = join(folder, 'machine')
-  database = await testDatabase()
   for (const name of ['etc/svc', 'etc/systemd/system', 'opt/svc']) await mkdir(join(machine, name), { recursive: true })
   await writeFile(join(machine, 'etc/svc/svc.toml'), fileNamed(GUIDE, 'svc.toml'))
 })
 afterAll(async () => {
   killSvc()
   await closeNamespaces()
-  await database?.drop()
-  await rm(folder, { recursive: true, force: true, maxRetries: 10 })
 })
 
 /** The command of the page that begins like this. */

@@ -1,18 +1,18 @@
 /** docs/guides/deploying.md and the files of docs/operations: what they say of ports, paths, times and names is what the program does. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
 import { copyInto, type Stage, stagesOf } from '../support/containerfile.ts'
-import { configFile, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
+import { configFile, SECRET, testGateway } from '../support/gateway.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
 import { withOthers } from '../support/page-tables.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { testDatabase } from '../support/postgres.ts'
 import { BUILT_MAIN, killSvc, startBuiltSvc } from '../support/process.ts'
 import { findProgram } from '../support/programs.ts'
 import { ROOT, read } from '../tidy/tree.ts'
@@ -27,19 +27,12 @@ const GOODBYE_SECONDS = 8
 // Some build, pack and start; and the machine may have other work.
 vi.setConfig({ testTimeout: 120_000 })
 
-let folder: string
-let database: TestDatabase
-let gateway: TestGateway
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-deploying-'))
-  database = await testDatabase()
-  gateway = await testGateway(database.url, { environment: { SVC_ADMIN_TOKEN: 'of the operator' } })
-})
+const folder = folderFixture()
+const database = databaseFixture()
+const gateway = gatewayFixture(database, { environment: { SVC_ADMIN_TOKEN: 'of the operator' } })
+
 afterAll(async () => {
   killSvc()
-  await gateway?.close()
-  await database?.drop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** As a gateway on a server would read it, with every secret that the page names. */

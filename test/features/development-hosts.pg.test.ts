@@ -1,29 +1,18 @@
 /** Development mode believes headers about who calls, so a page of another site must not reach it, also not under a name of its own (DNS rebinding). */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { databaseFixture } from '../support/fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute } from '../support/postgres.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { openSocket } from '../support/socket.ts'
 
-const database = databaseFixture()
-let development: TestGateway
-let production: TestGateway
-beforeAll(async () => {
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes values (1, 'one');
-     grant select on notes to app`,
-  )
-  const toml = 'cors_allowed_origins = ["https://app.example"]\nallowed_hosts = ["dev.example"]'
-  development = await testGateway(database.url, { toml, environment: { SVC_DEV_MODE: 'true' } })
-  production = await testGateway(database.url, { toml })
-})
-afterAll(async () => {
-  await development.close()
-  await production.close()
-})
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes values (1, 'one');
+  grant select on notes to app
+`)
+const toml = 'cors_allowed_origins = ["https://app.example"]\nallowed_hosts = ["dev.example"]'
+const development = gatewayFixture(database, { toml, environment: { SVC_DEV_MODE: 'true' } })
+const production = gatewayFixture(database, { toml })
 
 async function get(gateway: TestGateway, host: string | null, headers: readonly string[] = []): Promise<string> {
   const connection = await openRaw(gateway.url)

@@ -1,9 +1,7 @@
 /** A client that goes away cancels its query in the database (docs/reference/reading.md#headers): its own, and nobody else's. */
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Activity, watchActivity } from '../support/activity.ts'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { watchActivity } from '../support/activity.ts'
+import { clientFixture, databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute } from '../support/postgres.ts'
 import { openRaw } from '../support/raw-http.ts'
 
@@ -11,15 +9,12 @@ import { openRaw } from '../support/raw-http.ts'
 const AT_ONCE_MS = 10_000
 
 const database = databaseFixture()
-let activity: Activity
-/** Has one connection to the database. */
-let single: TestGateway
 let token: string
-let listener: pg.Client
+
 const heard: string[] = []
 
-beforeAll(async () => {
-  await execute(
+beforeAll(() =>
+  execute(
     database.adminUrl,
     `create table notes (id int primary key, body text not null);
      insert into notes select n, 'note ' || n from generate_series(1, 100) n;
@@ -34,22 +29,21 @@ beforeAll(async () => {
      -- Whoever listens knows afterwards that it has run.
      create view traces with (security_invoker) as select id, pg_notify('traces', 'run')::text as mark from notes;
      grant select on all tables in schema public to app`,
-  )
-  listener = new pg.Client({ connectionString: database.adminUrl })
-  await listener.connect()
+  ),
+)
+const listener = clientFixture(() => database.adminUrl)
+
+beforeAll(async () => {
   listener.on('notification', ({ payload = '' }) => heard.push(payload))
   await listener.query('listen traces')
-  activity = watchActivity(database.adminUrl)
 })
+const activity = fixture(() => watchActivity(database.adminUrl))
 const gateway = gatewayFixture(database, { toml: 'statement_timeout_ms = 60000' })
+/** Has one connection to the database. */
+const single = gatewayFixture(database, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
+
 beforeAll(async () => {
-  single = await testGateway(database.url, { toml: 'max_connections = 1\nacquire_timeout_ms = 20000' })
   token = await gateway.token({ tenantId: 't1' })
-})
-afterAll(async () => {
-  await single.close()
-  await activity.close()
-  await listener.end()
 })
 
 /** Notifications of the view `traces` since the last call. */

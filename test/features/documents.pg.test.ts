@@ -1,11 +1,11 @@
 /** Every request in the README and below docs/ works as it stands, on the demo's data, and answers what the page shows. */
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { pattern } from '../support/page.ts'
 import { execute } from '../support/postgres.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { filesBelow, read } from '../tidy/tree.ts'
 
 interface Example {
@@ -63,21 +63,19 @@ test('there are examples', () => {
 })
 
 describe.runIf(hasShell)('pasted into a shell', () => {
-  let database: SampleDatabase
-  let gateway: TestGateway
   let environment: NodeJS.ProcessEnv
-  beforeAll(async () => {
-    database = await sampleDatabase()
+  const database = databaseFixture(async () => {
+    const sample = await sampleDatabase()
     for (const [, sql = ''] of RECIPES.matchAll(/^```sql\n([\s\S]*?)^```/gm))
-      await execute(database.adminUrl, sql.replace(/\bto gateway\b/g, `to ${new URL(database.url).username}`))
-    gateway = await testGateway(database.url)
+      await execute(sample.adminUrl, sql.replace(/\bto gateway\b/g, `to ${new URL(sample.url).username}`))
+    return sample
+  })
+  const gateway = gatewayFixture(database)
+
+  beforeAll(async () => {
     const [tenant] = database.tenants
     const token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
     environment = { ...process.env, URL: gateway.url, TOKEN: token }
-  })
-  afterAll(async () => {
-    await gateway.close()
-    await database.drop()
   })
 
   test.each(examples)('$page: $command', async ({ command, answer }) => {

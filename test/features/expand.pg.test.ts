@@ -1,7 +1,6 @@
 /** docs/reference/reading.md#related-rows: related rows inline, in one statement, whatever the depth. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
@@ -48,19 +47,17 @@ describe('forward', () => {
 })
 
 describe('a table of another schema', () => {
-  let several: TestGateway
-  beforeAll(async () => {
-    await execute(
+  beforeAll(() =>
+    execute(
       database.adminUrl,
       `create schema sales; grant usage on schema sales to app;
        create table sales.bills (id int primary key, order_id bigint references orders, sum int);
        create table sales.reminders (id int primary key, bill_id int references sales.bills);
        insert into sales.bills values (1, 1, 5), (2, 1, 6); insert into sales.reminders values (1, 2);
        grant select on all tables in schema sales to app`,
-    )
-    several = await testGateway(database.url, { toml: 'schemas = ["public", "sales"]' })
-  })
-  afterAll(() => several.close())
+    ),
+  )
+  const several = gatewayFixture(database, { toml: 'schemas = ["public", "sales"]' })
 
   const BILLS = [
     { id: 1, order_id: 1, sum: 5 },

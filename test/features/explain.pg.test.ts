@@ -1,5 +1,5 @@
 /** docs/reference/reading.md#explain: `GET /api/{table}/_explain`. */
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
@@ -7,16 +7,14 @@ import { shopDatabase } from './shop.ts'
 
 const ADMIN = 'the-admin-token-of-the-tests'
 
-const database = databaseFixture(shopDatabase)
-beforeAll(async () => {
-  await execute(
-    database.adminUrl,
-    `create table marks (id serial primary key);
-     create function mark() returns int language plpgsql security definer as $$ begin insert into marks default values; return 1; end $$;
-     create view marking with (security_invoker = true) as select id, mark() as marked from users;
-     grant select on marking to app`,
-  )
-})
+const database = databaseFixture(
+  shopDatabase,
+  `create table marks (id serial primary key);
+   create function mark() returns int language plpgsql security definer as $$ begin insert into marks default values; return 1; end $$;
+   create view marking with (security_invoker = true) as select id, mark() as marked from users;
+   grant select on marking to app`,
+)
+
 const gateway = gatewayFixture(database)
 
 interface Plan {

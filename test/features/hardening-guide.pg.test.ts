@@ -1,21 +1,21 @@
 /** docs/guides/hardening.md: the names in it are there, its files are understood, and a gateway with them answers as its last table says. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { SETTINGS } from '../../src/config/settings.ts'
 import { SAMPLE_TENANTS } from '../../src/demo/sample.ts'
 import { STATUS_OF } from '../../src/errors.ts'
-import { type Gateway, startGateway } from '../../src/gateway/gateway.ts'
+import { startGateway } from '../../src/gateway/gateway.ts'
 import { LINTS } from '../../src/lint/lints.ts'
 import { METRICS } from '../../src/ops/metric-table.ts'
 import { openSession } from '../support/catalog.ts'
+import { databaseFixture, fixture, folderFixture } from '../support/fixtures.ts'
 import { SECRET, testGateway } from '../support/gateway.ts'
 import { blocksOf, fileNamed } from '../support/page.ts'
 import { rowsBelow } from '../support/page-tables.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { uniqueName } from '../support/server.ts'
 import { openSocket } from '../support/socket.ts'
 import { read } from '../tidy/tree.ts'
@@ -67,17 +67,11 @@ describe('names', () => {
   })
 })
 
-let database: SampleDatabase
-beforeAll(async () => {
-  database = await sampleDatabase()
-})
-afterAll(() => database?.drop())
+const database = databaseFixture(sampleDatabase)
 
 describe('a gateway with these files', () => {
-  let folder: string
-  let gateway: Gateway
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'svc-hardening-'))
+  const folder = folderFixture()
+  const gateway = fixture(async () => {
     for (const name of ['svc.toml', 'access.toml', 'allow.txt', 'functions.txt'])
       await writeFile(join(folder, name), fileNamed(PAGE, name))
     const { config } = loadConfig({
@@ -85,11 +79,7 @@ describe('a gateway with these files', () => {
       environment: { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_ADMIN_TOKEN: ADMIN, SVC_BIND: '127.0.0.1:0' },
       workingDirectory: folder,
     })
-    gateway = await startGateway(config, { emit() {} })
-  })
-  afterAll(async () => {
-    await gateway?.close()
-    await rm(folder, { recursive: true })
+    return startGateway(config, { emit() {} })
   })
 
   const GOOD = {

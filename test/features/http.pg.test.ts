@@ -1,24 +1,17 @@
 /** docs/reference/rest-api.md: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { BODY_BYTES_MAX, FORGOTTEN_BYTES_MAX } from '../../src/http/request-body.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
 const events: Event[] = []
-beforeAll(async () => {
-  database = await shopDatabase()
-  const toml = 'cors_allowed_origins = ["https://app.example"]'
-  gateway = await testGateway(database.url, { toml, emit: event => void events.push(event) })
-})
-afterAll(async () => {
-  await gateway.close()
-  await database.drop()
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database, {
+  toml: 'cors_allowed_origins = ["https://app.example"]',
+  emit: event => void events.push(event),
 })
 
 /** Bytes to the socket, all that comes back. */

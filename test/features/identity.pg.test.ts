@@ -1,21 +1,15 @@
 /** docs/reference/rest-api.md#authentication: who calls, which settings the database receives, and how a bad token is answered. */
 import { createHmac } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create view settings with (security_invoker = true) as select name, current_setting(name, true) as value from unnest(array[
-       'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.is_super_admin', 'app.current_role',
-       'app.current_scopes', 'request.jwt.claims', 'transaction_read_only', 'statement_timeout']) as name;
-     grant select on settings to app`,
-  )
-})
-afterAll(() => database.drop())
+const database = databaseFixture(`
+  create view settings with (security_invoker = true) as select name, current_setting(name, true) as value from unnest(array[
+    'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.is_super_admin', 'app.current_role',
+    'app.current_scopes', 'request.jwt.claims', 'transaction_read_only', 'statement_timeout']) as name;
+  grant select on settings to app
+`)
 
 async function told(
   gateway: TestGateway,
@@ -48,14 +42,10 @@ function sign(
 const now = () => Math.floor(Date.now() / 1000)
 
 describe('a token', () => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    // Without estimates, which take their time from the timeout.
-    gateway = await testGateway(database.url, {
-      toml: 'statement_timeout_ms = 1234\nexplain_max_cost = 0\nexplain_max_rows = 0',
-    })
+  // Without estimates, which take their time from the timeout.
+  const gateway = gatewayFixture(database, {
+    toml: 'statement_timeout_ms = 1234\nexplain_max_cost = 0\nexplain_max_rows = 0',
   })
-  afterAll(() => gateway.close())
 
   test('becomes session settings, all of them, in a transaction that can only read and not for ever', async () => {
     const claims = {
@@ -149,11 +139,8 @@ describe('a token', () => {
 })
 
 describe('require_auth = false', () => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    gateway = await testGateway(database.url, { toml: 'require_auth = false' })
-  })
-  afterAll(() => gateway.close())
+  const gateway = gatewayFixture(database, { toml: 'require_auth = false' })
+
   test('no token is anonymous', async () => {
     expect(await told(gateway, null)).toMatchObject({
       'app.current_role': 'anonymous',
@@ -173,11 +160,8 @@ describe('require_auth = false', () => {
 })
 
 describe('development mode', () => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    gateway = await testGateway(database.url, { environment: { SVC_DEV_MODE: 'true' } })
-  })
-  afterAll(() => gateway.close())
+  const gateway = gatewayFixture(database, { environment: { SVC_DEV_MODE: 'true' } })
+
   test('headers stand for a token', async () => {
     expect(await told(gateway, null, { 'x-tenant-id': 't1', 'x-user-id': 'u1', 'x-user-role': 'clerk' })).toMatchObject(
       {

@@ -1,46 +1,33 @@
 /** docs/reference/limits.md: requests per address, concurrent requests of a tenant, and what is refused under too much load. */
 import { request } from 'node:http'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { DELAY_MS_MAX, LATE_PROBES } from '../../src/limits/load.ts'
-import { type Activity, watchActivity } from '../support/activity.ts'
-import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { watchActivity } from '../support/activity.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, type Reply, testGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw-http.ts'
 
-let database: TestDatabase
-let activity: Activity
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text not null);
-     insert into notes select n, repeat('x', 1000) from generate_series(1, 20000) n;
-     -- Waits until the test lets go of the lock.
-     create view gates with (security_invoker) as select id, pg_advisory_xact_lock_shared(7)::text as passed from notes;
-     create view naps with (security_invoker) as select id, pg_sleep(60)::text as slept from notes;
-     create view faults with (security_invoker) as select id, 1 / (id - id) as broken from notes;
-     create function twice(n int) returns int volatile language sql return n * 2;
-     grant select, insert on all tables in schema public to app`,
-  )
-  activity = watchActivity(database.adminUrl)
-})
-afterAll(async () => {
-  await activity.close()
-  await database.drop()
-})
+const database = databaseFixture(`
+  create table notes (id int primary key, body text not null);
+  insert into notes select n, repeat('x', 1000) from generate_series(1, 20000) n;
+  -- Waits until the test lets go of the lock.
+  create view gates with (security_invoker) as select id, pg_advisory_xact_lock_shared(7)::text as passed from notes;
+  create view naps with (security_invoker) as select id, pg_sleep(60)::text as slept from notes;
+  create view faults with (security_invoker) as select id, 1 / (id - id) as broken from notes;
+  create function twice(n int) returns int volatile language sql return n * 2;
+  grant select, insert on all tables in schema public to app
+`)
+const activity = fixture(() => watchActivity(database.adminUrl))
 
 describe('requests per address', () => {
   const BURST = 3
-  let gateway: TestGateway
-  beforeAll(async () => {
-    gateway = await testGateway(database.url, {
-      // A token in a quarter of an hour: the clock decides nothing here.
-      toml: `rate_limit_rate = 0.001\nrate_limit_burst = ${BURST}\ntrusted_proxies = ["127.0.0.0/8"]
+
+  const gateway = gatewayFixture(database, {
+    // A token in a quarter of an hour: the clock decides nothing here.
+    toml: `rate_limit_rate = 0.001\nrate_limit_burst = ${BURST}\ntrusted_proxies = ["127.0.0.0/8"]
              cors_allowed_origins = ["https://app.example"]`,
-    })
   })
-  afterAll(() => gateway.close())
 
   const from = (address: string, path = '/api/notes/1', options: AskOptions = {}): Promise<Reply> =>
     gateway.get(path, { ...options, headers: { ...options.headers, 'X-Forwarded-For': address } })
@@ -159,15 +146,15 @@ describe('requests per address', () => {
 
 describe('requests of a tenant at a time', () => {
   const PERMITS = 2
-  let gateway: TestGateway
+
   let token: string
+  const gateway = gatewayFixture(database, {
+    toml: `tenant_max_concurrent = ${PERMITS}\nmax_connections = 8\nrequire_auth = false\nexplain_max_cost = 0`,
+  })
+
   beforeAll(async () => {
-    gateway = await testGateway(database.url, {
-      toml: `tenant_max_concurrent = ${PERMITS}\nmax_connections = 8\nrequire_auth = false\nexplain_max_cost = 0`,
-    })
     token = await gateway.token({ tenantId: 't1' })
   })
-  afterAll(() => gateway.close())
 
   const note = (as: NonNullable<AskOptions['as']> | null = { tenantId: 't1' }): Promise<Reply> =>
     gateway.get('/api/notes/1', { as })

@@ -2,17 +2,16 @@
  * docs/guides/agents.md#connecting: the tool server over Streamable HTTP and over standard input and output. The program as users get it, and the
  * official client, which checks every structured answer against the schema of its tool.
  */
-
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { folderFixture } from '../support/fixtures.ts'
 import { BUILT_MAIN, killSvc, type Svc, startBuiltSvc } from '../support/process.ts'
 import { call, post, request } from '../support/tool-server.ts'
 
@@ -20,15 +19,14 @@ const LISTENING = /The tool server listens at (http:\/\/\S+)/
 
 let svc: Svc
 let url: string
-let folder: string
+
+const folder = folderFixture()
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-mcp-'))
   svc = startBuiltSvc(['mcp', '--bind', '127.0.0.1:0'])
   url = await svc.says(LISTENING)
 })
 afterAll(async () => {
   killSvc()
-  await rm(folder, { recursive: true })
 })
 
 describe.each<readonly [string, () => Transport]>([

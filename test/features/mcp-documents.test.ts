@@ -2,22 +2,19 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { promisify } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { DOCUMENTS } from '../../src/mcp/resources.ts'
 import { parseSchema } from '../../src/schema/parse.ts'
 import { summarize } from '../../src/schema/summary.ts'
+import { fixture } from '../support/fixtures.ts'
 import { BUILT_MAIN } from '../support/process.ts'
-import { ask, type TestToolServer, testToolServer } from '../support/tool-server.ts'
+import { ask, testToolServer } from '../support/tool-server.ts'
 import { read } from '../tidy/tree.ts'
 
 const AGENTS = read('docs/guides/agents.md')
 const SCHEMA_GUIDE = read('docs/guides/schema-document.md')
 
-let server: TestToolServer
-beforeAll(async () => {
-  server = await testToolServer()
-})
-afterAll(() => server.close())
+const server = fixture(testToolServer)
 
 function blocks(page: string, language: string): readonly string[] {
   return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, text = '']) => text)

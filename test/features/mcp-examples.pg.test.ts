@@ -1,29 +1,18 @@
 /** Every example that the tools show is parsed, printed, and prepared on a real PostgreSQL (docs/guides/agents.md#tools). */
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { printSql } from '../../src/language/sql/print.ts'
 import { parse } from '../../src/language/syntax/parse.ts'
 import type { Statement } from '../../src/language/tree/ast.ts'
 import { CORPUS } from '../support/corpus.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { clientFixture, databaseFixture, fixture } from '../support/fixtures.ts'
 import { buildRecipes } from '../support/recipes.ts'
-import { call, repositoryLibrary, type TestToolServer, testToolServer } from '../support/tool-server.ts'
+import { call, repositoryLibrary, testToolServer } from '../support/tool-server.ts'
 
-let database: TestDatabase
-let client: pg.Client
-let server: TestToolServer
-beforeAll(async () => {
-  server = await testToolServer()
-  database = await testDatabase()
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query(CORPUS.schema)
-})
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
-  await server.close()
-})
+const server = fixture(testToolServer)
+const database = databaseFixture()
+const client = clientFixture(() => database.adminUrl)
+
+beforeAll(() => client.query(CORPUS.schema))
 
 /** What `PREPARE` takes; of the others the corpus' own tests run each. */
 const PREPARABLE: ReadonlySet<Statement['kind']> = new Set<Statement['kind']>(['get', 'add', 'set', 'del', 'merge'])

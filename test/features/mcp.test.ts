@@ -1,21 +1,17 @@
 /**
  * docs/guides/agents.md#rules-and-limits: a plain JSON-RPC 2.0 endpoint that needs no client library; the methods, codes and limits of `POST /mcp`.
  */
-
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { VERSION } from '../../src/version.ts'
+import { fixture } from '../support/fixtures.ts'
 import { openRaw } from '../support/raw-http.ts'
-import { ask, call, post, request, type TestToolServer, testToolServer } from '../support/tool-server.ts'
+import { ask, call, post, request, testToolServer } from '../support/tool-server.ts'
 
-let server: TestToolServer
-beforeAll(async () => {
-  server = await testToolServer()
-})
-afterAll(async () => {
-  await server.close()
-  expect(server.reported).toEqual([])
+const server = fixture(testToolServer, async opened => {
+  await opened.close()
+  expect(opened.reported).toEqual([])
 })
 
 const PARSE = request('tools/call', { name: 'svc_parse_query', arguments: { query: 'get users where id = 1' } })

@@ -1,31 +1,27 @@
 /** A client that is generated from the document compiles strictly, refuses what the API would refuse, and works: the one of docs/guides/openapi.md. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { ROOT, read } from '../tidy/tree.ts'
 
 const run = promisify(execFile)
 const CLIENT = /^```ts\n([\s\S]*?)^```/m.exec(read('docs/guides/openapi.md'))?.[1] ?? ''
 const WAIT_MS = 180_000
 
-let database: SampleDatabase
-let gateway: TestGateway
+const database = databaseFixture(sampleDatabase)
+const gateway = gatewayFixture(database)
 /** Below the root, where packages are found. */
-let folder: string
+const folder = folderFixture(join(ROOT, '.cache'))
 let token: string
 
 beforeAll(async () => {
-  database = await sampleDatabase()
-  gateway = await testGateway(database.url)
   const [tenant] = database.tenants
   const claims = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
   token = await gateway.token(claims)
-  await mkdir(join(ROOT, '.cache'), { recursive: true })
-  folder = await mkdtemp(join(ROOT, '.cache', 'client-'))
   await writeFile(join(folder, 'openapi.json'), (await gateway.get('/api/_openapi', { as: claims })).text)
   await writeFile(join(folder, 'package.json'), '{"type": "module"}')
   const generator = join(ROOT, 'node_modules/openapi-typescript/bin/cli.js')
@@ -34,11 +30,6 @@ beforeAll(async () => {
     ...['-o', join(folder, 'schema.d.ts'), '--default-non-nullable=false'],
   ])
 }, WAIT_MS)
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-  if (folder !== undefined) await rm(folder, { recursive: true })
-})
 
 const COMPILER_OPTIONS = {
   ...{ strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true },

@@ -1,36 +1,33 @@
 /** Examples that a database declares in its comments: those of the demo are rows of it, and calls that are answered. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { execute } from '../support/execute.ts'
-import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, testGateway } from '../support/gateway.ts'
 import { documentedResponse, examplesOf, follow, operationsOf, problemsOf } from '../support/openapi.ts'
 import { blocksOf } from '../support/page.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { testDatabase } from '../support/postgres.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
 type Json = any
 
 describe('of the demo', () => {
-  let database: SampleDatabase
-  let gateway: TestGateway
   let as: NonNullable<AskOptions['as']>
   let document: Json
   let tables: readonly string[]
+  const database = databaseFixture(
+    sampleDatabase,
+    // Timestamps are printed in the time zone of the server, which is that of the machine.
+    `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'UTC'); end $$`,
+  )
+  const gateway = gatewayFixture(database)
+
   beforeAll(async () => {
-    database = await sampleDatabase()
-    // Instants are written in the zone of the server, which is that of the machine.
-    const zone = `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'UTC'); end $$`
-    await execute(database.adminUrl, zone)
-    gateway = await testGateway(database.url)
     const [tenant] = database.tenants
     as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
     document = (await gateway.get('/api/_openapi', { as })).json
     tables = Object.keys((await gateway.get('/api/_schema', { as })).json.tables)
-  })
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
   })
 
   function exampleRow(table: string): Json {
@@ -139,17 +136,9 @@ describe("of a database of one's own", () => {
   const [sql = ''] = blocksOf(read('docs/guides/openapi.md')).flatMap(({ language, text }) =>
     language === 'sql' ? [text] : [],
   )
-  let database: TestDatabase
-  let gateway: TestGateway
-  beforeAll(async () => {
-    database = await testDatabase()
-    await execute(database.adminUrl, `${sql} grant all on deals to app`)
-    gateway = await testGateway(database.url)
-  })
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
-  })
+
+  const database = databaseFixture(`${sql} grant all on deals to app`)
+  const gateway = gatewayFixture(database)
 
   test('the comments of the guide are shown as it says', async () => {
     const { components, paths } = (await gateway.get('/api/_openapi')).json

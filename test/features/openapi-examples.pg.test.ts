@@ -1,11 +1,12 @@
 /** The examples of `GET /api/_openapi`: each is valid by its own schema, and each request that they make is answered as documented. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { execute } from '../support/execute.ts'
-import { type AskOptions, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { type AskOptions, testGateway } from '../support/gateway.ts'
 import { documentedResponse, examplesOf, follow, operationsOf, problemsOf, type Walked } from '../support/openapi.ts'
 import { testDatabase } from '../support/postgres.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: somebody's JSON
 type Json = any
@@ -42,20 +43,15 @@ function targetOf({ path, parameters }: Walked): string {
 }
 
 describe('of the demo', () => {
-  let database: SampleDatabase
-  let gateway: TestGateway
   let as: NonNullable<AskOptions['as']>
   let document: Json
+  const database = databaseFixture(sampleDatabase)
+  const gateway = gatewayFixture(database)
+
   beforeAll(async () => {
-    database = await sampleDatabase()
-    gateway = await testGateway(database.url)
     const [tenant] = database.tenants
     as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
     document = (await gateway.get('/api/_openapi', { as })).json
-  })
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
   })
 
   test('are valid by their schemas', () => {

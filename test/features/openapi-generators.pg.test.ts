@@ -4,12 +4,13 @@
  */
 import { type ExecFileOptions, execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { identifierOf } from '../../src/openapi/keys.ts'
 import { execute } from '../support/execute.ts'
+import { folderFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
 import { operationsOf } from '../support/openapi.ts'
 import { testDatabase } from '../support/postgres.ts'
@@ -61,19 +62,14 @@ interface Documented {
 let northwind: Documented | null = null
 let alike: Documented
 /** Below the root, where packages are found. */
-let folder: string
+const folder = folderFixture(join(ROOT, '.cache'))
 
 beforeAll(async () => {
-  await mkdir(join(ROOT, '.cache'), { recursive: true })
-  folder = await mkdtemp(join(ROOT, '.cache', 'generated-'))
   if (REAL_DATA_MISSING === null) northwind = await documentOf(await realDatabase('northwind'))
   const database = await testDatabase()
   await execute(database.adminUrl, ALIKE)
   alike = await documentOf(database)
 }, WAIT_MS)
-afterAll(async () => {
-  if (folder !== undefined) await rm(folder, { recursive: true })
-})
 
 async function documentOf(database: { readonly url: string; drop(): Promise<void> }): Promise<Documented> {
   const gateway = await testGateway(database.url)

@@ -1,10 +1,9 @@
 /** docs/guides/monitoring.md: what `/metrics` and `/health/internal` tell operators, and who may ask. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute, privateServer } from '../support/postgres.ts'
-import type { TestServer } from '../support/server.ts'
 import { filesBelow, read } from '../tidy/tree.ts'
 import { shopDatabase } from './shop.ts'
 
@@ -190,16 +189,8 @@ describe.each(PATHS)('who may ask for %s', path => {
 })
 
 describe('while the database is away', () => {
-  let server: TestServer
-  let cutOff: TestGateway
-  beforeAll(async () => {
-    server = await privateServer()
-    cutOff = await testGateway(server.url, { toml: 'acquire_timeout_ms = 200' })
-  })
-  afterAll(async () => {
-    await cutOff.close()
-    await server.close()
-  })
+  const server = databaseFixture(privateServer)
+  const cutOff = gatewayFixture(server, { toml: 'acquire_timeout_ms = 200' })
 
   test('both answer, and say what is the matter', async () => {
     await server.kill()

@@ -1,36 +1,26 @@
 /** docs/reference/limits.md#plans: what was worked out for a request serves the next one, and never outlives what it was worked out from. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { parseExposition } from '../support/exposition.ts'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 
-let database: TestDatabase
-let folder: string
 let functions: string
-let gateway: TestGateway
+const database = databaseFixture(`
+  create table notes (id int primary key, body text); insert into notes values (1, 'one'), (2, 'two');
+  create function twice(n int) returns int immutable language sql as 'select 2 * n';
+  grant select, insert on notes to app
+`)
+const folder = folderFixture()
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text); insert into notes values (1, 'one'), (2, 'two');
-     create function twice(n int) returns int immutable language sql as 'select 2 * n';
-     grant select, insert on notes to app`,
-  )
-  folder = await mkdtemp(join(tmpdir(), 'plans-'))
   functions = join(folder, 'functions')
   await writeFile(functions, 'twice\n')
-  gateway = await testGateway(database.url, {
-    toml: `schema_poll_secs = 3600\nrpc_allowlist_path = ${JSON.stringify(functions)}`,
-  })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-  if (folder !== undefined) await rm(folder, { recursive: true })
-})
+const gateway = gatewayFixture(database, () => ({
+  toml: `schema_poll_secs = 3600\nrpc_allowlist_path = ${JSON.stringify(functions)}`,
+}))
 
 function ask(query: string, parameters: unknown = [], tenant = 't1'): Promise<Reply> {
   return gateway.get('/api/_query', {

@@ -1,11 +1,10 @@
 /** docs/guides/access-policies.md: its policies load, and answer what its tables say. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { fileNamed } from '../support/page.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/guides/access-policies.md')
@@ -31,16 +30,8 @@ function rowsAfter(heading: string): readonly Row[] {
   }))
 }
 
-let database: SampleDatabase
-let folder: string
-beforeAll(async () => {
-  database = await sampleDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'guide-'))
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true })
-})
+const database = databaseFixture(sampleDatabase)
+const folder = folderFixture()
 
 describe.each([
   [
@@ -52,13 +43,9 @@ describe.each([
   ['## The route policy', 'policy.yaml', (file: string) => `policy = ${JSON.stringify(file)}`, 5],
 ] as const)('%s', (heading, name, toml, count) => {
   const rows = rowsAfter(heading)
-  let gateway: TestGateway
-  beforeAll(async () => {
-    const file = join(folder, name)
-    await writeFile(file, fileNamed(PAGE, name))
-    gateway = await testGateway(database.url, { toml: toml(file) })
-  })
-  afterAll(() => gateway.close())
+  const file = join(folder, name)
+  beforeAll(() => writeFile(file, fileNamed(PAGE, name)))
+  const gateway = gatewayFixture(database, { toml: toml(file) })
 
   test('the table is read', () => expect(rows).toHaveLength(count))
 

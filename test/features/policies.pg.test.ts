@@ -1,32 +1,23 @@
 /** docs/guides/access-policies.md: what a role may do with tables, columns and rows, wherever it mentions them. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type AskOptions, type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { shopDatabase } from './shop.ts'
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await shopDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'policies-'))
-  await execute(
-    database.adminUrl,
-    `create function all_users() returns setof users stable language sql as 'select * from users order by id';
-     create function boss() returns users stable language sql as 'select * from users where boss_id is null limit 1';
-     create function total_of(n int) returns int immutable language sql as 'select n';
-     create table "__proto__" (id int primary key, "constructor" text);
-     insert into "__proto__" values (1, 'x');
-     grant select, insert, update, delete on all tables in schema public to app`,
-  )
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true })
-})
+const folder = folderFixture()
+const database = databaseFixture(
+  shopDatabase,
+  `create function all_users() returns setof users stable language sql as 'select * from users order by id';
+   create function boss() returns users stable language sql as 'select * from users where boss_id is null limit 1';
+   create function total_of(n int) returns int immutable language sql as 'select n';
+   create table "__proto__" (id int primary key, "constructor" text);
+   insert into "__proto__" values (1, 'x');
+   grant select, insert, update, delete on all tables in schema public to app`,
+)
 
 async function fileWith(name: string, text: string): Promise<string> {
   const file = join(folder, name)
@@ -72,12 +63,9 @@ read_columns = { except = ["constructor"] }
 `
 
 describe('the native policy', () => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    const file = await fileWith('native.toml', NATIVE)
-    gateway = await testGateway(database.url, { toml: `[access]\nenabled = true\npath = ${JSON.stringify(file)}` })
-  })
-  afterAll(() => gateway.close())
+  const gateway = gatewayFixture(database, async () => ({
+    toml: `[access]\nenabled = true\npath = ${JSON.stringify(await fileWith('native.toml', NATIVE))}`,
+  }))
 
   const clerk = { tenantId: 't1', role: 'clerk' }
   const manager = { tenantId: 't1', role: 'manager' }
@@ -376,17 +364,11 @@ policies:
     role: clerk
     operations: [read]
 `
-  let own: TestDatabase
-  let gateway: TestGateway
-  beforeAll(async () => {
-    own = await shopDatabase()
-    const file = await fileWith('legacy.yaml', LEGACY)
-    gateway = await testGateway(own.url, { toml: `policy = ${JSON.stringify(file)}` })
-  })
-  afterAll(async () => {
-    await gateway.close()
-    await own.drop()
-  })
+
+  const own = databaseFixture(shopDatabase)
+  const gateway = gatewayFixture(own, async () => ({
+    toml: `policy = ${JSON.stringify(await fileWith('legacy.yaml', LEGACY))}`,
+  }))
 
   const clerk = { tenantId: 't1', role: 'clerk', userId: '2' }
   const get = (path: string, as: AskOptions['as'] = clerk): Promise<Reply> => gateway.get(path, { as })
@@ -533,20 +515,14 @@ policies:
   - {name: own, table: users, role: clerk, operations: [read], filter: users.name <> 'Bob'}
   - {name: any, table: users, role: clerk, operations: [create, update]}
 `
-  let own: TestDatabase
-  let gateway: TestGateway
-  beforeAll(async () => {
-    own = await shopDatabase()
-    await execute(
-      own.adminUrl,
-      `create function all_users() returns setof users stable language sql as 'select * from users order by id'`,
-    )
-    gateway = await testGateway(own.url, { toml: `policy = ${JSON.stringify(await fileWith('hiding.yaml', HIDING))}` })
-  })
-  afterAll(async () => {
-    await gateway.close()
-    await own.drop()
-  })
+
+  const own = databaseFixture(
+    shopDatabase,
+    `create function all_users() returns setof users stable language sql as 'select * from users order by id'`,
+  )
+  const gateway = gatewayFixture(own, async () => ({
+    toml: `policy = ${JSON.stringify(await fileWith('hiding.yaml', HIDING))}`,
+  }))
   const as = { tenantId: 't1', role: 'clerk' }
 
   test('are hidden behind functions too, and a condition may name its table', async () => {

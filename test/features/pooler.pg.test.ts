@@ -2,15 +2,15 @@
  * `prepared_statements = false` (docs/guides/database-connections.md#pooler): through PgBouncer in transaction mode, where every transaction may run in
  * another session and every session serves every tenant. Two sessions, five tenants, reads, writes, streams and failures at once.
  */
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { freePort } from '../../src/demo/free-port.ts'
 import { runAs, spawnAs } from '../../src/demo/run-as.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { FEED_ROLE, installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { findProgram, missingPrograms, type Running, startProgram } from '../support/programs.ts'
 import { PASSWORD } from '../support/server.ts'
 import { openSocket } from '../support/socket.ts'
@@ -23,28 +23,23 @@ const missing = missingPrograms({ pgbouncer: 'pgbouncer' })
 // Each starts programs, and the machine may have other work.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
-let database: TestDatabase
-let folder: string
 let pooler: Running | undefined
 let gateway: TestGateway | undefined
 let poolerUrl: string
-
+const database = databaseFixture(`
+  create table notes (id int generated always as identity primary key, tenant_id text not null, body text not null);
+  insert into notes (tenant_id, body)
+    select 't' || n % ${TENANTS.length} + 1, 'note ' || n from generate_series(1, ${TENANTS.length * ROWS_EACH}) n;
+  alter table notes enable row level security;
+  alter table notes force row level security;
+  create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
+  create function who() returns text language sql stable as $$ select current_setting('app.current_tenant_id', true) $$;
+  create function stay() returns text language sql as
+    $$ select set_config('app.current_tenant_id', 't1', false) || set_config('work_mem', '1MB', false) $$;
+  grant select, insert, update, delete on notes to app
+`)
+const folder = folderFixture()
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int generated always as identity primary key, tenant_id text not null, body text not null);
-     insert into notes (tenant_id, body)
-       select 't' || n % ${TENANTS.length} + 1, 'note ' || n from generate_series(1, ${TENANTS.length * ROWS_EACH}) n;
-     alter table notes enable row level security;
-     alter table notes force row level security;
-     create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
-     create function who() returns text language sql stable as $$ select current_setting('app.current_tenant_id', true) $$;
-     create function stay() returns text language sql as
-       $$ select set_config('app.current_tenant_id', 't1', false) || set_config('work_mem', '1MB', false) $$;
-     grant select, insert, update, delete on notes to app`,
-  )
-  folder = await mkdtemp(join(tmpdir(), 'svc-pooler-'))
   const program = findProgram('pgbouncer')
   if (program === null) return
   const port = await freePort()
@@ -80,8 +75,6 @@ ignore_startup_parameters = options
 afterAll(async () => {
   await gateway?.close()
   await pooler?.close()
-  await rm(folder, { recursive: true, force: true })
-  await database?.drop()
 })
 
 interface Row {

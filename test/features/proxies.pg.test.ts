@@ -5,9 +5,9 @@ import { Agent, type RequestOptions, request } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { watchActivity } from '../support/activity.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
 import { PROXIES, type RunningProxy } from '../support/proxies.ts'
 import { openSocket } from '../support/socket.ts'
 import { shopDatabase } from './shop.ts'
@@ -23,28 +23,19 @@ const MARKS = `select count(*)::int from pg_locks where locktype = 'advisory' an
 /** Looks at the database that find nothing new: it waits for its reader. */
 const STILL_LOOKS = 200
 
-let database: TestDatabase
-let activity: Activity
-beforeAll(async () => {
-  database = await shopDatabase()
-  await execute(
-    database.adminUrl,
-    `-- Locks may be taken by a transaction that only reads, and are seen by others: how many rows there have been.
-     create view endless with (security_invoker) as
-       select n as id, repeat('x', 2000) as filler,
-         case when n % 1000 = 0 then pg_advisory_xact_lock_shared(n / 1000) end::text as mark
-       from (select generate_series(1, ${ENDLESS_MARKS}000) as n) s;
-     create view broken with (security_invoker) as
-       select n as id, repeat('x', 2000) as filler, 1 / (5001 - n) as share from (select generate_series(1, 20000) as n) s;
-     create view naps with (security_invoker) as select 1 as id, pg_sleep(60)::text as slept;
-     grant select on endless, broken, naps to app`,
-  )
-  activity = watchActivity(database.adminUrl)
-})
-afterAll(async () => {
-  await activity?.close()
-  await database?.drop()
-})
+const database = databaseFixture(
+  shopDatabase,
+  `-- Locks may be taken by a transaction that only reads, and are seen by others: how many rows there have been.
+   create view endless with (security_invoker) as
+     select n as id, repeat('x', 2000) as filler,
+       case when n % 1000 = 0 then pg_advisory_xact_lock_shared(n / 1000) end::text as mark
+     from (select generate_series(1, ${ENDLESS_MARKS}000) as n) s;
+   create view broken with (security_invoker) as
+     select n as id, repeat('x', 2000) as filler, 1 / (5001 - n) as share from (select generate_series(1, 20000) as n) s;
+   create view naps with (security_invoker) as select 1 as id, pg_sleep(60)::text as slept;
+   grant select on endless, broken, naps to app`,
+)
+const activity = fixture(() => watchActivity(database.adminUrl))
 
 interface Answer {
   readonly status: number | undefined

@@ -3,11 +3,10 @@
  * asked of PostgreSQL directly.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { RelationDocument, SchemaDocument, TableDocument } from '../../src/catalog/describe.ts'
 import { printId } from '../../src/rest/path.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { REAL_DATA_MISSING, REAL_DATABASES, realDatabase } from '../support/real-data.ts'
 
 if (REAL_DATA_MISSING !== null) console.info(`skipped: ${REAL_DATA_MISSING}`)
@@ -19,29 +18,26 @@ const WORKERS = 4
 
 // skipped: where the files are not beside the project, see above
 describe.skipIf(REAL_DATA_MISSING !== null).each(REAL_DATABASES)('%s', name => {
-  let database: TestDatabase
-  let admin: pg.Pool
-  let gateway: TestGateway
   let schema: SchemaDocument
   let tables: readonly (readonly [name: string, table: TableDocument])[]
-
-  beforeAll(async () => {
-    database = await realDatabase(name)
-    admin = new pg.Pool({ connectionString: database.adminUrl, max: WORKERS })
+  const database = databaseFixture(() => realDatabase(name))
+  const admin = fixture(
+    () => new pg.Pool({ connectionString: database.adminUrl, max: WORKERS }),
+    pool => pool.end(),
+  )
+  const gateway = gatewayFixture(database, async () => {
     const views = await values(
       `select relname from pg_class where relkind in ('v', 'm') and relnamespace = 'public'::regnamespace`,
     )
-    gateway = await testGateway(database.url, {
-      // A view of pagila and some joins of all its tables cost what the guard is there to refuse.
+    // A view of pagila and some joins of all its tables cost what the guard is there to refuse.
+    return {
       toml: `max_result_rows = 0\nexplain_max_cost = 0\nexposed_views = [${views.map(view => `"${view}"`).join(', ')}]`,
-    })
+    }
+  })
+
+  beforeAll(async () => {
     schema = (await gateway.get('/api/_schema')).json
     tables = Object.entries(schema.tables)
-  })
-  afterAll(async () => {
-    await gateway.close()
-    await admin.end()
-    await database.drop()
   })
 
   /** The only column of a statement's rows, as `JSON.parse` makes them. */

@@ -3,7 +3,7 @@
  * Statements write down, or answer, the timeout that they run under: a transaction that had all of it is the first of its request.
  */
 import pg from 'pg'
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
@@ -61,11 +61,9 @@ grant select, insert, update, delete on notes, shy, entries, parents, children, 
 grant usage on sequence commits to app;
 `
 
-const database = databaseFixture()
-beforeAll(async () => {
-  await execute(database.adminUrl, TABLES)
-})
+const database = databaseFixture(TABLES)
 const gateway = gatewayFixture(database, () => ({ toml: `statement_timeout_ms = ${TIMEOUT_MS}` }))
+
 beforeEach(() => execute(database.adminUrl, 'truncate seen, notes, shy, entries'))
 
 const lefts = async (place: string): Promise<unknown[]> => {

@@ -1,14 +1,15 @@
 /** docs/guides/row-level-security.md: its schema does what the page says, `svc check` has nothing against it, and finds each of the mistakes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lintDatabase } from '../../src/lint/lint-database.ts'
-import { openSession, type Session } from '../support/catalog.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { openSession } from '../support/catalog.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
 import { TARGET } from '../support/lint.ts'
 import { blocksOf } from '../support/page.ts'
 import { rowsBelow, withOthers } from '../support/page-tables.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute, testDatabase } from '../support/postgres.ts'
 import { POSTGRES_MAJOR, sqlSince } from '../support/postgres-version.ts'
-import { type Send, sender } from '../support/send.ts'
+import { sender } from '../support/send.ts'
 import { PASSWORD, uniqueName, urlOf } from '../support/server.ts'
 import { testSince } from '../support/test-since.ts'
 import { read } from '../tidy/tree.ts'
@@ -31,31 +32,21 @@ function here(sql: string): string {
 const statements = blocksOf(PAGE).filter(({ language }) => language === 'sql')
 const schema = statements.filter(({ text }) => !/^(begin|set row_security)/.test(text))
 
-let database: TestDatabase
-let admin: Session
-let asGateway: Session
-let gateway: TestGateway
-let create: Send
-let change: Send
-let remove: Send
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
-  await make(text => text)
-  const url = urlOf(database.port, GATEWAY, database.database)
-  asGateway = await openSession(url)
-  gateway = await testGateway(url, { toml: 'exposed_views = ["open_projects"]' })
-  create = sender(() => gateway, 'POST')
-  change = sender(() => gateway, 'PATCH')
-  remove = sender(() => gateway, 'DELETE')
-})
+// Declared above the database, so it runs after the database with the roles' privileges is gone.
 afterAll(async () => {
-  await gateway?.close()
-  await asGateway?.close()
-  await admin?.close()
-  await database?.drop()
   for (const [, role] of ROLES) await dropRole(role)
 })
+
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
+
+beforeAll(() => make(text => text))
+const url = () => urlOf(database.port, GATEWAY, database.database)
+const asGateway = fixture(() => openSession(url()))
+const gateway = fixture(() => testGateway(url(), { toml: 'exposed_views = ["open_projects"]' }))
+const create = sender(() => gateway, 'POST')
+const change = sender(() => gateway, 'PATCH')
+const remove = sender(() => gateway, 'DELETE')
 
 /** The schema of the page. What takes the place of security_invoker on PostgreSQL 14 is in docs/reference/compatibility.md. */
 async function make(edited: (text: string) => string): Promise<void> {

@@ -1,30 +1,21 @@
 /** docs/reference/functions.md#transactions-and-rights: under which rules functions are called, and that later requests notice nothing of them. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { watchActivity } from '../support/activity.ts'
+import { databaseFixture, fixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { functionsDatabase } from './functions.ts'
 
-let database: TestDatabase
+const database = databaseFixture(functionsDatabase)
+
+beforeAll(() => execute(database.adminUrl, LATER))
 /** Has one connection: whatever a function leaves behind, the next request meets. */
-let gateway: TestGateway
-let activity: Activity
-beforeAll(async () => {
-  database = await functionsDatabase()
-  await execute(database.adminUrl, LATER)
-  gateway = await testGateway(database.url, {
-    toml: 'max_connections = 1\nstatement_timeout_ms = 2000\nschema_poll_secs = 3600',
-  })
-  activity = watchActivity(database.adminUrl)
+const gateway = gatewayFixture(database, {
+  toml: 'max_connections = 1\nstatement_timeout_ms = 2000\nschema_poll_secs = 3600',
 })
-afterAll(async () => {
-  await activity?.close()
-  await gateway?.close()
-  await database?.drop()
-})
+const activity = fixture(() => watchActivity(database.adminUrl))
 
 /** A trigger that runs at the end of the transaction, after the function that caused it. */
 const LATER = `
@@ -247,12 +238,10 @@ describe('a function that changed since the schema was read', () => {
 })
 
 describe('settings of the gateway', () => {
-  let folder: string
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'svc-rpc-'))
-    await writeFile(join(folder, 'rpc.txt'), '# allowed\nAN_INT\nsales.report # of the second schema\npublic.missing\n')
-  })
-  afterAll(() => rm(folder, { recursive: true }))
+  const folder = folderFixture()
+  beforeAll(() =>
+    writeFile(join(folder, 'rpc.txt'), '# allowed\nAN_INT\nsales.report # of the second schema\npublic.missing\n'),
+  )
 
   async function withGateway(toml: string, use: (one: TestGateway) => Promise<void>): Promise<void> {
     const one = await testGateway(database.url, { toml: `schemas = ["public", "sales"]\n${toml}` })

@@ -5,10 +5,10 @@
  */
 import { once } from 'node:events'
 import { Agent } from 'node:http'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { watchActivity } from '../support/activity.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import { configFile, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
 import { killSvc, residentBytes, startSvc } from '../support/process.ts'
 import { ask, openRaw } from '../support/raw-http.ts'
 import { shopDatabase } from './shop.ts'
@@ -18,40 +18,31 @@ const ENDLESS_ROW_BYTES = 2_000
 /** Of the endless view, one in so many rows leaves a mark that others can see. */
 const MARK_EVERY = 1_000
 
-let database: TestDatabase
-let activity: Activity
-let gateway: TestGateway
 let token: string
+const database = databaseFixture(
+  shopDatabase,
+  `create table numbers (id int primary key);
+   insert into numbers select n from generate_series(1, 2000) n;
+   -- A series in the select list is produced row by row; in FROM it would be gathered first.
+   create view slow with (security_invoker) as
+     select n as id, pg_sleep(0.01)::text as slept from (select generate_series(1, 1000000) as n) s;
+   create view stuck with (security_invoker) as
+     select n as id, case when n = 1001 then pg_sleep(60) end::text as slept from (select generate_series(1, 2000) as n) s;
+   create view broken with (security_invoker) as
+     select n as id, 1 / (1001 - n) as share from (select generate_series(1, 2000) as n) s;
+   create view broken_at_once with (security_invoker) as select 1 / (id - 1) as share from numbers;
+   -- Locks may be taken by a transaction that only reads, and are seen by others.
+   create view endless with (security_invoker) as
+     select n as id, repeat('x', ${ENDLESS_ROW_BYTES}) as filler,
+       case when n % ${MARK_EVERY} = 0 then pg_advisory_xact_lock_shared(n / ${MARK_EVERY}) end::text as mark
+     from (select generate_series(1, 120000) as n) s;
+   grant select on numbers, slow, stuck, broken, broken_at_once, endless to app`,
+)
+const activity = fixture(() => watchActivity(database.adminUrl))
+const gateway = gatewayFixture(database, { toml: `max_result_rows = ${CAP}\nstatement_timeout_ms = 1000` })
 
 beforeAll(async () => {
-  database = await shopDatabase()
-  await execute(
-    database.adminUrl,
-    `create table numbers (id int primary key);
-     insert into numbers select n from generate_series(1, 2000) n;
-     -- A series in the select list is produced row by row; in FROM it would be gathered first.
-     create view slow with (security_invoker) as
-       select n as id, pg_sleep(0.01)::text as slept from (select generate_series(1, 1000000) as n) s;
-     create view stuck with (security_invoker) as
-       select n as id, case when n = 1001 then pg_sleep(60) end::text as slept from (select generate_series(1, 2000) as n) s;
-     create view broken with (security_invoker) as
-       select n as id, 1 / (1001 - n) as share from (select generate_series(1, 2000) as n) s;
-     create view broken_at_once with (security_invoker) as select 1 / (id - 1) as share from numbers;
-     -- Locks may be taken by a transaction that only reads, and are seen by others.
-     create view endless with (security_invoker) as
-       select n as id, repeat('x', ${ENDLESS_ROW_BYTES}) as filler,
-         case when n % ${MARK_EVERY} = 0 then pg_advisory_xact_lock_shared(n / ${MARK_EVERY}) end::text as mark
-       from (select generate_series(1, 120000) as n) s;
-     grant select on numbers, slow, stuck, broken, broken_at_once, endless to app`,
-  )
-  activity = watchActivity(database.adminUrl)
-  gateway = await testGateway(database.url, { toml: `max_result_rows = ${CAP}\nstatement_timeout_ms = 1000` })
   token = await gateway.token({ tenantId: 't1' })
-})
-afterAll(async () => {
-  await gateway.close()
-  await activity.close()
-  await database.drop()
 })
 
 function url(path: string): string {

@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { execute } from '../support/postgres.ts'
 import { POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
@@ -326,7 +326,6 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
 }
 
 const database = databaseFixture()
-let admin: pg.Client
 
 const post = sender(() => gateway, 'POST')
 const patch = sender(() => gateway, 'PATCH')
@@ -373,13 +372,7 @@ beforeAll(async () => {
   )
 })
 const gateway = gatewayFixture(database)
-beforeAll(async () => {
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
-})
-afterAll(async () => {
-  await admin.end()
-})
+const admin = clientFixture(() => database.adminUrl)
 
 const rowsOf = async (text: string): Promise<readonly (readonly (string | null)[])[]> => {
   const types = { getTypeParser: () => (value: string | null) => value }

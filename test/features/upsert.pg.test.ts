@@ -1,6 +1,5 @@
 /** docs/reference/writing.md#upsert: `POST` with `X-Upsert` and `X-On-Conflict`. */
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EVERYTHING } from '../../src/access/rights.ts'
 import { introspect } from '../../src/catalog/introspect.ts'
 import type { Catalog } from '../../src/catalog/model.ts'
@@ -8,22 +7,17 @@ import { compile } from '../../src/compile/compile.ts'
 import { star } from '../../src/language/tree/build.ts'
 import { Shape } from '../../src/rest/shape.ts'
 import { buildAdd } from '../../src/rest/write/tree.ts'
-import { openSession, type Session } from '../support/catalog.ts'
-import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { openSession } from '../support/catalog.ts'
+import { executeOn } from '../support/execute.ts'
+import { clientFixture, databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
 import type { Reply } from '../support/gateway.ts'
-import { forThisVersion, POSTGRES_MAJOR, sqlSince } from '../support/postgres-version.ts'
+import { POSTGRES_MAJOR, sqlSince } from '../support/postgres-version.ts'
 import { sender } from '../support/send.ts'
 import { testSince } from '../support/test-since.ts'
 
-const database = databaseFixture()
-let admin: pg.Client
-
 const send = sender(() => gateway, 'POST')
 /** The rows of the last statement. */
-async function sql(text: string): Promise<Record<string, unknown>[]> {
-  const result: pg.QueryResult | pg.QueryResult[] = await admin.query(forThisVersion(text))
-  return (Array.isArray(result) ? result.at(-1) : result)?.rows ?? []
-}
+const sql = (text: string) => executeOn(admin, text)
 
 /** `conflict`: the columns of X-On-Conflict. */
 function upsert(path: string, body: unknown, conflict?: string, mode = 'true'): Promise<Reply> {
@@ -64,15 +58,10 @@ grant usage on all sequences in schema public to app;
 revoke update on insert_only from app;
 `
 
-beforeAll(async () => {
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
-  await sql(TABLES)
-})
+const database = databaseFixture(TABLES)
+const admin = clientFixture(() => database.adminUrl)
 const gateway = gatewayFixture(database, { toml: 'schemas = ["public", "other"]' })
-afterAll(async () => {
-  await admin.end()
-})
+
 beforeEach(async () => {
   await sql(
     'truncate users, pairs, slots, numbered, serials, loose, keyless, parts, "Odd Keys", old, insert_only, other.things restart identity',
@@ -486,19 +475,13 @@ describe('at the same time', () => {
 })
 
 describe('telling created from updated on every server version', () => {
-  let session: Session
   let catalog: Catalog
-  let client: pg.Client
+  const session = fixture(() => openSession(database.url))
+
   beforeAll(async () => {
-    session = await openSession(database.url)
     catalog = await introspect(session.query, { schemas: ['public'], exposedViews: ['view_of_pairs'] })
-    client = new pg.Client({ connectionString: database.url })
-    await client.connect()
   })
-  afterAll(async () => {
-    await client.end()
-    await session.close()
-  })
+  const client = clientFixture(() => database.url)
 
   interface Case {
     readonly table: string

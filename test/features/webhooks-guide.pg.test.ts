@@ -1,35 +1,33 @@
 /** docs/guides/webhooks.md: its trigger fires, its payload is what comes, and its code verifies what was signed – and nothing else. */
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, fixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
 import { fileNamed } from '../support/page.ts'
-import { type Received, type Receiver, receiver } from '../support/receiver.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { type Received, receiver } from '../support/receiver.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
 const PAGE = read('docs/guides/webhooks.md')
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 const OTHER = `whsec_${Buffer.alloc(32, 6).toString('base64')}`
 
-let database: SampleDatabase
-let gateway: TestGateway
-let hook: Receiver
-let folder: string
 let received: Received
+const database = databaseFixture(sampleDatabase)
+const hook = fixture(receiver)
+const folder = folderFixture()
+const file = join(folder, 'triggers.yaml')
+beforeAll(() =>
+  writeFile(file, fileNamed(PAGE, 'triggers.yaml').replace('https://shop.example.com/hooks/orders', hook.url)),
+)
+const gateway = gatewayFixture(database, {
+  toml: `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]`,
+  environment: { ORDERS_HOOK_SECRET: SECRET },
+})
+
 beforeAll(async () => {
-  database = await sampleDatabase()
-  hook = await receiver()
-  folder = await mkdtemp(join(tmpdir(), 'webhooks-guide-'))
-  const file = join(folder, 'triggers.yaml')
-  await writeFile(file, fileNamed(PAGE, 'triggers.yaml').replace('https://shop.example.com/hooks/orders', hook.url))
-  gateway = await testGateway(database.url, {
-    toml: `events_path = ${JSON.stringify(file)}\nwebhook_allow = ["127.0.0.1"]`,
-    environment: { ORDERS_HOOK_SECRET: SECRET },
-  })
   const [tenant] = database.tenants
   const as = { tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' }
   const { id } = (await gateway.get('/api/orders?limit=1&status=pending', { as })).json.data[0]
@@ -38,12 +36,6 @@ beforeAll(async () => {
   const [first] = await hook.until(1)
   if (first === undefined) throw new Error('nothing was received')
   received = first
-})
-afterAll(async () => {
-  await gateway?.close()
-  await hook?.close()
-  await database?.drop()
-  await rm(folder, { recursive: true })
 })
 
 test('the payload has the form that the page shows', () => {

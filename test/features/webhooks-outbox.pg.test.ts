@@ -1,42 +1,32 @@
 /** docs/guides/webhooks.md#delivery-guarantees, with `svc install`: deliveries wait in the database, and writes of every client are delivered. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { clientFixture, databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { type GatewayOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { FEED_ROLE, installed } from '../support/install.ts'
-import { forThisVersion } from '../support/postgres-version.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 
 const ADMIN = 'an-admin-token'
 
-const database = databaseFixture()
-let admin: pg.Client
-let folder: string
+const database = databaseFixture(`
+  create table notes (id int primary key, body text, tenant_id text);
+  create table replies (id int primary key, note int references notes on delete cascade);
+  create table keyless (n int);
+  create table apart (id int primary key);
+  create table late (id int primary key);
+  create view note_bodies with (security_invoker = true) as select id, body from notes;
+  grant select, insert, update, delete on all tables in schema public to app
+`)
+const folder = folderFixture()
+const admin = clientFixture(() => database.adminUrl)
+
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'webhooks-outbox-'))
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
-  await admin.query(
-    forThisVersion(`create table notes (id int primary key, body text, tenant_id text);
-     create table replies (id int primary key, note int references notes on delete cascade);
-     create table keyless (n int);
-     create table apart (id int primary key);
-     create table late (id int primary key);
-     create view note_bodies with (security_invoker = true) as select id, body from notes;
-     grant select, insert, update, delete on all tables in schema public to app`),
-  )
   await installed(
     database,
     ['notes', 'replies', 'keyless'].map(table => ({ schema: 'public', table })),
   )
-})
-afterAll(async () => {
-  await admin.end()
-  await rm(folder, { recursive: true })
 })
 
 let hook: Receiver

@@ -2,39 +2,27 @@
  * docs/guides/webhooks.md#delivery-guarantees, with `svc install` and tables that it does not capture: the statement that makes a change stores
  * its webhooks, in its own transaction, and answers as it would without.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { clientFixture, databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
-import { forThisVersion, POSTGRES_MAJOR } from '../support/postgres-version.ts'
+import { POSTGRES_MAJOR } from '../support/postgres-version.ts'
 import { type Received, type Receiver, receiver } from '../support/receiver.ts'
 import { openSocket } from '../support/socket.ts'
 
-const database = databaseFixture()
-let admin: pg.Client
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'webhooks-stored-'))
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
-  await admin.query(
-    forThisVersion(`create table notes (id int primary key, body text, tenant_id text, note int references notes deferrable initially deferred);
-     create table pairs ("a'b" int, "C" text, n int, primary key ("a'b", "C"));
-     create table blind (id int primary key, body text);
-     create view note_bodies with (security_invoker = true) as select id, body from notes;
-     grant select, insert, update, delete on notes, pairs, note_bodies to app;
-     grant insert on blind to app`),
-  )
-})
-afterAll(async () => {
-  await admin.end()
-  await rm(folder, { recursive: true })
-})
+const database = databaseFixture(`
+  create table notes (id int primary key, body text, tenant_id text, note int references notes deferrable initially deferred);
+  create table pairs ("a'b" int, "C" text, n int, primary key ("a'b", "C"));
+  create table blind (id int primary key, body text);
+  create view note_bodies with (security_invoker = true) as select id, body from notes;
+  grant select, insert, update, delete on notes, pairs, note_bodies to app;
+  grant insert on blind to app
+`)
+const folder = folderFixture()
+const admin = clientFixture(() => database.adminUrl)
 
 let hook: Receiver
 let gateways: TestGateway[] = []

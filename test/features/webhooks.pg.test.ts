@@ -1,13 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
 /** docs/guides/webhooks.md: writes are delivered to the triggers that watch the table, and no request waits for a delivery. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { type AskOptions, type GatewayOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { OK, type Received, type Receiver, receiver } from '../support/receiver.ts'
 import { openSocket } from '../support/socket.ts'
 import { shopDatabase } from './shop.ts'
@@ -16,12 +16,10 @@ const ADMIN = 'an-admin-token'
 const SECRET_1 = `whsec_${Buffer.alloc(32, 1).toString('base64')}`
 const SECRET_2 = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await shopDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'webhooks-'))
-  await execute(
+const database = databaseFixture(shopDatabase)
+const folder = folderFixture()
+beforeAll(() =>
+  execute(
     database.adminUrl,
     `create table notes (id bigint primary key, body text, amount numeric, "odd ""name" text, at timestamptz default '2026-01-01T00:00:00Z');
      create table log (what text);
@@ -33,12 +31,8 @@ beforeAll(async () => {
      create policy reads on sealed for select using (false);
      create view note_bodies with (security_invoker = true) as select id, body from notes;
      grant select, insert, update, delete on all tables in schema public to app`,
-  )
-})
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true })
-})
+  ),
+)
 
 let hook: Receiver
 let gateway: TestGateway | null = null

@@ -1,42 +1,29 @@
 /** docs/guides/caching.md#cache-key: random requests, few enough to occur again, asked of a gateway that caches answers and of one that does not. */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { TokenRequest } from '../../src/identity/mint.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { TestGateway } from '../support/gateway.ts'
 
 const REQUESTS = 800
 
-let database: TestDatabase
-let keeping: TestGateway
-let plain: TestGateway
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table owners (id int primary key, name text not null);
-     create table notes (id int primary key, tenant_id text not null, owner_id int not null references owners, body text, n numeric);
-     insert into owners values (1, 'Ann'), (2, 'Bob');
-     insert into notes select i, 't' || i % 2 + 1, i % 2 + 1, case when i % 3 > 0 then 'note ' || i end, i / 2.0 from generate_series(1, 12) i;
-     alter table notes enable row level security;
-     create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
-     -- Says everything that the database is told of a caller.
-     create view told with (security_invoker) as
-       select id, current_setting('app.current_tenant_id', true) as tenant, current_setting('app.current_user_id', true) as "user",
-         current_setting('app.current_agent_id', true) as agent, current_setting('app.current_role', true) as role,
-         current_setting('app.current_scopes', true) as scopes, current_setting('request.jwt.claims', true) as claims
-       from owners;
-     grant select on all tables in schema public to app`,
-  )
-  keeping = await testGateway(database.url, { toml: 'cache.enabled = true\ncache.ttl_secs = 86400' })
-  plain = await testGateway(database.url)
-})
-afterAll(async () => {
-  await keeping?.close()
-  await plain?.close()
-  await database?.drop()
-})
+const database = databaseFixture(`
+  create table owners (id int primary key, name text not null);
+  create table notes (id int primary key, tenant_id text not null, owner_id int not null references owners, body text, n numeric);
+  insert into owners values (1, 'Ann'), (2, 'Bob');
+  insert into notes select i, 't' || i % 2 + 1, i % 2 + 1, case when i % 3 > 0 then 'note ' || i end, i / 2.0 from generate_series(1, 12) i;
+  alter table notes enable row level security;
+  create policy own on notes using (tenant_id = (select current_setting('app.current_tenant_id', true)));
+  -- Says everything that the database is told of a caller.
+  create view told with (security_invoker) as
+    select id, current_setting('app.current_tenant_id', true) as tenant, current_setting('app.current_user_id', true) as "user",
+      current_setting('app.current_agent_id', true) as agent, current_setting('app.current_role', true) as role,
+      current_setting('app.current_scopes', true) as scopes, current_setting('request.jwt.claims', true) as claims
+    from owners;
+  grant select on all tables in schema public to app
+`)
+const keeping = gatewayFixture(database, { toml: 'cache.enabled = true\ncache.ttl_secs = 86400' })
+const plain = gatewayFixture(database)
 
 /** Tokens are made once for each caller, as a new one says when it was made. */
 const tokens = new Map<string, Promise<string>>()

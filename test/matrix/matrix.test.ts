@@ -1,10 +1,10 @@
 /** The matrix as its users run it: what it publishes, what it says without a network, and what it cleans up. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { folderFixture } from '../support/fixtures.ts'
 import { read } from '../tidy/tree.ts'
 import { allLanes, belongsTo } from './lanes.ts'
 import { runMatrix } from './matrix.ts'
@@ -14,11 +14,7 @@ import { openScratch, processesNaming } from './scratch.ts'
 
 const NOON = Date.UTC(2026, 10, 23, 12)
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-matrix-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = folderFixture()
 
 interface Run {
   readonly status: number

@@ -1,10 +1,11 @@
 /** What the matrix hears of each test file, from a vitest with files of its own. */
 import { spawn } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { folderFixture } from '../support/fixtures.ts'
 import { ROOT } from '../tidy/tree.ts'
 import type { FileResult } from './results.ts'
 
@@ -22,13 +23,12 @@ const FILES: Readonly<Record<string, string>> = {
     test('passes', () => { Promise.reject(new Error('nobody waits')) })`,
 }
 
-let folder: string
 let results: Map<string, FileResult>
 
+const folder = folderFixture(join(ROOT, '.cache'))
 beforeAll(async () => {
   // Below the root, where packages are found.
   await mkdir(join(ROOT, '.cache'), { recursive: true })
-  folder = await mkdtemp(join(ROOT, '.cache', 'reporter-'))
   for (const [name, source] of Object.entries(FILES)) await writeFile(join(folder, name), source)
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
   const reporter = `--reporter=${join(ROOT, 'test/matrix/reporter.ts')}`
@@ -40,11 +40,10 @@ beforeAll(async () => {
     lines.map(line => JSON.parse(line) as FileResult).map(result => [basename(result.file), result] as const),
   )
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('tests are counted, and those that were skipped say why', () => {
   expect(results.get('mixed.test.ts')).toEqual({
-    ...{ file: expect.stringMatching(/^\.cache\/reporter-\w+\/mixed\.test\.ts$/), passed: 1, failed: 1, skipped: 3 },
+    ...{ file: expect.stringMatching(/^\.cache\/svc_\w+\/mixed\.test\.ts$/), passed: 1, failed: 1, skipped: 3 },
     failures: ['fails'],
     reasons: ['needs PostgreSQL 18: NOT ENFORCED', 'psql missing', 'no reason given'],
   })

@@ -1,17 +1,13 @@
-import { appendFile, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { folderFixture } from '../support/fixtures.ts'
 import type { Lane } from './lanes.ts'
 import { withRows } from './page.ts'
 import { addResult, type FileResult, fileHash, readResults, sumOf, testFiles } from './results.ts'
 import { PUBLISHED_HEAD, printPublishedRow, printReasons, printTable } from './table.ts'
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-matrix-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = folderFixture()
 
 const PASSED: FileResult = { file: 'a.test.ts', passed: 3, failed: 0, skipped: 1, failures: [], reasons: ['no psql'] }
 const FAILED: FileResult = { file: 'b.test.ts', passed: 1, failed: 1, skipped: 0, failures: ['b > fails'], reasons: [] }

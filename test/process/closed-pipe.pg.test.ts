@@ -2,14 +2,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, open, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { open, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { SvcCommand } from '../../src/cli/command.ts'
 import { createProgram } from '../../src/cli/program.ts'
-import { type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { databaseFixture, folderFixture } from '../support/fixtures.ts'
 import { BUILT_MAIN } from '../support/process.ts'
 
 const SECRET = 'a secret of 32 bytes, or of more'
@@ -25,17 +24,9 @@ const ARGUMENTS: Readonly<Record<string, readonly string[] | 'server'>> = {
   'webhooks test': ['nobody'],
 }
 
-let database: TestDatabase
-let folder: string
-beforeAll(async () => {
-  database = await testDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'svc-pipe-'))
-  await writeFile(join(folder, 'query.svc'), `${QUERY};\n`.repeat(2_000))
-})
-afterAll(async () => {
-  await database?.drop()
-  if (folder !== undefined) await rm(folder, { recursive: true })
-})
+const database = databaseFixture()
+const folder = folderFixture()
+beforeAll(() => writeFile(join(folder, 'query.svc'), `${QUERY};\n`.repeat(2_000)))
 
 const program = createProgram(
   {

@@ -6,36 +6,31 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
-import { type Activity, watchActivity } from '../support/activity.ts'
+import { watchActivity } from '../support/activity.ts'
+import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { configFile, SECRET } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 
-let database: TestDatabase
-let activity: Activity
 let token: string
+const database = databaseFixture(`
+  create table notes (id int primary key, body text);
+  insert into notes select n, 'note ' || n from generate_series(1, 20000) n;
+  create view naps with (security_invoker) as select id, pg_sleep(1.5)::text as slept from notes;
+  create view drops with (security_invoker) as
+    select n as id, pg_sleep(0.01)::text as slept from (select generate_series(1, 1000000) as n) s;
+  create view floods with (security_invoker) as select id, repeat('x', 2000) as filler from notes;
+  create view swamps with (security_invoker) as select id, pg_sleep(60)::text as slept from notes;
+  grant select on all tables in schema public to app
+`)
+const activity = fixture(() => watchActivity(database.adminUrl))
 
 beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table notes (id int primary key, body text);
-     insert into notes select n, 'note ' || n from generate_series(1, 20000) n;
-     create view naps with (security_invoker) as select id, pg_sleep(1.5)::text as slept from notes;
-     create view drops with (security_invoker) as
-       select n as id, pg_sleep(0.01)::text as slept from (select generate_series(1, 1000000) as n) s;
-     create view floods with (security_invoker) as select id, repeat('x', 2000) as filler from notes;
-     create view swamps with (security_invoker) as select id, pg_sleep(60)::text as slept from notes;
-     grant select on all tables in schema public to app`,
-  )
-  activity = watchActivity(database.adminUrl)
   token = await mintToken(SECRET, { tenantId: 't', expiresInSeconds: 600 }, Date.now())
 })
 afterAll(async () => {
   killSvc()
-  await activity.close()
-  await database.drop()
 })
 
 async function serve(toml: string): Promise<Svc & { readonly url: string }> {

@@ -1,7 +1,6 @@
 /** Without triggers (decision 0019): a write notifies in its own transaction when somebody listens, and otherwise not at all. */
-
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { EVERYTHING } from '../../src/access/rights.ts'
 import { introspect } from '../../src/catalog/introspect.ts'
 import { queryThrough } from '../../src/catalog/query.ts'
@@ -17,28 +16,18 @@ import { createSessionReset } from '../../src/run/session-reset.ts'
 import { createSettings } from '../../src/run/settings.ts'
 import { Usage } from '../../src/usage.ts'
 import { shopDatabase } from '../features/shop.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
 import { openSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-let watcher: pg.Client
 const heard: string[] = []
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database)
+const watcher = clientFixture(() => database.adminUrl)
 
 beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url)
-  watcher = new pg.Client({ connectionString: database.adminUrl })
-  await watcher.connect()
   watcher.on('notification', ({ payload = '' }) => heard.push(payload))
   await watcher.query('listen svc_table_labels')
-})
-
-afterAll(async () => {
-  await watcher?.end()
-  await gateway?.close()
-  await database?.drop()
 })
 
 function create(id: number) {

@@ -1,27 +1,17 @@
 /** docs/reference/realtime.md#connecting and docs/reference/realtime.md#close-codes: how a connection of `/ws` is made, who it is, how long it lasts, and how it ends. */
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
 import { shopDatabase } from '../features/shop.ts'
-import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { SECRET, testGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { openSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url, {
-    toml: 'cors_allowed_origins = ["https://shop.example"]\nws_query_token = true',
-  })
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database, {
+  toml: 'cors_allowed_origins = ["https://shop.example"]\nws_query_token = true',
 })
 
 const SUBSCRIBE = { type: 'subscribe', channel: 'svc_table_labels', id: 's' }

@@ -3,36 +3,26 @@
  * committed after `subscribed` has arrived always is, however much is written at the same time.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type Message, openSocket } from '../support/socket.ts'
 
 const ROUNDS = 12
 const WRITERS = 4
 
 describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
-  let database: TestDatabase
-  let gateway: TestGateway
+  const database = databaseFixture(`
+    create table items (id int primary key, tenant text not null, name text);
+    alter table items enable row level security; alter table items force row level security;
+    create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
+    grant select, insert, update, delete on items to app
+  `)
 
   beforeAll(async () => {
-    database = await testDatabase()
-    await execute(
-      database.adminUrl,
-      `create table items (id int primary key, tenant text not null, name text);
-       alter table items enable row level security; alter table items force row level security;
-       create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
-       grant select, insert, update, delete on items to app`,
-    )
     if (capture === 'trigger') await installed(database)
-    gateway = await testGateway(database.url, { toml: 'rate_limit_rate = 0\ntenant_max_concurrent = 0' })
   })
-
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
-  })
+  const gateway = gatewayFixture(database, { toml: 'rate_limit_rate = 0\ntenant_max_concurrent = 0' })
 
   async function write(method: string, path: string, body?: unknown): Promise<void> {
     const { status } = await gateway.get(path, {

@@ -3,28 +3,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { shopDatabase } from '../features/shop.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
 import { ROOT } from '../tidy/tree.ts'
 
 const PATIENT = { timeout: 30_000 }
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url)
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
-
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database)
 const sockets: WebSocket[] = []
 const told: string[] = []
 const states: string[] = []

@@ -1,9 +1,9 @@
 /** What docs/guides/realtime.md shows works as it stands. */
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { type SampleDatabase, sampleDatabase } from '../support/sample.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { sampleDatabase } from '../support/sample.ts'
 import { openSocket } from '../support/socket.ts'
 import { ROOT, read } from '../tidy/tree.ts'
 
@@ -11,20 +11,13 @@ const PAGE = read('docs/guides/realtime.md')
 const MESSAGES = [...PAGE.matchAll(/^```json\n(.*)\n```/gm)].map(([, text = '']) => JSON.parse(text))
 const [CLIENT = ''] = [...PAGE.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
 
-let database: SampleDatabase
-let gateway: TestGateway
 let token: string
+const database = databaseFixture(sampleDatabase)
+const gateway = gatewayFixture(database)
 
 beforeAll(async () => {
-  database = await sampleDatabase()
-  gateway = await testGateway(database.url)
   const [tenant] = database.tenants
   token = await gateway.token({ tenantId: tenant?.id, userId: tenant?.userId, role: 'clerk' })
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
 })
 
 test('each message that a client sends is answered as the page says', async () => {

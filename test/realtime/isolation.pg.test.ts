@@ -2,11 +2,9 @@
  * What one tenant's subscriptions cost the others, and itself: a write of tenant B causes no statement for groups of tenant A, in either capture; and many filters
  * of one tenant are one statement for each change.
  */
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
 const SOCKETS = 4
@@ -27,25 +25,14 @@ const TABLES = `create type label as (text text);
   grant select, insert, update, delete on items, opaque, public_items, labelled to app`
 
 describe.each(['gateway', 'trigger'] as const)('%s capture', capture => {
-  let database: TestDatabase
-  let gateway: TestGateway
-  let admin: pg.Client
+  const database = databaseFixture(TABLES)
+  const admin = clientFixture(() => database.adminUrl)
 
   beforeAll(async () => {
-    database = await testDatabase()
-    await execute(database.adminUrl, TABLES)
     if (capture === 'trigger') await installed(database)
-    gateway = await testGateway(database.url, { toml: 'rate_limit_rate = 0\ntenant_max_concurrent = 0' })
-    admin = new pg.Client({ connectionString: database.adminUrl })
     admin.on('error', () => {})
-    await admin.connect()
   })
-
-  afterAll(async () => {
-    await gateway?.close()
-    await admin?.end()
-    await database?.drop()
-  })
+  const gateway = gatewayFixture(database, { toml: 'rate_limit_rate = 0\ntenant_max_concurrent = 0' })
 
   let ids = 0
   async function write(tenantId: string, table: string, name = 'x', method = 'POST', path = ''): Promise<number> {

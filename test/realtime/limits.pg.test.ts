@@ -1,29 +1,19 @@
 /** docs/reference/limits.md: what one address and one tenant may hold of `/ws`. */
 import { request } from 'node:http'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { CLOSE_TOO_MANY } from '../../src/realtime/session.ts'
 import { shopDatabase } from '../features/shop.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import type { TestDatabase } from '../support/postgres.ts'
 import { openSocket, type TestSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url, {
-    toml: `trusted_proxies = ["127.0.0.1"]
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database, {
+  toml: `trusted_proxies = ["127.0.0.1"]
       address_max_sockets = 3
       tenant_max_sockets = 4
       tenant_max_subscriptions = 6
       tenant_max_subscription_groups = 3`,
-  })
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
 })
 
 async function open(tenantId: string, address: string, of: TestGateway = gateway): Promise<TestSocket> {

@@ -1,41 +1,33 @@
 /** Live queries over tables that triggers capture are run when something has changed, and the others every time (docs/guides/realtime.md#capture-sources). */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { execute, testDatabase } from '../support/postgres.ts'
 import { openSocket, type TestSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
+const database = databaseFixture(`
+  create table items (id int primary key, tenant text not null, team int);
+  create table members (who text, team int);
+  create table loose (id int primary key);
+  alter table items enable row level security;
+  alter table items force row level security;
+  create policy own on items using (team in (select team from members where who = current_setting('app.current_tenant_id', true)));
+  create view listed with (security_invoker) as select id, team from items where team > 0;
+  create view timed with (security_invoker) as select id, now() as at from items;
+  insert into members values ('t1', 1);
+  insert into items values (1, 't1', 1);
+  grant select, insert, update, delete on all tables in schema public to app
+`)
 
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table items (id int primary key, tenant text not null, team int);
-     create table members (who text, team int);
-     create table loose (id int primary key);
-     alter table items enable row level security;
-     alter table items force row level security;
-     create policy own on items using (team in (select team from members where who = current_setting('app.current_tenant_id', true)));
-     create view listed with (security_invoker) as select id, team from items where team > 0;
-     create view timed with (security_invoker) as select id, now() as at from items;
-     insert into members values ('t1', 1);
-     insert into items values (1, 't1', 1);
-     grant select, insert, update, delete on all tables in schema public to app`,
-  )
-  await installed(
+beforeAll(() =>
+  installed(
     database,
     ['items', 'members'].map(table => ({ schema: 'public', table })),
-  )
-  gateway = await testGateway(database.url)
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+  ),
+)
+const gateway = gatewayFixture(database)
 
 async function live(svc: string, table: string): Promise<TestSocket> {
   const socket = await openSocket(gateway.url, { token: await gateway.token({ tenantId: 't1' }) })

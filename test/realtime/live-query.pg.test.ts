@@ -1,22 +1,13 @@
 /** docs/guides/realtime.md#a-live-query: the rows of a query at once, and again whenever they have changed. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 import { openSocket, type TestSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url, { toml: 'max_result_rows = 3\nexplain_max_rows = 100000' })
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database, { toml: 'max_result_rows = 3\nexplain_max_rows = 100000' })
 
 async function socketOf(tenantId: string): Promise<TestSocket> {
   return openSocket(gateway.url, { token: await gateway.token({ tenantId }) })

@@ -1,47 +1,34 @@
 /** Subscriptions to tables that triggers capture, whoever writes to them (decision 0022). */
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { uninstallScript } from '../../src/install/script.ts'
 import { READ_ROWS_MAX, SINCE_ROWS_MAX } from '../../src/realtime/log.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, fixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
-import { forThisVersion } from '../support/postgres-version.ts'
+import { execute } from '../support/postgres.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
-
-let database: TestDatabase
-let gateway: TestGateway
-let admin: pg.Client
 
 const TOKYO = '-c TimeZone=Asia/Tokyo -c bytea_output=escape'
 
-beforeAll(async () => {
-  database = await testDatabase()
-  admin = await connect()
-  await admin.query(
-    forThisVersion(`
-    create table items (id int primary key, tenant text not null, name text);
-    create table teams (id int primary key, who text);
-    create table shared (id int primary key, team int);
-    create table keys (a timestamptz, b float8, c bytea, d numeric, e text, f uuid, n int, primary key (a, b, c, d, e, f));
-    do $$ declare t text; begin foreach t in array array['items', 'shared'] loop
-      execute format('alter table %I enable row level security; alter table %I force row level security', t, t);
-    end loop; end $$;
-    create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
-    create view team_list with (security_invoker) as select * from teams;
-    create policy team on shared using (team in (select id from team_list where who = current_setting('app.current_tenant_id', true)));
-    grant select, insert, update, delete on all tables in schema public to app`),
-  )
-  await installed(database)
-  // Each test's own changes are told of, and none of the one before.
-  gateway = await testGateway(database.url, { toml: 'unrouted_resync_interval_ms = 0' })
-})
+const database = databaseFixture(`
+  create table items (id int primary key, tenant text not null, name text);
+  create table teams (id int primary key, who text);
+  create table shared (id int primary key, team int);
+  create table keys (a timestamptz, b float8, c bytea, d numeric, e text, f uuid, n int, primary key (a, b, c, d, e, f));
+  do $$ declare t text; begin foreach t in array array['items', 'shared'] loop
+    execute format('alter table %I enable row level security; alter table %I force row level security', t, t);
+  end loop; end $$;
+  create policy own on items using (tenant = current_setting('app.current_tenant_id', true));
+  create view team_list with (security_invoker) as select * from teams;
+  create policy team on shared using (team in (select id from team_list where who = current_setting('app.current_tenant_id', true)));
+  grant select, insert, update, delete on all tables in schema public to app
+`)
+const admin = fixture(connect, client => client.end())
 
-afterAll(async () => {
-  await gateway?.close()
-  await admin?.end()
-  await database?.drop()
-})
+beforeAll(() => installed(database))
+// Each test's own changes are told of, and none of the one before.
+const gateway = gatewayFixture(database, { toml: 'unrouted_resync_interval_ms = 0' })
 
 async function connect(): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: database.adminUrl })

@@ -4,11 +4,11 @@
  */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { SECRET } from '../support/gateway.ts'
 import { installed } from '../support/install.ts'
 import { execute, privateServer } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
-import type { TestServer } from '../support/server.ts'
 import type { Message } from '../support/socket.ts'
 import { FILTERS, type Filter, meets, randomOf, THINGS, WORDS } from './model.ts'
 import { assertCopies, openReplica, type Replica, type ReplicaOptions } from './replica.ts'
@@ -22,27 +22,23 @@ const ROWS = 60
 const MANY = 100_000
 const WRITERS = 4
 
-let server: TestServer
-let gateway: TestGateway
 let other: Svc
+const server = databaseFixture(
+  privateServer,
+  `${THINGS}
+   create policy own on things using (tenant = (select current_setting('app.current_tenant_id', true)));
+   grant select on things to app;`,
+)
+
+beforeAll(() => installed(server))
+const gateway = gatewayFixture(server, { toml: 'acquire_timeout_ms = 500' })
 
 beforeAll(async () => {
-  server = await privateServer()
-  await execute(
-    server.adminUrl,
-    `${THINGS}
-     create policy own on things using (tenant = (select current_setting('app.current_tenant_id', true)));
-     grant select on things to app;`,
-  )
-  await installed(server)
-  gateway = await testGateway(server.url, { toml: 'acquire_timeout_ms = 500' })
   other = startOther()
 })
 
 afterAll(async () => {
   killSvc()
-  await gateway?.close()
-  await server?.close()
 })
 
 /** A gateway that can be killed as a process is. */

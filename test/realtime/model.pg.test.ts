@@ -2,9 +2,10 @@
  * docs/reference/realtime.md#delivered-changes: whatever is written, through whichever gateway, and whatever breaks, in the end every subscriber's copy is what its own SELECT
  * says; and no message had a row that its SELECT could not have shown. A printed seed repeats what is random in it.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { expect, test } from 'vitest'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { TestGateway } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 import type { Message } from '../support/socket.ts'
 import { FILTERS, type Filter, meets, randomOf, THINGS, WORDS } from './model.ts'
 import { assertCopies, openReplica, type Replica } from './replica.ts'
@@ -16,24 +17,12 @@ const ROUNDS = 150
 const LOOK_EVERY = 10
 const ROWS = 60
 
-let database: TestDatabase
-let gateways: readonly TestGateway[]
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `${THINGS}
-     create policy own on things using (tenant = current_setting('app.current_tenant_id', true) or current_setting('app.current_role', true) = 'mover');
-     grant select, insert, update, delete on things to app;`,
-  )
-  gateways = [await testGateway(database.url), await testGateway(database.url)]
-})
-
-afterAll(async () => {
-  for (const gateway of gateways ?? []) await gateway.close()
-  await database?.drop()
-})
+const database = databaseFixture(`
+  ${THINGS}
+  create policy own on things using (tenant = current_setting('app.current_tenant_id', true) or current_setting('app.current_role', true) = 'mover');
+  grant select, insert, update, delete on things to app;
+`)
+const gateways = [gatewayFixture(database), gatewayFixture(database)]
 
 test(`copies are what their own SELECT says (SVC_SEED=${SEED})`, { timeout: 120_000 }, async () => {
   const random = randomOf(SEED)

@@ -1,10 +1,10 @@
 /** Access policies (docs/guides/access-policies.md) hold for subscriptions and live queries: columns, rows, and who may subscribe at all. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
+import { testGateway } from '../support/gateway.ts'
+import { execute } from '../support/postgres.ts'
 import { openSocket, type TestSocket } from '../support/socket.ts'
 
 const NATIVE = `
@@ -31,30 +31,16 @@ policies:
     allowed_columns: [id, owner, title, secret, hidden]
 `
 
-let database: TestDatabase
-let gateway: TestGateway
-let folder: string
-
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create table docs (id int primary key, owner text, title text, secret text, hidden bool not null default false);
-     create table others (id int primary key);
-     grant select, insert, update, delete on docs, others to app`,
-  )
-  folder = await mkdtemp(join(tmpdir(), 'realtime-'))
-  const [native, legacy] = [join(folder, 'access.toml'), join(folder, 'legacy.yaml')]
-  await Promise.all([writeFile(native, NATIVE), writeFile(legacy, LEGACY)])
-  gateway = await testGateway(database.url, {
-    toml: `policy_path = ${JSON.stringify(legacy)}\n[access]\nenabled = true\npath = ${JSON.stringify(native)}`,
-  })
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-  await rm(folder, { recursive: true, force: true })
+const database = databaseFixture(`
+  create table docs (id int primary key, owner text, title text, secret text, hidden bool not null default false);
+  create table others (id int primary key);
+  grant select, insert, update, delete on docs, others to app
+`)
+const folder = folderFixture()
+const [native, legacy] = [join(folder, 'access.toml'), join(folder, 'legacy.yaml')]
+beforeAll(() => Promise.all([writeFile(native, NATIVE), writeFile(legacy, LEGACY)]))
+const gateway = gatewayFixture(database, {
+  toml: `policy_path = ${JSON.stringify(legacy)}\n[access]\nenabled = true\npath = ${JSON.stringify(native)}`,
 })
 
 async function socketOf(tenantId: string, role = 'clerk'): Promise<TestSocket> {

@@ -1,22 +1,12 @@
 /** docs/guides/realtime.md#a-subscription: subscriptions on `/ws` that the gateway's own writes notify. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { shopDatabase } from '../features/shop.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { execute, type TestDatabase } from '../support/postgres.ts'
+import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { execute } from '../support/postgres.ts'
 import { type Message, openSocket, type TestSocket } from '../support/socket.ts'
 
-let database: TestDatabase
-let gateway: TestGateway
-
-beforeAll(async () => {
-  database = await shopDatabase()
-  gateway = await testGateway(database.url)
-})
-
-afterAll(async () => {
-  await gateway?.close()
-  await database?.drop()
-})
+const database = databaseFixture(shopDatabase)
+const gateway = gatewayFixture(database)
 
 async function socketOf(tenantId: string): Promise<TestSocket> {
   return openSocket(gateway.url, { token: await gateway.token({ tenantId }) })

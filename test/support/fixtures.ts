@@ -1,51 +1,98 @@
-/** What most tests with PostgreSQL need: opened before the first test of the file (or `describe`) that asks for it, closed behind the last. */
+/** Set-up that most database tests share: opened before the first test of the file or `describe` that declares it, closed after the last. */
+import { mkdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
 import { type GatewayOptions, type TestGateway, testGateway } from './gateway.ts'
 import { execute, type TestDatabase, testDatabase } from './postgres.ts'
+import { uniqueName } from './server.ts'
 
-/** A database: empty, or with what this SQL makes, or the one that a function opens. */
-export function databaseFixture(sql?: string): TestDatabase
-export function databaseFixture<T extends Pick<TestDatabase, 'drop'>>(open: () => Promise<T>): T
-export function databaseFixture(from: string | (() => Promise<Pick<TestDatabase, 'drop'>>) = ''): object {
-  if (typeof from !== 'string') return openedForTests(from, database => database.drop())
-  const made = async (): Promise<TestDatabase> => {
-    const database = await testDatabase()
-    if (from !== '') await execute(database.adminUrl, from)
-    return database
-  }
-  return openedForTests(made, database => database.drop())
+interface Closable {
+  close(): Promise<unknown>
 }
 
-/** The gateway of a database, with options that may be known only when it starts. `beforeAll` above this line has run by then. */
+type Dropped = Pick<TestDatabase, 'drop'>
+type Database = Pick<TestDatabase, 'adminUrl'> & (Dropped | Closable)
+
+/** A database: empty, or the one that a function opens (a server is its database `postgres`), with what the SQL creates. */
+export function databaseFixture(sql?: string): TestDatabase
+export function databaseFixture<T extends Dropped>(open: () => Promise<T>): T
+export function databaseFixture<T extends Database>(open: () => Promise<T>, sql?: string): T
+export function databaseFixture(from: string | (() => Promise<Dropped | Database>) = '', more = ''): object {
+  const [open, sql] = typeof from === 'string' ? [testDatabase, from] : [from, more]
+  const database = fixture<Dropped | Closable>(open, opened => ('drop' in opened ? opened.drop() : opened.close()))
+  if (sql !== '') beforeAll(() => execute((database as Database).adminUrl, sql))
+  return database
+}
+
+/**
+ * The gateway of a database. Options that are known only when it starts come from a function, which runs after every
+ * `beforeAll` and fixture above this line.
+ */
 export function gatewayFixture(
   database: Pick<TestDatabase, 'url'>,
   options: GatewayOptions | (() => GatewayOptions | Promise<GatewayOptions>) = {},
 ): TestGateway {
-  return openedForTests(
-    async () => testGateway(database.url, typeof options === 'function' ? await options() : options),
-    gateway => gateway.close(),
+  return fixture(async () => testGateway(database.url, typeof options === 'function' ? await options() : options))
+}
+
+/** A connection of the `pg` package. */
+export function clientFixture(url: () => string): pg.Client {
+  return fixture(
+    async () => {
+      const client = new pg.Client({ connectionString: url() })
+      await client.connect()
+      return client
+    },
+    client => client.end(),
   )
 }
 
-/** Stands for what will be open when a test or a later hook looks at it. What was opened last is closed first, also when another could not be. */
-function openedForTests<T extends object>(open: () => Promise<T>, close: (opened: T) => Promise<void>): T {
-  let opened: T | null = null
+/** The path of a folder that exists in hooks and tests; known at once, so that names of its files can be constants. */
+export function folderFixture(parent: string = tmpdir()): string {
+  const path = join(parent, uniqueName('svc'))
+  beforeAll(() => mkdir(path, { recursive: true, mode: 0o700 }))
+  afterAll(() => rm(path, { recursive: true, force: true, maxRetries: 10 }))
+  return path
+}
+
+/**
+ * Anything else that is opened and closed: a receiver, a session, a server. Fixtures are closed in reverse order, each
+ * one even if closing another failed. The result stands for what was opened, and is usable in hooks and tests only.
+ */
+export function fixture<T extends Closable>(open: () => T | Promise<T>): T
+export function fixture<T extends object>(open: () => T | Promise<T>, close: (opened: T) => Promise<unknown>): T
+export function fixture(
+  open: () => object | Promise<object>,
+  close: (opened: never) => Promise<unknown> = (opened: Closable) => opened.close(),
+): object {
+  let opened: object | null = null
   beforeAll(async () => {
     opened = await open()
   })
   afterAll(async () => {
-    if (opened !== null) await close(opened)
+    if (opened !== null) await close(opened as never)
   })
-  const now = (): T => {
+  const now = (): object => {
     if (opened === null) throw new Error('a fixture is open in hooks and tests only; read it there')
     return opened
   }
-  return new Proxy({} as T, {
-    get: (_, name) => Reflect.get(now(), name),
-    ownKeys: () => Reflect.ownKeys(now()),
-    getOwnPropertyDescriptor: (_, name) => {
-      const property = Reflect.getOwnPropertyDescriptor(now(), name)
-      return property && { ...property, configurable: true }
+  return new Proxy(
+    {},
+    {
+      get(_, name) {
+        const value: unknown = Reflect.get(now(), name)
+        // Methods of classes need the object itself, because of its private members.
+        return typeof value === 'function' ? value.bind(now()) : value
+      },
+      set: (_, name, value) => Reflect.set(now(), name, value),
+      has: (_, name) => Reflect.has(now(), name),
+      ownKeys: () => Reflect.ownKeys(now()),
+      getOwnPropertyDescriptor(_, name) {
+        const property = Reflect.getOwnPropertyDescriptor(now(), name)
+        return property && { ...property, configurable: true }
+      },
     },
-  })
+  )
 }

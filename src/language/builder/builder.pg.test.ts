@@ -1,7 +1,6 @@
 /** docs/guides/builder.md: what is written as a value of JavaScript arrives in PostgreSQL as that value, as a parameter and as a literal. */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseFixture } from '../../../test/support/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import {
   add,
   and,
@@ -21,23 +20,17 @@ import {
 } from './builder.ts'
 
 const database = databaseFixture()
-let client: pg.Client
+const client = clientFixture(() => database.adminUrl)
 
-beforeAll(async () => {
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query(`
+beforeAll(() =>
+  client.query(`
     create table kinds (id int primary key, i int8, n numeric, f float8, s text, b boolean, d jsonb, a int[], t timestamptz);
     create table users (id int primary key, name text unique, age int);
     create table posts (id int primary key, user_id int, title text);
     insert into users values (1, 'Ann', 30), (2, 'Bob', 17);
     insert into posts values (1, 1, 'one'), (2, 1, 'two');
-  `)
-})
-
-afterAll(async () => {
-  await client?.end()
-})
+  `),
+)
 
 /** The answer; values are bound, or stand in the text. */
 async function run(

@@ -1,7 +1,6 @@
 /** The lists of words agree with the server, and every key word it has can be the name of everything that has a name. */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseFixture } from '../../../test/support/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../../test/support/postgres-version.ts'
 import type { Add, Del, Get, Merge, Set as SetStatement, Statement } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
@@ -27,17 +26,11 @@ import { printSql } from './print.ts'
 import { inDoubleQuotes } from './quote.ts'
 
 const database = databaseFixture()
-let client: pg.Client
 let words: readonly { readonly word: string; readonly catcode: 'R' | 'T' | 'C' | 'U' }[]
+const client = clientFixture(() => database.adminUrl)
 
 beforeAll(async () => {
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
   words = (await client.query('select word, catcode::text from pg_get_keywords()')).rows
-})
-
-afterAll(async () => {
-  await client?.end()
 })
 
 const CLASSES = [

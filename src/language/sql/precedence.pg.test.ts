@@ -3,9 +3,8 @@
  * text that has parentheses around every part, as PostgreSQL itself shows both.
  */
 import fc from 'fast-check'
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseFixture } from '../../../test/support/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import type { Expression } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
 import {
@@ -34,17 +33,9 @@ import { printExpression } from './print-expression.ts'
 import type { Printer } from './printer.ts'
 
 const database = databaseFixture()
-let client: pg.Client
+const client = clientFixture(() => database.adminUrl)
 
-beforeAll(async () => {
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query('create table t (i int, j int, b boolean, c boolean, s text, d jsonb)')
-})
-
-afterAll(async () => {
-  await client?.end()
-})
+beforeAll(() => client.query('create table t (i int, j int, b boolean, c boolean, s text, d jsonb)'))
 
 /** Expressions of a type, so that PostgreSQL accepts them: whatever may stand in another appears on both of its sides. */
 const { boolean, number, string, json } = fc.letrec<Record<'boolean' | 'number' | 'string' | 'json', Expression>>(

@@ -3,9 +3,8 @@
  * what is printed. Trees of sound types: the text with literals and the text with parameters answer the same.
  */
 import fc from 'fast-check'
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { hasGrammarFor } from '../../../test/support/postgres-version.ts'
 import type {
   Assignment,
@@ -54,26 +53,18 @@ import { SYNTAX_FUNCTIONS } from '../tree/functions.ts'
 import { printSql } from './print.ts'
 import { printRows } from './print-rows.ts'
 
-let database: TestDatabase
-let client: pg.Client
+const database = databaseFixture()
+const client = clientFixture(() => database.adminUrl)
 
-beforeAll(async () => {
-  database = await testDatabase()
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query(`
+beforeAll(() =>
+  client.query(`
     create table t (id int primary key, i int, j int8, x numeric, b boolean, s text, d jsonb);
     create table u (id int primary key, t_id int, i int, s text);
     insert into t select n, n % 3, n % 5 - 2, n / 4.0, n % 2 = 0, 's' || n % 4, jsonb_build_object('a', n % 3, 's1', 's' || n % 2) from generate_series(1, 12) as n;
     insert into t values (13), (14);
     insert into u select n, n % 14, n % 4, 's' || n % 3 from generate_series(1, 30) as n;
-  `)
-})
-
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
-})
+  `),
+)
 
 // ---- any tree ----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 /** The statement of the answer: exactly the read's rows as JSON, the keys beside them, and nothing computed for rows that are not answered. */
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { databaseFixture } from '../../../test/support/fixtures.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import type { Expression, Get } from '../tree/ast.ts'
 import { NOWHERE } from '../tree/ast.ts'
 import {
@@ -25,12 +24,10 @@ import { LanguageError } from '../tree/error.ts'
 import { printRows } from './print-rows.ts'
 
 const database = databaseFixture()
-let client: pg.Client
+const client = clientFixture(() => database.adminUrl)
 
-beforeAll(async () => {
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query(`
+beforeAll(() =>
+  client.query(`
     create table customers (id int primary key, name text, r text);
     create table orders (id int primary key, customer_id int, total numeric, note text, meta jsonb, page int, c1 int);
     create table lines (id int primary key, order_id int, n int);
@@ -41,12 +38,8 @@ beforeAll(async () => {
     insert into orders select i, 1 + i % 5, i % 7, 'n' || i, jsonb_build_object('k', 100 - i), -i, i * 10 from generate_series(1, 60) as i;
     insert into lines select i, 1 + i % 60, i from generate_series(1, 600) as i;
     analyze;
-  `)
-})
-
-afterAll(async () => {
-  await client?.end()
-})
+  `),
+)
 
 const orders = { schema: null, name: 'orders' }
 const o = (name: string): Expression => column('o', name)

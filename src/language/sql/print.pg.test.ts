@@ -1,7 +1,6 @@
 /** The SQL of each construct, asserted as text and taken by PostgreSQL. */
-import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { databaseFixture } from '../../../test/support/fixtures.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { POSTGRES_MAJOR } from '../../../test/support/postgres-version.ts'
 import { testSince } from '../../../test/support/test-since.ts'
 import type { Add, Del, Expression, Get, Join, Merge, Nest, Set as SetStatement, Statement } from '../tree/ast.ts'
@@ -69,17 +68,9 @@ const SCHEMA = `
 `
 
 const database = databaseFixture()
-let client: pg.Client
+const client = clientFixture(() => database.adminUrl)
 
-beforeAll(async () => {
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
-  await client.query(SCHEMA)
-})
-
-afterAll(async () => {
-  await client?.end()
-})
+beforeAll(() => client.query(SCHEMA))
 
 /** PostgreSQL parses and analyses the text, with its parameters. */
 async function prepare(sql: string): Promise<void> {

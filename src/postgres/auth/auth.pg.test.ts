@@ -1,9 +1,9 @@
 /** Authentication and TLS against a real server, by the lines of its pg_hba.conf. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Certificate, createAuthority, createCertificate } from '../../../test/support/certificates.ts'
+import { folderFixture } from '../../../test/support/fixtures.ts'
 import { execute, privateServer } from '../../../test/support/postgres.ts'
 import type { TestServer } from '../../../test/support/server.ts'
 import { requestCancel } from '../cancel.ts'
@@ -13,14 +13,13 @@ import { parseUrl } from '../url.ts'
 
 const PASSWORD = 'pässwörd\u00a0with: /?#@%'
 let server: TestServer
-let folder: string
 
+const folder = folderFixture()
 beforeAll(async () => {
   const authority = createAuthority('test authority')
   const elsewhere = createAuthority('another authority')
   // For localhost, not for the address: the two are different names of the same server.
   const certificate = createCertificate(authority, 'server', ['localhost'])
-  folder = await mkdtemp(join(tmpdir(), 'svc-tls-'))
   const files: Record<string, string> = { 'ca.pem': authority.certificate, 'other-ca.pem': elsewhere.certificate }
   const save = (name: string, made: Certificate): void => {
     files[`${name}.crt`] = made.certificate
@@ -29,7 +28,6 @@ beforeAll(async () => {
   save('client', createCertificate(authority, 'by_certificate'))
   save('stranger', createCertificate(elsewhere, 'by_certificate'))
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
-
   server = await privateServer({
     settings: ['ssl = on', "ssl_cert_file = 'server.crt'", "ssl_key_file = 'server.key'", "ssl_ca_file = 'ca.crt'"],
     hba: [
@@ -54,10 +52,7 @@ beforeAll(async () => {
   )
 })
 
-afterAll(async () => {
-  await server?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => server?.close())
 
 interface Attempt {
   readonly user: string

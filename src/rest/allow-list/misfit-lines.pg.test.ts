@@ -1,8 +1,8 @@
 /** What the check of a statement accepts is no misfit on the allow-list, whatever its form; and names are looked up wherever a line has them. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSession, type Session } from '../../../test/support/catalog.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { openSession } from '../../../test/support/catalog.ts'
 import { CORPUS } from '../../../test/support/corpus.ts'
-import { databaseFixture } from '../../../test/support/fixtures.ts'
+import { databaseFixture, fixture } from '../../../test/support/fixtures.ts'
 import { checkRead, checkWrite } from '../../access/check.ts'
 import { shapeOfQuery } from '../../access/list/query-shape.ts'
 import { EVERYTHING } from '../../access/rights.ts'
@@ -14,20 +14,16 @@ import type { Statement } from '../../language/tree/ast.ts'
 import { misfitFunctions, misfitQueries } from './misfit-lines.ts'
 
 const database = databaseFixture()
-let session: Session
 let catalog: Catalog
+const session = fixture(() => openSession(database.adminUrl))
 
 beforeAll(async () => {
-  session = await openSession(database.adminUrl)
   await session.query(CORPUS.schema, [])
   await session.query(
     'create function total(year int, OUT sum int, OUT "of" text) stable language sql as $$ select 1, null $$',
     [],
   )
   catalog = await introspect(session.query, { schemas: ['public', 'sales'], exposedViews: [] })
-})
-afterAll(async () => {
-  await session?.close()
 })
 
 function misfits(...lines: readonly string[]): Promise<readonly string[]> {

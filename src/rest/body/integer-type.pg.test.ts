@@ -1,20 +1,10 @@
 /** An integer of no known type has the type that PostgreSQL gives a constant of the same digits (docs/reference/functions.md#arguments). */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseFixture } from '../../../test/support/fixtures.ts'
+import { expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { integerType } from './integer-type.ts'
 
 const database = databaseFixture()
-let client: pg.Client
-
-beforeAll(async () => {
-  client = new pg.Client({ connectionString: database.url })
-  await client.connect()
-})
-
-afterAll(async () => {
-  await client.end()
-})
+const client = clientFixture(() => database.url)
 
 test.each([
   ['0', 'int4'],

@@ -1,9 +1,9 @@
 /** The overload that is chosen here is the one that PostgreSQL calls. Functions and calls are random; the answer names the function. */
 import fc from 'fast-check'
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSession, type Session } from '../../../test/support/catalog.ts'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
+import type pg from 'pg'
+import { beforeAll, expect, test } from 'vitest'
+import { openSession } from '../../../test/support/catalog.ts'
+import { clientFixture, databaseFixture, fixture } from '../../../test/support/fixtures.ts'
 import { resultColumns } from '../../access/columns.ts'
 import { EVERYTHING } from '../../access/rights.ts'
 import { introspect } from '../../catalog/introspect.ts'
@@ -55,14 +55,11 @@ const signature = fc
     }),
   )
 
-let database: TestDatabase
-let admin: Session
-let client: pg.Client
 const catalogs: Catalog[] = []
+const database = databaseFixture()
+const admin = fixture(() => openSession(database.adminUrl))
 
 beforeAll(async () => {
-  database = await testDatabase()
-  admin = await openSession(database.adminUrl)
   await admin.run(`
     create domain zip as text; create domain quantity as int; create type mood as enum ('x', '1'); create type pair as (a int);
     create function make(definition text) returns void language plpgsql as $$
@@ -78,14 +75,8 @@ beforeAll(async () => {
     }
     catalogs.push(await introspect(admin.query, { schemas: [schema], exposedViews: [] }))
   }
-  client = new pg.Client({ connectionString: database.adminUrl })
-  await client.connect()
 })
-afterAll(async () => {
-  await client?.end()
-  await admin?.close()
-  await database?.drop()
-})
+const client = clientFixture(() => database.adminUrl)
 
 /** The parts of what was asked, and PostgreSQL's answer; null when the call is refused here, or its values there. */
 async function called(catalog: Catalog, body: string): Promise<{ chosen: string; answered: string } | null> {

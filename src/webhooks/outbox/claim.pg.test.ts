@@ -1,8 +1,7 @@
 /** Claims are bounded, fair, in order where the trigger asks for that, and leased: nobody else's for a while (decision 0023). */
-import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { feedUrl, installed } from '../../../test/support/install.ts'
-import { type TestDatabase, testDatabase } from '../../../test/support/postgres.ts'
 import { createPool, type Pool } from '../../postgres/pool.ts'
 import { parseUrl } from '../../postgres/url.ts'
 import { type Ask, askThrough } from './ask.ts'
@@ -12,23 +11,18 @@ import { purgeLetters, readAttempts, readLetter, readLetters, redeliverLetters }
 import { buryOrphans, register } from './register.ts'
 import { type Attempt, release, type Settlement, settle } from './settle.ts'
 
-let database: TestDatabase
-let admin: pg.Client
 let pool: Pool
 let ask: Ask
+const database = databaseFixture()
+
+beforeAll(() => installed(database))
+const admin = clientFixture(() => database.adminUrl)
+
 beforeAll(async () => {
-  database = await testDatabase()
-  await installed(database)
-  admin = new pg.Client({ connectionString: database.adminUrl })
-  await admin.connect()
   pool = createPool({ target: parseUrl(feedUrl(database)) })
   ask = askThrough(pool)
 })
-afterAll(async () => {
-  await pool.close({ deadlineMs: 0 })
-  await admin.end()
-  await database.drop()
-})
+afterAll(() => pool.close({ deadlineMs: 0 }))
 beforeEach(() => admin.query('truncate svc.webhook, svc.webhook_dead, svc.webhook_attempt, svc.webhook_trigger'))
 
 /** `count` of a tenant, the oldest first; ids are the tenant and a number. */
