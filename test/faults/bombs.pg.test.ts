@@ -1,11 +1,11 @@
 /** Requests whose head is as large as it may be, or larger: each is refused, others are answered, and nothing of them is kept. */
-import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { databaseFixture, serviceFixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
-import { killSvc, residentBytes, type Svc, startSvc } from '../support/process.ts'
+import { residentBytes } from '../support/process.ts'
+import { connectTo } from '../support/raw-http.ts'
 
 /** Below the 64 KiB of limits.md, with room for the rest of the head. */
 const NEARLY = 60_000
@@ -15,23 +15,16 @@ const TURNS = 120
 /** Half of what the bombs of all turns together have sent; measured: 22 MB. */
 const GROWTH_BYTES_MAX = 75_000_000
 
-let svc: Svc
-let url: string
 let token: string
 const database = databaseFixture(`
   create table notes (id int primary key, body text not null);
   insert into notes values (1, 'one');
   grant select on notes to app
 `)
+const svc = serviceFixture(database)
 
 beforeAll(async () => {
-  svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
-  url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
   token = await mintToken(SECRET, { tenantId: 't1', expiresInSeconds: 600 }, Date.now())
-})
-afterAll(async () => {
-  killSvc()
-  await svc.exited
 })
 
 const fill = (piece: string, bytes: number) => piece.repeat(Math.floor(bytes / piece.length))
@@ -66,8 +59,7 @@ const authorization = () => `Authorization: Bearer ${token}\r\n`
 
 /** The status of the answer. */
 async function ask(path: string, headers: string): Promise<string> {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const socket = connectTo(svc.url)
   // The server ends it without reading what is above the limit.
   socket.on('error', () => {})
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`)

@@ -5,7 +5,6 @@
  */
 import { once } from 'node:events'
 import http from 'node:http'
-import net from 'node:net'
 import { gzipSync } from 'node:zlib'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -20,6 +19,7 @@ import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
 import { JSON_TEXTS } from '../support/json-texts.ts'
 import { execute } from '../support/postgres.ts'
+import { connectTo } from '../support/raw-http.ts'
 
 /** The key of the advisory lock that holds the trigger of `held` back. */
 const GATE = 4713
@@ -154,8 +154,7 @@ async function send(
 
 /** Writes on a socket of its own, and collects what comes back until the server closes it or `enough` matches. */
 async function raw(pieces: readonly (string | Buffer)[], enough: RegExp): Promise<string> {
-  const { hostname, port } = new URL(gateway.url)
-  const socket = net.connect(Number(port), hostname)
+  const socket = connectTo(gateway.url)
   let received = ''
   socket.on('error', () => {})
   const done = new Promise<void>(resolve => {
@@ -576,8 +575,7 @@ describe('a length that is not the body’s', () => {
 
 describe('clients that are slow, or leave', () => {
   test('a byte now and then does not hold a request open: it ends at its time, with nothing written', async () => {
-    const { hostname, port } = new URL(gateway.url)
-    const socket = net.connect(Number(port), hostname)
+    const socket = connectTo(gateway.url)
     const body = '{"note":"a byte at a time"}'
     let received = ''
     socket.on('data', chunk => {
@@ -596,11 +594,10 @@ describe('clients that are slow, or leave', () => {
   })
 
   test('gone half-way through the body: nothing is written, nothing has failed', async () => {
-    const { hostname, port } = new URL(gateway.url)
     const half = `{"note":"${'half'.repeat(100_000)}`
     await Promise.all(
       Array.from({ length: 20 }, async (_, n) => {
-        const socket = net.connect(Number(port), hostname)
+        const socket = connectTo(gateway.url)
         socket.on('error', () => {})
         const lines = n % 2 === 0 ? ['Content-Length: 1000000'] : ['Transfer-Encoding: chunked']
         socket.write(head('/api/docs', ...lines) + (n % 2 === 0 ? half : `${half.length.toString(16)}\r\n${half}\r\n`))
@@ -618,8 +615,7 @@ describe('clients that are slow, or leave', () => {
 
   test('gone while it is written: it is undone, and the connection is free again', async () => {
     const gate = await held()
-    const { hostname, port } = new URL(gateway.url)
-    const socket = net.connect(Number(port), hostname)
+    const socket = connectTo(gateway.url)
     const body = '{"id":1}'
     socket.write(head('/api/held', `Content-Length: ${body.length}`) + body)
     await activity.started(/\bheld\b/)
@@ -633,10 +629,9 @@ describe('clients that are slow, or leave', () => {
   test('gone at any moment: the row is there or it is not, and everybody else is served', {
     timeout: 60_000,
   }, async () => {
-    const { hostname, port } = new URL(gateway.url)
     const ids = Array.from({ length: 120 }, (_, n) => 10_000 + n)
     await inParallel(ids, async id => {
-      const socket = net.connect(Number(port), hostname)
+      const socket = connectTo(gateway.url)
       socket.on('error', () => {})
       const body = `{"id":${id}}`
       socket.write(head('/api/held', `Content-Length: ${body.length}`) + body)
@@ -663,8 +658,7 @@ describe('clients that are slow, or leave', () => {
     const wide = await startWide()
     const gate = await held()
     try {
-      const { hostname, port } = new URL(wide.url)
-      const socket = net.connect(Number(port), hostname)
+      const socket = connectTo(wide.url)
       let received = ''
       socket.on('data', chunk => {
         received += chunk.toString('latin1')
@@ -693,8 +687,7 @@ describe('clients that are slow, or leave', () => {
     const wide = await startWide()
     const gate = await held()
     try {
-      const { hostname, port } = new URL(wide.url)
-      const socket = net.connect(Number(port), hostname)
+      const socket = connectTo(wide.url)
       socket.on('error', () => {})
       for (const body of ['{"id":87}', '{"id":88}']) {
         socket.write(`${head('/api/held', `Content-Length: ${body.length}`)}${body}`)

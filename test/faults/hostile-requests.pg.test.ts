@@ -2,10 +2,10 @@
  * What a caller can do to a gateway with nothing but requests: every type under every operator, tables of the strangest form, shapes
  * meant for somebody else's plan, and bytes that are almost HTTP. All of it is answered, none of it with 5xx.
  */
-import net from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import type { Reply } from '../support/gateway.ts'
+import { exchange } from '../support/raw-http.ts'
 
 /** Column type, value of the first rows (later ones are NULL), and what else of the type is asked for. */
 const TYPES: Readonly<Record<string, readonly [value: string, ...others: string[]]>> = {
@@ -436,17 +436,7 @@ describe('bytes that are almost HTTP', () => {
   const last = 'Connection: close'
   const answers = (text: string) => text.split(/(?=HTTP\/1\.1 \d\d\d )/).filter(part => part !== '')
 
-  /** All that comes back until the server closes. */
-  function send(...bytes: readonly (string | Buffer)[]): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const chunks: Buffer[] = []
-      const socket = net.connect(Number(new URL(gateway.url).port), '127.0.0.1')
-      socket.on('data', chunk => chunks.push(chunk))
-      socket.on('error', reject)
-      socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
-      for (const part of bytes) socket.write(part)
-    })
-  }
+  const send = (...bytes: readonly (string | Buffer)[]) => exchange(gateway.url, ...bytes)
 
   test.each([
     ['two lengths', ['Content-Length: 5', 'Content-Length: 6'], 'abcdef'],

@@ -1,8 +1,9 @@
 /** Clients that read slowly, or not at all, cost nobody else anything: no connection to the database, and no more memory than their answers have. */
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import { connectTo } from '../support/raw-http.ts'
 
 const MB = 1_000_000
 
@@ -23,8 +24,8 @@ beforeAll(async () => {
 
 /** A connection that has asked, and reads nothing until somebody iterates over it. */
 function ask(path: string): Socket {
-  const { hostname, port, host } = new URL(gateway.url)
-  const socket = connect(Number(port), hostname)
+  const { host } = new URL(gateway.url)
+  const socket = connectTo(gateway.url)
   socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`)
   return socket
 }

@@ -1,12 +1,13 @@
 /** Thousands of clients that send a byte now and then: others are answered as ever, and each of the slow ones costs little. */
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { mintToken } from '../../src/identity/mint.ts'
-import { databaseFixture } from '../support/fixtures.ts'
+import { databaseFixture, serviceFixture } from '../support/fixtures.ts'
 import { SECRET } from '../support/gateway.ts'
-import { killSvc, residentBytes, type Svc, startSvc } from '../support/process.ts'
+import { residentBytes } from '../support/process.ts'
+import { connectTo } from '../support/raw-http.ts'
 
 const CROWD = 2_000
 /** A byte from each of them in every round. */
@@ -19,22 +20,12 @@ const CLIENT_BYTES_MAX = 50_000
 /** Half of the requests of others are answered by then: within milliseconds, but for whatever else the machine has to do. */
 const ANSWER_MS_MAX = 500
 
-let svc: Svc
-let url: string
 const database = databaseFixture(`
   create table notes (id int primary key, body text not null);
   insert into notes values (1, 'one');
   grant select on notes to app
 `)
-
-beforeAll(async () => {
-  svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
-  url = await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/)
-})
-afterAll(async () => {
-  killSvc()
-  await svc.exited
-})
+const svc = serviceFixture(database)
 
 const memory = (): Promise<number> => residentBytes(svc.child.pid ?? 0)
 
@@ -45,8 +36,7 @@ const HEADS = [
 ]
 
 async function slowClient(index: number): Promise<Socket> {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const socket = connectTo(svc.url)
   // It may be cut off.
   socket.on('error', () => {})
   await once(socket, 'connect')
@@ -61,7 +51,7 @@ test(`${CROWD} of them, a byte a second each`, { timeout: 60_000 }, async () => 
   const took: number[] = []
   async function ask(): Promise<void> {
     const began = performance.now()
-    const response = await fetch(`${url}/api/notes/1`, { headers })
+    const response = await fetch(`${svc.url}/api/notes/1`, { headers })
     expect(await response.json()).toEqual({ data: { id: 1, body: 'one' } })
     took.push(performance.now() - began)
   }

@@ -1,12 +1,13 @@
 /** Clients that ask and do not read: what was answered to them stays within the budgets of a connection, a tenant and the process. */
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import pg from 'pg'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { databaseFixture } from '../support/fixtures.ts'
 import { type AskOptions, type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
+import { connectTo } from '../support/raw-http.ts'
 
 const MB = 1_000_000
 
@@ -34,8 +35,8 @@ async function start(toml: string): Promise<void> {
 
 /** A connection that sends `paths` at once, and reads nothing until somebody iterates over it. */
 async function ask(tenantId: string, ...paths: readonly string[]): Promise<Socket> {
-  const { hostname, port, host } = new URL(gateway.url)
-  const socket = connect(Number(port), hostname)
+  const { host } = new URL(gateway.url)
+  const socket = connectTo(gateway.url)
   sockets.push(socket)
   const headers = `Host: ${host}\r\nAuthorization: Bearer ${await gateway.token({ tenantId })}\r\n`
   socket.write(paths.map(path => `GET ${path} HTTP/1.1\r\n${headers}\r\n`).join(''))

@@ -1,10 +1,9 @@
 /** docs/reference/rest-api.md: headers, error envelope, CORS, body limit, request ids, /health, /api/_schema. */
-import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { BODY_BYTES_MAX, FORGOTTEN_BYTES_MAX } from '../../src/http/request-body.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
-import { openRaw } from '../support/raw-http.ts'
+import { exchange, openRaw } from '../support/raw-http.ts'
 import { shopDatabase } from './shop.ts'
 
 const events: Event[] = []
@@ -14,17 +13,7 @@ const gateway = gatewayFixture(database, {
   emit: event => void events.push(event),
 })
 
-/** Bytes to the socket, all that comes back. */
-function raw(bytes: string | Buffer): Promise<string> {
-  const { hostname, port } = new URL(gateway.url)
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => socket.write(bytes))
-    const chunks: Buffer[] = []
-    socket.on('data', chunk => chunks.push(chunk))
-    socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
-    socket.on('error', reject)
-  })
-}
+const raw = (bytes: string | Buffer) => exchange(gateway.url, bytes)
 
 describe('headers', () => {
   test.each(['/api/users', '/api/users/1', '/api/users?stream=true'])(

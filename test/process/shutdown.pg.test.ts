@@ -11,7 +11,7 @@ import { databaseFixture, fixture } from '../support/fixtures.ts'
 import { configFile, SECRET } from '../support/gateway.ts'
 import { execute } from '../support/postgres.ts'
 import { killSvc, type Svc, startSvc } from '../support/process.ts'
-import { openRaw, type RawConnection } from '../support/raw-http.ts'
+import { connectTo, openRaw, type RawConnection } from '../support/raw-http.ts'
 
 let token: string
 const database = databaseFixture(`
@@ -53,8 +53,7 @@ function messages(svc: Svc): string[] {
 }
 
 async function refused(url: string): Promise<boolean> {
-  const { port, hostname } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const socket = connectTo(url)
   return once(socket, 'connect').then(
     () => false,
     error => error.code === 'ECONNREFUSED',

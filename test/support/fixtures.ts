@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
-import { type GatewayOptions, type TestGateway, testGateway } from './gateway.ts'
+import { type GatewayOptions, SECRET, type TestGateway, testGateway } from './gateway.ts'
 import { execute, type TestDatabase, testDatabase } from './postgres.ts'
+import { type Svc, startSvc } from './process.ts'
 import { uniqueName } from './server.ts'
 
 interface Closable {
@@ -46,6 +47,20 @@ export function clientFixture(url: () => string): pg.Client {
       return client
     },
     client => client.end(),
+  )
+}
+
+/** The program as a process of its own that serves a database; ended with SIGKILL. */
+export function serviceFixture(database: Pick<TestDatabase, 'url'>): Svc & { readonly url: string } {
+  return fixture(
+    async () => {
+      const svc = startSvc(['serve'], { DATABASE_URL: database.url, JWT_SECRET: SECRET, SVC_BIND: '127.0.0.1:0' })
+      return { ...svc, url: await svc.says(/(http:\/\/127\.0\.0\.1:\d+)/) }
+    },
+    async svc => {
+      svc.child.kill('SIGKILL')
+      await svc.exited
+    },
   )
 }
 

@@ -71,9 +71,27 @@ export interface RawConnection {
   readonly closed: Promise<void>
 }
 
+/** A socket to the server of the URL. */
+export function connectTo(url: string): Socket {
+  const { hostname, port } = new URL(url)
+  return connect(Number(port), hostname)
+}
+
+/** Everything that comes back, as Latin-1, until the server closes the connection; rejects when it is reset. */
+export function exchange(url: string, ...sent: readonly (string | Buffer)[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connectTo(url)
+    socket.on('data', chunk => chunks.push(chunk))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
+    for (const part of sent) socket.write(part)
+  })
+}
+
 export async function openRaw(url: string): Promise<RawConnection> {
-  const { hostname, port, host } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const { host } = new URL(url)
+  const socket = connectTo(url)
   let received = ''
   let ended = false
   socket.on('data', chunk => {
