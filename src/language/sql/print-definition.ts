@@ -25,7 +25,9 @@ function printColumnDefinition(column: ColumnDefinition, scope: Scope, printer: 
   if (column.primaryKey && column.nullable) {
     throw new LanguageError(`the column ${column.name.text} is a primary key and cannot be nullable`, column.span)
   }
-  const parts = [quoteIdentifier(column.name.text), printType(column.type)]
+  const name = quoteIdentifier(column.name.text)
+  // Before some types these open other syntax: NULLS FIRST, WITHOUT TIME, FORMAT JSON.
+  const parts = [/^(format|nulls|without)$/.test(name) ? `"${name}"` : name, printType(column.type)]
   if (column.primaryKey) parts.push('PRIMARY KEY')
   else if (!column.nullable) parts.push('NOT NULL')
   if (column.unique) parts.push('UNIQUE')

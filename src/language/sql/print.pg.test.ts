@@ -659,6 +659,17 @@ const further: readonly (readonly [string, Statement, string])[] = [
     'CREATE TABLE made (id int8 PRIMARY KEY, price numeric NOT NULL DEFAULT 1 + 2 CHECK (price > 0), flags text UNIQUE DEFAULT (true OR true), user_id integer REFERENCES users (id), UNIQUE (price, user_id))',
   ],
   [
+    'make, of columns whose names open other syntax before their types',
+    {
+      kind: 'make',
+      table: tableName(from('made')),
+      columns: [columnOf('format', 'json', {}), columnOf('without', 'time', {}), columnOf('nulls', 'int', {})],
+      constraints: [],
+      span: NOWHERE,
+    },
+    'CREATE TABLE made ("format" json NOT NULL, "without" time NOT NULL, "nulls" int NOT NULL)',
+  ],
+  [
     'index',
     {
       kind: 'index',
