@@ -1,6 +1,7 @@
 /**
- * Random trees of the whole grammar: what a text can say, and only that, so that text and tree can be compared. Names and texts are those that
- * break things: key words, quotes, back-ticks, other scripts, comment signs.
+ * Random trees of the whole grammar, in two forms: what a text can say, and only that, so that text and tree can be
+ * compared; and whatever the types allow, which the builder can make. Names and texts are those that break things: key
+ * words, quotes, back-ticks, other scripts, comment signs.
  */
 import fc from 'fast-check'
 import type {
@@ -43,6 +44,7 @@ import type {
   With,
 } from '../../src/language/tree/ast.ts'
 import { NOWHERE } from '../../src/language/tree/ast.ts'
+import { SYNTAX_FUNCTIONS } from '../../src/language/tree/functions.ts'
 
 const span = NOWHERE
 
@@ -172,7 +174,7 @@ const natural = fc.oneof(
 )
 const digits = fc.oneof({ weight: 3, arbitrary: natural }, { weight: 1, arbitrary: natural.map(text => `-${text}`) })
 
-const literal: fc.Arbitrary<Literal> = fc.oneof(
+const writtenLiteral: fc.Arbitrary<Literal> = fc.oneof(
   node('literal', { type: constant('integer'), value: digits }),
   node('literal', {
     type: constant('decimal'),
@@ -201,16 +203,19 @@ const literal: fc.Arbitrary<Literal> = fc.oneof(
   node('literal', { type: constant('duration'), value: one('1s', '5m', '24h', '7d', '2w', '3mo', '1y', '010d') }),
 )
 
-const parameter: fc.Arbitrary<Parameter> = fc.oneof(
+/** No text says these: a parser takes the sign for an operator, and keeps no white space outside of JSON. */
+const builtLiteral: fc.Arbitrary<Literal> = fc.oneof(
+  node('literal', { type: constant('integer'), value: fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(String) }),
+  node('literal', { type: constant('decimal'), value: one('1.5', '-.5', '1e10', '2.') }),
+  node('literal', { type: constant('json'), value: fc.json().filter(text => !text.includes('\\u0000')) }),
+)
+
+const writtenParameter: fc.Arbitrary<Parameter> = fc.oneof(
   node('position', { n: fc.integer({ min: 1, max: 40 }) }),
   node('named', { name: one('a', 'id', 'tenant_id', 'Select', 'order', '_x9', 'pk', 'null', 'имя') }),
 )
 
-const count: fc.Arbitrary<Count | null> = seldom(
-  fc.oneof(node('literal', { type: constant('integer'), value: natural }), parameter),
-)
-
-const type: fc.Arbitrary<TypeName> = fc.oneof(
+const writtenType: fc.Arbitrary<TypeName> = fc.oneof(
   node('type', {
     schema: constant(null),
     name: one(
@@ -247,6 +252,17 @@ const type: fc.Arbitrary<TypeName> = fc.oneof(
   node('type', { schema: word, name: word, modifiers: constant([]), dimensions: fc.integer({ min: 0, max: 1 }) }),
 )
 
+const builtType: fc.Arbitrary<TypeName> = node('type', {
+  schema: seldom(word),
+  name: fc.oneof(
+    word,
+    one('int4', 'text', 'numeric', 'double precision', 'timestamptz', 'char', 'bit', 'json', 'interval', 'time'),
+    constant('timestamp with time zone'),
+  ),
+  modifiers: constant([]),
+  dimensions: fc.integer({ min: 0, max: 2 }),
+})
+
 const name: fc.Arbitrary<Name> = node('name', { text: word })
 const names = fc.array(name, { minLength: 1, maxLength: 3 })
 const table: fc.Arbitrary<TableName> = node('table', { schema: seldom(word), name: word })
@@ -254,17 +270,46 @@ const alias = fc.option(word)
 
 // ---- what contains each other ------------------------------------------------------------------------------
 
+/** Each statement that there is, and what a read is for. */
+export const STATEMENTS = [
+  'get',
+  'export',
+  'count',
+  'add',
+  'set',
+  'del',
+  'merge',
+  'make',
+  'index',
+  'call',
+  'begin',
+  'commit',
+  'rollback',
+  'explain',
+] as const
+
 interface Kinds {
   readonly expression: Expression
-  readonly get: Get
   readonly nest: Nest
   readonly source: Source
   readonly window: WindowBody
   readonly order: Order
   readonly field: Field
   readonly with: With | null
-  readonly write: Statement
-  readonly definition: Statement
+  readonly get: Get
+  readonly export: Get
+  readonly count: Get
+  readonly add: Add
+  readonly set: SetStatement
+  readonly del: Del
+  readonly merge: Merge
+  readonly make: Make
+  readonly index: Index
+  readonly call: Call
+  readonly begin: Transaction
+  readonly commit: Transaction
+  readonly rollback: Transaction
+  readonly explain: Explain
   readonly statement: Statement
 }
 
@@ -297,197 +342,290 @@ function counted({ source, joins, where, with: clause }: Get): Get {
   }
 }
 
-const trees = fc.letrec<Record<keyof Kinds, unknown>>(tie => {
-  const of = <K extends keyof Kinds>(kind: K): fc.Arbitrary<Kinds[K]> => tie(kind) as fc.Arbitrary<Kinds[K]>
-  const e = of('expression')
-  const maybe: fc.Arbitrary<Expression | null> = fc.option(e, { ...shallow, freq: 2 })
-  const list = (minLength: number, maxLength = 3): fc.Arbitrary<Expression[]> => fc.array(e, { minLength, maxLength })
-  const negated = fc.boolean()
-  const orders = rarely(of('order'))
-  const fields = (minLength: number): fc.Arbitrary<Field[]> => fc.array(of('field'), { minLength, maxLength: 3 })
-  const assignments: fc.Arbitrary<readonly Assignment[]> = fc.array(node('assignment', { column: name, value: e }), {
-    minLength: 1,
-    maxLength: 2,
-  })
-  const returning = seldom(fields(1))
-  const where: fc.Arbitrary<Expression | 'all'> = fc.oneof(constant('all'), e)
-  const join: fc.Arbitrary<Join> = node('join', {
-    type: one('left', 'inner', 'right', 'full', 'cross'),
-    lateral: fc.boolean(),
-    source: of('source'),
-    on: maybe,
-  })
-  const joins = rarely(join)
-  const bound: fc.Arbitrary<FrameBound> = fc.oneof(
-    node('unbounded preceding', {}),
-    node('current row', {}),
-    node('unbounded following', {}),
-    node('preceding', { offset: e }),
-    node('following', { offset: e }),
-  )
-  const frame: fc.Arbitrary<Frame> = node('frame', {
-    unit: one('rows', 'range', 'groups'),
-    start: bound,
-    end: fc.option(bound),
-  })
-  const call: fc.Arbitrary<FunctionCall> = fc
-    .record({
-      schema: seldom(word),
-      name: fc.oneof(
-        word,
-        one('count', 'SUM', 'lower', 'coalesce', 'now', 'rank', 'current_date', 'cast', 'Substring', 'LEFT'),
-      ),
-      distinct: fc.boolean(),
-      star: fc.boolean(),
-      arguments: list(0, 2),
-      orderBy: orders,
-      filter: seldom(e),
-      over: seldom(fc.oneof(word, of('window'))),
-    })
-    .map(parts => {
-      const bare = parts.star || parts.arguments.length === 0
-      return {
-        kind: 'function',
-        ...parts,
-        arguments: parts.star ? [] : parts.arguments,
-        distinct: parts.distinct && !bare,
-        orderBy: bare ? [] : parts.orderBy,
-        span,
-      }
-    })
+/** A call as a person would write it: PostgreSQL's grammar takes it, whatever the function. */
+function plausible(call: FunctionCall): FunctionCall {
+  const isSyntax = SYNTAX_FUNCTIONS.has(call.name)
+  const isAggregate = !isSyntax && call.arguments.length > 0
   return {
-    expression: fc.oneof(
-      { ...shallow, withCrossShrink: true },
-      node('column', { path: fc.array(word, { minLength: 1, maxLength: 3 }) }),
-      literal,
-      parameter,
-      fc.tuple(one('and', 'or'), list(2)).map(([kind, operands]) => flat(kind, operands)),
-      // `not exists` is one node.
-      e.map(
-        (operand): Expression =>
-          operand.kind === 'exists' && !operand.negated
-            ? { ...operand, negated: true }
-            : { kind: 'not', operand, span },
-      ),
-      node('negate', { operand: e }),
-      node('comparison', {
-        operator: one('=', '<>', '<', '<=', '>', '>=', '@>', '<@', '&&', '?', '?|', '?&', '@@', 'regex', '~*', '~'),
-        left: e,
-        right: e,
-      }),
-      node('pattern', { operator: one('like', 'ilike', 'similar to'), negated, operand: e, pattern: e }),
-      node('is', { what: one('null', 'true', 'false'), negated, operand: e }),
-      node('distinct from', { negated, left: e, right: e }),
-      node('between', { negated, operand: e, low: e, high: e }),
-      node('in', {
-        negated,
-        operand: e,
-        set: fc.oneof(
-          node('in values', { values: list(1) }),
-          node('subquery', { query: of('get') }),
-          parameter,
-          node('cast', { operand: parameter, type }),
-        ),
-      }),
-      node('exists', { negated, query: of('get') }),
-      node('json test', { test: one('json_exists', 'json_query', 'json_value'), operand: e, path: content }),
-      node('arithmetic', { operator: one('||', '+', '-', '*', '/', '%'), left: e, right: e }),
-      node('json step', { operator: one('->', '->>', '#>', '#>>'), operand: e, step: e }),
-      node('cast', { operand: e, type }),
-      call,
-      node('function', {
-        schema: constant(null),
-        name: constant('extract'),
-        distinct: constant(false),
-        star: constant(false),
-        arguments: fc.tuple(
-          node('literal', { type: constant('text'), value: one('day', 'epoch', 'from', 'time zone', "it's") }),
-          e,
-        ),
-        orderBy: constant([]),
-        filter: constant(null),
-        over: constant(null),
-      }),
-      node('case', {
-        operand: maybe,
-        // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`.
-        whens: fc.array(fc.record({ when: e, then: e }), { minLength: 1, maxLength: 2 }),
-        else: maybe,
-      }),
-      node('subquery', { query: of('get') }),
-      node('array', { items: list(0) }),
-      node('row', { items: list(0) }),
-    ),
-    window: node('window', { base: seldom(word), partitionBy: rarely(e), orderBy: orders, frame: fc.option(frame) }),
-    order: node('order', { expression: e, descending: fc.boolean(), nulls: one(null, 'first', 'last') }),
-    field: fc.oneof(
-      { weight: 9, arbitrary: node('field', { expression: e, alias }) },
-      { weight: 1, arbitrary: node('star', { of: alias }) },
-    ),
-    source: fc.oneof(
-      shallow,
-      { weight: 4, arbitrary: node('table source', { table, alias, condition: seldom(e) }) },
-      { weight: 1, arbitrary: node('query source', { query: of('get'), alias: word }) },
-    ),
-    nest: node('nest', {
-      many: fc.boolean(),
-      table,
-      alias,
-      name: constant(null),
-      on: maybe,
-      fields: fc.oneof(constant([]), fields(1)),
-      nests: rarely(of('nest'), 1),
-      where: maybe,
-      orderBy: orders,
-      limit: count,
-      offset: count,
-    }),
-    with: seldom(
-      node('with', {
-        recursive: fc.boolean(),
-        tables: fc.array(
-          node('cte', {
-            name,
-            columns: fc.oneof(constant([]), names),
-            statement: fc.oneof(
-              shallow,
-              { weight: 3, arbitrary: of('get') as fc.Arbitrary<Statement> },
-              { weight: 1, arbitrary: of('statement') },
-            ),
-          }),
-          { minLength: 1, maxLength: 2 },
-        ),
-      }),
-    ),
-    get: fc.record({
-      kind: constant('get'),
-      purpose: constant('rows'),
-      with: of('with') as fc.Arbitrary<With | null>,
-      distinct: seldom(node('distinct', { on: rarely(e) }) as fc.Arbitrary<Distinct>),
+    ...call,
+    star: call.star && !isSyntax,
+    distinct: isAggregate && call.distinct,
+    orderBy: isAggregate ? call.orderBy : [],
+    filter: isSyntax ? null : call.filter,
+    over: isSyntax ? null : call.over,
+  }
+}
+
+/** A join as a person would write it. */
+function plausibleJoin(join: Join): Join {
+  if (join.type === 'cross' || join.source.kind !== 'query source') return { ...join, lateral: false }
+  return { ...join, on: join.on ?? { kind: 'column', path: ['a'], span } }
+}
+
+/**
+ * `written`: a text says the tree, and is read back as it. `built`: whatever the types allow, most of it plausible enough
+ * to be printed as SQL.
+ */
+function treesOf(form: 'written' | 'built') {
+  const isBuilt = form === 'built'
+  /** In a tree that is built, mostly `likely`: a statement is refused for any of its parts. */
+  const mostly = <T>(likely: fc.Arbitrary<T>, other: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+    isBuilt ? fc.oneof({ weight: 19, arbitrary: likely }, { weight: 1, arbitrary: other }) : other
+  const also = <T>(written: fc.Arbitrary<T>, built: fc.Arbitrary<T>): fc.Arbitrary<T> =>
+    isBuilt ? fc.oneof(written, built) : written
+  const literal = also(writtenLiteral, builtLiteral)
+  const parameter = also(writtenParameter, node('named', { name: word }) as fc.Arbitrary<Parameter>)
+  const type = also(writtenType, builtType)
+  const count: fc.Arbitrary<Count | null> = seldom(
+    fc.oneof(node('literal', { type: constant('integer'), value: natural }), parameter),
+  )
+  return fc.letrec<Record<keyof Kinds, unknown>>(tie => {
+    const of = <K extends keyof Kinds>(kind: K): fc.Arbitrary<Kinds[K]> => tie(kind) as fc.Arbitrary<Kinds[K]>
+    const e = of('expression')
+    const maybe: fc.Arbitrary<Expression | null> = fc.option(e, { ...shallow, freq: 2 })
+    const list = (minLength: number, maxLength = 3): fc.Arbitrary<Expression[]> => fc.array(e, { minLength, maxLength })
+    const negated = fc.boolean()
+    const orders = rarely(of('order'))
+    const fields = (minLength: number): fc.Arbitrary<Field[]> => fc.array(of('field'), { minLength, maxLength: 3 })
+    const assignments: fc.Arbitrary<readonly Assignment[]> = fc.array(node('assignment', { column: name, value: e }), {
+      minLength: 1,
+      maxLength: 2,
+    })
+    const returning = seldom(fields(isBuilt ? 0 : 1))
+    const where: fc.Arbitrary<Expression | 'all'> = fc.oneof(constant('all'), e)
+    const anyJoin: fc.Arbitrary<Join> = node('join', {
+      type: one('left', 'inner', 'right', 'full', 'cross'),
+      lateral: fc.boolean(),
       source: of('source'),
-      joins,
-      nests: rarely(of('nest'), 1),
-      fields: fc.array(of('field'), { maxLength: 3 }),
-      where: maybe,
-      groupBy: rarely(e),
-      having: seldom(e),
-      windows: rarely(node('named window', { name, body: of('window') }) as fc.Arbitrary<NamedWindow>, 2),
-      compounds: rarely(
-        node('compound', { operator: one('union', 'intersect', 'except'), all: fc.boolean(), query: of('get') }),
-      ) as fc.Arbitrary<readonly Compound[]>,
-      orderBy: orders,
-      limit: count,
-      offset: count,
-      lock: seldom(
-        node('lock', {
-          strength: one('update', 'share'),
-          wait: one(null, 'nowait', 'skip locked'),
-        }) as fc.Arbitrary<Lock>,
+      on: maybe,
+    })
+    const joins = rarely(mostly(anyJoin.map(plausibleJoin), anyJoin))
+    /** Of a statement that writes. */
+    const writeJoins = rarely(
+      mostly(node('join', { type: constant('inner'), lateral: constant(false), source: of('source'), on: e }), anyJoin),
+    )
+    const bound: fc.Arbitrary<FrameBound> = fc.oneof(
+      node('unbounded preceding', {}),
+      node('current row', {}),
+      node('unbounded following', {}),
+      node('preceding', { offset: e }),
+      node('following', { offset: e }),
+    )
+    // The grammar of PostgreSQL itself refuses a frame that ends before it starts.
+    const [start, end] = isBuilt
+      ? [
+          fc.oneof(node('unbounded preceding', {}), node('current row', {}), node('preceding', { offset: e })),
+          fc.oneof(node('current row', {}), node('unbounded following', {}), node('following', { offset: e })),
+        ]
+      : [bound, bound]
+    const frame: fc.Arbitrary<Frame> = node('frame', {
+      unit: one('rows', 'range', 'groups'),
+      start,
+      end: fc.option(end),
+    })
+    const anyCall: fc.Arbitrary<FunctionCall> = fc
+      .record({
+        schema: seldom(word),
+        name: fc.oneof(
+          word,
+          one('count', 'SUM', 'lower', 'coalesce', 'now', 'rank', 'current_date', 'cast', 'Substring', 'LEFT'),
+          one('greatest', 'substring', 'trim', 'json_agg', 'grouping', 'string_agg'),
+        ),
+        distinct: fc.boolean(),
+        star: fc.boolean(),
+        arguments: list(0, 2),
+        orderBy: orders,
+        filter: seldom(e),
+        over: seldom(fc.oneof(word, of('window'))),
+      })
+      .map(parts => {
+        const bare = parts.star || parts.arguments.length === 0
+        return {
+          kind: 'function',
+          ...parts,
+          arguments: parts.star ? [] : parts.arguments,
+          distinct: parts.distinct && !bare,
+          orderBy: bare ? [] : parts.orderBy,
+          span,
+        }
+      })
+    /** In another statement. Those of a transaction stand alone. */
+    const inner = isBuilt
+      ? fc.oneof<fc.Arbitrary<Statement>[]>(of('get'), of('get'), of('add'), of('set'), of('del'))
+      : of('statement')
+    const call = mostly(anyCall.map(plausible), anyCall)
+    const anyWhen: fc.Arbitrary<MergeWhen> = node('when', {
+      match: one('matched', 'not matched', 'not matched by source', 'not matched by target'),
+      and: maybe,
+      action: fc.oneof(
+        node('merge update', { assignments }),
+        node('merge insert', { columns: fc.oneof(constant([]), names), values: list(1) }),
+        node('merge delete', {}),
+        node('merge nothing', {}),
       ),
-      span: constant(span),
-    }),
-    write: fc.oneof(
-      node('add', {
+    })
+    /** What is done suits what is met. */
+    const plausibleWhen = anyWhen.filter(
+      ({ match, action }) =>
+        action.kind === 'merge nothing' ||
+        (action.kind === 'merge insert') === (match === 'not matched' || match === 'not matched by target'),
+    )
+    return {
+      expression: fc.oneof(
+        { ...shallow, withCrossShrink: true },
+        node('column', { path: fc.array(word, { minLength: 1, maxLength: isBuilt ? 4 : 3 }) }),
+        literal,
+        parameter,
+        fc
+          .tuple(one('and', 'or'), list(2))
+          .map(([kind, operands]) => (isBuilt ? { kind, operands, span } : flat(kind, operands))),
+        // `not exists` is one node.
+        e.map(
+          (operand): Expression =>
+            operand.kind === 'exists' && !operand.negated && !isBuilt
+              ? { ...operand, negated: true }
+              : { kind: 'not', operand, span },
+        ),
+        node('negate', { operand: e }),
+        node('comparison', {
+          operator: one(
+            ...([
+              '=',
+              '<>',
+              '<',
+              '<=',
+              '>',
+              '>=',
+              '@>',
+              '<@',
+              '&&',
+              '?',
+              '?|',
+              '?&',
+              '@@',
+              'regex',
+              '~*',
+              '~',
+            ] as const),
+            ...(isBuilt ? (['matches'] as const) : []),
+          ),
+          left: e,
+          right: e,
+        }),
+        node('pattern', { operator: one('like', 'ilike', 'similar to'), negated, operand: e, pattern: e }),
+        node('is', { what: one('null', 'true', 'false'), negated, operand: e }),
+        node('distinct from', { negated, left: e, right: e }),
+        node('between', { negated, operand: e, low: e, high: e }),
+        node('in', {
+          negated,
+          operand: e,
+          set: fc.oneof(
+            node('in values', { values: list(1) }),
+            node('subquery', { query: of('get') }),
+            parameter,
+            node('cast', { operand: parameter, type }),
+          ),
+        }),
+        node('exists', { negated, query: of('get') }),
+        node('json test', { test: one('json_exists', 'json_query', 'json_value'), operand: e, path: content }),
+        node('arithmetic', { operator: one('||', '+', '-', '*', '/', '%'), left: e, right: e }),
+        node('json step', { operator: one('->', '->>', '#>', '#>>'), operand: e, step: e }),
+        node('cast', { operand: e, type }),
+        call,
+        node('function', {
+          schema: constant(null),
+          name: constant('extract'),
+          distinct: constant(false),
+          star: constant(false),
+          arguments: fc.tuple(
+            node('literal', { type: constant('text'), value: one('day', 'epoch', 'from', 'time zone', "it's") }),
+            e,
+          ),
+          orderBy: constant([]),
+          filter: constant(null),
+          over: constant(null),
+        }),
+        node('case', {
+          operand: maybe,
+          // biome-ignore lint/suspicious/noThenProperty: the branches of the tree have a `then`.
+          whens: fc.array(fc.record({ when: e, then: e }), { minLength: 1, maxLength: 2 }),
+          else: maybe,
+        }),
+        node('subquery', { query: of('get') }),
+        node('array', { items: list(0) }),
+        node('row', { items: list(0) }),
+      ),
+      window: node('window', { base: seldom(word), partitionBy: rarely(e), orderBy: orders, frame: fc.option(frame) }),
+      order: node('order', { expression: e, descending: fc.boolean(), nulls: one(null, 'first', 'last') }),
+      field: fc.oneof(
+        { weight: 9, arbitrary: node('field', { expression: e, alias }) },
+        { weight: 1, arbitrary: node('star', { of: alias }) },
+      ),
+      source: fc.oneof(
+        shallow,
+        { weight: 4, arbitrary: node('table source', { table, alias, condition: seldom(e) }) },
+        { weight: 1, arbitrary: node('query source', { query: of('get'), alias: word }) },
+      ),
+      nest: node('nest', {
+        many: fc.boolean(),
+        table,
+        alias,
+        name: isBuilt ? alias : constant(null),
+        on: maybe,
+        fields: fc.oneof(constant([]), fields(1)),
+        nests: rarely(of('nest'), 1),
+        where: maybe,
+        orderBy: orders,
+        limit: count,
+        offset: count,
+      }),
+      with: seldom(
+        node('with', {
+          recursive: fc.boolean(),
+          tables: fc.array(
+            node('cte', {
+              name,
+              columns: fc.oneof(constant([]), names),
+              statement: fc.oneof(
+                shallow,
+                { weight: 3, arbitrary: of('get') as fc.Arbitrary<Statement> },
+                { weight: 1, arbitrary: inner },
+              ),
+            }),
+            { minLength: 1, maxLength: 2 },
+          ),
+        }),
+      ),
+      get: fc.record({
+        kind: constant('get'),
+        purpose: isBuilt ? one('rows', 'export') : constant('rows'),
+        with: of('with') as fc.Arbitrary<With | null>,
+        distinct: seldom(node('distinct', { on: rarely(e) }) as fc.Arbitrary<Distinct>),
+        source: of('source'),
+        joins,
+        nests: rarely(of('nest'), 1),
+        fields: fc.array(of('field'), { maxLength: 3 }),
+        where: maybe,
+        groupBy: rarely(e),
+        having: seldom(e),
+        windows: rarely(node('named window', { name, body: of('window') }) as fc.Arbitrary<NamedWindow>, 2),
+        compounds: rarely(
+          node('compound', { operator: one('union', 'intersect', 'except'), all: fc.boolean(), query: of('get') }),
+        ) as fc.Arbitrary<readonly Compound[]>,
+        orderBy: orders,
+        limit: count,
+        offset: count,
+        lock: seldom(
+          node('lock', {
+            strength: one('update', 'share'),
+            wait: one(null, 'nowait', 'skip locked'),
+          }) as fc.Arbitrary<Lock>,
+        ),
+        span: constant(span),
+      }),
+      export: of('get').map((get): Get => ({ ...get, purpose: 'export' })),
+      count: of('get').map(counted),
+      add: node('add', {
         with: of('with'),
         table,
         columns: fc.oneof(constant([]), names),
@@ -506,40 +644,18 @@ const trees = fc.letrec<Record<keyof Kinds, unknown>>(tie => {
           }) as fc.Arbitrary<Conflict>,
         ),
         returning,
-      }) as fc.Arbitrary<Add>,
-      node('set', {
-        with: of('with'),
-        table,
-        alias,
-        joins,
-        assignments,
-        where,
-        returning,
-      }) as fc.Arbitrary<SetStatement>,
-      node('del', { with: of('with'), table, alias, joins, where, returning }) as fc.Arbitrary<Del>,
-      node('merge', {
+      }),
+      set: node('set', { with: of('with'), table, alias, joins: writeJoins, assignments, where, returning }),
+      del: node('del', { with: of('with'), table, alias, joins: writeJoins, where, returning }),
+      merge: node('merge', {
         with: of('with'),
         table,
         alias,
         using: of('source'),
         on: e,
-        whens: fc.array(
-          node('when', {
-            match: one('matched', 'not matched', 'not matched by source', 'not matched by target'),
-            and: maybe,
-            action: fc.oneof(
-              node('merge update', { assignments }),
-              node('merge insert', { columns: fc.oneof(constant([]), names), values: list(1) }),
-              node('merge delete', {}),
-              node('merge nothing', {}),
-            ),
-          }) as fc.Arbitrary<MergeWhen>,
-          { minLength: 1, maxLength: 3 },
-        ),
-      }) as fc.Arbitrary<Merge>,
-    ) as fc.Arbitrary<Statement>,
-    definition: fc.oneof(
-      node('make', {
+        whens: fc.array(mostly(plausibleWhen, anyWhen), { minLength: 1, maxLength: 3 }),
+      }),
+      make: node('make', {
         table,
         columns: fc.array(
           node('column definition', {
@@ -560,25 +676,46 @@ const trees = fc.letrec<Record<keyof Kinds, unknown>>(tie => {
             node('unique', { columns: names }),
           ) as fc.Arbitrary<TableConstraint>,
         ),
-      }) as fc.Arbitrary<Make>,
-      node('index', { name, table, columns: names, unique: fc.boolean(), where: maybe }) as fc.Arbitrary<Index>,
-      node('call', { function: table, arguments: list(0) }) as fc.Arbitrary<Call>,
-      fc.oneof(node('begin', {}), node('commit', {}), node('rollback', {})) as fc.Arbitrary<Transaction>,
-    ) as fc.Arbitrary<Statement>,
-    statement: fc.oneof(
-      shallow,
-      { weight: 6, arbitrary: of('get') as fc.Arbitrary<Statement> },
-      { weight: 1, arbitrary: of('get').map(get => ({ ...get, purpose: 'export' as const })) },
-      { weight: 1, arbitrary: of('get').map(counted) },
-      { weight: 3, arbitrary: of('write') },
-      { weight: 1, arbitrary: of('definition') },
-      { weight: 1, arbitrary: node('explain', { statement: of('statement') }) as fc.Arbitrary<Explain> },
-    ),
-  }
-})
+      }),
+      index: node('index', { name, table, columns: names, unique: fc.boolean(), where: maybe }),
+      call: node('call', { function: table, arguments: list(0) }),
+      begin: node('begin', {}),
+      commit: node('commit', {}),
+      rollback: node('rollback', {}),
+      explain: node('explain', { statement: inner }),
+      statement: fc.oneof(
+        shallow,
+        { weight: 6, arbitrary: of('get') as fc.Arbitrary<Statement> },
+        { weight: 1, arbitrary: of('export') },
+        { weight: 1, arbitrary: of('count') },
+        { weight: 3, arbitrary: fc.oneof<fc.Arbitrary<Statement>[]>(of('add'), of('set'), of('del'), of('merge')) },
+        {
+          weight: 1,
+          arbitrary: fc.oneof<fc.Arbitrary<Statement>[]>(
+            of('make'),
+            of('index'),
+            of('call'),
+            fc.oneof(of('begin'), of('commit'), of('rollback')),
+          ),
+        },
+        { weight: 1, arbitrary: of('explain') },
+      ),
+    }
+  })
+}
 
-/** Any expression. */
-export const anyExpression: fc.Arbitrary<Expression> = trees.expression as fc.Arbitrary<Expression>
+type Statements = Readonly<Record<(typeof STATEMENTS)[number], fc.Arbitrary<Statement>>>
 
-/** Any statement. */
-export const anyStatement: fc.Arbitrary<Statement> = trees.statement as fc.Arbitrary<Statement>
+const written = treesOf('written')
+
+/** Any expression that a text can say. */
+export const anyExpression = written.expression as fc.Arbitrary<Expression>
+
+/** Any statement that a text can say. */
+export const anyStatement = written.statement as fc.Arbitrary<Statement>
+
+/** The same, by what it is. */
+export const writtenStatements = written as Statements
+
+/** Statements of trees that the types allow, by what they are. */
+export const builtStatements = treesOf('built') as Statements
