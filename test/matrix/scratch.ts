@@ -79,7 +79,8 @@ async function commandsByPs(): Promise<readonly Command[]> {
   return stdout.split('\n').map(line => [Number.parseInt(line, 10), line] as const)
 }
 
-function isAlive(pid: number): boolean {
+/** Whether there is such a process, of whatever user. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

@@ -2,12 +2,14 @@
  * One PostgreSQL for a whole vitest run. It starts when the first test asks for it – a run without database tests has none –
  * so the address that workers get is that of a broker, which answers with what it has prepared by then.
  */
+
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { isAlive } from '../matrix/scratch.ts'
 import { loadSample, SAMPLE_TEMPLATE } from './sample-template.ts'
 import { createTemplate, startTestServer, type TestServer } from './server.ts'
 
@@ -79,15 +81,6 @@ async function removeAbandoned(): Promise<void> {
     if (pid === 0 || isAlive(pid)) continue
     // Another user's, perhaps: theirs to remove.
     await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {})
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
