@@ -42,7 +42,7 @@ test('an object of hstore is its text, which escapes what it must at every level
     { id: 2, h: 'x=>1' },
   ])
   expect(JSON.parse(rewritten('{"hs": [{"a": "x\\"y"}, null, {}], "h": {}}'))).toEqual({
-    hs: String.raw`{"\"a\"=>\"x\\\"y\"",NULL,""}`,
+    hs: String.raw`{"\"a\"=>\"x\\\"y\"",null,""}`,
     h: '',
   })
   expect(printHstore(Buffer.from('{"a" : "b"}'))).toBe('"a"=>"b"')
@@ -74,9 +74,9 @@ describe('which types', () => {
 describe('elements of json', () => {
   test.each([
     ['[]', '{}'],
-    [' [ 1 , [ ] ] ', '{"1","[ ]"}'],
-    ['[1.50,-0,1e400,12345678901234567890.10]', '{"1.50","-0","1e400","12345678901234567890.10"}'],
-    ['[null,"null",[null],true]', String.raw`{NULL,"\"null\"","[null]","true"}`],
+    [' [ 1 , [ ] ] ', '{1,"[ ]"}'],
+    ['[1.50,-0,1e400,12345678901234567890.10]', '{1.50,-0,1e400,12345678901234567890.10}'],
+    ['[null,"null",[null],true]', String.raw`{null,"\"null\"","[null]",true}`],
     ['["",",","{}","é😀"]', String.raw`{"\"\"","\",\"","\"{}\"","\"é😀\""}`],
     [String.raw`["\"\\\n\u00e9\/"]`, String.raw`{"\"\\\"\\\\\\n\\u00e9\\/\""}`],
     ['[[[1],2],{ "a" : [1] }]', String.raw`{"[[1],2]","{ \"a\" : [1] }"}`],
@@ -88,8 +88,8 @@ describe('elements of json', () => {
 
 describe('elements that are arrays', () => {
   test.each<[DataType, string, string | null]>([
-    [arrayOf(ints), '[[1,2],null,[3],[]]', '{"{1,2}",NULL,"{3}","{}"}'],
-    [arrayOf(ints), '[[[1,null],[3,4]]]', '{"{{1,NULL},{3,4}}"}'],
+    [arrayOf(ints), '[[1,2],null,[3],[]]', '{"{1,2}",null,"{3}","{}"}'],
+    [arrayOf(ints), '[[[1,null],[3,4]]]', '{"{{1,null},{3,4}}"}'],
     [arrayOf(ints), '["{1,2}",[3]]', '{"{1,2}","{3}"}'],
     // PostgreSQL says what is wrong with these.
     [arrayOf(ints), '[1,true,[{"a":1}]]', String.raw`{1,true,"{\"{\\\"a\\\":1}\"}"}`],
@@ -98,9 +98,9 @@ describe('elements that are arrays', () => {
       String.raw`[["NULL","a\"\\\u00e9,"]]`,
       String.raw`{"{\"NULL\",\"a\\\"\\\\é,\"}"}`,
     ],
-    [arrayOf(docs), '[[[1],2],[null]]', String.raw`{"{\"[1]\",\"2\"}","{NULL}"}`],
+    [arrayOf(docs), '[[[1],2],[null]]', String.raw`{"{\"[1]\",2}","{null}"}`],
     [arrayOf(domainOver('lists', arrayOf(ints))), '[[[1],[2,3]]]', String.raw`{"{\"{1}\",\"{2,3}\"}"}`],
-    [arrayOf(pairs), '[["(1,a)",null]]', String.raw`{"{\"(1,a)\",NULL}"}`],
+    [arrayOf(pairs), '[["(1,a)",null]]', String.raw`{"{\"(1,a)\",null}"}`],
     [arrayOf(pairs), '[["(1,a)"],[{"a":1}]]', null],
     [arrayOf(ints), '[[[[[[[1]]]]]]]', '{"{{{{{{1}}}}}}"}'],
     [arrayOf(ints), '[[[[[[[[1]]]]]]]]', null],
@@ -118,12 +118,12 @@ const rewritten = (body: string) => withArrayTexts(Buffer.from(body), FORMS).toS
 describe('a body', () => {
   test.each([
     ['{"id": 1.0, "many" : [[1]], "x":[[2]] }', String.raw`{"id": 1.0, "many" : "{\"[1]\"}", "x":[[2]] }`],
-    [String.raw`{"\u00e9\"":[1]}`, String.raw`{"\u00e9\"":"{\"1\"}"}`],
+    [String.raw`{"\u00e9\"":[1]}`, String.raw`{"\u00e9\"":"{1}"}`],
     [
       '[ {"many":[1]}, {"id":2}, {"id":3,"many":[[]]} ]',
-      String.raw`[ {"many":"{\"1\"}"}, {"id":2}, {"id":3,"many":"{\"[]\"}"} ]`,
+      String.raw`[ {"many":"{1}"}, {"id":2}, {"id":3,"many":"{\"[]\"}"} ]`,
     ],
-    ['{"many":[\n[\t1 ] ]}', String.raw`{"many":"{\"[\t1 ]\"}"}`],
+    ['{"many":[\n[\t1 ] ]}', String.raw`{"many":"{\"[\u00091 ]\"}"}`],
     [String.raw`{"many":["\t\"\u0001"]}`, String.raw`{"many":"{\"\\\"\\\\t\\\\\\\"\\\\u0001\\\"\"}"}`],
   ])('%s', (body, expected) => {
     expect(rewritten(body)).toBe(expected)
@@ -159,10 +159,10 @@ test('elements that came one by one', () => {
   expect(printListed([], JSON_ARRAY)?.toString()).toBe('"{}"')
 })
 
-/** The elements of `{"…",NULL}`. */
+/** The elements of `{"…",1,null}`. */
 function elementsOf(literal: string): readonly (string | null)[] {
-  return [...literal.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|NULL/gs)].map(([, text]) =>
-    text === undefined ? null : text.replace(/\\(.)/gs, '$1'),
+  return [...literal.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/gs)].map(([, quoted, word = null]) =>
+    quoted === undefined ? (word === 'null' ? null : word) : quoted.replace(/\\(.)/gs, '$1'),
   )
 }
 
@@ -186,6 +186,22 @@ test('every element keeps its bytes, and everything around stays where it was', 
         }
       },
     ),
+  )
+})
+
+test('strings of an hstore are what their escapes stand for', () => {
+  const units = ['a', '"', '\\', '\n', '\b', '\u0001', '/', 'é', '€', '😀', '\x7f']
+  const inHex = (text: string) =>
+    text.replace(/[\s\S]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const print = (text: string) =>
+    [...text].map((found, at) => (at % 2 === 0 ? inHex(found) : JSON.stringify(found).slice(1, -1))).join('')
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...units) }), text => {
+      const body = `{"h":{"k":"${print(text)}"}}`
+      expect(JSON.parse(body)).toEqual({ h: { k: text } })
+      const { h } = JSON.parse(withArrayTexts(Buffer.from(body), new Map([['h', 'hstore']])).toString())
+      expect(h).toBe(`"k"=>"${text.replace(/["\\]/g, '\\$&')}"`)
+    }),
   )
 })
 

@@ -235,14 +235,16 @@ class ArrayText {
 
   array(bytes: Buffer, start: number, { of }: ArrayForm, inside: number, dimensions: number): number {
     this.#byte(OPEN_BRACE, inside)
-    let at = skipWhiteSpace(bytes, start + 1)
-    while (byteAt(bytes, at) !== CLOSE_BRACKET) {
-      const end = this.value(bytes, at, of, inside, dimensions)
-      if (end === NO_TEXT) return NO_TEXT
-      at = skipWhiteSpace(bytes, end)
-      if (byteAt(bytes, at) !== COMMA) continue
-      this.#byte(COMMA, inside)
-      at = skipWhiteSpace(bytes, at + 1)
+    let at = start + 1
+    for (;;) {
+      // Numbers, true, false and null are the same words in the text form, and so are the commas between them.
+      const words = at
+      while (IS_WORD[bytes[at] as number] === 1) at += 1
+      if (at > words) this.#words(bytes, words, at)
+      const first = byteAt(bytes, at)
+      if (first === CLOSE_BRACKET) break
+      at = first <= SPACE ? at + 1 : this.value(bytes, at, of, inside, dimensions)
+      if (at === NO_TEXT) return NO_TEXT
     }
     this.#byte(CLOSE_BRACE, inside)
     return at + 1
@@ -319,17 +321,64 @@ class ArrayText {
       this.#quoted(bytes, start + 1, plainEnd, inside)
       return plainEnd + 1
     }
-    const end = scanString(bytes, start)
-    const content = Buffer.from(unescapeString(bytes.toString('utf8', start + 1, end - 1)))
-    this.#quoted(content, 0, content.length, inside)
-    return end
+    this.#mark(QUOTE, inside)
+    let at = start + 1
+    for (;;) {
+      const next = skipPlain(bytes, at)
+      this.#bytes(bytes, at, next, inside + 1)
+      if (byteAt(bytes, next) !== BACKSLASH) {
+        this.#mark(QUOTE, inside)
+        return next + 1
+      }
+      at = this.#unescaped(bytes, next, inside + 1)
+    }
+  }
+
+  /** What an escape of JSON stands for. Byte by byte, as a body may be nothing but escapes. */
+  #unescaped(bytes: Buffer, start: number, inside: number): number {
+    const letter = bytes[start + 1] as number
+    if (letter !== LETTER_U) {
+      this.#character(MEANING_OF[letter] as number, inside)
+      return start + 2
+    }
+    const unit = unitAt(bytes, start)
+    if (unit < 0x80) {
+      this.#character(unit, inside)
+      return start + 6
+    }
+    if (unit < 0x800) {
+      this.#character(0xc0 | (unit >> 6), inside)
+      this.#character(0x80 | (unit & 0x3f), inside)
+      return start + 6
+    }
+    const isPair = unit >= 0xd800 && unit <= 0xdfff
+    const code = isPair ? 0x10000 + ((unit - 0xd800) << 10) + (unitAt(bytes, start + 6) - 0xdc00) : unit
+    if (isPair) {
+      this.#character(0xf0 | (code >> 18), inside)
+      this.#character(0x80 | ((code >> 12) & 0x3f), inside)
+    } else this.#character(0xe0 | (code >> 12), inside)
+    this.#character(0x80 | ((code >> 6) & 0x3f), inside)
+    this.#character(0x80 | (code & 0x3f), inside)
+    return start + (isPair ? 12 : 6)
   }
 
   #quoted(bytes: Buffer, start: number, end: number, inside: number): number {
-    this.#byte(QUOTE, inside)
+    this.#mark(QUOTE, inside)
     this.#bytes(bytes, start, end, inside + 1)
-    this.#byte(QUOTE, inside)
+    this.#mark(QUOTE, inside)
     return end
+  }
+
+  /** What needs no escape, wherever it stands. */
+  #words(bytes: Buffer, start: number, end: number): void {
+    this.#reserve(end - start)
+    const text = this.#text
+    let length = this.#length
+    for (let at = start; at < end; at += 1) {
+      text[length] = bytes[at] as number
+      length += 1
+    }
+    this.#length = length
   }
 
   /** A byte at a time, without a call for each: an array may be two million of them, and other requests wait. */
@@ -339,7 +388,7 @@ class ArrayText {
     let length = this.#length
     for (let at = start; at < end; at += 1) {
       const byte = bytes[at] as number
-      if (inside === 0 || (byte !== QUOTE && byte !== BACKSLASH && byte >= 0x20)) {
+      if (inside === 0 || IS_PLAIN_TEXT[byte] === 1) {
         text[length] = byte
         length += 1
         continue
@@ -353,22 +402,38 @@ class ArrayText {
     this.#length = length
   }
 
-  /** Also one that a JSON string can only have escaped. */
   #character(byte: number, inside: number): void {
-    if (byte >= 0x20 || !this.#isJson) this.#byte(byte, inside)
-    else for (const letter of Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1))) this.#byte(letter, 0)
+    if (byte < SPACE && this.#isJson) this.#control(byte)
+    else this.#byte(byte, inside)
+  }
+
+  /** A JSON string can only have it escaped. */
+  #control(byte: number): void {
+    this.#reserve(CONTROL.length)
+    this.#length += CONTROL.copy(this.#text, this.#length)
+    this.#text[this.#length - 2] = DIGITS.charCodeAt(byte >> 4)
+    this.#text[this.#length - 1] = DIGITS.charCodeAt(byte & 0xf)
   }
 
   #byte(byte: number, inside: number): void {
-    const isEscaped = inside > 0 && (byte === QUOTE || byte === BACKSLASH)
-    // Each level of quotes doubles the backslashes: a byte behind 2ⁿ - 1 of them.
-    const width = isEscaped ? 2 ** inside : 1
+    if (inside > 0 && (byte === QUOTE || byte === BACKSLASH)) {
+      this.#mark(byte, inside)
+      return
+    }
+    this.#reserve(1)
+    this.#text[this.#length] = byte
+    this.#length += 1
+  }
+
+  /** A quote or a backslash: each level of quotes doubles the backslashes, so it stands behind 2ⁿ - 1 of them. */
+  #mark(byte: number, inside: number): void {
+    const width = 1 << inside
     this.#reserve(width)
     const text = this.#text
-    const end = this.#length + width
-    for (let at = this.#length; at < end - 1; at += 1) text[at] = BACKSLASH
-    text[end - 1] = byte
-    this.#length = end
+    const end = this.#length + width - 1
+    for (let at = this.#length; at < end; at += 1) text[at] = BACKSLASH
+    text[end] = byte
+    this.#length = end + 1
   }
 
   #reserve(bytes: number): void {
@@ -392,6 +457,34 @@ class ArrayText {
 
 const TEXT_BYTES_AT_FIRST = 1024
 
+const SPACE = 0x20
+
+/** Of numbers, true, false and null, and what stands between them. */
+const IS_WORD: Uint8Array = new Uint8Array(256)
+for (const byte of Buffer.from('0123456789+-.eEtruefalsn,')) IS_WORD[byte] = 1
+
+/** All but quotes, backslashes and control characters. */
+const IS_PLAIN_TEXT: Uint8Array = new Uint8Array(256).fill(1, SPACE)
+IS_PLAIN_TEXT[QUOTE] = 0
+IS_PLAIN_TEXT[BACKSLASH] = 0
+
 const NULL = Buffer.from('NULL')
 const ARROW = Buffer.from('=>')
 const LETTER_N = 0x6e
+const LETTER_U = 0x75
+const CONTROL = Buffer.from('\\u0000')
+const DIGITS = '0123456789abcdef'
+
+/** Of the letter behind a backslash of JSON. */
+const MEANING_OF: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+for (const pair of ['b\b', 'f\f', 'n\n', 'r\r', 't\t']) MEANING_OF[pair.charCodeAt(0)] = pair.charCodeAt(1)
+
+/** The UTF-16 code unit of the escape `\\uXXXX` at this offset, which is known to be one. */
+function unitAt(bytes: Buffer, at: number): number {
+  let unit = 0
+  for (let digit = at + 2; digit < at + 6; digit += 1) {
+    const byte = bytes[digit] as number
+    unit = unit * 16 + (byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57)
+  }
+  return unit
+}

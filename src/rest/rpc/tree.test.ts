@@ -85,7 +85,7 @@ describe('the statement', () => {
       'f(x int4, y json[])',
       { body: '{"y": [[1], 2.50, null], "x": 1}' },
       'SELECT to_json(r.f) FROM (SELECT f.f FROM json_to_record($1) AS a(x int4, y json[]) CROSS JOIN public.f(x => a.x, y => a.y) AS f(f)) AS r',
-      [String.raw`{"y": "{\"[1]\",\"2.50\",NULL}", "x": 1}`],
+      [String.raw`{"y": "{\"[1]\",2.50,null}", "x": 1}`],
     ],
     [
       'f(jsonb[], y jsonb)',
