@@ -3,13 +3,13 @@
  * its policy shows the rows that the page says, and tokens for something else are refused. The keys come from a file
  * here, because the page's hosts are the providers' own.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { type Reply, type TestGateway, testGateway } from '../support/gateway.ts'
-import { type PublicAlgorithm, signHmac, signToken, type TestKey, testKey } from '../support/issuer.ts'
+import { databaseFixture, folderFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { Reply, TestGateway } from '../support/gateway.ts'
+import { type PublicAlgorithm, signHmac, signToken, testKey } from '../support/issuer.ts'
 import { blocksOf } from '../support/page.ts'
 import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { read } from '../tidy/tree.ts'
@@ -153,11 +153,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 
 const SUPABASE_SECRET = 'the legacy secret of a project, of 32 bytes'
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-guide-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = folderFixture()
 
 /** The page's table and one policy, with rows of ann, of her tenant, and of another. */
 async function databaseOf({ sql }: ReturnType<typeof section>, { tenant, user }: Shape): Promise<TestDatabase> {
@@ -191,19 +187,12 @@ const withTimes = (claims: object, more: object = {}): object => ({ iat: now(), 
 
 describe.each(Object.entries(SHAPES))('%s', (name, shape) => {
   const provider = section(name)
-  let key: TestKey
-  let database: TestDatabase
-  let gateway: TestGateway
-  beforeAll(async () => {
-    key = testKey(shape.alg, `${name} key`)
+  const key = testKey(shape.alg, `${name} key`)
+  const database = databaseFixture(() => databaseOf(provider, shape))
+  const gateway = gatewayFixture(database, async () => {
     const file = join(folder, `${name}.json`)
     await writeFile(file, JSON.stringify({ keys: [key.jwk] }))
-    database = await databaseOf(provider, shape)
-    gateway = await testGateway(database.url, { toml: here(provider.toml[0] ?? '', file) })
-  })
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
+    return { toml: here(provider.toml[0] ?? '', file) }
   })
   const tokenOf = (more: object = {}): string =>
     signToken(key, { claims: withTimes(shape.claims, more), header: { ...shape.header } })
@@ -229,18 +218,10 @@ describe.each(Object.entries(SHAPES))('%s', (name, shape) => {
 
 describe('Supabase with the legacy secret', () => {
   const shape = SHAPES.Supabase as Shape
-  let database: TestDatabase
-  let gateway: TestGateway
-  beforeAll(async () => {
-    database = await databaseOf(section('Supabase'), shape)
-    gateway = await testGateway(database.url, {
-      toml: section('Supabase').toml[1] ?? '',
-      environment: { SUPABASE_JWT_SECRET: SUPABASE_SECRET },
-    })
-  })
-  afterAll(async () => {
-    await gateway?.close()
-    await database?.drop()
+  const database = databaseFixture(() => databaseOf(section('Supabase'), shape))
+  const gateway = gatewayFixture(database, {
+    toml: section('Supabase').toml[1] ?? '',
+    environment: { SUPABASE_JWT_SECRET: SUPABASE_SECRET },
   })
 
   test('a token signed with it shows the rows, and one signed with another secret is refused', async () => {

@@ -7,28 +7,22 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Event } from '../../src/events.ts'
 import { parseExposition } from '../support/exposition.ts'
+import { databaseFixture } from '../support/fixtures.ts'
 import { type Reply, SECRET, type TestGateway, testGateway } from '../support/gateway.ts'
 import { signHmac, signToken, type TestKey, type TestProvider, testKey, testProvider } from '../support/issuer.ts'
 import { createMoments } from '../support/moments.ts'
-import { execute, type TestDatabase, testDatabase } from '../support/postgres.ts'
 import { openSocket } from '../support/socket.ts'
 
 const [first, second] = [testKey('RS256', 'first'), testKey('ES256', 'second')]
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  await execute(
-    database.adminUrl,
-    `create view settings with (security_invoker = true) as select name, current_setting(name, true) as value from unnest(array[
-       'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.current_role', 'app.current_scopes']) as name;
-     grant select on settings to app`,
-  )
-})
-afterAll(() => database.drop())
+const database = databaseFixture(`
+  create view settings with (security_invoker = true) as select name, current_setting(name, true) as value from unnest(array[
+    'app.current_tenant_id', 'app.current_user_id', 'app.current_agent_id', 'app.current_role', 'app.current_scopes']) as name;
+  grant select on settings to app
+`)
 
 let provider: TestProvider
 let folder: string
