@@ -44,6 +44,7 @@ export const LIMIT_NAMES = {
   maxNumericProducts: 'max_numeric_products',
   maxRepeatedCharacters: 'max_repeated_characters',
   maxBatchKeySets: 'max_batch_key_sets',
+  maxResultBytes: 'max_result_bytes',
 } as const
 
 export type LimitName = (typeof LIMIT_NAMES)[keyof typeof LIMIT_NAMES]

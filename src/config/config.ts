@@ -85,6 +85,7 @@ export interface GatewayConfig {
   readonly maxNumericProducts: number
   readonly maxRepeatedCharacters: number
   readonly maxResultRows: number
+  readonly maxResultBytes: number
   readonly searchLanguage: string
   readonly explainEndpoint: 'on' | 'admin' | 'off'
 

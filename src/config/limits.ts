@@ -43,6 +43,7 @@ const LIMITS: readonly NumberKey[] = [
   'explainMaxRows',
   'defaultLimit',
   'maxResultRows',
+  'maxResultBytes',
   'maxBatchRows',
   'maxBatchKeySets',
   'maxExpandDepth',

@@ -88,6 +88,7 @@ describe('defaults', () => {
         maxNumericProducts: 64,
         maxRepeatedCharacters: 65_536,
         maxResultRows: 10_000,
+        maxResultBytes: 67_108_864,
         searchLanguage: 'english',
         explainEndpoint: 'on',
         rateLimitRate: 500,

@@ -424,6 +424,15 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     feature: 'reads',
     description: 'Maximum rows in one response; a larger `limit` is reduced to it. `0` turns it off.',
   },
+  maxResultBytes: {
+    key: 'gateway.max_result_bytes',
+    kind: integer(65_536, 1_073_741_823),
+    default: 67_108_864,
+    unit: 'bytes',
+    feature: 'reads',
+    description:
+      'Maximum size of one result, which the gateway keeps in memory. More is 400 `QUERY_ERROR`; a stream has no such limit.',
+  },
   maxExpandDepth: {
     key: 'gateway.max_expand_depth',
     kind: integer(1, 16),

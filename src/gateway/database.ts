@@ -45,6 +45,7 @@ export async function openPool(config: Config, resultBudget: ResultBudget, emit:
     acquireTimeoutMs,
     preparedStatements,
     resultBudget,
+    resultBytesMax: config.gateway.maxResultBytes,
     cancelAfterMs: statementTimeoutMs + CANCEL_GRACE_MS,
     answerTimeoutMs: statementTimeoutMs + ANSWER_GRACE_MS,
     onEvent,

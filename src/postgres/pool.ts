@@ -59,6 +59,8 @@ export interface PoolOptions {
   readonly readerIdleMs?: number
   /** Bytes of results that may be in memory; no limit unless given. */
   readonly resultBudget?: ResultBudget
+  /** Bytes of one result, which is kept in memory; not of the gateway's own statements. */
+  readonly resultBytesMax?: number
   /** Needed where the target allows Kerberos. */
   readonly gss?: Gss | null
   readonly onEvent?: (event: PoolEvent) => void
@@ -150,6 +152,7 @@ class PostgresPool implements Pool, ConnectionListener {
       answerTimeoutMs: 0,
       readerIdleMs: 60_000,
       resultBudget: UNLIMITED,
+      resultBytesMax: 67_108_864,
       gss: null,
       onEvent: () => {},
       clock: () => performance.now(),
@@ -184,7 +187,8 @@ class PostgresPool implements Pool, ConnectionListener {
 
   run(commands: readonly Command[], worked?: ServerTime): Running<readonly Result[]> {
     const flow = this.#dispatcher.flowOf(commands[0])
-    const unit = new Unit(flow, commands, this.#drop, worked, this.#options.resultBudget)
+    const { resultBudget, resultBytesMax } = this.#options
+    const unit = new Unit(flow, commands, this.#drop, worked, resultBudget, resultBytesMax)
     this.#submit(unit)
     return unit
   }

@@ -9,7 +9,7 @@ import { writeSync } from './protocol/frontend.ts'
 import { Held, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED } from './result-budget.ts'
 import type { Command, Result, Row, Running, ServerTime } from './types.ts'
 
-/** Rows of one unit are kept in memory together; an answer beyond this asks to be streamed. */
+/** Rows of one unit are kept in memory together; an answer beyond this asks to be streamed. Callers can have a lower limit. */
 const RESULT_BYTES_MAX = 64 * 1024 * 1024
 
 export class Unit implements Exchange, Running<readonly Result[]> {
@@ -35,6 +35,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   /** Bytes that the result may have before it asks for more. */
   #room = UNCOUNTED_BYTES
   #held: Held | null = null
+  readonly #bytesMax: number
   /** Why the rest of the result is not read. */
   #refused: Error | null = null
   #failure: DatabaseError | null = null
@@ -48,7 +49,9 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     drop: (unit: Exchange) => void,
     worked: ServerTime = { ms: 0 },
     budget: ResultBudget = UNLIMITED,
+    resultBytesMax: number = RESULT_BYTES_MAX,
   ) {
+    this.#bytesMax = flow.isOwn ? RESULT_BYTES_MAX : resultBytesMax
     this.flow = flow
     this.readsOnly = commands[0]?.readsOnly === true
     this.worked = worked
@@ -184,14 +187,14 @@ export class Unit implements Exchange, Running<readonly Result[]> {
 
   /** Makes room for a result of so many bytes. Returns false if there is none: the result is given up. */
   #grow(bytes: number): boolean {
-    if (bytes > RESULT_BYTES_MAX) {
+    if (bytes > this.#bytesMax) {
       this.#refuseSize(bytes)
       return false
     }
     this.#held ??= new Held(this.#budget, this.flow)
     const refused = this.#held.grow(bytes + this.#rows.length * ROW_BYTES + STEP_BYTES, this.readsOnly)
     if (refused === null) {
-      this.#room = Math.min(bytes + STEP_BYTES, RESULT_BYTES_MAX)
+      this.#room = Math.min(bytes + STEP_BYTES, this.#bytesMax)
       return true
     }
     this.#refused = refused
@@ -214,7 +217,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     this.#release()
     this.#failure ??= refusal(
       '54000',
-      `the result has more than ${RESULT_BYTES_MAX} bytes (${bytes} so far)`,
+      `the result has more than ${this.#bytesMax} bytes (${bytes} so far)`,
       'Ask for fewer rows or columns, or stream them.',
     )
   }

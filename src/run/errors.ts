@@ -81,6 +81,10 @@ function fromDatabase(error: DatabaseError, { statements, access }: Attempt): Ga
   const message = limited(error.message)
   const hint = hintOf(error)
   const extras = { details: detailsOf(error), ...(hint === null ? {} : { hint: limited(hint) }), cause: error }
+  if (isOversize(error) && RESULT_BYTES.test(message)) {
+    const limit = LIMIT_NAMES.maxResultBytes
+    return new GatewayError('QUERY_ERROR', `${message} (${limit})`, { ...extras, limit })
+  }
   switch (meaning) {
     case 'time':
       return timedOut(extras)
@@ -185,6 +189,9 @@ function isOversize(error: DatabaseError): boolean {
 export function isRaisedWithin(error: unknown): boolean {
   return error instanceof GatewayError && error.cause instanceof DatabaseError && error.cause.where !== null
 }
+
+/** One row of a stream can be too large as well, which no setting bounds. */
+const RESULT_BYTES = /^the result has more than/
 
 const OVERSIZE = `${UNKNOWN_OUTCOME}, and ask for fewer columns with returning, or for none with Prefer: return=minimal`
 

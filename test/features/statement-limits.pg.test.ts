@@ -578,6 +578,27 @@ describe('characters that the SQL repeats', () => {
   })
 })
 
+test('a result above max_result_bytes is refused and counted, and can be streamed', async () => {
+  const tight = await testGateway(database.url, { toml: 'max_result_bytes = 65536\nexplain_max_cost = 0' })
+  const query = (bytes: number, verb = 'get') => ({
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query: `${verb} sizes fields repeat('x', ${bytes}) as v where id = 1` }),
+  })
+  try {
+    expect((await tight.get('/api/_query', query(60_000))).status).toBe(200)
+    const { status, json } = await tight.get('/api/_query', query(100_000))
+    expect([status, json.error.code, json.error.details.sqlstate]).toEqual([400, 'QUERY_ERROR', '54000'])
+    expect(json.error.message).toMatch(/^the result has more than 65536 bytes .*\(max_result_bytes\)$/)
+    const { text } = await tight.get('/metrics', { as: null })
+    expect(text).toMatch(/^svc_statements_refused_total\{limit="max_result_bytes"\} 1$/m)
+    const stream = await tight.get('/api/_query', query(100_000, 'export'))
+    expect([stream.status, stream.text.length > 100_000]).toEqual([200, true])
+  } finally {
+    await tight.close()
+  }
+})
+
 describe('rows of a series', () => {
   test.each<[string, unknown[]?]>([
     ['get users fields generate_series(1, 2000000000) as n'],
