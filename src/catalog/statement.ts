@@ -21,6 +21,8 @@ export interface CatalogOptions {
   readonly schemas: readonly string[]
   /** Views listed although they are not `security_invoker`: `name` in the first schema, or `schema.name`. */
   readonly exposedViews: readonly string[]
+  /** The list of revoked tokens: never a resource, and named like the views. */
+  readonly jwtDenylistTable?: string | null
   /** Also what else is read and written with each relation (`dependence-sections.ts`), for who keeps answers; nobody else waits for it. */
   readonly dependences?: boolean
 }
@@ -393,7 +395,9 @@ const SHARED = `
       c.relrowsecurity as row_security, c.relforcerowsecurity as forced
     from pg_catalog.pg_class c
     join schema s on s.oid = c.relnamespace
-    where not c.relispartition and (
+    where not c.relispartition
+      and s.name || '.' || c.relname <> $3::text and not (s.position = 1 and c.relname::text = $3::text)
+      and (
       c.relkind in ('r', 'p', 'f')
       or c.relkind in ('v', 'm') and (
         exists (
@@ -552,5 +556,6 @@ function union(
 }
 
 function parametersOf(options: CatalogOptions): readonly string[] {
-  return [JSON.stringify([...new Set(options.schemas)]), JSON.stringify(options.exposedViews)]
+  const { schemas, exposedViews, jwtDenylistTable: hidden = null } = options
+  return [JSON.stringify([...new Set(schemas)]), JSON.stringify(exposedViews), hidden ?? '']
 }

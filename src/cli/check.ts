@@ -8,6 +8,7 @@ import { printConfig } from '../config/print.ts'
 import { shareFindings } from '../config/share.ts'
 import { asErrors } from '../finding.ts'
 import { listFindings } from '../gateway/lists.ts'
+import { providerFindings } from '../gateway/providers.ts'
 import { identityFindings } from '../identity/boot.ts'
 import { connectionFindings, connectionPolicies } from '../ops/connections.ts'
 import { checkDatabase } from './check-database.ts'
@@ -30,6 +31,7 @@ export async function check(command: CheckCommand, world: World): Promise<number
     unreachable.length > 0 ? { findings: unreachable, accepted: 0 } : await checkDatabase(config, world.environment)
   const findings = [
     ...asErrors(identityFindings(config)),
+    ...(await providerFindings(config)),
     ...policyFindings(config),
     ...configNotes(config),
     ...shareFindings(config),

@@ -10,6 +10,7 @@ import { printFailure, UsageError } from './failure.ts'
 import { CONFIG } from './help.ts'
 import { addInstallCommands } from './install-commands.ts'
 import { addLanguageCommands } from './language-commands.ts'
+import { addTokenCommands } from './token-commands.ts'
 import { addWebhookCommands } from './webhook-commands.ts'
 import { EXIT, type World } from './world.ts'
 
@@ -111,7 +112,7 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
       await postgres(options, world)
     })
 
-  program
+  const token = program
     .command('token')
     .description('Print a token for development, signed with JWT_SECRET. Standard output contains nothing else.')
     .option('-t, --tenant <id>', 'claim tenant_id')
@@ -131,9 +132,10 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
       ['curl -H "Authorization: Bearer $(svc token -t 42)" localhost:8080/api/orders', 'use it in a request'],
     )
     .action(async ({ config, scope = [], ...request }: TokenOptions) => {
-      const { token } = await import('./token.ts')
-      await token({ file: config, scope, ...request }, world)
+      const { token: print } = await import('./token.ts')
+      await print({ file: config, scope, ...request }, world)
     })
+  addTokenCommands(token, world, finish)
 
   program
     .command('check')

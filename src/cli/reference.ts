@@ -29,7 +29,9 @@ function printCommand(command: SvcCommand, parent: string, heading: string): rea
   return [
     `${heading} ${name}\n`,
     `${command.description()}\n`,
-    ...(command.commands.length > 0 ? [] : [`\`${usage}${command.options.length > 0 ? ' [options]' : ''}\`\n`]),
+    ...(command.commands.length > 0 && rows.length === 0
+      ? []
+      : [`\`${usage}${command.options.length > 0 ? ' [options]' : ''}\`\n`]),
     ...(rows.length > 0
       ? [`| Option or argument | Default | Meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n`]
       : []),

@@ -59,6 +59,8 @@ export interface GatewayConfig {
   readonly jwtSecrets: ReadonlyMap<string, string>
   /** Identity providers, each with an `issuer` of its own. */
   readonly issuers: readonly IssuerConfig[]
+  /** `schema.name`, or the name of a table of the first schema. */
+  readonly jwtDenylistTable: string | null
   readonly wsQueryToken: boolean
   /** Where clients reach the gateway; null: where it listens. */
   readonly publicUrl: string | null

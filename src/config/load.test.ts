@@ -68,6 +68,7 @@ describe('defaults', () => {
         jwtAudience: null,
         jwtSecrets: new Map(),
         issuers: [],
+        jwtDenylistTable: null,
         wsQueryToken: false,
         publicUrl: null,
         corsAllowedOrigins: [],

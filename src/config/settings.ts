@@ -367,6 +367,14 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     description: `More HS256 secrets, each by the \`kid\` of the tokens that it verifies: \`{ k1 = "\${NAME}" }\`. Tokens with another \`kid\`, or none, are verified with \`JWT_SECRET\`, then \`JWT_SECRET_PREVIOUS\`.`,
   },
 
+  jwtDenylistTable: {
+    key: 'gateway.jwt_denylist_table',
+    kind: text,
+    default: null,
+    feature: 'identity',
+    description:
+      'The table of [revoked tokens](../guides/authentication.md#revoke-tokens), `name` in the first schema or `schema.name`, with the columns `jti`, `sub` and `iat timestamptz`. It is read every three seconds and is never published.',
+  },
   publicUrl: {
     key: 'gateway.public_url',
     kind: publicUrl,

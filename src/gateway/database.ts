@@ -81,8 +81,8 @@ export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Prom
 }
 
 export async function openCatalog({ gateway }: Config, query: Query, emit: Emit): Promise<CatalogSource> {
-  const { schemas, exposedViews, schemaPollSecs } = gateway
-  const options = { schemas, exposedViews, dependences: true }
+  const { schemas, exposedViews, schemaPollSecs, jwtDenylistTable } = gateway
+  const options = { schemas, exposedViews, jwtDenylistTable, dependences: true }
   return createCatalogSource({
     load: () => introspect(query, options),
     fingerprint: () => readFingerprint(query, options),

@@ -31,7 +31,9 @@ import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
 import { createFeed } from './feed.ts'
 import { openLists, watchMisfits } from './lists.ts'
-import { openCache, openPolicies, openProviders, openWebhooks } from './on-demand.ts'
+import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
+import { openProviders } from './providers.ts'
+import { openRevocations } from './revocations.ts'
 import { openServer } from './server.ts'
 
 export interface Gateway {
@@ -85,7 +87,6 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     report(await configFindings(config), config, emit)
     const issuers = await openProviders(config, emit)
     opened.push(() => issuers.close())
-    const tokens = createTokenVerifier(config, issuers.all, () => Date.now())
     const { record = null } = options
     const lists = await openLists(config, record, emit)
     opened.push(async () => {
@@ -97,6 +98,12 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     opened.push(() => pool.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const query = queryThrough(pool)
     report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
+    let onRevoked = () => {}
+    const revocations = await onceAvailable(pool, () =>
+      openRevocations({ config, database: pool, onRead: () => onRevoked(), emit }),
+    )
+    opened.push(() => revocations.close())
+    const tokens = createTokenVerifier(config, issuers.all, () => Date.now(), revocations.list)
     const feed = createFeed(config, emit)
     opened.push(() => feed.close({ deadlineMs: Math.max(closeBy - performance.now(), CANCEL_GRACE_MS) }))
     const installed = await onceAvailable(pool, () =>
@@ -183,6 +190,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
       ...{ answerBytes, installed, onBroken: () => void following.look() },
     })
+    onRevoked = () => realtime.revoke(tokens.isRevoked)
     recaptured.push(left => {
       realtime.recapture(left)
       // Subscriptions that were being set up read their rules once more, against the schema as it is by then.

@@ -3,12 +3,10 @@ import type { Policies } from '../access/policy/policies.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
-import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { policyFiles } from '../config/policy-files.ts'
 import { type Emit, unusableFile } from '../events.ts'
-import type { Issuers } from '../identity/issuers.ts'
 import type { Installed } from '../install/installed.ts'
 import { createAddressGuard } from '../outbound/address-guard.ts'
 import type { Database } from '../postgres/types.ts'
@@ -16,23 +14,6 @@ import type { ResultCache } from '../run/cache/cache.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { VERSION } from '../version.ts'
 import type { Hooks } from '../webhooks/open.ts'
-
-/** Keys of providers begin to be fetched; nobody waits for them. */
-export async function openProviders({ gateway, devMode }: Config, emit: Emit): Promise<Issuers> {
-  if (gateway.issuers.length === 0) return NO_ISSUERS
-  const { openIssuers } = await import('../identity/issuers.ts')
-  const { fetchKeys } = await import('../identity/keys/provider.ts')
-  const guard = createAddressGuard({
-    ...{ allow: gateway.webhookAllow, loopback: devMode ? 'allowed' : 'refused', traffic: 'fetches of keys' },
-  })
-  return openIssuers({
-    ...{ issuers: gateway.issuers, requireExp: gateway.requireExp, emit, random: Math.random },
-    fetchKeys: config => fetchKeys({ config, guard, userAgent: `svc/${VERSION}` }),
-    clock: { now: () => performance.now(), after: systemClock.after },
-  })
-}
-
-const NO_ISSUERS: Issuers = { all: [], async reload() {}, stats: () => [], close() {} }
 
 interface CacheParts {
   readonly config: Config

@@ -1,6 +1,7 @@
 /** From verified claims to an `Identity` (docs/reference/rest-api.md#authentication): what a token must say, and what it means. */
 import type { ClaimPath, ClaimSource, IssuerConfig, RequiredClaim } from '../config/config.ts'
 import { isArray, isNumber, isObject, type Json, type JsonObject, printJson } from '../json/text/values.ts'
+import type { TokenFacts } from './denylist.ts'
 import type { Identity } from './identity.ts'
 import { refused } from './refused.ts'
 import { audiencesOf } from './token.ts'
@@ -33,23 +34,49 @@ export interface Accepted {
   readonly identity: Identity
   /** Seconds since the epoch, with the leeway, or null: it never ends. */
   readonly endsAt: number | null
+  readonly facts: TokenFacts
 }
 
+/** Hears of each check that is passed, for whoever wants to know. */
+export type Note = (passed: string) => void
+
+export const ignore: Note = () => {}
+
 /** Throws UNAUTHORIZED saying which check failed. */
-export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: number): Accepted {
+export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: number, note: Note = ignore): Accepted {
   const expiresAt = timeClaim(claims, 'exp')
   const endsAt = expiresAt === null ? null : expiresAt + rules.leewaySeconds
   if (expiresAt === null && rules.requireExp) throw refused('it has no expiry (exp), and one is required')
   if (isOver(endsAt, nowMs)) throw expired()
   const nbf = timeClaim(claims, 'nbf')
   if (nbf !== null && nowMs / 1_000 < nbf - rules.leewaySeconds) throw refused('it is not valid yet (nbf)')
+  note(`exp and nbf: within ${rules.leewaySeconds} s of leeway`)
   checkParties(claims, rules)
+  note(rules.audience === null ? 'aud: not looked at' : 'aud: names this gateway')
   for (const [name, required] of rules.required) {
     if (!isAsRequired(claimAt(claims, required.claim), required.value)) {
       throw refused(`its claim ${name} is missing or not what this gateway requires`)
     }
   }
-  return { identity: identityOf(claims, rules.mapping, expiresAt), endsAt }
+  if (rules.required.size > 0) note(`required_claims: ${[...rules.required.keys()].join(', ')}`)
+  const identity = identityOf(claims, rules.mapping, expiresAt)
+  return { identity, endsAt, facts: factsOf(claims, identity) }
+}
+
+/** The user stands in for a subject that the token does not name. */
+function factsOf(claims: JsonObject, { userId }: Identity): TokenFacts {
+  const iat = claims.get('iat')
+  const issued = isNumber(iat) ? Number(iat.digits) : Number.NaN
+  return {
+    jti: plainText(claims.get('jti')),
+    sub: plainText(claims.get('sub')) ?? (userId === '' ? null : userId),
+    iat: Number.isFinite(issued) ? issued : null,
+  }
+}
+
+function plainText(value: Json | undefined): string | null {
+  if (isNumber(value)) return value.digits
+  return typeof value === 'string' ? value : null
 }
 
 /** `endsAt` in seconds. */

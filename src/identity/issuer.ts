@@ -1,7 +1,7 @@
 /** Who verifies a token: the secrets of the gateway, or an identity provider that is configured. */
 import type { IssuerConfig, JwtAlgorithm } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { type Accepted, acceptClaims, type ClaimRules } from './claims.ts'
+import { type Accepted, acceptClaims, type ClaimRules, ignore, type Note } from './claims.ts'
 import { isUnknownKid, type KeySource, keysFor } from './keys/key-source.ts'
 import type { SigningKey } from './keys/signing-key.ts'
 import { refused } from './refused.ts'
@@ -16,7 +16,7 @@ export interface Issuer {
   /** The `iss` of its tokens. */
   readonly name: string
   /** Rejects with UNAUTHORIZED, or with UNAVAILABLE while there are no keys to verify with. */
-  verify(token: Token, nowMs: number): Promise<Verified>
+  verify(token: Token, nowMs: number, note?: Note): Promise<Verified>
 }
 
 export interface IssuerParts {
@@ -49,12 +49,17 @@ export function createIssuer({ config, keys: source, rules }: IssuerParts): Issu
 
   return {
     name,
-    async verify(token, nowMs) {
+    async verify(token, nowMs, note = ignore) {
+      note(`issuer: [[gateway.issuers]] "${name}"`)
       assertType(token)
       if (!isAccepted(token, algorithms)) throw refused('its algorithm (alg) is none that is accepted of its issuer')
-      const key = await signerOf(token.compact, token.alg, await candidates(token))
+      note(`alg: ${token.alg} is accepted`)
+      const keys = await candidates(token)
+      note(`key: ${keys.length === 1 ? 'one fits' : `${keys.length} fit`} its kid and algorithm`)
+      const key = await signerOf(token.compact, token.alg, keys)
       if (key === null) throw refused('its signature does not match')
-      return { ...acceptClaims(token.claims(), rules, nowMs), key }
+      note('signature: it matches')
+      return { ...acceptClaims(token.claims(), rules, nowMs, note), key }
     },
   }
 }

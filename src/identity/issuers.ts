@@ -15,6 +15,8 @@ export interface Issuers {
   readonly all: readonly Issuer[]
   /** Reads the files of keys again, and fetches what providers publish. */
   reload(): Promise<void>
+  /** The fetches that are under way are over, well or not. */
+  fetched(): Promise<void>
   /** Of those whose keys are fetched. */
   stats(): readonly IssuerStats[]
   close(): void
@@ -86,6 +88,9 @@ export async function openIssuers(parts: IssuersParts): Promise<Issuers> {
           parts.emit(unusableFile(message, 'the keys read before stay in force'))
         })
       }
+    },
+    async fetched() {
+      await Promise.all(remote.map(({ keys }) => keys.firstFetch))
     },
     stats: () => remote.map(({ keys, issuer }) => ({ issuer, ...keys.stats() })),
     close,

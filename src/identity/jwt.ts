@@ -7,7 +7,17 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Config, GatewayConfig } from '../config/config.ts'
-import { acceptClaims, type ClaimRules, expired, isOver, LEEWAY_SECONDS, USUAL_CLAIMS } from './claims.ts'
+import {
+  acceptClaims,
+  type ClaimRules,
+  expired,
+  ignore,
+  isOver,
+  LEEWAY_SECONDS,
+  type Note,
+  USUAL_CLAIMS,
+} from './claims.ts'
+import { type Denylist, NOTHING_DENIED, type TokenFacts } from './denylist.ts'
 import type { Identity } from './identity.ts'
 import type { Issuer, Verified } from './issuer.ts'
 import { keyOfSecret, type SigningKey } from './keys/signing-key.ts'
@@ -18,8 +28,12 @@ import { parseToken, TOKEN_CHARACTERS_MAX, type Token } from './token.ts'
 export interface TokenVerifier {
   /** Answers at once for a token it has seen; throws or rejects with UNAUTHORIZED, or UNAVAILABLE. */
   verify(compact: string): Verified | Promise<Verified>
+  /** The same, from the beginning, with a note of each check that is passed. */
+  explain(compact: string, note: Note): Promise<Verified>
   /** Whether what was answered still holds. */
   stands(verified: Verified): boolean
+  /** Whether the identity is one of a token that has been revoked. */
+  isRevoked(identity: Identity): boolean
 }
 
 export interface VerifierConfig extends Pick<Config, 'jwtSecret' | 'jwtSecretPrevious'> {
@@ -37,16 +51,34 @@ export function createTokenVerifier(
   config: VerifierConfig,
   issuers: readonly Issuer[],
   clock: () => number,
+  denylist: Denylist = NOTHING_DENIED,
 ): TokenVerifier {
   const byName = new Map(issuers.map(issuer => [issuer.name, issuer]))
   const ours = createSecretsIssuer(config)
+  /** What the list said of a token, and which list that was: it is asked again when there is another. */
+  const judged = new WeakMap<Identity, { readonly facts: TokenFacts; version: number; isDenied: boolean }>()
   const cache = new LRUCache<string, Verified>({ max: CACHED_TOKENS_MAX, maxSize: CACHED_CHARACTERS_MAX })
 
-  async function verifyNew(compact: string, digest: string): Promise<Verified> {
+  async function verifyNew(compact: string, digest: string, note: Note = ignore): Promise<Verified> {
     const token = parseToken(compact)
-    const verified = await issuerOf(token).verify(token, clock())
+    note(`form: three parts; alg ${token.alg}, kid ${token.kid ?? 'none'}, iss ${token.iss ?? 'none'}`)
+    const verified = await issuerOf(token).verify(token, clock(), note)
+    judged.set(verified.identity, { facts: verified.facts, version: -1, isDenied: false })
+    if (isRevoked(verified.identity)) throw revoked()
     cache.set(digest, verified, { size: sizeOf(verified.identity) })
     return verified
+  }
+
+  function isRevoked(identity: Identity): boolean {
+    if (denylist === NOTHING_DENIED) return false
+    const known = judged.get(identity)
+    if (known === undefined) return false
+    const version = denylist.version()
+    if (known.version !== version) {
+      known.version = version
+      known.isDenied = denylist.denies(known.facts)
+    }
+    return known.isDenied
   }
 
   function issuerOf(token: Token): Pick<Issuer, 'verify'> {
@@ -58,21 +90,35 @@ export function createTokenVerifier(
   }
 
   return {
+    async explain(compact, note) {
+      assertLength(compact)
+      return verifyNew(compact, digestOf(compact), note)
+    },
     verify(compact) {
-      if (compact.length > TOKEN_CHARACTERS_MAX) throw refused(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
+      assertLength(compact)
       // The token itself is not kept. A digest is also the faster key: a map hashes a long string it has not seen no
       // faster.
-      const digest = hash('sha256', compact, 'binary')
+      const digest = digestOf(compact)
       const known = cache.get(digest)
       if (known === undefined) return verifyNew(compact, digest)
+      if (isRevoked(known.identity)) throw revoked()
       if (!known.key.isWithdrawn && !isOver(known.endsAt, clock())) return known
       cache.delete(digest)
       if (known.key.isWithdrawn) return verifyNew(compact, digest)
       throw expired()
     },
-    stands: ({ key, endsAt }) => !key.isWithdrawn && !isOver(endsAt, clock()),
+    stands: ({ identity, key, endsAt }) => !key.isWithdrawn && !isOver(endsAt, clock()) && !isRevoked(identity),
+    isRevoked,
   }
 }
+
+function assertLength(compact: string): void {
+  if (compact.length > TOKEN_CHARACTERS_MAX) throw refused(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
+}
+
+const digestOf = (compact: string): string => hash('sha256', compact, 'binary')
+
+const revoked = (): Error => refused('it has been revoked')
 
 /** `JWT_SECRET`, `JWT_SECRET_PREVIOUS` and `jwt_secrets`; null: there is none of them. None of them is empty (identity/boot.ts). */
 function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: VerifierConfig): Pick<Issuer, 'verify'> | null {
@@ -91,11 +137,13 @@ function createSecretsIssuer({ jwtSecret, jwtSecretPrevious, gateway }: Verifier
   }
   const keysOf = ({ kid }: Token): readonly SigningKey[] => (kid === null ? undefined : byKid.get(kid)) ?? general
   return {
-    async verify(token, nowMs) {
+    async verify(token, nowMs, note = ignore) {
+      note('issuer: none that is configured has its iss, so the gateway’s own secrets')
       if (token.alg !== 'HS256') throw refused('its algorithm is not HS256')
       const key = await signerOf(token.compact, 'HS256', keysOf(token))
       if (key === null) throw refused('its signature does not match')
-      return { ...acceptClaims(token.claims(), rules, nowMs), key }
+      note(`signature: it matches ${key.kid === null ? 'JWT_SECRET or JWT_SECRET_PREVIOUS' : `jwt_secrets.${key.kid}`}`)
+      return { ...acceptClaims(token.claims(), rules, nowMs, note), key }
     },
   }
 }

@@ -67,6 +67,8 @@ export interface Realtime {
   refresh(): void
   /** Other tables are captured than before. Nobody told what was written to those that no longer are (`schema.name`) until this was known. */
   recapture(left: readonly string[]): void
+  /** Tokens have been revoked: ends the sessions of those. */
+  revoke(isRevoked: (identity: Identity) => boolean): void
   stats(): RealtimeStats
   /** Says goodbye to everybody; the sockets close in their own time. */
   leave(): void
@@ -190,6 +192,9 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       const commands = tables.map(({ resource }) => capture.announcements.doubt(resource))
       // Whoever cannot be told now is not there, and begins anew.
       database.run(commands).result.catch(() => {})
+    },
+    revoke(isRevoked) {
+      for (const session of sessions) session.revoke(isRevoked)
     },
     stats() {
       const { queries, driven, subscriptions, runs } = live.stats()

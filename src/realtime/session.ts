@@ -102,6 +102,12 @@ export class Session {
     this.#end(CLOSE_GOING_AWAY, JSON.stringify({ retry_after_ms: retryAfterMs }))
   }
 
+  /** Ends it where the caller's token is one of those that have been revoked. */
+  revoke(isRevoked: (identity: Identity) => boolean): void {
+    if (this.#identity !== null && isRevoked(this.#identity))
+      this.#end(CLOSE_UNAUTHORIZED, 'the token has been revoked')
+  }
+
   /** The socket is gone. */
   closed(): void {
     if (this.#isOver) return

@@ -48,6 +48,8 @@ interface Held {
 }
 
 export class RemoteKeys implements KeySource {
+  /** The one that began with it. */
+  readonly firstFetch: Promise<LookedAgain>
   readonly #parts: RemoteKeysParts
   #held: Held | null = null
   #inFlight: Promise<LookedAgain> | null = null
@@ -63,7 +65,7 @@ export class RemoteKeys implements KeySource {
   constructor(parts: RemoteKeysParts) {
     this.#parts = parts
     this.#nextAt = parts.clock.now()
-    void this.fetch()
+    this.firstFetch = this.fetch()
   }
 
   current(): readonly SigningKey[] | null {

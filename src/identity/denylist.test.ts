@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { type TestClock, testClock } from '../../test/support/test-clock.ts'
+import { DENIED_ROWS_MAX, type DeniedRow, RevokedTokens, type TokenFacts } from './denylist.ts'
+
+interface World {
+  readonly list: RevokedTokens
+  readonly clock: TestClock
+  readonly problems: string[]
+  reads: number
+  rows: readonly DeniedRow[] | Error
+}
+
+async function open(...rows: readonly Partial<DeniedRow>[]): Promise<World> {
+  const clock = testClock()
+  const problems: string[] = []
+  const world = { clock, problems, reads: 0, rows: rows.map(rowOf) as World['rows'] }
+  const list = await RevokedTokens.open({
+    read: async () => {
+      if (world.rows instanceof Error) throw world.rows
+      return world.rows
+    },
+    clock,
+    onRead: () => {
+      world.reads += 1
+    },
+    onProblem: message => problems.push(message),
+  })
+  return Object.assign(world, { list })
+}
+
+const rowOf = (row: Partial<DeniedRow>): DeniedRow => ({ jti: null, sub: null, iat: null, ...row })
+const facts = (given: Partial<TokenFacts>): TokenFacts => ({ jti: null, sub: null, iat: null, ...given })
+
+describe('rows', () => {
+  test.each<[Partial<DeniedRow>, Partial<TokenFacts>, boolean]>([
+    [{ jti: 'a' }, { jti: 'a' }, true],
+    [{ jti: 'a' }, { jti: 'b' }, false],
+    [{ jti: 'a' }, {}, false],
+    [{ jti: 'a', sub: 's', iat: '100' }, { jti: 'b', sub: 's', iat: 1 }, false],
+    [{ sub: 's', iat: '100' }, { sub: 's', iat: 99 }, true],
+    [{ sub: 's', iat: '100.5' }, { sub: 's', iat: 100 }, true],
+    [{ sub: 's', iat: '100' }, { sub: 's', iat: 100 }, false],
+    [{ sub: 's', iat: '100' }, { sub: 's' }, true],
+    [{ sub: 's', iat: '100' }, { sub: 't', iat: 1 }, false],
+    [{ sub: 's', iat: '100' }, { iat: 1 }, false],
+    [{ sub: 's' }, { sub: 's', iat: 1e12 }, true],
+    [{ iat: '100' }, { iat: 99 }, true],
+    [{ iat: '100' }, { sub: 's', iat: 101 }, false],
+    [{ iat: '100' }, {}, true],
+    [{}, {}, false],
+    [{}, { jti: 'a', sub: 's', iat: 1 }, false],
+  ])('%j of a token with %j: %s', async (row, token, isDenied) => {
+    const { list } = await open(row)
+    expect(list.denies(facts(token))).toBe(isDenied)
+  })
+
+  test('the latest time counts, of several rows of a subject', async () => {
+    const { list } = await open({ sub: 's', iat: '300' }, { sub: 's', iat: '100' }, { iat: '50' })
+    expect([list.denies(facts({ sub: 's', iat: 299 })), list.denies(facts({ sub: 's', iat: 300 }))]).toEqual([
+      true,
+      false,
+    ])
+  })
+
+  test('beyond 20 000 they are not in force, and that is said once', async () => {
+    const many = Array.from({ length: DENIED_ROWS_MAX + 1 }, (_, n) => ({ jti: `j${n}` }))
+    const { list, clock, problems } = await open(...many)
+    expect([
+      list.denies(facts({ jti: `j${DENIED_ROWS_MAX - 1}` })),
+      list.denies(facts({ jti: `j${DENIED_ROWS_MAX}` })),
+    ]).toEqual([true, false])
+    await clock.advance(10_000)
+    expect(problems).toEqual(['it has more than 20000 rows, and only the newest of them are in force'])
+  })
+})
+
+test('a row that is added holds after three seconds, and one that is removed no longer', async () => {
+  const world = await open()
+  const { list, clock } = world
+  world.rows = [rowOf({ jti: 'a' })]
+  const before = list.version()
+  await clock.advance(3_000)
+  await clock.advance(0)
+  expect([list.denies(facts({ jti: 'a' })), list.version() > before, world.reads]).toEqual([true, true, 1])
+  world.rows = []
+  await clock.advance(3_000)
+  await clock.advance(0)
+  expect(list.denies(facts({ jti: 'a' }))).toBe(false)
+  list.close()
+  await clock.advance(60_000)
+  expect(world.reads).toBe(2)
+})
+
+test('while it cannot be read, what was read before stays in force, and that is said once', async () => {
+  const world = await open({ jti: 'a' })
+  world.rows = new Error('gone')
+  await world.clock.advance(30_000)
+  expect(world.list.denies(facts({ jti: 'a' }))).toBe(true)
+  expect(world.problems).toEqual(['it cannot be read, and what was read before stays in force: gone'])
+})
+
+test('a list that cannot be read at the start is none', async () => {
+  const read = async () => {
+    throw new Error('gone')
+  }
+  await expect(RevokedTokens.open({ read, clock: testClock(), onRead() {}, onProblem() {} })).rejects.toThrow('gone')
+})
