@@ -8,7 +8,10 @@ import { POSTGRES_MAJOR } from '../../test/support/postgres-version.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import { introspect } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
-import { column, compare, integer, position } from '../language/tree/build.ts'
+import { position } from '../language/tree/build.ts'
+import { parseFilters } from '../rest/parameters/filters.ts'
+import { readParameters } from '../rest/parameters/written.ts'
+import { Values } from '../rest/values.ts'
 import { buildSet } from '../rest/write/tree.ts'
 import { compile } from './compile.ts'
 import { printCaptured } from './print-write.ts'
@@ -34,13 +37,16 @@ afterEach(() => session.run('truncate r, n, f'))
 /** What the statement says of its rows. */
 async function images(write: WriteStatement, on = session): Promise<readonly (readonly unknown[])[]> {
   const statement = printCaptured(write)
-  const values = statement.parameters.map(parameter => ('literal' in parameter ? parameter.literal : BODY))
+  const values = statement.parameters.map(parameter =>
+    'literal' in parameter ? parameter.literal : (VALUES[Number(parameter.key) - 1] ?? null),
+  )
   const rows = await on.query(statement.text, values)
   const shown = rows.map(row => row.slice(-3).map((cell, at) => (at === 0 || cell == null ? cell : JSON.parse(cell))))
   return shown.sort((one, two) => JSON.stringify(one).localeCompare(JSON.stringify(two)))
 }
 
-const BODY = '{"t": "body"}'
+/** Of an update by a body: the number that is compared, and the body. */
+const VALUES = ['2', '{"t": "body"}']
 
 const ROW_11 = { a: 1, b: 1, r: 'one', t: 'x', page: 'p' }
 const ROW_12 = { a: 1, b: 2, r: 'two', t: 'y', page: null }
@@ -65,7 +71,13 @@ describe.each(VERSIONS)('version %i', serverVersion => {
   test('an update by a body, as REST has it', async () => {
     const table = catalog.tables.get('r')
     if (table === undefined) throw new Error('there is r')
-    const tree = buildSet(table, ['t'], position(1), compare('=', column('b'), integer('2')), [])
+    const filter = parseFilters(readParameters([{ name: 'b', value: '2' }], []), new Values(), {
+      ...{ maxFilters: 1, maxInValues: 1 },
+    })
+    const tree = buildSet({
+      ...{ kind: 'set', table, columns: ['t'], value: position(2), returning: [] },
+      target: { kind: 'rows', filter, rowsMax: position(3) },
+    })
     const answer = { key: [], created: false, rowsMax: null }
     expect(await images(compile(tree, context(), { kind: 'write', answer }))).toEqual([
       ['UPDATE', { ...ROW_12, t: 'body' }, ROW_12],

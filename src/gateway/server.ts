@@ -39,17 +39,17 @@ import type { Internal, InternalAnswer } from '../ops/internal.ts'
 import { createServerTiming } from '../ops/server-timing.ts'
 import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
-import { createQuerier, createTextReader } from '../query/query.ts'
+import { createTextReader, TextDoor } from '../query/query.ts'
 import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
 import { createCapture, createRealtime, type Realtime } from '../realtime/realtime.ts'
 import { planWatch } from '../realtime/watch.ts'
 import type { Lists } from '../rest/allow-list/lists.ts'
+import { Compiler } from '../rest/compile.ts'
 import { createCursorCodec } from '../rest/read/cursor.ts'
-import { createReader } from '../rest/read/read.ts'
-import { createCaller } from '../rest/rpc/call.ts'
+import { ReadDoor } from '../rest/read/read.ts'
+import { CallDoor } from '../rest/rpc/call.ts'
 import { callName, isAllowed } from '../rest/rpc/names.ts'
 import { isOffered } from '../rest/rpc/offered.ts'
-import { createWriter } from '../rest/write/write.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import { captureChanges } from '../run/capture.ts'
 import { guardCost } from '../run/cost-guard.ts'
@@ -183,7 +183,6 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     })
   })
   const { plans } = parts
-  const door = { view, runner, limits: gateway, searchLanguage: gateway.searchLanguage, plans }
   const isProxy = createProxyCheck(gateway.trustedProxies)
   const resource = createProtectedResource({
     issuers: gateway.issuers.map(({ issuer }) => issuer),
@@ -192,6 +191,10 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const authenticate = createAuthenticator(config, parts.tokens, resource)
   const isCallable: IsCallable = (of, call) =>
     isAllowed(of, { allowed: lists.functions() }) && !(gateway.rpcRequireSchemaQualified && call.schema === null)
+  const texts = {
+    ...{ view, plans, limits: gateway, searchLanguage: gateway.searchLanguage, isCallable },
+    ...{ allowed: lists.functions, approvals: lists.approvals },
+  }
   const realtime = createRealtime({
     ...{ limits: gateway, emit },
     ...{
@@ -206,7 +209,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     },
     // What is kept may be older than the change that somebody waits for.
     reads: createGatedRunner(guarded, gate),
-    texts: createTextReader({ ...door, isCallable, allowed: lists.functions, approvals: lists.approvals }),
+    texts: createTextReader(texts),
     catalog: current,
     plan: (request, identity) =>
       planWatch(request, {
@@ -223,32 +226,22 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   }
   const answer = createPipeline({
     ...callers,
-    approvals: lists.approvals,
-    read: createReader({
-      ...door,
-      runner: reads,
+    ...{ view, approvals: lists.approvals, plans, runner, reads, remembers: cache !== null },
+    read: new ReadDoor({
+      limits: gateway,
       cursors: createCursorCodec(cursorKey(config)),
-      remembers: cache !== null,
       operatorExplains: gateway.explainEndpoint === 'admin',
     }),
-    write: createWriter(door),
-    call: createCaller({
-      ...door,
+    writeLimits: gateway,
+    call: new CallDoor({
+      limits: gateway,
       qualified: gateway.rpcRequireSchemaQualified,
       allowed: lists.functions,
       signatureCheck: gateway.rpcSignatureCheck,
     }),
-    query: createQuerier({
-      ...door,
-      runner: reads,
-      isCallable,
-      allowed: lists.functions,
-      approvals: lists.approvals,
-      explains: gateway.explainEndpoint === 'on',
-    }),
-    schemaDocument: identity => schemaDocument(view(identity)),
-    contractsDocument: identity => contractsDocument(view(identity)),
-    openApiDocument: async identity => (await apiDocument())(view(identity)),
+    text: new TextDoor({ ...texts, explains: gateway.explainEndpoint === 'on' }),
+    compiler: new Compiler({ plans, searchLanguage: gateway.searchLanguage, limits: gateway }),
+    ...{ schemaDocument, contractsDocument, openApiDocument: async seen => (await apiDocument())(seen) },
     assertRoom: unsent.assertRoom,
     health: createHealth({
       version: VERSION,

@@ -1,8 +1,29 @@
 /**
  * What happens to a request, in order (docs/internals/a-request.md). Limits on the bytes of a request, CORS and the rate limit come before, in `server.ts` and
- * `admission.ts`.
+ * `admission.ts`. Whatever asks for data goes through the same stages:
+ *
+ * | stage   | what happens                                                                           | where                                  |
+ * |---------|----------------------------------------------------------------------------------------|----------------------------------------|
+ * | parse   | path, query string and headers, or a text, are read; no name is looked up              | rest/path, rest/request, query/request |
+ * | approve | is such a query on the allow-list, where there is one                                  | rest/allow-list/line, access/list      |
+ * | ask     | a door says what is meant: trees, their values, and what is answered (`rest/asked.ts`) | rest/read, rest/write, rest/rpc, query |
+ * | compile | tree → checked statement, kept under the tree's key                                    | rest/plan-key, rest/compile, compile   |
+ * | permit  | may the tenant have another statement running                                          | run/gated                              |
+ * | cache   | a read is answered by what is kept, or its cost is estimated                           | run/cache, run/cost-guard              |
+ * | run     | the caller's settings and the statements are sent in one packet                        | run/run                                |
+ * | respond | rows → answer, or the next thing to ask                                                | rest/respond, rest/rpc/respond         |
  */
 import type { Approvals } from '../access/list/approvals.ts'
+import type { View } from '../access/rights.ts'
+import type { PlanCache, Plans } from '../compile/plans.ts'
+import type {
+  BoundStatement,
+  CallStatement,
+  Readable,
+  Statement,
+  StreamStatement,
+  WriteStatement,
+} from '../compile/statement.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
@@ -10,17 +31,25 @@ import type { Identity } from '../identity/identity.ts'
 import type { Health } from '../ops/health.ts'
 import type { Internal } from '../ops/internal.ts'
 import type { Timed } from '../ops/server-timing.ts'
-import type { Querier } from '../query/query.ts'
-import { type DataRoute, shapeOfRequest } from '../rest/allow-list/request-shape.ts'
-import { methodNotAllowed, READING } from '../rest/method.ts'
+import type { TextDoor } from '../query/query.ts'
+import { printLine } from '../rest/allow-list/line.ts'
+import { type Asked, type Asker, isAsked, type Next, type Part, type Step } from '../rest/asked.ts'
+import type { Compiler } from '../rest/compile.ts'
+import { methodNotAllowed, NEEDS, READING } from '../rest/method.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
-import type { Reader } from '../rest/read/read.ts'
-import type { Caller } from '../rest/rpc/call.ts'
-import type { Writer } from '../rest/write/write.ts'
+import type { ReadDoor } from '../rest/read/read.ts'
+import { createRemembered } from '../rest/read/remembered.ts'
+import { type DataRoute, readRequest, type WrittenRequest } from '../rest/request.ts'
+import { respondStream } from '../rest/respond.ts'
+import type { CallDoor } from '../rest/rpc/call.ts'
+import { nextTurn } from '../rest/turn.ts'
+import { whenRead, whenRun } from '../rest/until-gone.ts'
+import { askWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
+import type { Runner } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 
 export interface CallerParts {
-  /** 3. Who calls. Synchronous for a token that was verified before. */
+  /** Who calls. Synchronous for a token that was verified before. */
   readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
   readonly explainEndpoint: 'on' | 'admin' | 'off'
   /** Whether the request carries the admin token. */
@@ -28,16 +57,25 @@ export interface CallerParts {
 }
 
 export interface PipelineParts extends CallerParts {
-  /** 4. Whether a query may be asked at all; null: any may. Texts of the query language are judged where they are parsed. */
+  /** The schema and the rights of a caller. */
+  readonly view: (identity: Identity) => View
+  /** Null: any query may be asked. Texts of the query language are judged where they are parsed. */
   readonly approvals: Approvals | null
-  /** 4 to 9: check, transaction with the caller's settings, release. */
-  readonly read: Reader
-  readonly write: Writer
-  readonly call: Caller
-  readonly query: Querier
-  readonly schemaDocument: (identity: Identity) => Buffer
-  readonly contractsDocument: (identity: Identity) => Buffer
-  readonly openApiDocument: (identity: Identity) => Promise<Buffer>
+  readonly read: ReadDoor
+  readonly writeLimits: WriteLimits
+  readonly call: CallDoor
+  readonly text: TextDoor
+  readonly compiler: Compiler
+  readonly plans: PlanCache
+  /** Permit and run. */
+  readonly runner: Runner
+  /** For what only reads: permit, cache, cost, run. */
+  readonly reads: Runner
+  /** Answers are kept, so the same requests come again: what they came to is kept as well. */
+  readonly remembers: boolean
+  readonly schemaDocument: (view: View) => Buffer
+  readonly contractsDocument: (view: View) => Buffer
+  readonly openApiDocument: (view: View) => Promise<Buffer>
   /** Throws for a caller who reads so little of what was answered that nothing more may be started. */
   readonly assertRoom: (caller: Identity, method: string) => void
   readonly health: Health
@@ -49,6 +87,8 @@ export interface Progress extends Timed {
   route: string
   /** Below `/api/`, once it is known. */
   at: Route | null
+  /** A request for data, once it is parsed. */
+  written: WrittenRequest | null
   tenantId: string
   /** Null until it is known. */
   caller: Identity | null
@@ -68,102 +108,274 @@ export function createIdentify(parts: CallerParts): Identify {
   return head => (isOfApi(head) ? callerOf(head, parts) : null)
 }
 
+export function createPipeline(parts: PipelineParts): Pipeline {
+  const stages = new Stages(parts)
+  return (incoming, progress) => stages.answer(incoming, progress)
+}
+
+/** What is to be run for a request; an answer where that is nothing. */
+type Compiled = { readonly step: Step; readonly statements: readonly BoundStatement[] } | Answer
+
+/** What a whole request came to. */
+interface Known {
+  readonly written: WrittenRequest
+  readonly compiled: Compiled | Promise<Compiled>
+}
+
+/** Plans of one request that are kept for later ones. */
+const KEPT_AT_ONCE = 100
+
+/** Statements compiled before other requests get a turn; one takes some milliseconds at worst. */
+const COMPILED_AT_ONCE = 5
+
+class Stages {
+  readonly #parts: PipelineParts
+  /** Of requests for one row and for lists. */
+  readonly #known: { readonly one: Plans<Known>; readonly list: Plans<Known> } | null
+
+  constructor(parts: PipelineParts) {
+    const { plans, remembers } = parts
+    this.#parts = parts
+    this.#known = remembers
+      ? {
+          one: createRemembered(plans, 'row request', charactersOf),
+          list: createRemembered(plans, 'list request', charactersOf),
+        }
+      : null
+  }
+
+  answer(incoming: Incoming, progress: Progress): Answer | Promise<Answer> {
+    if (!isOfApi(incoming)) return this.#page(incoming, progress)
+    const identity = callerOf(incoming, this.#parts)
+    const known = (caller: Identity) => this.#answerCaller(incoming, progress, caller)
+    return identity instanceof Promise ? identity.then(known) : known(identity)
+  }
+
+  #page(incoming: Incoming, progress: Progress): Answer | Promise<Answer> {
+    const { health, internal } = this.#parts
+    if (incoming.path === '/health') {
+      progress.route = '/health'
+      assertReading(incoming)
+      return health.answer()
+    }
+    const page = internal.get(incoming.path)
+    if (page === undefined) throw noRoute(incoming)
+    progress.route = incoming.path
+    if (page.method === 'GET') assertReading(incoming)
+    else if (incoming.method !== page.method) throw methodNotAllowed(incoming, [page.method])
+    return page.answer(incoming)
+  }
+
+  #answerCaller(incoming: Incoming, progress: Progress, identity: Identity): Answer | Promise<Answer> {
+    progress.tenantId = identity.tenantId
+    progress.caller = identity
+    this.#parts.assertRoom(identity, incoming.method)
+    const route = parsePath(incoming.path)
+    if (route === null || (route.kind !== 'explain' && isAdminExplaining(incoming, this.#parts)))
+      throw noRoute(incoming)
+    progress.route = ROUTE_PATTERN[route.kind]
+    progress.at = route
+    const { approvals } = this.#parts
+    const asker = { incoming, identity, view: this.#parts.view(identity) }
+    if (approvals === null) return this.#answerRoute(route, asker, progress)
+    return this.#answerApproved(approvals, route, asker, progress)
+  }
+
+  async #answerApproved(approvals: Approvals, route: Route, asker: Asker, progress: Progress): Promise<Answer> {
+    const answer = await this.#answerRoute(route, asker, progress)
+    approvals.answered(asker.incoming)
+    return answer
+  }
+
+  #answerRoute(route: Route, asker: Asker, progress: Progress): Answer | Promise<Answer> {
+    const { incoming, view } = asker
+    switch (route.kind) {
+      case 'schema':
+        assertReading(incoming)
+        return document(this.#parts.schemaDocument(view))
+      case 'contracts':
+        assertReading(incoming)
+        return document(this.#parts.contractsDocument(view))
+      case 'openapi':
+        assertReading(incoming)
+        return this.#parts.openApiDocument(view).then(document)
+      case 'query':
+        return this.#answerText(asker)
+      default:
+        return this.#answerData(route, asker, progress)
+    }
+  }
+
+  /** What a text is compiled to is kept with its line, so it is approved where it is compiled. */
+  async #answerText(asker: Asker): Promise<Answer> {
+    const { text, reads } = this.#parts
+    const request = await text.parse(asker.incoming)
+    return this.#proceed(await text.ask(request, asker), asker, reads)
+  }
+
+  #answerData(route: DataRoute, asker: Asker, progress: Progress): Answer | Promise<Answer> {
+    const { incoming, identity, view } = asker
+    const { approvals, reads } = this.#parts
+    const parsed = () => {
+      progress.written ??= readRequest(incoming, route)
+      return progress.written
+    }
+    // Before anything is looked up: a query that is not approved says nothing about what there is.
+    approvals?.approve(incoming, printLine(parsed()))
+    if (this.#known === null || !isKept(route, incoming)) return this.#answerWritten(parsed(), asker)
+    const { written, compiled } = this.#known[route.kind].of(identity, view, addressOf(incoming), () => {
+      const request = parsed()
+      return { written: request, compiled: this.#compile(this.#parts.read.ask(request, route, asker), asker) }
+    })
+    progress.written = written
+    return compiled instanceof Promise
+      ? compiled.then(ready => this.#run(ready, asker, reads))
+      : this.#run(compiled, asker, reads)
+  }
+
+  #answerWritten(written: WrittenRequest, asker: Asker): Answer | Promise<Answer> {
+    const { read, call, runner, reads, writeLimits } = this.#parts
+    const { route, method } = written
+    if (route.kind === 'rpc') return this.#proceed(call.ask(written, route, asker), asker, runner)
+    if (isWrite(route, method)) return this.#proceed(askWrite(written, route, asker, writeLimits), asker, runner)
+    if (route.kind === 'explain') assertExplainable(asker.incoming, this.#parts)
+    return this.#step(read.ask(written, route, asker), asker, reads)
+  }
+
+  /** From what a door asks to the answer; errors are explained as the door says. */
+  #proceed(asked: Asked | Promise<Asked>, asker: Asker, runner: Runner): Answer | Promise<Answer> {
+    if (asked instanceof Promise) return asked.then(ready => this.#proceed(ready, asker, runner))
+    const fail = (error: unknown): never => {
+      throw asked.explain === undefined ? error : asked.explain(error)
+    }
+    try {
+      const answer = this.#step(asked, asker, runner)
+      return answer instanceof Promise ? answer.catch(fail) : answer
+    } catch (error) {
+      return fail(error)
+    }
+  }
+
+  #step(asked: Asked, asker: Asker, runner: Runner): Answer | Promise<Answer> {
+    const compiled = this.#compile(asked, asker)
+    return compiled instanceof Promise
+      ? compiled.then(ready => this.#run(ready, asker, runner))
+      : this.#run(compiled, asker, runner)
+  }
+
+  #compile(asked: Asked, asker: Asker): Compiled | Promise<Compiled> {
+    const { parts } = asked
+    if (!isList(parts)) return this.#compileInTurns(parts, asker).then(all => this.#compiled(asked, all, asker))
+    const { compiler } = this.#parts
+    return this.#compiled(
+      asked,
+      parts.map(part => compiler.statement(part, asker, 'kept')),
+      asker,
+    )
+  }
+
+  /** Each is compiled from nothing: a body of many sets of columns must not keep other requests waiting. */
+  async #compileInTurns(parts: Iterable<Part>, asker: Asker): Promise<readonly BoundStatement[]> {
+    const { compiler } = this.#parts
+    const statements: BoundStatement[] = []
+    for (const part of parts) {
+      statements.push(compiler.statement(part, asker, statements.length < KEPT_AT_ONCE ? 'kept' : 'once'))
+      if (statements.length % COMPILED_AT_ONCE === 0) await nextTurn()
+    }
+    return statements
+  }
+
+  #compiled(asked: Asked, statements: readonly BoundStatement[], asker: Asker): Compiled | Promise<Compiled> {
+    if (asked.runs !== 'nothing') return { step: asked, statements }
+    const next = asked.respond(statements)
+    return isAsked(next) ? this.#compile(next, asker) : next
+  }
+
+  /** Permit, cache and run, which are one runner; then the door responds. What a door asks to be read is a read, and so on. */
+  #run(compiled: Compiled, asker: Asker, runner: Runner): Answer | Promise<Answer> {
+    if ('status' in compiled) return compiled
+    const { step, statements } = compiled
+    const { incoming, identity } = asker
+    const { usage } = incoming
+    const next = (what: Next) => (isAsked(what) ? this.#step(what, asker, runner) : what)
+    switch (step.runs) {
+      case 'read': {
+        const reading = runner.read(identity, statements as readonly BoundStatement<Readable>[], usage.worked)
+        return whenRead(incoming, reading, results => next(step.respond(results, reading)))
+      }
+      case 'stream': {
+        const rows = runner.stream(identity, only<StreamStatement>(statements), usage.worked)
+        return respondStream(rows, incoming)
+      }
+      case 'write': {
+        const running = runner.write(identity, statements as readonly BoundStatement<WriteStatement>[], usage.worked)
+        const failed = (error: unknown) => {
+          if (step.failed === undefined) throw error
+          return next(step.failed(error))
+        }
+        return whenRun(incoming, running).then(written => next(step.respond(written)), failed)
+      }
+      case 'parse': {
+        const running = runner.parse(identity, only<CallStatement>(statements).statement, usage.worked)
+        return whenRun(incoming, running).then(
+          () => next(step.respond()),
+          error => next(step.failed(error)),
+        )
+      }
+      case 'call': {
+        const running = runner.call(identity, only<CallStatement>(statements), step.how, usage.worked)
+        return whenRun(incoming, running).then(
+          rows => next(step.respond(rows)),
+          error => next(step.failed(error)),
+        )
+      }
+      default:
+        return unreachable(step)
+    }
+  }
+}
+
+function isList(parts: Asked['parts']): parts is readonly Part[] {
+  return Array.isArray(parts)
+}
+
+function only<S extends Statement>([statement]: readonly BoundStatement[]): BoundStatement<S> {
+  if (statement === undefined) throw new Error('such a step has a statement')
+  return statement as BoundStatement<S>
+}
+
+function isWrite(route: DataRoute, method: string): route is WriteRoute {
+  return (route.kind === 'one' || route.kind === 'list') && method in NEEDS
+}
+
+/** Whether the whole request is worth being kept. */
+function isKept(route: DataRoute, { method }: Incoming): route is DataRoute & { readonly kind: 'one' | 'list' } {
+  return (route.kind === 'one' || route.kind === 'list') && READING.includes(method)
+}
+
+function charactersOf({ compiled }: Known): number {
+  return !('statements' in compiled)
+    ? 0
+    : compiled.statements.reduce((sum, { statement }) => sum + statement.text.length, 0)
+}
+
+/** Of what is asked for, as it was sent; mostly the very text, which need not be put together to be looked up. */
+function addressOf({ path, query, headers: { prefer } }: Incoming): string {
+  const address = query === '' ? path : `${path}?${query}`
+  return prefer === undefined ? address : `${prefer}\n${address}`
+}
+
 function callerOf(head: Head, parts: CallerParts): Identity | Promise<Identity> {
   return isAdminExplaining(head, parts) ? ANONYMOUS : parts.authenticate(head.headers, head.connection)
 }
 
 /** The admin token is no caller's: who explains with it explains as nobody. */
 function isAdminExplaining({ path, headers }: Head, { explainEndpoint, isAdmin }: CallerParts): boolean {
-  return explainEndpoint === 'admin' && isExplain(path) && isAdmin(headers)
+  return explainEndpoint === 'admin' && path.endsWith('/_explain') && isAdmin(headers)
 }
 
 function isOfApi({ path }: Head): boolean {
   return path.startsWith('/api/')
-}
-
-export function createPipeline(parts: PipelineParts): Pipeline {
-  function answer(incoming: Incoming, route: Route, identity: Identity): Answer | Promise<Answer> {
-    switch (route.kind) {
-      case 'schema':
-        assertReading(incoming)
-        return document(parts.schemaDocument(identity))
-      case 'contracts':
-        assertReading(incoming)
-        return document(parts.contractsDocument(identity))
-      case 'openapi':
-        assertReading(incoming)
-        return parts.openApiDocument(identity).then(document)
-      case 'query':
-        return parts.query(incoming, identity)
-      case 'rpc':
-        return parts.call(incoming, route, identity)
-      case 'list':
-      case 'one':
-        return isWrite(incoming.method)
-          ? parts.write(incoming, incoming.method, route, identity)
-          : parts.read(incoming, route, identity)
-      case 'explain':
-        assertExplainable(incoming, parts)
-        return parts.read(incoming, route, identity)
-      case 'aggregate':
-      case 'children':
-        return parts.read(incoming, route, identity)
-      default:
-        return unreachable(route)
-    }
-  }
-
-  /** Before anything is looked up: a query that is not approved says nothing about what there is. */
-  async function approved(approvals: Approvals, incoming: Incoming, route: Route, identity: Identity): Promise<Answer> {
-    if (isData(route)) approvals.approve(incoming, shapeOfRequest(incoming, route))
-    const answered = await answer(incoming, route, identity)
-    approvals.answered(incoming)
-    return answered
-  }
-
-  function answerCaller(incoming: Incoming, progress: Progress, identity: Identity): Answer | Promise<Answer> {
-    progress.tenantId = identity.tenantId
-    progress.caller = identity
-    parts.assertRoom(identity, incoming.method)
-    const route = parsePath(incoming.path)
-    if (route === null || (route.kind !== 'explain' && isAdminExplaining(incoming, parts))) throw noRoute(incoming)
-    progress.route = ROUTE_PATTERN[route.kind]
-    progress.at = route
-    return parts.approvals === null
-      ? answer(incoming, route, identity)
-      : approved(parts.approvals, incoming, route, identity)
-  }
-
-  return (incoming, progress) => {
-    if (incoming.path === '/health') {
-      progress.route = '/health'
-      assertReading(incoming)
-      return parts.health.answer()
-    }
-    if (!isOfApi(incoming)) {
-      const internal = parts.internal.get(incoming.path)
-      if (internal === undefined) throw noRoute(incoming)
-      progress.route = incoming.path
-      if (internal.method === 'GET') assertReading(incoming)
-      else if (incoming.method !== internal.method) throw methodNotAllowed(incoming, [internal.method])
-      return internal.answer(incoming)
-    }
-    const identity = callerOf(incoming, parts)
-    const known = (caller: Identity) => answerCaller(incoming, progress, caller)
-    return identity instanceof Promise ? identity.then(known) : known(identity)
-  }
-}
-
-function isData(route: Route): route is DataRoute {
-  return !['schema', 'contracts', 'openapi', 'query'].includes(route.kind)
-}
-
-function isExplain(path: string): boolean {
-  return path.endsWith('/_explain')
-}
-
-function isWrite(method: string): method is 'POST' | 'PATCH' | 'DELETE' {
-  return method === 'POST' || method === 'PATCH' || method === 'DELETE'
 }
 
 function assertReading(incoming: Incoming): void {
@@ -171,7 +383,7 @@ function assertReading(incoming: Incoming): void {
 }
 
 /** With `explain_endpoint = "off"` the route does not exist; with `"admin"` it answers 401 without the token. */
-function assertExplainable(incoming: Incoming, { explainEndpoint, isAdmin }: PipelineParts): void {
+function assertExplainable(incoming: Incoming, { explainEndpoint, isAdmin }: CallerParts): void {
   if (explainEndpoint === 'off') throw noRoute(incoming)
   if (explainEndpoint === 'on' || isAdmin(incoming.headers)) return
   throw new GatewayError('UNAUTHORIZED', '_explain needs the admin token: Authorization: Bearer <admin_token>', {

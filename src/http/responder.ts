@@ -5,7 +5,7 @@ import { errorBody } from '../envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import type { Answer, Incoming } from '../exchange.ts'
-import { maskedPath } from '../rest/allow-list/request-shape.ts'
+import { maskedPath } from '../rest/allow-list/line.ts'
 import type { Route } from '../rest/path.ts'
 import { type Choice, compress, compressStream, createCompression } from './compression.ts'
 import type { Connections } from './connections.ts'
@@ -88,7 +88,7 @@ export class Responder {
 
   /** Emits the event of a request that has ended, whoever answered it. */
   report({ method, requestId, status, durationMs, progress, incoming, answer }: Ended): void {
-    const { route, code, tenantId, at, caller } = progress
+    const { route, code, tenantId, at, written, caller } = progress
     const usage = incoming?.usage
     const databaseMs = usage?.databaseMs() ?? null
     this.#parts.emit({
@@ -101,7 +101,7 @@ export class Responder {
       requestId,
       tenantId,
       role: caller === null ? null : caller.role,
-      path: this.#parts.logsRequests && incoming !== undefined && at !== null ? maskedPath(incoming, at) : null,
+      path: this.#parts.logsRequests && at !== null ? maskedPath(at, written) : null,
       table: at === null ? null : (tableOf(at) ?? usage?.table ?? null),
       function: at?.kind === 'rpc' ? at.function : null,
       rows: answer?.rows ?? usage?.rows ?? null,
@@ -212,7 +212,7 @@ export class Responder {
 }
 
 export function noProgress(): Progress {
-  return { route: 'none', at: null, tenantId: '', caller: null, code: null, timing: null }
+  return { route: 'none', at: null, written: null, tenantId: '', caller: null, code: null, timing: null }
 }
 
 function codeOf(error: unknown): ErrorCode {

@@ -1,5 +1,4 @@
-/** `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
-
+/** The door of `POST /api/_query`: a text of the query language becomes the same tree, check and transaction as any other request. */
 import type { ParameterKey } from '../access/parameters.ts'
 import type { Catalog, Table } from '../catalog/model.ts'
 import { type Context, compile, type TextMode } from '../compile/compile.ts'
@@ -17,40 +16,78 @@ import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Add, Del, Get, Set as SetStatement, Statement as Tree } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
+import type { Asked, Asker } from '../rest/asked.ts'
+import { headerOf } from '../rest/header.ts'
 import { methodNotAllowed, methodsOf } from '../rest/method.ts'
 import { tableNamed } from '../rest/resource.ts'
-import { cacheUseOf, respondReadRows, respondStream, respondWrittenRows, withTxid } from '../rest/respond.ts'
+import { cacheUseOf, respondReadRows, respondWrittenRows, withTxid } from '../rest/respond.ts'
 import { nextTurn } from '../rest/turn.ts'
-import { untilGone, whenRead } from '../rest/until-gone.ts'
 import { describeViolation } from '../rest/violation.ts'
 import { parseRowsMax } from '../rest/write/request.ts'
 import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
-import type { Row, Runner } from '../run/run.ts'
+import type { Row, Written } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
-import { createTextPlans, type TextPlansParts } from './text-plans.ts'
+import { createTextPlans, type TextPlans, type TextPlansParts } from './text-plans.ts'
 import { encodeValue, type ListLimit, nameOf } from './values.ts'
 
-export interface QuerierParts extends TextPlansParts {
-  readonly runner: Pick<Runner, 'read' | 'write' | 'stream'>
+export interface TextDoorParts extends TextPlansParts {
   readonly limits: { readonly maxResultRows: number } & ListLimit
   /** Whether plans are told to everybody who may read. */
   readonly explains: boolean
 }
-
-export type Querier = (incoming: Incoming, identity: Identity) => Promise<Answer>
 
 /** As in filtered writes of REST; no name of the language has a hyphen. */
 const ROWS_MAX = { kind: 'named', name: 'X-Max-Affected', span: NOWHERE } as const
 
 type Runnable = ReadStatement | StreamStatement | WriteStatement | ExplainStatement
 
-export function createQuerier(parts: QuerierParts): Querier {
-  const { runner, limits } = parts
-  const texts = createTextPlans<Runnable>('text', parts)
-  const { maxResultRows: rowsMax } = limits
+export class TextDoor {
+  readonly #parts: TextDoorParts
+  readonly #texts: TextPlans<Runnable>
 
-  function compiled(tree: Tree, context: Context): Runnable {
+  constructor(parts: TextDoorParts) {
+    this.#parts = parts
+    this.#texts = createTextPlans('text', parts)
+  }
+
+  /** What is sent, and nothing of it judged. */
+  parse(incoming: Incoming): Promise<QueryRequest> {
+    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
+    return readQueryRequest(incoming)
+  }
+
+  /** The approved statement of the text, kept for the next that sends it, with the values of this request. */
+  ask(request: QueryRequest, { incoming, identity, view }: Asker): Asked | Promise<Asked> {
+    const statement = this.#texts.of(request, incoming, identity, '', (tree, context) => this.#compiled(tree, context))
+    const ask = (): Asked => {
+      incoming.usage.table = firstTable(statement, view.catalog)
+      const rowsMax = parseRowsMax(headerOf(incoming.headers, 'x-max-affected'))
+      const parts = [{ statement, values: valuesOf(statement, request, rowsMax, this.#parts.limits) }]
+      switch (statement.kind) {
+        case 'stream':
+          return { runs: 'stream', parts }
+        case 'read':
+          return { runs: 'read', parts, respond: ([rows = []], reading) => respondReadRows(rows, cacheUseOf(reading)) }
+        case 'explain': {
+          const shown = seesFigures(identity) ? (row: Row) => row : outlined
+          return {
+            runs: 'read',
+            parts,
+            respond: ([rows = []], reading) => respondReadRows(rows.map(shown), cacheUseOf(reading)),
+          }
+        }
+        case 'write':
+          return { runs: 'write', parts, respond: answerOfWrite, explain: error => describeViolation(error, view) }
+        default:
+          return unreachable(statement)
+      }
+    }
+    return incoming.isLarge ? nextTurn().then(ask) : ask()
+  }
+
+  #compiled(tree: Tree, context: Context): Runnable {
+    const rowsMax = this.#parts.limits.maxResultRows
     if (tree.kind !== 'explain') {
       const asked = askedOf(tree, rowsMax)
       return compile(asked.tree, context, asked.mode)
@@ -58,47 +95,16 @@ export function createQuerier(parts: QuerierParts): Querier {
     if (tree.statement.kind === 'explain') {
       throw new GatewayError('PARSE_ERROR', 'a plan has no plan; write explain once', { span: tree.statement.span })
     }
-    if (!parts.explains) throw new GatewayError('FORBIDDEN', 'explain is switched off (explain_endpoint)')
+    if (!this.#parts.explains) throw new GatewayError('FORBIDDEN', 'explain is switched off (explain_endpoint)')
     const asked = askedOf(tree.statement, rowsMax)
     return compile(asked.tree, context, { kind: 'explain', of: asked.mode })
   }
+}
 
-  async function answer(incoming: Incoming, identity: Identity): Promise<Answer> {
-    if (incoming.method !== 'POST') throw methodNotAllowed(incoming, methodsOf('query'))
-    const request = await readQueryRequest(incoming)
-    const statement = texts.of(request, incoming, identity, '', compiled)
-    if (incoming.isLarge) await nextTurn()
-    incoming.usage.table = firstTable(statement, parts.view(identity).catalog)
-    const values = valuesOf(statement, request, parseRowsMax(incoming.headers), limits)
-    switch (statement.kind) {
-      case 'stream':
-        return respondStream(runner.stream(identity, { statement, values }, incoming.usage.worked), incoming)
-      case 'read':
-      case 'explain': {
-        const reading = runner.read(identity, [{ statement, values }], incoming.usage.worked)
-        const isOutlined = statement.kind === 'explain' && !seesFigures(identity)
-        const shown = (rows: readonly Row[]) => (isOutlined ? rows.map(outlined) : rows)
-        return whenRead(incoming, reading, ([rows = []]) => respondReadRows(shown(rows), cacheUseOf(reading)))
-      }
-      case 'write':
-        return write(incoming, identity, { statement, values })
-      default:
-        return unreachable(statement)
-    }
-  }
-
-  async function write(incoming: Incoming, identity: Identity, bound: BoundStatement<WriteStatement>): Promise<Answer> {
-    const [written] = await untilGone(incoming, runner.write(identity, [bound], incoming.usage.worked)).catch(
-      (error: unknown) => {
-        throw describeViolation(error, parts.view(identity))
-      },
-    )
-    if (written === undefined) throw new Error('a statement has a result')
-    const rows = written.rows.filter(row => row.length > 0)
-    return withTxid(respondWrittenRows(200, rows, written.count), written)
-  }
-
-  return answer
+function answerOfWrite([written]: readonly Written[]): Answer {
+  if (written === undefined) throw new Error('a statement has a result')
+  const rows = written.rows.filter(row => row.length > 0)
+  return withTxid(respondWrittenRows(200, rows, written.count), written)
 }
 
 /** What is to be run for a statement of a text. */
@@ -133,7 +139,7 @@ function outlined([plan]: Row): Row {
   return plan == null ? [] : [withoutFigures(plan)]
 }
 
-export type TextParts = TextPlansParts & { readonly limits: QuerierParts['limits'] }
+export type TextParts = TextPlansParts & { readonly limits: TextDoorParts['limits'] }
 
 /** A text that reads, whose main table is `table`. */
 export type TextReader = (request: QueryRequest, table: string, identity: Identity) => BoundStatement<ReadStatement>

@@ -40,12 +40,11 @@ import {
   text,
 } from '../language/tree/build.ts'
 import { bindValues } from '../rest/bind.ts'
-import { ofSource } from '../rest/of-source.ts'
-import { type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
-import type { parseQueryString } from '../rest/parameters/query-string.ts'
-import { parseSelect } from '../rest/parameters/select.ts'
+import { buildFilter, type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
+import { buildFields, parseSelect } from '../rest/parameters/select.ts'
+import type { WrittenParameter } from '../rest/parameters/written.ts'
 import { SELF } from '../rest/resource.ts'
-import { Shape } from '../rest/shape.ts'
+import { Values } from '../rest/values.ts'
 
 /** Filters of different shapes that one statement evaluates. Planning grows with them, and so do the relations of the statement. */
 export const FILTERS_MAX = 16
@@ -61,7 +60,7 @@ export interface Variant {
 /** One of the filters that a statement evaluates. */
 export interface Filter {
   /** The conditions of its query string. */
-  readonly conditions: ReturnType<typeof parseQueryString>
+  readonly conditions: readonly WrittenParameter[]
   /** Which of its values are read from rows of the statement, counted from 1. */
   readonly varying: readonly number[]
 }
@@ -106,23 +105,23 @@ const TEXT: TypeName = { ...INTEGER, name: 'text' }
 export function planEvaluation(filters: readonly Filter[], parts: EvaluationParts): Evaluation {
   const { table, select, view, searchLanguage, limits } = parts
   const context = { ...view, searchLanguage }
-  const shape = new Shape(`watch ${table.resource}`)
+  const given = new Values()
   const place = placeName(table)
   const columns: ReadonlyMap<ParameterKey, string>[] = []
   const conditions = filters.map(({ conditions: own, varying }) => {
-    const before = shape.values.length
-    const condition = parseFilters(own, shape, limits)
+    const before = given.all.length
+    const condition = buildFilter(parseFilters(own, given, limits), SELF)
     columns.push(new Map(varying.map((value, index) => [before + value, columnOf(index)])))
-    return condition === null ? null : ofSource(SELF, condition)
+    return condition
   })
   const lifted = new Set(columns.flatMap(of => [...of.keys()]))
-  const fixed = shape.values.filter((_, index) => !lifted.has(index + 1))
-  const fields = parseSelect(select, shape).map(ofSelf)
-  const own = shape.values.length
-  const list = shape.value('[]')
+  const fixed = given.all.filter((_, index) => !lifted.has(index + 1))
+  const fields = buildFields(parseSelect(select, given), SELF)
+  const own = given.all.length
+  const list = given.add('[]')
   const values = columns.map((of, index) => {
     const ofVariants = [...[...of.values()].map(name => recordColumn(name, TEXT)), recordColumn(place, INTEGER)]
-    return recordSource(shape.value('[]'), variantsOf(index), ofVariants, 'many')
+    return recordSource(given.add('[]'), variantsOf(index), ofVariants, 'many')
   })
   const tree: TreeParts = { table, list, place, fields, values, conditions }
   const varying = columns.map((of, index) => ({ source: variantsOf(index), columns: of }))
@@ -132,7 +131,7 @@ export function planEvaluation(filters: readonly Filter[], parts: EvaluationPart
   const bind = <S extends Statement>(statement: S, items: readonly string[], of: readonly (readonly Variant[])[]) => {
     const ofVariants = of.map(some => some.map(({ members }) => `{${members}}`))
     return bindValues(statement, [
-      ...shape.values.slice(0, own),
+      ...given.all.slice(0, own),
       ...[items, ...ofVariants].map(each => placed(each, place)),
     ])
   }
@@ -147,10 +146,6 @@ export function planEvaluation(filters: readonly Filter[], parts: EvaluationPart
 /** The column of a variant's values that has this one. */
 export function columnOf(index: number): string {
   return `p${index}`
-}
-
-export function ofSelf(item: Field): Field {
-  return item.kind === 'star' ? star(SELF) : { ...item, expression: ofSource(SELF, item.expression) }
 }
 
 /** A name that no column has. */

@@ -3,7 +3,6 @@
  * alone are evaluated together (`evaluation.ts`).
  */
 import type { Approvals } from '../access/list/approvals.ts'
-import type { QueryShape } from '../access/list/pattern.ts'
 import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
 import { assertAllowed } from '../access/refusals.ts'
 import type { View } from '../access/rights.ts'
@@ -13,25 +12,16 @@ import type { BoundStatement, ReadStatement, Statement } from '../compile/statem
 import { GatewayError } from '../errors.ts'
 import type { Expression, Field, Get } from '../language/tree/ast.ts'
 import { column, field, get, integer, star } from '../language/tree/build.ts'
-import { shapeOfRequest } from '../rest/allow-list/request-shape.ts'
+import { printLine } from '../rest/allow-list/line.ts'
 import { bindValues, textOf } from '../rest/bind.ts'
-import { ofSource } from '../rest/of-source.ts'
-import { type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
-import { parseQueryString } from '../rest/parameters/query-string.ts'
-import { parseSelect } from '../rest/parameters/select.ts'
-import { sortOut } from '../rest/parameters/sort-out.ts'
-import { LIST_PARAMETERS, refuseMisspelt } from '../rest/read/request.ts'
+import { buildFilter, type FilterLimits, parseFilters } from '../rest/parameters/filters.ts'
+import { buildFields, parseSelect } from '../rest/parameters/select.ts'
+import { sortOut } from '../rest/parameters/written.ts'
+import { refuseMisspelt } from '../rest/read/request.ts'
+import { LIST_PARAMETERS, parametersIn, readRequest, type WrittenRequest } from '../rest/request.ts'
 import { SELF, tableNamed } from '../rest/resource.ts'
-import { Shape } from '../rest/shape.ts'
-import {
-  columnOf,
-  columnsIn,
-  type Evaluation,
-  type Filter,
-  ofSelf,
-  planEvaluation,
-  type Variant,
-} from './evaluation.ts'
+import { Values } from '../rest/values.ts'
+import { columnOf, columnsIn, type Evaluation, type Filter, planEvaluation, type Variant } from './evaluation.ts'
 
 export interface WatchRequest {
   /** Resource name. */
@@ -74,23 +64,26 @@ export interface WatchParts {
 }
 
 export function planWatch(request: WatchRequest, { view, searchLanguage, limits, approvals }: WatchParts): Watch {
-  approvals?.approve(request, shapeOfList(request))
+  const written = readRequest(
+    { method: 'GET', query: request.filter, headers: {} },
+    { kind: 'list', table: request.table },
+  )
+  approvals?.approve(request, printLine(withSelect(written, request.select)))
   const context = { ...view, searchLanguage }
   const table = tableNamed(view, request.table)
   assertAllowed('read', table, view.rights)
   assertWatchable(table)
-  const shape = new Shape(`watch ${table.resource}`)
-  const parameters = parseQueryString(request.filter)
-  const { named, others } = sortOut(parameters, LIST_PARAMETERS)
+  const values = new Values()
+  const { named, others } = sortOut(parametersIn(written), LIST_PARAMETERS)
   const [misplaced] = named.keys()
   if (misplaced !== undefined && !table.columnByName.has(misplaced)) {
     throw new GatewayError('PARSE_ERROR', `a subscription's filter takes filters alone, no "${misplaced}"`)
   }
   refuseMisspelt(others, table, view, [])
-  const condition = parseFilters(others, shape, limits)
-  const filterValues = shape.values.length
-  const fields = parseSelect(request.select, shape).map(ofSelf)
-  const where = condition === null ? null : ofSource(SELF, condition)
+  const filters = parseFilters(others, values, limits)
+  const where = buildFilter(filters, SELF)
+  const filterValues = values.all.length
+  const fields = buildFields(parseSelect(request.select, values), SELF)
   const plain = compile(plainTree(table, fields, where), context, { kind: 'read', form: 'rows' })
   const uses = usesIn(plain)
   const varying = varyingOf(uses, filterValues)
@@ -102,16 +95,16 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   return {
     ...{
       table,
-      trial: bindValues(plain, shape.values),
+      trial: bindValues(plain, values.all),
       filter,
       evaluation,
       rights: view.rights.key,
-      hasFilter: condition !== null,
+      hasFilter: where !== null,
     },
     name: JSON.stringify([evaluation.text, evaluation.fixed]),
     columns: JSON.stringify([request.select ?? null]),
-    variant: variantOf(varying, uses, shape),
-    filtered: new Set([condition, free].flatMap(part => (part === null ? [] : [...columnsIn(part)]))),
+    variant: variantOf(varying, uses, values),
+    filtered: new Set([buildFilter(filters, null), free].flatMap(part => (part === null ? [] : [...columnsIn(part)]))),
     settings: free === null ? [] : settingsIn(evaluation.text),
     together: these => planEvaluation([filter, ...these.map(other => other.filter)], parts),
   }
@@ -151,10 +144,10 @@ function varyingOf(parameters: ReadonlyMap<ParameterKey, ParameterUse>, filterVa
 function variantOf(
   varying: readonly number[],
   parameters: ReadonlyMap<ParameterKey, ParameterUse>,
-  { values }: Shape,
+  { all }: Values,
 ): Variant {
   const members = varying.map((key, index) => {
-    const value = values[key - 1] ?? null
+    const value = all[key - 1] ?? null
     const use = parameters.get(key)
     return `${JSON.stringify(columnOf(index))}:${JSON.stringify(String(use === undefined ? value : textOf(value, use)))}`
   })
@@ -163,10 +156,9 @@ function variantOf(
 }
 
 /** To the allow-list, a subscription is the list of its rows. */
-function shapeOfList({ table, filter, select }: WatchRequest): QueryShape {
-  const selected = select === undefined ? [] : [`select=${encodeURIComponent(select)}`]
-  const query = [...(filter === '' ? [] : [filter]), ...selected].join('&')
-  return shapeOfRequest({ method: 'GET', query, headers: {} }, { kind: 'list', table })
+function withSelect(written: WrittenRequest, select: string | undefined): WrittenRequest {
+  if (select === undefined) return written
+  return { ...written, parameters: [...written.parameters, { kind: 'named', name: 'select', value: select }] }
 }
 
 /** The same columns of the same table without the way that they are read: for what is refused, in the words of any other read. It answers no rows. */

@@ -7,7 +7,7 @@ import type { Expression, Parameter } from '../language/tree/ast.ts'
 import { and, compare, impliedColumn } from '../language/tree/build.ts'
 import { shorten } from '../text/shorten.ts'
 import { parseId } from './path.ts'
-import type { Shape } from './shape.ts'
+import type { Values } from './values.ts'
 
 /** The alias of the table itself; nests are t1, t2, … and junctions j1, j2, …, so none can meet. */
 export const SELF = 't'
@@ -18,14 +18,14 @@ export function tableNamed({ catalog, rights }: View, name: string): Table {
   return table
 }
 
-export function idParameters(table: Table, id: string, shape: Shape): readonly Parameter[] {
+export function idParameters(table: Table, id: string, values: Values): readonly Parameter[] {
   if (table.primaryKey.length === 0) {
     throw new GatewayError(
       'NOT_FOUND',
       `"${table.resource}" has no primary key, so its rows have no address; use filters on /api/${table.resource}`,
     )
   }
-  return parseId(id, table.primaryKey).map(value => shape.value(value))
+  return parseId(id, table.primaryKey).map(value => values.add(value))
 }
 
 /** It is the row that the id names: no mention of the caller's, who knows the id. */

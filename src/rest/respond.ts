@@ -1,6 +1,6 @@
 /** Makes responses of rows. PostgreSQL wrote their JSON; here buffers are only joined and never parsed, which is most of why a read is cheap. */
 import type { Table } from '../catalog/model.ts'
-import type { BoundStatement } from '../compile/statement.ts'
+import type { BoundStatement, ExplainStatement } from '../compile/statement.ts'
 import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming, Latin1 } from '../exchange.ts'
@@ -96,11 +96,17 @@ export function respondGroups(rows: readonly Row[], use: CacheUse): Answer {
   return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body: joinRows(rows, rows.length, ']}') }
 }
 
-/** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it. */
-/** `figures` false: without what the plan estimates and counts. */
-export function respondExplained({ statement, values }: BoundStatement, answered: Buffer, figures: boolean): Answer {
+/** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it. `figures` false: without what the plan estimates and counts. */
+export function respondExplained(
+  { statement, values }: BoundStatement<ExplainStatement>,
+  answered: Buffer,
+  figures: boolean,
+): Answer {
   const plan = figures ? answered : withoutFigures(answered)
-  const asked = JSON.stringify({ query: statement.text, parameters: values.map(value => value?.toString() ?? null) })
+  const asked = JSON.stringify({
+    query: statement.runs?.text,
+    parameters: values.map(value => value?.toString() ?? null),
+  })
   const body = Buffer.concat([Buffer.from(`${asked.slice(0, -1)},"plan":`), plan, ROW_END])
   return { status: 200, headers: JSON_HEADERS.MISS, body }
 }

@@ -9,11 +9,19 @@ export function untilGone<T>(incoming: Incoming, running: Running<T>): Promise<T
   return running.result
 }
 
+/** The same, for what is done with the database then. */
+export function whenRun<T>(incoming: Incoming, running: Running<T>): Promise<T> {
+  return untilGone(incoming, running).then(result => {
+    incoming.usage.answered()
+    return result
+  })
+}
+
 /** The same for what may be at hand already: then the answer is made at once, and nobody has to wait for it or go away. */
 export function whenRead<T>(
   incoming: Incoming,
   reading: Reading,
-  answer: (results: readonly (readonly Row[])[]) => T,
+  answer: (results: readonly (readonly Row[])[]) => T | Promise<T>,
 ): T | Promise<T> {
   if (reading.kept !== undefined) return answer(reading.kept)
   return untilGone(incoming, reading).then(results => {

@@ -4,8 +4,7 @@ import { EVERYTHING } from '../../src/access/rights.ts'
 import { introspect } from '../../src/catalog/introspect.ts'
 import type { Catalog } from '../../src/catalog/model.ts'
 import { compile } from '../../src/compile/compile.ts'
-import { star } from '../../src/language/tree/build.ts'
-import { Shape } from '../../src/rest/shape.ts'
+import { position } from '../../src/language/tree/build.ts'
 import { buildAdd } from '../../src/rest/write/tree.ts'
 import { openSession } from '../support/catalog.ts'
 import { executeOn } from '../support/execute.ts'
@@ -492,9 +491,11 @@ describe('telling created from updated on every server version', () => {
   function statement(serverVersion: number, { table: name, target, rows }: Case, existing: 'update' | 'ignore') {
     const table = catalog.tables.get(name)
     if (table === undefined) throw new Error(`no table ${name}`)
-    const value = new Shape('test').value('')
     const columns = Object.keys(rows(0)[0] ?? {})
-    const tree = buildAdd(table, columns, { value, rows: 'many' }, { target, existing }, [star()])
+    const tree = buildAdd({
+      ...{ kind: 'insert', table, columns, value: position(1), rows: 'many', upsert: { target, existing } },
+      ...{ key: [], returning: [{ kind: 'star' }] },
+    })
     const context = { catalog: { ...catalog, serverVersion }, rights: EVERYTHING, searchLanguage: 'english' }
     return compile(tree, context, { kind: 'write', answer: { key: [], created: true, rowsMax: null } }).text
   }

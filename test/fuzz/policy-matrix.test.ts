@@ -11,17 +11,10 @@ import { createPolicies } from '../../src/access/policy/policies.ts'
 import type { View } from '../../src/access/rights.ts'
 import type { Table } from '../../src/catalog/model.ts'
 import { relate } from '../../src/catalog/relations.ts'
-import { createPlanCache } from '../../src/compile/plans.ts'
-import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import type { Identity } from '../../src/identity/identity.ts'
-import { createQuerier } from '../../src/query/query.ts'
-import { parsePath } from '../../src/rest/path.ts'
-import { createCursorCodec } from '../../src/rest/read/cursor.ts'
-import { createReader, type ReadRoute } from '../../src/rest/read/read.ts'
-import { createCaller, type RpcRoute } from '../../src/rest/rpc/call.ts'
-import { createWriter, type WriteMethod, type WriteRoute } from '../../src/rest/write/write.ts'
 import { catalogWith, functionOf } from '../support/functions.ts'
 import { catalogOf, tableOf } from '../support/model.ts'
+import { testPipeline } from '../support/pipeline.ts'
 import { type Asked, recording, type Sent } from './world.ts'
 
 // ---- the schema --------------------------------------------------------------------------------------------
@@ -351,32 +344,9 @@ const PLACES: readonly Place[] = [
 
 // ---- the doors ---------------------------------------------------------------------------------------------
 
-const limits = {
-  ...{ defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
-  maxBatchRows: 100,
-  maxBatchKeySets: 8,
-}
-
-/** All of a gateway but its pipeline, for callers who see this. */
+/** For callers who see this. */
 function doorsFor(view: (identity: Identity) => View): Asked {
-  return recording(runner => {
-    const parts = { view, limits, searchLanguage: 'english', runner, plans: createPlanCache() }
-    const read = createReader({ ...parts, cursors: createCursorCodec('a key'), remembers: true })
-    const write = createWriter(parts)
-    const call = createCaller({ ...parts, qualified: false, allowed: () => null, signatureCheck: false })
-    const query = createQuerier({
-      ...parts,
-      ...{ approvals: null, isCallable: () => true, allowed: () => null, explains: true },
-    })
-    return async (incoming, path) => {
-      const route = parsePath(path)
-      if (route?.kind === 'query') return query(incoming, ANONYMOUS)
-      if (route?.kind === 'rpc') return call(incoming, route as RpcRoute, ANONYMOUS)
-      return incoming.method === 'GET'
-        ? read(incoming, route as ReadRoute, ANONYMOUS)
-        : write(incoming, incoming.method as WriteMethod, route as WriteRoute, ANONYMOUS)
-    }
-  })
+  return recording(runner => testPipeline({ view, runner, signatureCheck: false }))
 }
 
 test('each place allows what the rules allow, and nothing else', async () => {

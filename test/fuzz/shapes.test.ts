@@ -4,9 +4,10 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { printLine } from '../../src/rest/allow-list/line.ts'
 import { parseRequestPattern } from '../../src/rest/allow-list/request-pattern.ts'
-import { type DataRoute, shapeOfRequest } from '../../src/rest/allow-list/request-shape.ts'
 import { parsePath } from '../../src/rest/path.ts'
+import { type DataRoute, readRequest } from '../../src/rest/request.ts'
 import { summary } from './aggregate-requests.ts'
 import { call } from './call-requests.ts'
 import { recordingCaller, recordingReader, recordingWriter } from './reader.ts'
@@ -25,7 +26,7 @@ async function runByLine(ask: Asked, requests: readonly Sent[]): Promise<Run> {
     if (ran.length === 0 || error !== null) continue
     answered += 1
     const incoming = incomingOf(sent)
-    const shape = shapeOfRequest(incoming, parsePath(incoming.path) as DataRoute)
+    const shape = printLine(readRequest(incoming, parsePath(incoming.path) as DataRoute))
     const line = shape.line()
     expect(parseRequestPattern(line).key).toBe(shape.key)
     const known = lines.get(line) ?? new Map<string, string>()

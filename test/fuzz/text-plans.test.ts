@@ -6,9 +6,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EVERYTHING } from '../../src/access/rights.ts'
 import { createPlanCache } from '../../src/compile/plans.ts'
-import { ANONYMOUS } from '../../src/identity/authenticate.ts'
-import { createQuerier } from '../../src/query/query.ts'
 import { STATEMENT_LIMITS } from '../../src/statement-limits.ts'
+import { PIPELINE_LIMITS, testPipeline } from '../support/pipeline.ts'
 import { type Asked, catalog, recording } from './world.ts'
 
 /** Small, so that lengths of values decide: all values of a statement together may build 64 times as many bytes. */
@@ -17,14 +16,9 @@ const limits = { ...STATEMENT_LIMITS, maxBuiltValueBytes: 64 }
 const plans = createPlanCache()
 
 function querier(cache = createPlanCache()): Asked {
-  return recording(runner => {
-    const query = createQuerier({
-      ...{ runner, plans: cache, searchLanguage: 'english', approvals: null, explains: true },
-      ...{ view: () => ({ catalog, rights: EVERYTHING, limits }), isCallable: () => true, allowed: () => null },
-      limits: { maxResultRows: 100, maxInValues: 5 },
-    })
-    return incoming => query(incoming, ANONYMOUS)
-  })
+  const view = () => ({ catalog, rights: EVERYTHING, limits })
+  const few = { ...PIPELINE_LIMITS, maxResultRows: 100, maxInValues: 5 }
+  return recording(runner => testPipeline({ runner, plans: cache, view, limits: few }))
 }
 
 const asked = querier(plans)

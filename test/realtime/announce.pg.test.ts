@@ -1,14 +1,11 @@
 /** Without triggers (decision 0019): a write notifies in its own transaction when somebody listens, and otherwise not at all. */
 import pg from 'pg'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { EVERYTHING } from '../../src/access/rights.ts'
 import { introspect } from '../../src/catalog/introspect.ts'
 import { queryThrough } from '../../src/catalog/query.ts'
-import { createPlanCache } from '../../src/compile/plans.ts'
 import { ANONYMOUS } from '../../src/identity/authenticate.ts'
 import { createPool } from '../../src/postgres/pool.ts'
 import { parseUrl } from '../../src/postgres/url.ts'
-import { createWriter } from '../../src/rest/write/write.ts'
 import { LISTEN_LOCKS } from '../../src/run/announce.ts'
 import { createAnnouncements, type RowsBefore } from '../../src/run/announcements.ts'
 import { createRunner } from '../../src/run/run.ts'
@@ -18,6 +15,7 @@ import { Usage } from '../../src/usage.ts'
 import { shopDatabase } from '../features/shop.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
 import { testGateway } from '../support/gateway.ts'
+import { everything, testPipeline } from '../support/pipeline.ts'
 import { openSocket } from '../support/socket.ts'
 
 const heard: string[] = []
@@ -111,10 +109,8 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
         routeBy: () => null,
       }),
     })
-    const limits = { maxFilters: 8, maxInValues: 8, maxBatchRows: 8, maxBatchKeySets: 8 }
-    const view = () => ({ catalog, rights: EVERYTHING })
-    const write = createWriter({ view, runner, limits, searchLanguage: 'english', plans: createPlanCache() })
     const identity = { ...ANONYMOUS, tenantId: 't1' }
+    const write = testPipeline({ view: everything(catalog), runner, identity })
     const told: string[] = []
     listener.on('notification', ({ payload = '' }) => told.push(JSON.stringify(JSON.parse(payload).rows)))
     await listener.query('listen svc_table_labels')
@@ -125,12 +121,10 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
       body: unknown,
       headers: Record<string, string> = {},
     ) => {
-      const route =
-        id === null ? ({ kind: 'list', table: 'labels' } as const) : ({ kind: 'one', table: 'labels', id } as const)
       const incoming = {
         ...{
           method,
-          path: '',
+          path: `/api/labels${id === null ? '' : `/${id}`}`,
           query: '',
           requestId: '',
           connection: {},
@@ -143,7 +137,7 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
           body: Buffer.from(body === null ? '' : JSON.stringify(body)),
         },
       }
-      return (await write(incoming, method, route, identity)).status
+      return (await write(incoming)).status
     }
     const row = (id: number) => ({ id, tenant_id: 't1', name: 'x' })
     const upsert = { 'x-upsert': 'true' }

@@ -4,24 +4,24 @@ import { unknownColumn } from '../../access/refusals.ts'
 import { EVERYTHING, type View } from '../../access/rights.ts'
 import type { DatabaseFunction, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Expression, Field } from '../../language/tree/ast.ts'
 import { shorten } from '../../text/shorten.ts'
 import { parseColumnPath } from '../parameters/column-path.ts'
 import type { Filter } from '../parameters/filter-notation.ts'
 import { parseNameList } from '../parameters/names.ts'
-import { parseSelect } from '../parameters/select.ts'
+import { parseSelect, type Selected } from '../parameters/select.ts'
 import { parseSort } from '../parameters/sort.ts'
 import { AGGREGATE_FUNCTIONS, parseColumn } from '../read/aggregate.ts'
 import { assertExpandDepth, type Expansion, parseExpand } from '../read/expand.ts'
 import { joinQualified } from '../read/qualified.ts'
 import { findRelation, otherTable } from '../read/relation.ts'
 import { childRelation } from '../read/tree.ts'
+import type { DataRoute } from '../request.ts'
 import { idParameters, tableNamed } from '../resource.ts'
 import { functionsNamed } from '../rpc/names.ts'
-import { Shape } from '../shape.ts'
+import { Values } from '../values.ts'
+import { type LineParameter, ON_CONFLICT } from './line.ts'
 import type { NamedSchema } from './misfit-lines.ts'
-import type { LineParameter, RequestLine } from './request-pattern.ts'
-import { type DataRoute, ON_CONFLICT } from './request-shape.ts'
+import type { RequestLine } from './request-pattern.ts'
 
 /** Throws `GatewayError` for the first name that the schema does not have, as a request is answered that has it. */
 export function assertNamesInRequest(line: RequestLine, schema: NamedSchema): void {
@@ -45,7 +45,7 @@ function rowsOf(route: Exclude<DataRoute, { readonly kind: 'rpc' }>, view: View)
   const table = tableNamed(view, route.table)
   if (route.kind !== 'one' && route.kind !== 'children') return table
   // A table without a primary key has no rows with an address.
-  idParameters(table, table.primaryKey.join(','), shape())
+  idParameters(table, table.primaryKey.join(','), new Values())
   return route.kind === 'one' ? table : otherTable(view.catalog, childRelation(table, route.child, view))
 }
 
@@ -57,7 +57,7 @@ function assertRelations(text: string, table: Table, { catalog, maxExpandDepth }
       follow(expansion.below, otherTable(catalog, findRelation(from, expansion, view)), level + 1)
     }
   }
-  follow(parseExpand(text, shape(), maxExpandDepth), table, 1)
+  follow(parseExpand(text, maxExpandDepth), table, 1)
 }
 
 /** Arguments and columns stand side by side in a URL: a name must be one of either, of one of the functions of the name. */
@@ -88,11 +88,11 @@ function columnsNamed(parameter: LineParameter, line: RequestLine | null): reado
   const { name, value } = parameter
   switch (name) {
     case 'select':
-      return columnsOfFields(parseSelect(value, shape()))
+      return columnsSelected(parseSelect(value, new Values()))
     case 'returning':
-      return value === '*' ? [] : columnsOfFields(parseSelect(value, shape(), 'returning'))
+      return value === '*' ? [] : columnsSelected(parseSelect(value, new Values(), 'returning'))
     case 'sort': {
-      const names = parseSort(value, shape()).flatMap(({ expression }) => columnOf(expression))
+      const names = parseSort(value, new Values()).map(({ path }) => path.column)
       // Groups are sorted by the value of the function, too.
       const functions: readonly string[] = line?.route.kind === 'aggregate' ? AGGREGATE_FUNCTIONS : []
       return names.filter(column => !functions.includes(column))
@@ -114,14 +114,8 @@ function columnsOfFilter(filter: Filter): readonly string[] {
   return filter.kind === 'test' ? [filter.path.column] : filter.items.flatMap(columnsOfFilter)
 }
 
-function columnsOfFields(fields: readonly Field[]): readonly string[] {
-  return fields.flatMap(field => (field.kind === 'field' ? columnOf(field.expression) : []))
-}
-
-/** A column, or a path into one. */
-function columnOf(expression: Expression): readonly string[] {
-  if (expression.kind === 'json step') return columnOf(expression.operand)
-  return expression.kind === 'column' ? expression.path.slice(0, 1) : []
+function columnsSelected(selected: readonly Selected[]): readonly string[] {
+  return selected.flatMap(item => (item.kind === 'column' ? [item.path.column] : []))
 }
 
 function hasValue<T extends { readonly value: string | null | undefined }>(
@@ -135,9 +129,4 @@ function isNamed(
   name: string,
 ): parameter is LineParameter & { readonly kind: 'named'; readonly value: string } {
   return parameter.kind === 'named' && parameter.name === name && hasValue(parameter)
-}
-
-/** Nothing is kept of what is read here. */
-function shape(): Shape {
-  return new Shape('')
 }

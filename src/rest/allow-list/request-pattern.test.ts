@@ -6,15 +6,15 @@ import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../exchange.ts'
 import { OPERAND_OF, type Operator } from '../parameters/operators.ts'
 import { parsePath } from '../path.ts'
+import { type DataRoute, readRequest } from '../request.ts'
+import { printLine } from './line.ts'
 import { parseRequestPattern } from './request-pattern.ts'
-import { type DataRoute, shapeOfRequest } from './request-shape.ts'
 
 /** `GET /api/orders?status=paid`, with headers in lower case. */
 function shape(request: string, headers: Incoming['headers'] = {}): QueryShape {
   const [method = '', target = ''] = request.split(' ')
   const [path = '', query = ''] = target.split(/\?(.*)/s)
-  const incoming = { method, path, query, headers, body: Buffer.alloc(0), requestId: 'r', onAbort() {} }
-  return shapeOfRequest(incoming, parsePath(path) as DataRoute)
+  return printLine(readRequest({ method, query, headers }, parsePath(path) as DataRoute))
 }
 
 const line = (request: string, headers?: Incoming['headers']) => shape(request, headers).line()

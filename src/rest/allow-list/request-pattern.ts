@@ -9,7 +9,6 @@ import type { QueryPattern } from '../../access/list/pattern.ts'
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 import {
-  type Filter,
   GROUP_PARAMETERS,
   isParenthesised,
   readFilterKey,
@@ -18,18 +17,8 @@ import {
 } from '../parameters/filter-notation.ts'
 import { decodeComponent } from '../parameters/query-string.ts'
 import { parsePath } from '../path.ts'
-import {
-  argumentPart,
-  type DataRoute,
-  LEFT_OUT,
-  ON_CONFLICT,
-  parametersOf,
-  printRoute,
-  takesArguments,
-  UPSERT,
-  VALUES,
-} from './request-shape.ts'
-import { joinParts, type Part, printFilter, valuePart } from './shape-parts.ts'
+import { type DataRoute, parametersOf } from '../request.ts'
+import { LEFT_OUT, type LineParameter, ON_CONFLICT, printParameters, takesArguments, UPSERT, VALUES } from './line.ts'
 
 /** A line, read without looking anything up. */
 export interface RequestLine {
@@ -38,29 +27,11 @@ export interface RequestLine {
   readonly parameters: readonly LineParameter[]
 }
 
-export type LineParameter =
-  | { readonly kind: 'filter'; readonly filter: Filter }
-  /** An argument of a function. */
-  | { readonly kind: 'argument'; readonly name: string }
-  /** `value`: null stands for any; undefined where no value is ever compared. */
-  | { readonly kind: 'named'; readonly name: string; readonly value: string | null | undefined }
-
 /** Throws `GatewayError` for a line that no request could have as its shape. */
 export function parseRequestPattern(line: string): QueryPattern {
   const { method, route, parameters } = readRequestLine(line)
-  const { key, values } = joinParts(`${method} ${printRoute(route)}`, parameters.map(partOf))
+  const { key, values } = printParameters(method, route, parameters)
   return { key, values }
-}
-
-function partOf(parameter: LineParameter): Part {
-  switch (parameter.kind) {
-    case 'filter':
-      return printFilter(parameter.filter)
-    case 'argument':
-      return argumentPart(parameter.name)
-    case 'named':
-      return valuePart(parameter.name, parameter.value)
-  }
 }
 
 /** Throws `GatewayError` as `parseRequestPattern` does. */
@@ -121,7 +92,7 @@ function readParameters(query: string, method: string, route: DataRoute): readon
     const name = decodeComponent(equals < 0 ? piece : piece.slice(0, equals))
     const value = equals < 0 ? null : decodeComponent(piece.slice(equals + 1))
     const ours = ourName(name, method, route)
-    if (ours === null) return [readOther(name, value, takesArguments(method, route))]
+    if (ours === null) return [readOther(name, value, takesArguments({ method, route }))]
     if (value !== null && LEFT_OUT.has(ours)) {
       refuse(`${ours} is no part of a shape, so "${shorten(piece)}" would not be kept to; leave it out`)
     }

@@ -1,9 +1,10 @@
 /** `column`, `meta->>theme`, `meta->a->0`: a column, or a path into a JSON column. */
-import type { Expression } from '../../language/tree/ast.ts'
+import type { Expression, Parameter } from '../../language/tree/ast.ts'
 import { cast, column, jsonStep } from '../../language/tree/build.ts'
-import type { Shape } from '../shape.ts'
+import type { Values } from '../values.ts'
 import { NameReader } from './names.ts'
 
+/** As it is written. */
 export interface ColumnPath {
   readonly column: string
   readonly steps: readonly Step[]
@@ -14,6 +15,16 @@ interface Step {
   readonly key: string
   /** Written in quotes: an object's key even if it looks like an index. */
   readonly index: boolean
+}
+
+/** As part of a request: the keys are values. */
+export interface Path {
+  readonly column: string
+  readonly steps: readonly {
+    readonly operator: Step['operator']
+    readonly key: Parameter
+    readonly index: boolean
+  }[]
 }
 
 /** Deeper paths are refused. */
@@ -54,12 +65,15 @@ export function nameOf(path: ColumnPath): string {
 }
 
 /** Keys are values from the request and so are parameters, never text. */
-export function pathExpression(path: ColumnPath, shape: Shape): Expression {
-  shape.add(path.column)
-  shape.add(path.steps.map(step => (step.index ? `${step.operator}#` : step.operator)).join(''))
-  let expression: Expression = column(path.column)
-  for (const step of path.steps) {
-    expression = jsonStep(step.operator, expression, cast(shape.value(step.key), step.index ? 'int4' : 'text'))
+export function toPath({ column: name, steps }: ColumnPath, values: Values): Path {
+  return { column: name, steps: steps.map(step => ({ ...step, key: values.add(step.key) })) }
+}
+
+/** `alias`: of the table that has the column; null where no other name can be meant. */
+export function buildPath(path: Path, alias: string | null): Expression {
+  let expression: Expression = alias === null ? column(path.column) : column(alias, path.column)
+  for (const { operator, key, index } of path.steps) {
+    expression = jsonStep(operator, expression, cast(key, index ? 'int4' : 'text'))
   }
   return expression
 }

@@ -16,16 +16,18 @@ import {
   or,
   position,
 } from '../../language/tree/build.ts'
-import { Shape } from '../shape.ts'
-import { parseFilters } from './filters.ts'
+import { printFilter } from '../plan-key.ts'
+import { Values } from '../values.ts'
+import { buildFilter, parseFilters } from './filters.ts'
 import { parseQueryString } from './query-string.ts'
+import { readParameters } from './written.ts'
 
 const LIMITS = { maxFilters: 8, maxInValues: 3 }
 
 function read(query: string): { tree: Expression | null; values: readonly string[]; key: string } {
-  const shape = new Shape('test')
-  const tree = parseFilters(parseQueryString(query), shape, LIMITS)
-  return { tree, values: shape.values.map(String), key: shape.key }
+  const values = new Values()
+  const conditions = parseFilters(readParameters(parseQueryString(query), []), values, LIMITS)
+  return { tree: buildFilter(conditions, null), values: values.all.map(String), key: printFilter(conditions) }
 }
 
 function refusal(query: string): string {

@@ -1,19 +1,18 @@
 /**
- * Turns the filters of a query string (docs/reference/reading.md#filters) into one condition.
+ * The filters of a request (docs/reference/reading.md#filters) as conditions, and the expression that these are in a statement.
  *
  * Names are not checked here and values are not typed: `access/check` does both. Every value becomes a parameter.
  */
 import { GatewayError } from '../../errors.ts'
-import type { ComparisonOperator, Expression } from '../../language/tree/ast.ts'
+import type { ComparisonOperator, Expression, Parameter } from '../../language/tree/ast.ts'
 import { and, compare, inSet, isDistinct, isNull, like, not, or } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
-import { unreachable } from '../../unreachable.ts'
-import type { Shape } from '../shape.ts'
-import { pathExpression } from './column-path.ts'
-import { type Filter, type Group, isFlagSet, readFilter, refuseFilter, type Test } from './filter-notation.ts'
+import type { Values } from '../values.ts'
+import { buildPath, type Path, toPath } from './column-path.ts'
+import { type Filter, isFlagSet, refuseFilter, type Test } from './filter-notation.ts'
 import { parseListItems, toArrayLiteral } from './list-values.ts'
-import { OPERAND_OF } from './operators.ts'
-import type { QueryParameter } from './query-string.ts'
+import { OPERAND_OF, type Operator } from './operators.ts'
+import { filterOf, type WrittenParameter } from './written.ts'
 
 export interface FilterLimits {
   /** Conditions in one request. */
@@ -22,112 +21,107 @@ export interface FilterLimits {
   readonly maxInValues: number
 }
 
-/** Null when there is no filter at all. */
+export type Condition =
+  | {
+      readonly kind: 'test'
+      readonly path: Path
+      readonly operator: Operator
+      readonly negated: boolean
+      /** Of an operator such as `is_null`, whose operand says that. */
+      readonly isFlagSet: boolean
+      /** Null for such an operator. */
+      readonly value: Parameter | null
+    }
+  | {
+      readonly kind: 'group'
+      /** One of `GROUP_PARAMETERS`. */
+      readonly name: string
+      /** At least one. */
+      readonly items: readonly Condition[]
+    }
+
 export function parseFilters(
-  parameters: readonly QueryParameter[],
-  shape: Shape,
-  limits: FilterLimits,
-): Expression | null {
-  const builder = new ConditionBuilder(shape, limits)
-  const conditions = parameters.map(parameter => builder.condition(readFilter(parameter)))
-  return conditions.length === 0 ? null : and(...conditions)
+  parameters: readonly WrittenParameter[],
+  values: Values,
+  { maxFilters, maxInValues }: FilterLimits,
+): readonly Condition[] {
+  let count = 0
+
+  function condition(filter: Filter): Condition {
+    if (filter.kind === 'group') return { kind: 'group', name: filter.name, items: filter.items.map(condition) }
+    count += 1
+    if (count > maxFilters) {
+      throw new GatewayError('PARSE_ERROR', `the request has more than ${maxFilters} filters (max_filters)`)
+    }
+    const { operator, negated } = filter
+    const isFlag = OPERAND_OF[operator] === 'flag'
+    const isSet = isFlag ? isFlagSet(filter) : true
+    const path = toPath(filter.path, values)
+    const value = isFlag ? null : values.add(operandOf(filter, maxInValues))
+    return { kind: 'test', path, operator, negated, isFlagSet: isSet, value }
+  }
+
+  return parameters.map(parameter => condition(filterOf(parameter)))
 }
 
-class ConditionBuilder {
-  readonly #shape: Shape
-  readonly #limits: FilterLimits
-  #count = 0
-
-  constructor(shape: Shape, limits: FilterLimits) {
-    this.#shape = shape
-    this.#limits = limits
+function operandOf(test: Test, maxInValues: number): string {
+  if (OPERAND_OF[test.operator] === 'list') {
+    // The elements as one array literal, so that their number is not part of the shape.
+    return toArrayLiteral(parseListItems(test.operand, message => refuseFilter(test.shown, message), maxInValues))
   }
+  return PATTERNS.has(test.operator) ? wildcards(test.operand) : test.operand
+}
 
-  condition(filter: Filter): Expression {
-    return filter.kind === 'group' ? this.#group(filter) : this.#test(filter)
+const PATTERNS: ReadonlySet<Operator> = new Set<Operator>(['like', 'ilike', 'not_like', 'not_ilike'])
+
+/** Null when there is no filter at all. `alias`: of the table that is filtered; null where no other name can be meant. */
+export function buildFilter(conditions: readonly Condition[], alias: string | null): Expression | null {
+  return conditions.length === 0 ? null : and(...conditions.map(item => buildCondition(item, alias)))
+}
+
+function buildCondition(condition: Condition, alias: string | null): Expression {
+  if (condition.kind === 'test') {
+    const left = buildPath(condition.path, alias)
+    const test =
+      condition.value === null ? flagged(condition, left) : compared(condition.operator, left, condition.value)
+    return condition.negated ? not(test) : test
   }
+  const items = condition.items.map(item => buildCondition(item, alias))
+  const joined = condition.name.endsWith('or') ? or(...items) : and(...items)
+  return condition.name.startsWith('not.') ? not(joined) : joined
+}
 
-  #group({ name, items }: Group): Expression {
-    this.#shape.add(`group ${name}`)
-    const conditions = items.map(item => this.condition(item))
-    this.#shape.add('end of group')
-    const joined = name.endsWith('or') ? or(...conditions) : and(...conditions)
-    return name.startsWith('not.') ? not(joined) : joined
-  }
+function flagged({ operator, isFlagSet: isSet }: Condition & { readonly kind: 'test' }, left: Expression): Expression {
+  return isNull(left, (operator === 'is_null') === isSet ? 'plain' : 'negated')
+}
 
-  #test(test: Test): Expression {
-    this.#count += 1
-    if (this.#count > this.#limits.maxFilters) {
-      throw new GatewayError(
-        'PARSE_ERROR',
-        `the request has more than ${this.#limits.maxFilters} filters (max_filters)`,
-      )
-    }
-    const { path, operator, negated } = test
-    const flag = OPERAND_OF[operator] === 'flag' ? isFlagSet(test) : true
-    this.#shape.add(`filter ${negated ? 'not.' : ''}${operator}${flag ? '' : '=false'}`)
-    const condition = this.#apply(test, pathExpression(path, this.#shape), flag)
-    return negated ? not(condition) : condition
-  }
-
-  #apply(test: Test, left: Expression, flag: boolean): Expression {
-    const shape = this.#shape
-    const value = (text: string) => shape.value(text)
-    const comparison = (operator: ComparisonOperator) => compare(operator, left, value(test.operand))
-    switch (test.operator) {
-      case 'eq':
-        return comparison('=')
-      case 'ne':
-      case 'neq':
-        return comparison('<>')
-      case 'gt':
-        return comparison('>')
-      case 'gte':
-        return comparison('>=')
-      case 'lt':
-        return comparison('<')
-      case 'lte':
-        return comparison('<=')
-      case 'contains':
-        return comparison('@>')
-      case 'contained':
-        return comparison('<@')
-      case 'overlaps':
-        return comparison('&&')
-      case 'match':
-        return comparison('regex')
-      case 'imatch':
-        return comparison('~*')
-      case 'fts':
-        return comparison('@@')
-      case 'like':
-      case 'ilike':
-        return like(test.operator, left, value(wildcards(test.operand)))
-      case 'not_like':
-        return like('like', left, value(wildcards(test.operand)), 'negated')
-      case 'not_ilike':
-        return like('ilike', left, value(wildcards(test.operand)), 'negated')
-      case 'is_distinct':
-        return isDistinct(left, value(test.operand))
-      case 'is_null':
-        return isNull(left, flag ? 'plain' : 'negated')
-      case 'is_not_null':
-        return isNull(left, flag ? 'negated' : 'plain')
-      case 'in':
-        return inSet(left, value(this.#list(test)))
-      case 'not_in':
-        return inSet(left, value(this.#list(test)), 'negated')
-      default:
-        return unreachable(test.operator)
-    }
-  }
-
-  /** The elements as one array literal, so that their number is not part of the shape. */
-  #list(test: Test): string {
-    const fail = (message: string) => refuseFilter(test.shown, message)
-    return toArrayLiteral(parseListItems(test.operand, fail, this.#limits.maxInValues))
+function compared(operator: Operator, left: Expression, value: Parameter): Expression {
+  switch (operator) {
+    case 'like':
+    case 'ilike':
+      return like(operator, left, value)
+    case 'not_like':
+      return like('like', left, value, 'negated')
+    case 'not_ilike':
+      return like('ilike', left, value, 'negated')
+    case 'is_distinct':
+      return isDistinct(left, value)
+    case 'in':
+      return inSet(left, value)
+    case 'not_in':
+      return inSet(left, value, 'negated')
+    case 'is_null':
+    case 'is_not_null':
+      throw new Error(`${operator} has no value`)
+    default:
+      return compare(COMPARISON_OF[operator], left, value)
   }
 }
+
+const COMPARISON_OF = {
+  ...{ eq: '=', ne: '<>', neq: '<>', gt: '>', gte: '>=', lt: '<', lte: '<=' },
+  ...{ contains: '@>', contained: '<@', overlaps: '&&', match: 'regex', imatch: '~*', fts: '@@' },
+} as const satisfies Partial<Record<Operator, ComparisonOperator>>
 
 /** `*` is the wildcard of the URL, where `%` would have to be encoded; escaped it is itself, as `%` and `_` are. */
 function wildcards(pattern: string): string {

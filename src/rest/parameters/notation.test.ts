@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest'
 import { cast, column, field, jsonStep, order, position, star } from '../../language/tree/build.ts'
 import { parseExpand } from '../read/expand.ts'
-import { Shape } from '../shape.ts'
+import { Values } from '../values.ts'
 import { parseNameList } from './names.ts'
 import { effectiveLimit, limitOf, parseBoolean, parseCount, parseSlice } from './page.ts'
 import { parseQueryString } from './query-string.ts'
-import { parseSelect } from './select.ts'
-import { parseSort } from './sort.ts'
+import { buildFields, parseSelect } from './select.ts'
+import { buildOrder, parseSort } from './sort.ts'
 
 const refused = (message: string) =>
   expect.objectContaining({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
@@ -35,7 +35,7 @@ describe('query string', () => {
 })
 
 describe('select', () => {
-  const select = (text: string | undefined) => parseSelect(text, new Shape(''))
+  const select = (text: string | undefined) => buildFields(parseSelect(text, new Values()), null)
   test('columns, aliases, paths and *', () => {
     expect(select('id,buyer:customer_id,meta->>theme,*')).toEqual([
       field(column('id')),
@@ -66,7 +66,7 @@ describe('select', () => {
 })
 
 describe('sort', () => {
-  const sort = (text: string | undefined) => parseSort(text, new Shape(''))
+  const sort = (text: string | undefined) => parseSort(text, new Values()).map(item => buildOrder(item, null))
   test('directions and places of NULLs', () => {
     expect(sort('a,-b,c:asc,d:desc,e:asc.nullsfirst,f:desc.nullslast,-g:nullslast,meta->>k:desc')).toEqual([
       order(column('a')),
@@ -93,7 +93,7 @@ describe('sort', () => {
 })
 
 describe('expand', () => {
-  const expand = (text: string) => parseExpand(text, new Shape(''), 4)
+  const expand = (text: string) => parseExpand(text, 4)
   const step = (relation: string, rest: object = {}) => ({
     alias: null,
     nested: false,
@@ -154,16 +154,16 @@ describe('pages', () => {
     ]).toEqual([50, 10_000, 20_000])
   })
   test('few limits make statements of their own', () => {
-    const shape = new Shape('')
-    const limits = Array.from({ length: 20_001 }, (_, limit) => limitOf(limit, limit + 1, shape))
+    const values = new Values()
+    const limits = Array.from({ length: 20_001 }, (_, limit) => limitOf(limit, limit + 1, values))
     expect(limits.filter(limit => typeof limit === 'number')).toHaveLength(200)
     expect([limits[100], limits[101]]).toEqual([101, position(1)])
-    expect(shape.values[0]).toBe('102')
+    expect(values.all[0]).toBe('102')
   })
   test('rows without pages are all of them, up to the cap', () => {
     const slice = (query: Record<string, string>, cap: number) => {
-      const shape = new Shape('')
-      return { ...parseSlice(new Map(Object.entries(query)), shape, cap), values: shape.values }
+      const values = new Values()
+      return { ...parseSlice(new Map(Object.entries(query)), values, cap), values: values.all }
     }
     expect(slice({}, 0)).toEqual({ limit: null, offset: null, values: [] })
     expect(slice({}, 1000)).toEqual({ limit: 1000, offset: null, values: [] })

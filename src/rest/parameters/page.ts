@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Count, Parameter } from '../../language/tree/ast.ts'
 import { integer } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
-import type { Shape } from '../shape.ts'
+import type { Values } from '../values.ts'
 
 /** PostgreSQL's LIMIT and OFFSET are bigint; nobody pages further than this. */
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER
@@ -40,10 +40,9 @@ export type Limit = number | Parameter
  * A limit is part of the statement's text where that makes few texts (PostgreSQL then plans for it, and keeps one plan), and a
  * parameter otherwise, so that nobody can make statements without end by counting. `rows`: how many are read for the `limit` that is answered.
  */
-export function limitOf(limit: number, rows: number, shape: Shape): Limit {
+export function limitOf(limit: number, rows: number, values: Values): Limit {
   const isPlanned = limit <= 100 || (limit % 100 === 0 && limit <= 10_000)
-  shape.add(isPlanned ? `limit ${rows}` : 'limit')
-  return isPlanned ? rows : shape.value(String(rows))
+  return isPlanned ? rows : values.add(String(rows))
 }
 
 export function limitCount(limit: Limit | null): Count | null {
@@ -60,17 +59,15 @@ export interface Slice {
 /** Without a limit all rows are answered, up to the cap (0: none). */
 export function parseSlice(
   named: Pick<ReadonlyMap<'limit' | 'offset', string>, 'get'>,
-  shape: Shape,
+  values: Values,
   maxResultRows: number,
 ): Slice {
   const wanted = parseCount(named.get('limit'), 'limit')
   const offset = parseCount(named.get('offset'), 'offset')
   const limit = effectiveLimit(wanted, maxResultRows, maxResultRows)
   const isLimited = wanted !== undefined || maxResultRows > 0
-  if (!isLimited) shape.add('no limit')
-  shape.add(offset === undefined ? '' : 'offset')
   return {
-    limit: isLimited ? limitOf(limit, limit, shape) : null,
-    offset: offset === undefined ? null : shape.value(String(offset)),
+    limit: isLimited ? limitOf(limit, limit, values) : null,
+    offset: offset === undefined ? null : values.add(String(offset)),
   }
 }

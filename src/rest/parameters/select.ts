@@ -3,28 +3,31 @@ import { GatewayError } from '../../errors.ts'
 import type { Field } from '../../language/tree/ast.ts'
 import { field, star } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
-import type { Shape } from '../shape.ts'
-import { nameOf, pathExpression, readColumnPath } from './column-path.ts'
+import type { Values } from '../values.ts'
+import { buildPath, nameOf, type Path, readColumnPath, toPath } from './column-path.ts'
 import { NameReader } from './names.ts'
 
 /** PostgreSQL cuts longer names silently (PostgreSQL manual, 4.1.1), and two cut names could become one. */
 const ALIAS_BYTES_MAX = 63
 
+export type Selected =
+  | { readonly kind: 'star' }
+  /** `alias`: null where the column has its own name in the answer. */
+  | { readonly kind: 'column'; readonly path: Path; readonly alias: string | null }
+
 /**
- * item = "*" | [ alias ":" ] column { ( "->" | "->>" ) key }; no fields at all for no text: every column. `parameter` is where it was written, for
+ * item = "*" | [ alias ":" ] column { ( "->" | "->>" ) key }; nothing at all for no text: every column. `parameter` is where it was written, for
  * errors.
  */
-export function parseSelect(text: string | undefined, shape: Shape, parameter = 'select'): readonly Field[] {
-  shape.add('select')
+export function parseSelect(text: string | undefined, values: Values, parameter = 'select'): readonly Selected[] {
   if (text === undefined) return []
   const reader = new NameReader(text, parameter)
-  const fields: Field[] = []
+  const selected: Selected[] = []
   const seen = new Set<string>()
   do {
     if (reader.take('*')) {
-      if (fields.some(known => known.kind === 'star')) reader.fail('has "*" twice')
-      shape.add('*')
-      fields.push(star())
+      if (selected.some(known => known.kind === 'star')) reader.fail('has "*" twice')
+      selected.push({ kind: 'star' })
       continue
     }
     const path = readColumnPath(reader, [',', ':'])
@@ -34,12 +37,16 @@ export function parseSelect(text: string | undefined, shape: Shape, parameter = 
     const name = checkedAlias(alias ?? nameOf(source), reader)
     if (seen.has(name)) reader.fail(`has "${name}" twice`, 'give one of them another name: alias:column')
     seen.add(name)
-    shape.add(`as ${name}`)
     const plain = source.steps.length === 0 && name === source.column
-    fields.push(field(pathExpression(source, shape), plain ? null : name))
+    selected.push({ kind: 'column', path: toPath(source, values), alias: plain ? null : name })
   } while (reader.take(','))
   if (!reader.done) reader.fail('goes on after a column', 'separate columns with a comma')
-  return fields
+  return selected
+}
+
+/** `alias`: of the table that is selected from; null where no other name can be meant. */
+export function buildFields(selected: readonly Selected[], alias: string | null): readonly Field[] {
+  return selected.map(item => (item.kind === 'star' ? star(alias) : field(buildPath(item.path, alias), item.alias)))
 }
 
 export function checkedAlias(alias: string, reader: NameReader): string {

@@ -1,19 +1,24 @@
 /** `sort=-created_at,name:asc.nullsfirst,meta->>theme:desc` (docs/reference/reading.md#order-and-pages). */
 import type { Order } from '../../language/tree/ast.ts'
 import { order } from '../../language/tree/build.ts'
-import type { Shape } from '../shape.ts'
-import { pathExpression, readColumnPath } from './column-path.ts'
+import type { Values } from '../values.ts'
+import { buildPath, type Path, readColumnPath, toPath } from './column-path.ts'
 import { NameReader } from './names.ts'
 
 /** More columns than this cannot be what anybody wants to sort by. */
 const SORT_ITEMS_MAX = 32
 
+export interface SortItem {
+  readonly path: Path
+  readonly descending: boolean
+  readonly nulls: 'first' | 'last' | null
+}
+
 /** item = [ "-" ] column [ ":" ( "asc" | "desc" ) [ "." ( "nullsfirst" | "nullslast" ) ] ] */
-export function parseSort(text: string | undefined, shape: Shape): readonly Order[] {
-  shape.add('sort')
+export function parseSort(text: string | undefined, values: Values): readonly SortItem[] {
   if (text === undefined || text === '') return []
   const reader = new NameReader(text, 'sort')
-  const items: Order[] = []
+  const items: SortItem[] = []
   do {
     if (items.length === SORT_ITEMS_MAX) reader.fail(`has more than ${SORT_ITEMS_MAX} columns`)
     const minus = reader.take('-')
@@ -21,12 +26,20 @@ export function parseSort(text: string | undefined, shape: Shape): readonly Orde
     const direction = reader.take(':') ? parseDirection(reader) : null
     if (minus && direction?.written) reader.fail('has both - and a direction', 'write -column or column:desc')
     const descending = minus || (direction?.descending ?? false)
-    const nulls = direction?.nulls ?? null
-    shape.add(`${descending ? 'desc' : 'asc'} ${nulls ?? ''}`)
-    items.push(order(pathExpression(path, shape), { descending, nulls }))
+    items.push({ path: toPath(path, values), descending, nulls: direction?.nulls ?? null })
   } while (reader.take(','))
   if (!reader.done) reader.fail('goes on after a column', 'separate columns with a comma')
   return items
+}
+
+/** `alias`: of the table whose columns are sorted by; null where no other name can be meant. */
+export function buildOrder({ path, descending, nulls }: SortItem, alias: string | null): Order {
+  return order(buildPath(path, alias), { descending, nulls })
+}
+
+/** The name of a column that is sorted by as it is; null for a path into JSON. */
+export function plainColumn({ path }: SortItem): string | null {
+  return path.steps.length === 0 ? path.column : null
 }
 
 interface Direction {

@@ -8,14 +8,14 @@ import type { Expression, Get, Order } from '../../language/tree/ast.ts'
 import { allOf, call, column, field, get, order } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
 import { UNRANKED } from '../../types/traits.ts'
-import { parseFilters } from '../parameters/filters.ts'
+import { buildFilter, type Condition, parseFilters } from '../parameters/filters.ts'
 import { NameReader, parseNameList } from '../parameters/names.ts'
 import { limitCount, parseSlice, type Slice } from '../parameters/page.ts'
-import type { QueryParameter } from '../parameters/query-string.ts'
-import { parseSort } from '../parameters/sort.ts'
-import { sortOut } from '../parameters/sort-out.ts'
+import { buildOrder, parseSort, plainColumn, type SortItem } from '../parameters/sort.ts'
+import { sortOut } from '../parameters/written.ts'
+import { AGGREGATE_PARAMETERS, parametersIn, type WrittenRequest } from '../request.ts'
 import { SELF } from '../resource.ts'
-import type { Shape } from '../shape.ts'
+import type { Values } from '../values.ts'
 import { parseSearch, type ReadLimits, type Search } from './request.ts'
 import { searchCondition } from './tree.ts'
 
@@ -23,54 +23,43 @@ export const AGGREGATE_FUNCTIONS = ['count', 'sum', 'avg', 'min', 'max'] as cons
 
 export type AggregateFunction = (typeof AGGREGATE_FUNCTIONS)[number]
 
-export interface AggregateRequest {
+export interface AggregateTree {
+  readonly kind: 'aggregate'
+  readonly written: WrittenRequest
+  readonly table: Table
   readonly fn: AggregateFunction
   /** Null: `count` counts rows. */
   readonly column: string | null
   /** Null: one value over all rows. */
   readonly groups: Groups | null
-  readonly filter: Expression | null
+  readonly filter: readonly Condition[]
   readonly search: Search | null
 }
 
 interface Groups extends Slice {
   readonly columns: readonly string[]
-  readonly sort: readonly Order[]
+  readonly sort: readonly SortItem[]
 }
-
-export const AGGREGATE_PARAMETERS = [
-  'fn',
-  'column',
-  'group_by',
-  'search',
-  'search_columns',
-  'sort',
-  'limit',
-  'offset',
-] as const
 
 type Named = ReadonlyMap<(typeof AGGREGATE_PARAMETERS)[number], string>
 
-export function parseAggregateRequest(
-  parameters: readonly QueryParameter[],
-  shape: Shape,
+export function parseAggregate(
+  written: WrittenRequest,
+  table: Table,
+  values: Values,
   limits: ReadLimits,
-): AggregateRequest {
-  const { named, others } = sortOut(parameters, AGGREGATE_PARAMETERS)
-  const fn = parseFunction(named.get('fn'), named.get('column'), shape)
+): AggregateTree {
+  const { named, others } = sortOut(parametersIn(written), AGGREGATE_PARAMETERS)
+  const fn = parseFunction(named.get('fn'), named.get('column'))
   return {
-    ...fn,
-    groups: parseGroups(named, fn.fn, shape, limits),
-    filter: parseFilters(others, shape, limits),
-    search: parseSearch(named, shape),
+    ...{ kind: 'aggregate', written, table, ...fn },
+    groups: parseGroups(named, fn.fn, values, limits),
+    filter: parseFilters(others, values, limits),
+    search: parseSearch(named, values),
   }
 }
 
-function parseFunction(
-  text: string | undefined,
-  column: string | undefined,
-  shape: Shape,
-): Pick<AggregateRequest, 'fn' | 'column'> {
+function parseFunction(text: string | undefined, column: string | undefined): Pick<AggregateTree, 'fn' | 'column'> {
   const fn = AGGREGATE_FUNCTIONS.find(known => known === text)
   if (fn === undefined) {
     const given = text === undefined ? 'fn is missing' : `fn "${shorten(text)}" is no aggregate`
@@ -79,10 +68,7 @@ function parseFunction(
   if (column === undefined && fn !== 'count') {
     throw new GatewayError('PARSE_ERROR', `fn=${fn} needs a column: fn=${fn}&column=total`)
   }
-  const name = column === undefined ? null : parseColumn(column)
-  shape.add(fn)
-  shape.add(name === null ? '' : `of ${name}`)
-  return { fn, column: name }
+  return { fn, column: column === undefined ? null : parseColumn(column) }
 }
 
 /** A name, in double quotes or not; unlike in a list it needs none for punctuation. */
@@ -94,7 +80,7 @@ export function parseColumn(text: string): string {
   return name
 }
 
-function parseGroups(named: Named, fn: AggregateFunction, shape: Shape, limits: ReadLimits): Groups | null {
+function parseGroups(named: Named, fn: AggregateFunction, values: Values, limits: ReadLimits): Groups | null {
   const text = named.get('group_by')
   if (text === undefined) {
     const pointless = (['sort', 'limit', 'offset'] as const).find(name => named.has(name))
@@ -105,21 +91,20 @@ function parseGroups(named: Named, fn: AggregateFunction, shape: Shape, limits: 
     )
   }
   const columns = parseNameList(text, 'group_by')
-  shape.add(`groups ${columns.length}`)
-  for (const name of columns) shape.add(name)
   if (columns.includes(fn)) {
     throw new GatewayError('PARSE_ERROR', `group_by "${fn}" and fn=${fn} would have the same name in the answer`)
   }
-  const sort = parseSort(named.get('sort'), shape)
-  return { columns, sort, ...parseSlice(named, shape, limits.maxResultRows) }
+  const sort = parseSort(named.get('sort'), values)
+  return { columns, sort, ...parseSlice(named, values, limits.maxResultRows) }
 }
 
-export function buildAggregate(request: AggregateRequest, table: Table, view: View): Get {
-  const { fn, groups } = request
-  assertFitting(request, table)
+export function buildAggregate(request: AggregateTree, view: View): Get {
+  const { table, fn, groups } = request
+  assertFitting(request)
   const counted = request.column === null ? [] : [column(SELF, request.column)]
   const value = field(call(fn, counted, { star: counted.length === 0 }), fn)
-  const rows = { table, alias: SELF, where: allOf([request.filter, searchCondition(request.search, table, view)]) }
+  const conditions = [buildFilter(request.filter, null), searchCondition(request.search, table, view)]
+  const rows = { table, alias: SELF, where: allOf(conditions) }
   if (groups === null) return get({ ...rows, fields: [value] })
   const grouped = groups.columns.map(name => column(SELF, name))
   return get({
@@ -133,7 +118,7 @@ export function buildAggregate(request: AggregateRequest, table: Table, view: Vi
 }
 
 /** Numbers and spans of time add up; what has no order has no least and no greatest. PostgreSQL would speak of a function of its own. */
-function assertFitting({ fn, column: name }: AggregateRequest, table: Table): void {
+function assertFitting({ table, fn, column: name }: AggregateTree): void {
   const known = name === null ? undefined : table.columnByName.get(name)
   if (known === undefined || fn === 'count') return
   const base = baseOf(known.type)
@@ -151,11 +136,11 @@ const REFERENCES = /^(oid|reg)/
 /** By the groups in the order given unless `sort` says otherwise; that may also name the aggregate. */
 function sortedGroups({ columns, sort }: Groups, fn: AggregateFunction, value: Expression): readonly Order[] {
   const sorted = sort.map(item => {
-    const name = item.expression.kind === 'column' ? item.expression.path.at(-1) : undefined
-    if (name === fn) return { ...item, expression: value }
-    if (name !== undefined && columns.includes(name)) return { ...item, expression: column(SELF, name) }
+    const name = plainColumn(item)
+    if (name === fn) return order(value, item)
+    if (name !== null && columns.includes(name)) return buildOrder(item, SELF)
     throw new GatewayError('PARSE_ERROR', `groups are sorted by a column of group_by, or by ${fn}`)
   })
-  const named = new Set(sort.map(({ expression }) => (expression.kind === 'column' ? expression.path.at(-1) : '')))
+  const named = new Set(sort.map(plainColumn))
   return [...sorted, ...columns.filter(name => !named.has(name)).map(name => order(column(SELF, name)))]
 }

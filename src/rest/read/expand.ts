@@ -8,7 +8,6 @@ import type { Nest } from '../../language/tree/ast.ts'
 import { impliedColumn, integer, nest, order } from '../../language/tree/build.ts'
 import { NameReader } from '../parameters/names.ts'
 import { checkedAlias } from '../parameters/select.ts'
-import type { Shape } from '../shape.ts'
 import { joinQualified } from './qualified.ts'
 import { findRelation, otherTable } from './relation.ts'
 
@@ -37,10 +36,8 @@ export interface Expansion {
  *
  * Paths with the same beginning are one expansion: `items,items.product` embeds the items once.
  */
-export function parseExpand(text: string | undefined, shape: Shape, maxDepth: number): readonly Expansion[] {
-  shape.add('expand')
+export function parseExpand(text: string | undefined, maxDepth: number): readonly Expansion[] {
   if (text === undefined || text === '') return []
-  shape.add(text)
   const reader = new NameReader(text, 'expand')
   const roots: Expansion[] = []
   let count = 0

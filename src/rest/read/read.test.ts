@@ -2,14 +2,9 @@
 
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
-import { EVERYTHING } from '../../access/rights.ts'
-import { createPlanCache } from '../../compile/plans.ts'
+import { everything, testPipeline } from '../../../test/support/pipeline.ts'
 import type { Incoming } from '../../exchange.ts'
-import { ANONYMOUS } from '../../identity/authenticate.ts'
 import { Usage } from '../../usage.ts'
-import { parsePath } from '../path.ts'
-import { createCursorCodec } from './cursor.ts'
-import { createReader, type ReadRoute } from './read.ts'
 
 const catalog = catalogOf(tableOf('orders', { id: 'int8', status: 'text', total: 'numeric', groups: 'text' }))
 
@@ -17,27 +12,17 @@ const unreached = () => {
   throw new Error('the database was asked')
 }
 
-const read = createReader({
-  remembers: true,
-  plans: createPlanCache(),
-  view: () => ({ catalog, rights: EVERYTHING }),
-  runner: { read: unreached, stream: unreached },
-  limits: { defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
-  cursors: createCursorCodec('a key'),
-  searchLanguage: 'english',
-})
+const runner = { read: unreached, write: unreached, call: unreached, parse: unreached, stream: unreached }
+const read = testPipeline({ runner, view: everything(catalog) })
 
 async function refusal(path: string, query: string): Promise<unknown> {
-  const route = parsePath(path) as ReadRoute
   const incoming: Incoming = {
     ...{ method: 'GET', path, query, headers: {}, body: Buffer.alloc(0), requestId: 'r', connection: {} },
     usage: new Usage(),
     isLarge: false,
     onAbort: () => {},
   }
-  const error = await Promise.resolve()
-    .then(() => read(incoming, route, ANONYMOUS))
-    .catch((thrown: unknown) => thrown)
+  const error = await read(incoming).catch((thrown: unknown) => thrown)
   return error instanceof Error ? error.message : error
 }
 

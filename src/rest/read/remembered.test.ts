@@ -3,7 +3,7 @@ import { EVERYTHING, type View } from '../../access/rights.ts'
 import type { Catalog } from '../../catalog/model.ts'
 import { createPlanCache } from '../../compile/plans.ts'
 import { ANONYMOUS } from '../../identity/authenticate.ts'
-import { createRemembered, forgetful, REQUEST_CHARACTERS_MAX } from './remembered.ts'
+import { createRemembered, REQUEST_CHARACTERS_MAX } from './remembered.ts'
 
 const everybody: View = { catalog: {} as Catalog, rights: EVERYTHING }
 
@@ -22,11 +22,4 @@ test('the same request is worked out once, and a long one each time', () => {
   expect(times()).toBe(2)
   for (let i = 0; i < 2; i++) ask('x'.repeat(REQUEST_CHARACTERS_MAX + 1))
   expect(times()).toBe(4)
-})
-
-test('who does not remember works it out each time', () => {
-  const { make, times } = counting()
-  const forgets = forgetful()
-  for (let i = 0; i < 3; i++) forgets.of(ANONYMOUS, everybody, '/api/a', make)
-  expect(times()).toBe(3)
 })

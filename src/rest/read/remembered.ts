@@ -19,8 +19,3 @@ export function createRemembered<T extends object>(
       request.length > REQUEST_CHARACTERS_MAX ? make() : kept.of(owner, view, request, make),
   }
 }
-
-/** Where a request is hardly asked twice, remembering it would only cost. */
-export function forgetful<T extends object>(): Plans<T> {
-  return { of: (_owner, _view, _request, make) => make() }
-}

@@ -1,25 +1,24 @@
 /**
- * A read request, parsed: what was asked for, with the shape's key and the values apart from it. No names are looked up here, so it is done for
- * every request; what follows (`tree.ts`, the check, the printer) only for a shape not seen before.
+ * A read request, parsed: what was asked for, with its values apart. Done for every request; what follows (`tree.ts`, the check, the printer) only for a plan key
+ * not seen before.
  */
 import { unknownColumn } from '../../access/refusals.ts'
 import type { View } from '../../access/rights.ts'
-import type { Table } from '../../catalog/model.ts'
+import type { Relation, Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Expression, Field, Order, Parameter } from '../../language/tree/ast.ts'
-
+import type { Parameter } from '../../language/tree/ast.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
-import { type ColumnPath, parseColumnPath } from '../parameters/column-path.ts'
-import { type FilterLimits, parseFilters } from '../parameters/filters.ts'
+import { parseColumnPath } from '../parameters/column-path.ts'
+import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
 import { parseNameList } from '../parameters/names.ts'
 import { effectiveLimit, type Limit, limitOf, parseBoolean, parseCount } from '../parameters/page.ts'
 import type { QueryParameter } from '../parameters/query-string.ts'
-import { parseSelect } from '../parameters/select.ts'
-import { parseSort } from '../parameters/sort.ts'
-import { misspelt, sortOut } from '../parameters/sort-out.ts'
-import type { Preferences } from '../prefer.ts'
-import type { Shape } from '../shape.ts'
+import { parseSelect, type Selected } from '../parameters/select.ts'
+import { parseSort, type SortItem } from '../parameters/sort.ts'
+import { misspelt, sortOut } from '../parameters/written.ts'
+import { LIST_PARAMETERS, ONE_PARAMETERS, parametersIn, type WrittenRequest } from '../request.ts'
+import type { Values } from '../values.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
 import { type Expansion, parseExpand } from './expand.ts'
 
@@ -29,20 +28,34 @@ export interface ReadLimits extends FilterLimits {
   readonly maxExpandDepth: number
 }
 
-/** `GET /api/{table}/{id}`. */
-export interface OneRequest {
-  readonly fields: readonly Field[]
+interface ReadTree {
+  readonly written: WrittenRequest
+  readonly table: Table
+}
+
+interface Fields extends ReadTree {
+  /** None: every column. */
+  readonly select: readonly Selected[]
   readonly expand: readonly Expansion[]
 }
 
-/** `GET /api/{table}` and `GET /api/{table}/{id}/{child}`. */
-export interface ListRequest extends OneRequest {
-  readonly filter: Expression | null
+/** `GET /api/{table}/{id}`. */
+export interface OneTree extends Fields {
+  readonly kind: 'one'
+  readonly id: readonly Parameter[]
+}
+
+/** `GET /api/{table}`, its `_explain`, and `GET /api/{table}/{id}/{child}`. */
+export interface ListTree extends Fields {
+  readonly kind: 'list'
+  /** Null: all rows of the table. */
+  readonly parent: ParentTree | null
+  readonly filter: readonly Condition[]
   readonly search: Search | null
-  readonly sort: readonly Order[]
+  readonly sort: readonly SortItem[]
   /** What the sort was, word for word: a cursor belongs to it. */
   readonly sortText: string
-  readonly distinct: ColumnPath | null
+  readonly distinct: string | null
   /** Rows at most in the answer. */
   readonly limit: number
   /** The number that LIMIT gets, in the text or as a parameter. */
@@ -52,6 +65,28 @@ export interface ListRequest extends OneRequest {
   readonly stream: boolean
   /** `Prefer: count=exact`. */
   readonly total: boolean
+}
+
+/** The row whose children are listed: whether it is there. */
+export interface ParentTree {
+  readonly kind: 'parent'
+  readonly table: Table
+  readonly id: readonly Parameter[]
+  readonly relation: Relation
+  /** As the path names the relation. */
+  readonly child: string
+}
+
+/** How many rows there are on all pages of a list. */
+export interface TotalTree {
+  readonly kind: 'total'
+  readonly list: ListTree
+}
+
+/** The plan of a list, which is run for it. */
+export interface ExplainTree {
+  readonly kind: 'explain'
+  readonly list: ListTree
 }
 
 export interface Search {
@@ -67,30 +102,20 @@ export interface ReceivedCursor {
   readonly parameters: readonly (Parameter | null)[]
 }
 
-export const ONE_PARAMETERS = ['select', 'expand'] as const
-export const LIST_PARAMETERS = [
-  'select',
-  'expand',
-  'sort',
-  'limit',
-  'offset',
-  'cursor',
-  'distinct',
-  'search',
-  'search_columns',
-  'stream',
-] as const
-
 type ListParameter = (typeof LIST_PARAMETERS)[number]
 
-export function parseOneRequest(parameters: readonly QueryParameter[], shape: Shape, limits: ReadLimits): OneRequest {
-  const { named, others } = sortOut<ListParameter>(parameters, ONE_PARAMETERS)
+export function parseOne(
+  written: WrittenRequest,
+  table: Table,
+  id: readonly Parameter[],
+  values: Values,
+  limits: ReadLimits,
+): OneTree {
+  const { named, others } = sortOut<ListParameter>(parametersIn(written), ONE_PARAMETERS)
   const [unknown] = others
   if (unknown !== undefined) throw unknownParameter(unknown.name)
-  return {
-    fields: parseSelect(named.get('select'), shape),
-    expand: parseExpand(named.get('expand'), shape, limits.maxExpandDepth),
-  }
+  const select = parseSelect(named.get('select'), values)
+  return { kind: 'one', written, table, id, select, expand: parseExpand(named.get('expand'), limits.maxExpandDepth) }
 }
 
 function unknownParameter(name: string): GatewayError {
@@ -99,33 +124,47 @@ function unknownParameter(name: string): GatewayError {
   return new GatewayError('PARSE_ERROR', `a single row takes no parameter "${shorten(name)}"; ${hint}`)
 }
 
-export function parseListRequest(
-  parameters: readonly QueryParameter[],
-  shape: Shape,
-  limits: ReadLimits,
-  codec: CursorCodec,
-  preferences: Preferences,
-): ListRequest {
-  const { named, others } = sortOut<ListParameter>(parameters, LIST_PARAMETERS)
-  const filter = parseFilters(others, shape, limits)
+/** `parent`: null for all rows of the table. */
+export function parseList(
+  written: WrittenRequest,
+  table: Table,
+  parent: ParentTree | null,
+  values: Values,
+  { cursors, limits }: { readonly cursors: CursorCodec; readonly limits: ReadLimits },
+): ListTree {
+  const { named, others } = sortOut<ListParameter>(parametersIn(written), LIST_PARAMETERS)
+  const filter = parseFilters(others, values, limits)
   const stream = parseBoolean(named.get('stream'), 'stream')
-  const request: ListRequest = {
+  const search = parseSearch(named, values)
+  const select = parseSelect(named.get('select'), values)
+  const expand = parseExpand(named.get('expand'), limits.maxExpandDepth)
+  const sort = parseSort(named.get('sort'), values)
+  const distinct = parseDistinct(named.get('distinct'))
+  const cursor = parseCursor(named.get('cursor'), values, cursors)
+  const { limit, fetch, offset } = parsePage(named, values, limits, stream)
+  refuseCombinations(cursor, offset, distinct, select.length > 0 || expand.length > 0)
+  const sortText = named.get('sort') ?? ''
+  const total = !stream && written.headers.prefer.total
+  // Written out: each part that is spread costs more than all of these.
+  return {
+    kind: 'list',
+    written,
+    table,
+    parent,
     filter,
-    search: parseSearch(named, shape),
-    fields: parseSelect(named.get('select'), shape),
-    expand: parseExpand(named.get('expand'), shape, limits.maxExpandDepth),
-    sort: parseSort(named.get('sort'), shape),
-    sortText: named.get('sort') ?? '',
-    distinct: parseDistinct(named.get('distinct'), shape),
-    cursor: parseCursor(named.get('cursor'), shape, codec),
-    ...parsePage(named, shape, limits, stream),
+    search,
+    select,
+    expand,
+    sort,
+    sortText,
+    distinct,
+    limit,
+    fetch,
+    offset,
+    cursor,
     stream,
-    total: !stream && preferences.total,
+    total,
   }
-  // A page's statement answers sort keys besides the rows, a stream's does not; the total is a statement more.
-  shape.add(stream ? 'stream' : request.total ? 'total' : 'page')
-  refuseCombinations(request)
-  return request
 }
 
 /** Names `table` and the nearest of its columns and of `ours`, the parameters that the request takes. */
@@ -177,7 +216,7 @@ const EMBEDDED = /(?:^|,)\s*((?:[^",():]+:)?([^",():!]+)(?:![^",():!]+)?)\(/
 
 export function parseSearch(
   named: Pick<ReadonlyMap<'search' | 'search_columns', string>, 'get'>,
-  shape: Shape,
+  values: Values,
 ): Search | null {
   const words = named.get('search')
   const columns = named.get('search_columns')
@@ -187,35 +226,30 @@ export function parseSearch(
     return null
   }
   const names = columns === undefined ? null : parseNameList(columns, 'search_columns')
-  shape.add(`search ${names?.length ?? 'all'}`)
-  for (const name of names ?? []) shape.add(name)
-  return { words: shape.value(words), columns: names }
+  return { words: values.add(words), columns: names }
 }
 
-function parseDistinct(text: string | undefined, shape: Shape): ColumnPath | null {
+function parseDistinct(text: string | undefined): string | null {
   if (text === undefined) return null
   const path = parseColumnPath(text)
   if (path.steps.length > 0)
     throw new GatewayError('PARSE_ERROR', `distinct "${shorten(text)}" is no column; distinct takes one column's name`)
-  shape.add('distinct')
-  shape.add(path.column)
-  return path
+  return path.column
 }
 
-function parseCursor(text: string | undefined, shape: Shape, codec: CursorCodec): ReceivedCursor | null {
+function parseCursor(text: string | undefined, values: Values, codec: CursorCodec): ReceivedCursor | null {
   if (text === undefined) return null
   if (text === '') throw invalidCursor()
-  const { digest, values } = codec.decode(text)
-  shape.add(`cursor ${values.map(value => (value === null ? 'n' : 'v')).join('')}`)
-  return { digest, values, parameters: values.map(value => (value === null ? null : shape.value(value))) }
+  const cursor = codec.decode(text)
+  return { ...cursor, parameters: cursor.values.map(value => (value === null ? null : values.add(value))) }
 }
 
 function parsePage(
   named: ReadonlyMap<ListParameter, string>,
-  shape: Shape,
+  values: Values,
   limits: ReadLimits,
   stream: boolean,
-): Pick<ListRequest, 'limit' | 'fetch' | 'offset'> {
+): Pick<ListTree, 'limit' | 'fetch' | 'offset'> {
   const wanted = parseCount(named.get('limit'), 'limit')
   const offset = parseCount(named.get('offset'), 'offset')
   // A stream without a limit goes on to the row cap; without a cap, to the end of the table.
@@ -223,18 +257,21 @@ function parsePage(
   const limit = effectiveLimit(wanted, fallback, limits.maxResultRows)
   // One row more tells whether there is a next page; a stream has no pages.
   const rows = stream || limit === 0 ? limit : limit + 1
-  const fetch = limitOf(limit, rows, shape)
+  const fetch = limitOf(limit, rows, values)
   if (offset === undefined) return { limit, fetch, offset: null }
-  shape.add('offset')
-  return { limit, fetch, offset: { value: offset, parameter: shape.value(String(offset)) } }
+  return { limit, fetch, offset: { value: offset, parameter: values.add(String(offset)) } }
 }
 
-function refuseCombinations(request: ListRequest): void {
-  const { cursor, offset, distinct, fields, expand } = request
+function refuseCombinations(
+  cursor: ListTree['cursor'],
+  offset: ListTree['offset'],
+  distinct: string | null,
+  hasFields: boolean,
+): void {
   if (cursor !== null && offset !== null) {
     throw new GatewayError('PARSE_ERROR', 'cursor and offset both say where to begin; give one of them')
   }
-  if (distinct !== null && (fields.length > 0 || expand.length > 0)) {
+  if (distinct !== null && hasFields) {
     throw new GatewayError('PARSE_ERROR', 'distinct answers one column; it cannot be combined with select or expand')
   }
 }

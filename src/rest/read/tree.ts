@@ -24,72 +24,69 @@ import {
 } from '../../language/tree/build.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
-import { ofSource } from '../of-source.ts'
+import { buildFilter } from '../parameters/filters.ts'
 import { limitCount } from '../parameters/page.ts'
+import { buildFields } from '../parameters/select.ts'
+import { buildOrder, plainColumn } from '../parameters/sort.ts'
 import { keyIs, SELF } from '../resource.ts'
 import { afterCursor, type CursorKey, invalidCursor } from './cursor.ts'
 import { expandNests } from './expand.ts'
 import { findRelation } from './relation.ts'
-import type { ListRequest, OneRequest, ReadLimits, Search } from './request.ts'
+import type { ListTree, OneTree, ParentTree, ReadLimits, Search } from './request.ts'
 
 /** The parent of a child list, and the junction to it. */
 const PARENT = 'p'
 const VIA = 'j'
 
-export interface ListTree {
-  readonly rows: Get
-  /** One row, one column: how many rows there are on all pages. Null when nobody asked. */
-  readonly total: Get | null
-  /** How the next page is found. */
-  readonly paging: 'keys' | 'offset'
-}
-
 /** The row whose key has the values of `id`. */
-export function buildOne(
-  request: OneRequest,
-  table: Table,
-  id: readonly Parameter[],
-  view: View,
-  limits: ReadLimits,
-): Get {
+export function buildOne({ table, id, select, expand }: OneTree, view: View, limits: ReadLimits): Get {
   return get({
     table,
     alias: SELF,
-    fields: request.fields,
-    nests: expandNests(request.expand, table, SELF, view, limits),
+    fields: buildFields(select, null),
+    nests: expandNests(expand, table, SELF, view, limits),
     where: keyIs(table, SELF, id),
   })
 }
 
-/** `within`: a condition that all rows meet besides the request's own, as the rows of a parent. */
-export function buildList(
-  request: ListRequest,
-  table: Table,
-  view: View,
-  limits: ReadLimits,
-  within: Expression | null,
-): ListTree {
-  const conditions = [within, request.filter, searchCondition(request.search, table, view)]
-  const { keys, paging } = sortKeys(request, table, view)
-  const after = cursorCondition(request, keys, paging, table)
-  const source = { table, alias: SELF }
-  const rows = get({
-    ...source,
-    distinct: request.distinct !== null,
-    fields: request.distinct === null ? request.fields : [field(column(SELF, request.distinct.column), null)],
-    nests: expandNests(request.expand, table, SELF, view, limits),
+export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
+  const { table, distinct } = list
+  const conditions = conditionsOf(list, view)
+  const keys = sortKeys(list)
+  const paging = pagingOf(list, view)
+  const after = cursorCondition(list, keys, paging)
+  return get({
+    ...{ table, alias: SELF, distinct: distinct !== null },
+    fields: distinct === null ? buildFields(list.select, null) : [field(column(SELF, distinct), null)],
+    nests: expandNests(list.expand, table, SELF, view, limits),
     where: allOf([...conditions, after]),
     orderBy: keys,
-    limit: limitCount(request.fetch),
-    offset: offsetOf(request, paging),
+    limit: limitCount(list.fetch),
+    offset: offsetOf(list, paging),
   })
-  return { rows, total: request.total ? totalOf(request, source, allOf(conditions)) : null, paging }
 }
 
-function totalOf(request: ListRequest, source: { table: Table; alias: string }, where: Expression | null): Get {
-  const count = request.distinct === null ? call('count', [], { star: true }) : countDistinct(request.distinct.column)
-  return get({ ...source, fields: [field(count, 'count')], where })
+/** One row, one column: how many rows there are on all pages. */
+export function buildTotal(list: ListTree, view: View): Get {
+  const count = list.distinct === null ? call('count', [], { star: true }) : countDistinct(list.distinct)
+  const where = allOf(conditionsOf(list, view))
+  return get({ table: list.table, alias: SELF, fields: [field(count, 'count')], where })
 }
+
+/** Of all rows of the list, on whatever page. */
+function conditionsOf({ table, parent, filter, search }: ListTree, view: View): readonly (Expression | null)[] {
+  const within = parent === null ? null : childCondition(parent, view.catalog)
+  return [within, buildFilter(filter, null), searchCondition(search, table, view)]
+}
+
+/** How the next page is found: where a cursor would reveal what the caller may not read, and without a key, pages are counted. */
+export function pagingOf({ table, distinct }: ListTree, { rights }: View): Paging {
+  if (distinct !== null) return 'keys'
+  const { read } = rights.of(table)
+  return table.primaryKey.length > 0 && table.primaryKey.every(name => allows(read, name)) ? 'keys' : 'offset'
+}
+
+export type Paging = 'keys' | 'offset'
 
 /** count(distinct c) leaves NULL out, the list does not: so NULL is counted beside it. */
 function countDistinct(name: string): Expression {
@@ -103,46 +100,26 @@ function countDistinct(name: string): Expression {
 
 /**
  * The sort asked for and, where the table has a primary key, the key's columns that are not in it already: so no two rows are equal and
- * pages neither repeat nor skip rows. Without a key, pages are counted; so they are where a cursor would reveal what the caller may not read.
+ * pages neither repeat nor skip rows.
  */
-function sortKeys(
-  request: ListRequest,
-  table: Table,
-  { rights }: View,
-): { readonly keys: readonly Order[]; readonly paging: 'keys' | 'offset' } {
-  const { sort, distinct } = request
+function sortKeys({ table, sort, distinct }: ListTree): readonly Order[] {
   if (distinct !== null) {
-    const other = sort.find(item => plainColumn(item) !== distinct.column)
+    const other = sort.find(item => plainColumn(item) !== distinct)
     if (other !== undefined) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `with distinct=${distinct.column} only sort=${distinct.column} or sort=-${distinct.column} is possible`,
+        `with distinct=${distinct} only sort=${distinct} or sort=-${distinct} is possible`,
       )
     }
     const [first] = sort
-    const by = column(SELF, distinct.column)
-    return { keys: [first === undefined ? order(by) : { ...first, expression: by }], paging: 'keys' }
+    return [first === undefined ? order(column(SELF, distinct)) : buildOrder(first, SELF)]
   }
   const sorted = new Set(sort.map(plainColumn))
-  const own = sort.map(item => ({ ...item, expression: ofSource(SELF, item.expression) }))
   const appended = table.primaryKey.filter(name => !sorted.has(name)).map(name => order(impliedColumn(SELF, name)))
-  const { read } = rights.of(table)
-  const telling = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(read, name))
-  return { keys: [...own, ...appended], paging: telling ? 'keys' : 'offset' }
+  return [...sort.map(item => buildOrder(item, SELF)), ...appended]
 }
 
-/** The name of a column that is sorted by as it is; null for a path into JSON. */
-function plainColumn({ expression }: Order): string | null {
-  return expression.kind === 'column' ? (expression.path.at(-1) ?? null) : null
-}
-
-function cursorCondition(
-  request: ListRequest,
-  keys: readonly Order[],
-  paging: ListTree['paging'],
-  table: Table,
-): Expression | null {
-  const { cursor } = request
+function cursorCondition({ cursor, table }: ListTree, keys: readonly Order[], paging: Paging): Expression | null {
   if (cursor === null || paging === 'offset') return null
   if (cursor.values.length !== keys.length) throw invalidCursor()
   const positions: CursorKey[] = keys.map((key, index) => ({
@@ -153,13 +130,13 @@ function cursorCondition(
   return afterCursor(positions)
 }
 
-function isNullable(key: Order, table: Table): boolean {
-  const name = plainColumn(key)
-  const known = name === null ? undefined : table.columnByName.get(name)
+function isNullable({ expression }: Order, table: Table): boolean {
+  const name = expression.kind === 'column' ? expression.path.at(-1) : undefined
+  const known = name === undefined ? undefined : table.columnByName.get(name)
   return known === undefined || known.nullable
 }
 
-function offsetOf(request: ListRequest, paging: ListTree['paging']): Parameter | null {
+function offsetOf(request: ListTree, paging: Paging): Parameter | null {
   if (request.offset !== null) return request.offset.parameter
   if (request.cursor === null || paging === 'keys') return null
   const [parameter] = request.cursor.parameters
@@ -209,23 +186,18 @@ function searchableColumns(table: Table, { rights }: View): readonly string[] {
 }
 
 /** The parent of a child list, if the caller may see it: one row, or none. */
-export function buildParent(parent: Table, id: readonly Parameter[]): Get {
-  const [first = ''] = parent.primaryKey
+export function buildParent({ table, id }: ParentTree): Get {
+  const [first = ''] = table.primaryKey
   return get({
-    table: parent,
+    table,
     alias: PARENT,
     fields: [field(impliedColumn(PARENT, first), null)],
-    where: keyIs(parent, PARENT, id),
+    where: keyIs(table, PARENT, id),
   })
 }
 
 /** "Is a child of the row with this id." Where the key is what children point to, the id itself is compared. */
-export function childCondition(
-  relation: Relation,
-  parent: Table,
-  id: readonly Parameter[],
-  catalog: Catalog,
-): Expression {
+function childCondition({ relation, table: parent, id }: ParentTree, catalog: Catalog): Expression {
   const byKey = relation.columns.map(name => parent.primaryKey.indexOf(name))
   if (relation.junction === null && byKey.every(index => index >= 0)) {
     return and(

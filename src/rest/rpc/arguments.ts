@@ -2,7 +2,7 @@
 import type { DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import { bytesOf, type JsonBody, type KnownKeys } from '../../json/json-body.ts'
-import type { QueryParameter } from '../parameters/query-string.ts'
+import type { WrittenParameter } from '../parameters/written.ts'
 import { explainMisfit } from './explain.ts'
 import type { BodyValue, Given, NamedArguments } from './given.ts'
 
@@ -52,12 +52,12 @@ function givenAlone(key: string): NamedArguments {
 
 /** Names that any of the functions has as an input are arguments; the others are about the result. */
 export function givenByQuery(
-  parameters: readonly QueryParameter[],
+  parameters: readonly WrittenParameter[],
   overloads: readonly DatabaseFunction[],
-): { readonly given: NamedArguments; readonly others: readonly QueryParameter[] } {
+): { readonly given: NamedArguments; readonly others: readonly WrittenParameter[] } {
   const inputs = new Set(overloads.flatMap(of => of.inputs.map(({ name }) => name)))
   const texts = new Map<string, string[]>()
-  const others: QueryParameter[] = []
+  const others: WrittenParameter[] = []
   for (const parameter of parameters) {
     const { name, value } = parameter
     const known = texts.get(name)

@@ -2,7 +2,7 @@
  * How the arguments of a call get into its statement.
  *
  * A JSON body is one parameter, which PostgreSQL takes apart into a record of the arguments' types; its bytes are never decoded here, but for arrays
- * whose elements are arrays (array-values.ts). Each argument of a query string is a parameter of its own. What is done for every call is to add the values; the tree is only built for a shape not seen before.
+ * whose elements are arrays (array-values.ts). Each argument of a query string is a parameter of its own. What is done for every call is to add the values; the tree is only built for a plan key not seen before.
  */
 import { typeNameOf } from '../../access/types.ts'
 import { GatewayError } from '../../errors.ts'
@@ -10,7 +10,7 @@ import type { Argument, Expression, Parameter, RecordSource, TypeName } from '..
 import { NOWHERE } from '../../language/tree/ast.ts'
 import { column, recordColumn, recordSource } from '../../language/tree/build.ts'
 import { JSON_ARRAY, type TextForm, textFormOf, withArrayTexts } from '../body/array-values.ts'
-import type { Shape } from '../shape.ts'
+import type { Values } from '../values.ts'
 import type { BodyValue, Given } from './given.ts'
 import { choosePolymorphic, isPolymorphic } from './polymorphic.ts'
 import { toParameter } from './query-value.ts'
@@ -19,7 +19,24 @@ import { printSignature } from './signature.ts'
 import { exactTypeName } from './type-name.ts'
 import { wrapArguments } from './wrap.ts'
 
-export interface ArgumentsTree {
+/** The arguments of a call, with their values apart. */
+export interface CallArguments {
+  /** How they came, and which they are: part of the plan's key. */
+  readonly structure: string
+  /** Of those that are polymorphic. */
+  readonly types: ChosenTypes
+  /** Whether they are passed by name. */
+  readonly byName: boolean
+  readonly from:
+    | { readonly kind: 'nothing' }
+    /** One value, which is taken apart. */
+    | { readonly kind: 'body'; readonly slots: readonly Slot[]; readonly value: Parameter }
+    /** A value each. */
+    | { readonly kind: 'query'; readonly args: readonly ResolvedArgument[]; readonly values: readonly Parameter[] }
+}
+
+/** What a call is made of in a statement. */
+export interface BuiltArguments {
   /** The body as a row; null when nothing came by one. */
   readonly record: RecordSource | null
   readonly arguments: readonly Argument[]
@@ -28,25 +45,47 @@ export interface ArgumentsTree {
 /** The alias of the body's row. */
 const BODY = 'a'
 
-/** Adds the values, and what of the structure depends on them, to `shape`; the tree of it is built when asked for. */
-export function bindArguments(resolved: Resolved, given: Given, shape: Shape, name: string): () => ArgumentsTree {
+export function bindArguments(resolved: Resolved, given: Given, values: Values, name: string): CallArguments {
   const { arguments: args } = resolved
   const types = chosenTypes(resolved, name)
   // Named arguments of a body are one parameter, those of a query string one each.
-  const source = given.kind === 'named' && given.whole === null ? 'query' : given.kind
-  let structure: string = source
+  const isQuery = given.kind === 'named' && given.whole === null
+  let structure: string = isQuery ? 'query' : given.kind
   for (const { input } of args) structure += ` ${input.position}`
-  shape.add(structure)
-  if (types !== null) for (const type of types.values()) shape.add(typeNameOf(type))
-  if (args.length === 0) return () => NO_ARGUMENTS
   const byName = given.kind === 'named' && !leavesVariadic(resolved.function, args)
-  if (given.kind === 'named' && given.whole === null) return bindQuery(args, types, byName, shape)
+  if (args.length === 0) return { structure, types, byName, from: { kind: 'nothing' } }
+  if (isQuery) return { structure, types, byName, from: { kind: 'query', args, values: bindQuery(args, values) } }
   const slots = slotsOf(args, given, types)
-  const value = shape.value(bodyOf(slots, given))
-  return () => bodyTree(slots, types, byName, value)
+  return { structure, types, byName, from: { kind: 'body', slots, value: values.add(bodyOf(slots, given)) } }
 }
 
-const NO_ARGUMENTS: ArgumentsTree = { record: null, arguments: [] }
+/** The types in the key of the plan. */
+export function typesIn({ types }: CallArguments): readonly string[] {
+  return types === null ? [] : Array.from(types.values(), typeNameOf)
+}
+
+export function buildArguments({ types, byName, from }: CallArguments): BuiltArguments {
+  switch (from.kind) {
+    case 'nothing':
+      return { record: null, arguments: [] }
+    case 'body': {
+      const columns = from.slots.map(({ key, argument }) => recordColumn(key, typeOf(argument, types)))
+      const args = from.slots.map(({ key, argument: { input } }) =>
+        toArgument(byName ? key : null, column(BODY, key), input.mode === 'variadic'),
+      )
+      return { record: recordSource(from.value, BODY, columns, 'one'), arguments: args }
+    }
+    case 'query': {
+      const args = from.args.flatMap((argument, index) => {
+        const { name, mode } = argument.input
+        const value = from.values[index]
+        if (value === undefined) return []
+        return [toArgument(byName ? name : null, exactly(value, argument, types), mode === 'variadic')]
+      })
+      return { record: null, arguments: args }
+    }
+  }
+}
 
 /** Of the arguments that are polymorphic; null where none is. */
 type ChosenTypes = ReadonlyMap<ResolvedArgument, TypeName> | null
@@ -105,36 +144,12 @@ function bodyOf(slots: readonly Slot[], given: Given): Buffer {
   return withArrayTexts(bytes, new Map(slots.flatMap(({ key, form }) => (form === null ? [] : [[key, form]]))))
 }
 
-function bodyTree(slots: readonly Slot[], types: ChosenTypes, byName: boolean, value: Parameter): ArgumentsTree {
-  const columns = slots.map(({ key, argument }) => recordColumn(key, typeOf(argument, types)))
-  return {
-    record: recordSource(value, BODY, columns, 'one'),
-    arguments: slots.map(({ key, argument: { input } }) =>
-      toArgument(byName ? key : null, column(BODY, key), input.mode === 'variadic'),
-    ),
-  }
-}
-
 // ---- a query string ------------------------------------------------------------------------------------------
 
-function bindQuery(
-  args: readonly ResolvedArgument[],
-  types: ChosenTypes,
-  byName: boolean,
-  shape: Shape,
-): () => ArgumentsTree {
-  const parameters = args.map(({ input, values: [value] }) => {
+function bindQuery(args: readonly ResolvedArgument[], values: Values): readonly Parameter[] {
+  return args.map(({ input, values: [value] }) => {
     if (value?.kind !== 'query') throw new Error('a query string has a text for each argument')
-    return shape.value(toParameter(value, input))
-  })
-  return () => ({
-    record: null,
-    arguments: args.flatMap((argument, index) => {
-      const { name, mode } = argument.input
-      const parameter = parameters[index]
-      if (parameter === undefined) return []
-      return [toArgument(byName ? name : null, exactly(parameter, argument, types), mode === 'variadic')]
-    }),
+    return values.add(toParameter(value, input))
   })
 }
 

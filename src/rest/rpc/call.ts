@@ -1,24 +1,18 @@
-/** Answers calls of stored functions (docs/reference/functions.md): `POST /api/rpc/{function}`, and GET for those that change nothing. */
+/** The door of calls of stored functions (docs/reference/functions.md): `POST /api/rpc/{function}`, and GET for those that change nothing. */
 import { readableResult } from '../../access/columns.ts'
-import type { View } from '../../access/rights.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
-import { compile, type Form } from '../../compile/compile.ts'
-import type { PlanCache } from '../../compile/plans.ts'
-import type { CallStatement } from '../../compile/statement.ts'
+import type { BoundStatement, Statement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Answer, Incoming } from '../../exchange.ts'
-import type { Identity } from '../../identity/identity.ts'
-import type { Runner } from '../../run/run.ts'
+import type { Incoming } from '../../exchange.ts'
 import { shorten } from '../../text/shorten.ts'
-import { bindValues } from '../bind.ts'
+import type { Asked, Asker } from '../asked.ts'
 import { readJsonBody } from '../body/body.ts'
 import { headerOf } from '../header.ts'
 import { methodNotAllowed, methodsOf } from '../method.ts'
-import { parseQueryString, type QueryParameter } from '../parameters/query-string.ts'
-import type { Route } from '../path.ts'
-import { Shape } from '../shape.ts'
+import type { WrittenParameter } from '../parameters/written.ts'
+import { type DataRoute, parametersIn, type WrittenRequest } from '../request.ts'
 import { nextTurn } from '../turn.ts'
-import { untilGone } from '../until-gone.ts'
+import { Values } from '../values.ts'
 import { describeViolation } from '../violation.ts'
 import { nameRefusedArgument } from './argument-error.ts'
 import { argumentKeys, givenByBody, givenByQuery, POSITIONAL_MAX } from './arguments.ts'
@@ -28,23 +22,13 @@ import type { Given } from './given.ts'
 import { callName, functionsNamed, type NameRules } from './names.ts'
 import { resolve } from './resolve.ts'
 import { aboutFunction, respondBinary, respondText } from './respond.ts'
-import {
-  parseResultRequest,
-  type ResultLimits,
-  refuseMisspelt,
-  refuseParameters,
-  WHOLE_RESULT,
-} from './result-request.ts'
+import { parseResultRequest, type ResultLimits, refuseParameters, WHOLE_RESULT } from './result-request.ts'
 import { printSignatures } from './signature.ts'
-import { buildCall, type CallTree } from './tree.ts'
+import { type CallTree, formOf } from './tree.ts'
 import { typeNames } from './type-of.ts'
 
-export interface CallerParts {
-  readonly view: (identity: Identity) => View
-  readonly runner: Runner
+export interface CallDoorParts {
   readonly limits: ResultLimits
-  readonly searchLanguage: string
-  readonly plans: PlanCache
   /** `rpc_require_schema_qualified`. */
   readonly qualified: boolean
   /** `rpc_allowlist_path`, as it was read last; null: every function may be called. */
@@ -53,105 +37,100 @@ export interface CallerParts {
   readonly signatureCheck: boolean
 }
 
-export type RpcRoute = Extract<Route, { readonly kind: 'rpc' }>
-
-/** Throws or rejects. */
-export type Caller = (incoming: Incoming, route: RpcRoute, identity: Identity) => Promise<Answer>
-
-interface CallPlan {
-  readonly call: CallStatement
-  readonly form: CallTree['form']
-  readonly about: string
-}
-
-type Format = 'text' | 'binary'
+type RpcRoute = DataRoute & { readonly kind: 'rpc' }
 
 /** A call that was read and is not resolved yet. */
 interface Called {
-  readonly incoming: Incoming
-  readonly identity: Identity
-  readonly view: View
   readonly overloads: readonly DatabaseFunction[]
   readonly name: string
-  readonly format: Format
+  readonly format: CallTree['format']
   readonly given: Given
-  readonly others: readonly QueryParameter[]
+  readonly others: readonly WrittenParameter[]
 }
 
-export function createCaller(parts: CallerParts): Caller {
-  const { runner, limits, searchLanguage, signatureCheck } = parts
-  const plans = parts.plans.plans<CallPlan>('call', ({ call, about }) => call.text.length + about.length)
+export class CallDoor {
+  readonly #parts: CallDoorParts
   /** Those that PostgreSQL has read without complaint. */
-  const parsed = new WeakSet<CallPlan>()
+  readonly #parsed = new WeakSet<Statement>()
 
-  /** Whether PostgreSQL takes the statement; what it says against it goes to `refuse`. */
-  function parse(incoming: Incoming, plan: CallPlan, identity: Identity, refuse: (m: string) => never): Promise<void> {
-    return untilGone(incoming, runner.parse(identity, plan.call, incoming.usage.worked)).then(
-      () => void parsed.add(plan),
-      (error: unknown) => {
-        if (error instanceof GatewayError && error.code === 'QUERY_ERROR') refuse(error.message)
-        throw error
-      },
-    )
+  constructor(parts: CallDoorParts) {
+    this.#parts = parts
   }
 
-  function answer({ incoming, identity, view, overloads, name, format, given, others }: Called): Promise<Answer> {
-    const resolved = resolve(overloads, given, name)
-    const { function: of } = resolved
-    const read = of.volatility !== 'volatile'
-    if (!read && isGet(incoming)) throw methodNotAllowed(incoming, ['POST'], volatileHint(name))
-
-    const shape = new Shape(`rpc ${of.resource}`)
-    shape.add(of.identityArgs)
-    shape.add(format)
-    const args = bindArguments(resolved, given, shape, name)
-    const hasRows = of.returnsSet && of.result.kind !== 'void'
-    if (!hasRows) refuseParameters(others, of, name)
-    const columns = readableResult(of, view)
-    refuseUntyped(of, others, columns)
-    const request = hasRows ? parseResultRequest(others, shape, limits) : WHOLE_RESULT
-    const plan = plans.of(identity, view, shape.key, (): CallPlan => {
-      refuseMisspelt(others, of, columns, name)
-      const { get, form } = buildCall(of, args(), request, columns)
-      const call = compile(get, { ...view, searchLanguage }, { kind: 'call', form: printedAs(form, format) })
-      return { call, form, about: aboutFunction(name, format) }
-    })
-
-    function call(): Promise<Answer> {
-      const access = read ? 'read only' : 'read write'
-      const how = { access, format: plan.form === 'nothing' ? 'text' : format } as const
-      const running = runner.call(identity, bindValues(plan.call, shape.values), how, incoming.usage.worked)
-      return untilGone(incoming, running).then(
-        called => {
-          incoming.usage.answered()
-          const { about, form } = plan
-          const outcome = { about, set: of.returnsSet, form, called, read }
-          return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
-        },
-        (error: unknown) => {
-          // The function may be another by now: PostgreSQL is asked again before the next call.
-          parsed.delete(plan)
-          throw describeViolation(nameRefusedArgument(error, resolved.arguments), view)
-        },
-      )
-    }
-    if (!signatureCheck || parsed.has(plan)) return call()
-    return parse(incoming, plan, identity, message => {
-      throw new GatewayError('PARSE_ERROR', `${message}; call ${printSignatures(overloads, name)}`)
-    }).then(call)
-  }
-
-  return (incoming, route, identity) => {
-    const view = parts.view(identity)
-    const rules: NameRules = { qualified: parts.qualified, allowed: parts.allowed() }
+  ask(written: WrittenRequest, route: RpcRoute, asker: Asker): Asked | Promise<Asked> {
+    const { incoming, view } = asker
+    const rules: NameRules = { qualified: this.#parts.qualified, allowed: this.#parts.allowed() }
     const overloads = functionsNamed(view.catalog, route.function, rules)
     const name = nameOf(overloads, rules)
     assertMethod(incoming, overloads, name)
     const format = formatOf(incoming)
-    const { given, others } = readRequest(incoming, overloads, name)
-    const called: Called = { incoming, identity, view, overloads, name, format, given, others }
-    return incoming.isLarge ? nextTurn().then(() => answer(called)) : answer(called)
+    const { given, others } = readArguments(written, incoming, overloads, name)
+    const called: Called = { overloads, name, format, given, others }
+    return incoming.isLarge ? nextTurn().then(() => this.#ask(called, asker)) : this.#ask(called, asker)
   }
+
+  #ask({ overloads, name, format, given, others }: Called, { incoming, view }: Asker): Asked {
+    const resolved = resolve(overloads, given, name)
+    const { function: of } = resolved
+    const read = of.volatility !== 'volatile'
+    if (!read && isGet(incoming)) throw methodNotAllowed(incoming, ['POST'], volatileHint(name))
+    const values = new Values()
+    const args = bindArguments(resolved, given, values, name)
+    const hasRows = of.returnsSet && of.result.kind !== 'void'
+    if (!hasRows) refuseParameters(others, of, name)
+    const columns = readableResult(of, view)
+    refuseUntyped(of, others, columns)
+    const result = hasRows ? parseResultRequest(others, values, this.#parts.limits) : WHOLE_RESULT
+    const tree: CallTree = { kind: 'call', of, name, format, arguments: args, result, parameters: others, columns }
+    const form = formOf(tree)
+    const call = (statement: BoundStatement): Asked => ({
+      runs: 'call',
+      parts: [statement],
+      how: { access: read ? 'read only' : 'read write', format: form === 'nothing' ? 'text' : format },
+      respond(rows) {
+        const outcome = { about: aboutFunction(name, format), set: of.returnsSet, form, called: rows, read }
+        return format === 'text' ? respondText(outcome) : respondBinary(outcome, typeNames(columns))
+      },
+      failed: error => {
+        // The function may be another by now: PostgreSQL is asked again before the next call.
+        this.#parsed.delete(statement.statement)
+        throw error
+      },
+    })
+    return {
+      runs: 'nothing',
+      parts: [{ tree, values }],
+      respond: statements => this.#checked(only(statements), call, overloads, name),
+      explain: error => describeViolation(nameRefusedArgument(error, resolved.arguments), view),
+    }
+  }
+
+  /** The call, behind the question whether PostgreSQL takes it where that is wanted and not known. */
+  #checked(
+    statement: BoundStatement,
+    call: (statement: BoundStatement) => Asked,
+    overloads: readonly DatabaseFunction[],
+    name: string,
+  ): Asked {
+    if (!this.#parts.signatureCheck || this.#parsed.has(statement.statement)) return call(statement)
+    return {
+      runs: 'parse',
+      parts: [statement],
+      respond: () => {
+        this.#parsed.add(statement.statement)
+        return call(statement)
+      },
+      failed(error) {
+        if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR') throw error
+        throw new GatewayError('PARSE_ERROR', `${error.message}; call ${printSignatures(overloads, name)}`)
+      },
+    }
+  }
+}
+
+function only([statement]: readonly BoundStatement[]): BoundStatement {
+  if (statement === undefined) throw new Error('a call is one statement')
+  return statement
 }
 
 function nameOf([first]: readonly DatabaseFunction[], rules: NameRules): string {
@@ -178,27 +157,26 @@ function assertMethod(incoming: Incoming, overloads: readonly DatabaseFunction[]
 
 const FORMAT_HEADER = 'x-svc-result-format'
 
-function formatOf({ headers }: Incoming): Format {
+function formatOf({ headers }: Incoming): CallTree['format'] {
   const value = headerOf(headers, FORMAT_HEADER) ?? 'text'
   if (value === 'text' || value === 'binary') return value
   throw new GatewayError('PARSE_ERROR', `${FORMAT_HEADER} "${shorten(value)}" is neither text nor binary`)
 }
 
-function readRequest(
+function readArguments(
+  written: WrittenRequest,
   incoming: Incoming,
   overloads: readonly DatabaseFunction[],
   name: string,
-): { readonly given: Given; readonly others: readonly QueryParameter[] } {
-  const parameters = parseQueryString(incoming.query)
+): Pick<Called, 'given' | 'others'> {
+  const parameters = parametersIn(written)
   if (isGet(incoming)) return givenByQuery(parameters, overloads)
-  return {
-    given: givenByBody(readJsonBody(incoming, POSITIONAL_MAX, argumentKeys(overloads, name))),
-    others: parameters,
-  }
+  const body = readJsonBody(incoming, POSITIONAL_MAX, argumentKeys(overloads, name))
+  return { given: givenByBody(body), others: parameters }
 }
 
 /** The type of a polymorphic result is known to PostgreSQL alone, so there is nothing to type a filter's value by. */
-function refuseUntyped(of: DatabaseFunction, others: readonly QueryParameter[], columns: readonly Column[]): void {
+function refuseUntyped(of: DatabaseFunction, others: readonly WrittenParameter[], columns: readonly Column[]): void {
   const filtering = others.find(({ name }) => !UNTYPED_TAKES.has(name))
   if (filtering === undefined) return
   const untyped = columns.find(({ type }) => type.kind === 'pseudo')
@@ -210,9 +188,3 @@ function refuseUntyped(of: DatabaseFunction, others: readonly QueryParameter[], 
 }
 
 const UNTYPED_TAKES: ReadonlySet<string> = new Set(['select', 'limit', 'offset'])
-
-function printedAs(form: CallTree['form'], format: Format): Form {
-  if (form === 'nothing') return 'value'
-  if (format === 'binary') return 'columns'
-  return form === 'value' ? 'value' : 'rows'
-}

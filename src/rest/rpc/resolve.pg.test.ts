@@ -8,15 +8,14 @@ import { resultColumns } from '../../access/columns.ts'
 import { EVERYTHING } from '../../access/rights.ts'
 import { introspect } from '../../catalog/introspect.ts'
 import type { Catalog } from '../../catalog/model.ts'
-import { compile } from '../../compile/compile.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { bindValues } from '../bind.ts'
-import { Shape } from '../shape.ts'
+import { Values } from '../values.ts'
 import { givenByBody } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
 import { resolve } from './resolve.ts'
 import { WHOLE_RESULT } from './result-request.ts'
-import { buildCall } from './tree.ts'
+import { compileCall } from './tree.ts'
 
 const SCHEMAS = 60
 
@@ -83,22 +82,21 @@ async function called(catalog: Catalog, body: string): Promise<{ chosen: string;
   const overloads = catalog.functions.get('f')
   if (overloads === undefined) return null
   const given = givenByBody(parseJsonBody(Buffer.from(body), 1_000))
-  const shape = new Shape('rpc')
+  const values = new Values()
   let statement: { text: string; values: unknown[] }
   let chosen: string
   try {
     const resolved = resolve(overloads, given, 'f')
     chosen = resolved.function.inputs.map(({ name, typeText }) => `${name} ${typeText}`).join(', ')
-    const { get } = buildCall(
-      resolved.function,
-      bindArguments(resolved, given, shape, 'f')(),
-      WHOLE_RESULT,
-      resultColumns(resolved.function),
+    const { function: of } = resolved
+    const call = compileCall(
+      {
+        ...{ kind: 'call', of, name: 'f', format: 'text', result: WHOLE_RESULT, parameters: [] },
+        ...{ arguments: bindArguments(resolved, given, values, 'f'), columns: resultColumns(of) },
+      },
+      { catalog, rights: EVERYTHING, searchLanguage: 'english' },
     )
-    const bound = bindValues(
-      compile(get, { catalog, rights: EVERYTHING, searchLanguage: 'english' }, { kind: 'call', form: 'value' }),
-      shape.values,
-    )
+    const bound = bindValues(call, values.all)
     statement = { text: bound.statement.text, values: bound.values.map(String) }
   } catch (error) {
     expect(error).toMatchObject({ code: 'PARSE_ERROR' })

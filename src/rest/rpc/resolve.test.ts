@@ -5,6 +5,7 @@ import { functionOf } from '../../../test/support/functions.ts'
 import { arrayOf, baseType, domainOver } from '../../../test/support/model.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { parseQueryString } from '../parameters/query-string.ts'
+import { readParameters } from '../parameters/written.ts'
 import { givenByBody, givenByQuery } from './arguments.ts'
 import { type Resolved, resolve } from './resolve.ts'
 
@@ -31,7 +32,7 @@ function chosen(signatures: readonly string[], body: string): string {
 
 function get(signatures: readonly string[], query: string): Resolved {
   const overloads = functions(...signatures)
-  return resolve(overloads, givenByQuery(parseQueryString(query), overloads).given, 'f')
+  return resolve(overloads, givenByQuery(readParameters(parseQueryString(query), []), overloads).given, 'f')
 }
 
 describe('by name', () => {
@@ -202,7 +203,10 @@ describe('by JSON type', () => {
 describe('by query string', () => {
   test('names that are inputs are arguments, others are not', () => {
     const overloads = functions('f(a int4)', 'f(b text)')
-    const { given, others } = givenByQuery(parseQueryString('a=1&total=gt.5&b.eq=2&limit=3&a=2'), overloads)
+    const { given, others } = givenByQuery(
+      readParameters(parseQueryString('a=1&total=gt.5&b.eq=2&limit=3&a=2'), []),
+      overloads,
+    )
     expect([...given.values]).toEqual([['a', { kind: 'query', texts: ['1', '2'] }]])
     expect(others.map(({ name }) => name)).toEqual(['total', 'b.eq', 'limit'])
   })

@@ -2,7 +2,7 @@
 import type { Answer } from '../../exchange.ts'
 import type { Called, Row } from '../../run/run.ts'
 import { joinRows, wholeValue } from '../respond.ts'
-import type { CallTree } from './tree.ts'
+import type { CallForm } from './tree.ts'
 
 /** What answers say of the function, the same of each; as the bytes of its UTF-8, a character each. */
 export function aboutFunction(name: string, format: 'text' | 'binary'): string {
@@ -13,7 +13,7 @@ export interface CallOutcome {
   /** `aboutFunction`. */
   readonly about: string
   readonly set: boolean
-  readonly form: CallTree['form']
+  readonly form: CallForm
   readonly called: Called
   /** It may be answered from a cache: nothing was changed. */
   readonly read: boolean
@@ -62,6 +62,8 @@ function answer(outcome: CallOutcome, rows: readonly Row[], more: string): Answe
 
 /** The bytes of a text in UTF-8, a character each. */
 function latin1Of(text: string): string {
+  // As nearly every name is.
+  if (/^[ -~]*$/.test(text)) return text
   return Buffer.from(text).toString('latin1')
 }
 

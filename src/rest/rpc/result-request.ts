@@ -2,16 +2,16 @@
 import { resultColumns } from '../../access/columns.ts'
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Expression, Field, Order } from '../../language/tree/ast.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
-import { type FilterLimits, parseFilters } from '../parameters/filters.ts'
+import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
 import { parseSlice, type Slice } from '../parameters/page.ts'
 import type { QueryParameter } from '../parameters/query-string.ts'
-import { parseSelect } from '../parameters/select.ts'
-import { parseSort } from '../parameters/sort.ts'
-import { misspelt, sortOut } from '../parameters/sort-out.ts'
-import type { Shape } from '../shape.ts'
+import { parseSelect, type Selected } from '../parameters/select.ts'
+import { parseSort, type SortItem } from '../parameters/sort.ts'
+import { misspelt, sortOut, type WrittenParameter } from '../parameters/written.ts'
+import { RESULT_PARAMETERS } from '../request.ts'
+import type { Values } from '../values.ts'
 import { printSignature } from './signature.ts'
 
 export interface ResultLimits extends FilterLimits {
@@ -19,27 +19,26 @@ export interface ResultLimits extends FilterLimits {
   readonly maxResultRows: number
 }
 
+/** What is wanted of the rows. */
 export interface ResultRequest extends Slice {
-  readonly filter: Expression | null
+  readonly filter: readonly Condition[]
   /** None: every column, or the bare value. */
-  readonly fields: readonly Field[]
-  readonly sort: readonly Order[]
+  readonly select: readonly Selected[]
+  readonly sort: readonly SortItem[]
 }
 
-export const WHOLE_RESULT: ResultRequest = { filter: null, fields: [], sort: [], limit: null, offset: null }
-
-export const RESULT_PARAMETERS = ['select', 'sort', 'limit', 'offset'] as const
+export const WHOLE_RESULT: ResultRequest = { filter: [], select: [], sort: [], limit: null, offset: null }
 
 export function parseResultRequest(
-  parameters: readonly QueryParameter[],
-  shape: Shape,
+  parameters: readonly WrittenParameter[],
+  values: Values,
   limits: ResultLimits,
 ): ResultRequest {
   const { named, others } = sortOut(parameters, RESULT_PARAMETERS)
-  const filter = parseFilters(others, shape, limits)
-  const fields = parseSelect(named.get('select'), shape)
-  const sort = parseSort(named.get('sort'), shape)
-  return { filter, fields, sort, ...parseSlice(named, shape, limits.maxResultRows) }
+  const filter = parseFilters(others, values, limits)
+  const select = parseSelect(named.get('select'), values)
+  const sort = parseSort(named.get('sort'), values)
+  return { filter, select, sort, ...parseSlice(named, values, limits.maxResultRows) }
 }
 
 /** A function that answers one value, or nothing, has no rows to choose from; what is left over is a misspelt argument. */

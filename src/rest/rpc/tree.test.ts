@@ -5,16 +5,18 @@ import { catalogWith, columnOf, type FunctionParts, functionOf } from '../../../
 import { baseType, domainOver } from '../../../test/support/model.ts'
 import { resultColumns } from '../../access/columns.ts'
 import { EVERYTHING } from '../../access/rights.ts'
-import { compile } from '../../compile/compile.ts'
 import { parseJsonBody } from '../../json/json-body.ts'
 import { bindValues } from '../bind.ts'
 import { parseQueryString } from '../parameters/query-string.ts'
-import { Shape } from '../shape.ts'
+import { readParameters } from '../parameters/written.ts'
+import { printPlanKey } from '../plan-key.ts'
+import { RESULT_PARAMETERS } from '../request.ts'
+import { Values } from '../values.ts'
 import { givenByBody, givenByQuery } from './arguments.ts'
 import { bindArguments } from './bind-arguments.ts'
 import { resolve } from './resolve.ts'
 import { parseResultRequest, WHOLE_RESULT } from './result-request.ts'
-import { buildCall } from './tree.ts'
+import { type CallTree, compileCall, formOf } from './tree.ts'
 
 const LIMITS = { maxFilters: 10, maxInValues: 10, maxResultRows: 1_000 }
 
@@ -26,18 +28,20 @@ interface Call {
 
 function run(signature: string, { body, query = '' }: Call, parts: FunctionParts = {}) {
   const of = functionOf(signature, parts)
-  const parameters = parseQueryString(query)
+  const parameters = readParameters(parseQueryString(query), RESULT_PARAMETERS)
   const byQuery = givenByQuery(parameters, [of])
   const given = body === undefined ? byQuery.given : givenByBody(parseJsonBody(Buffer.from(body), 1_000))
-  const shape = new Shape('rpc')
-  const bound = bindArguments(resolve([of], given, of.name), given, shape, of.name)
+  const values = new Values()
+  const args = bindArguments(resolve([of], given, of.name), given, values, of.name)
   const others = body === undefined ? byQuery.others : parameters
-  const request = of.returnsSet ? parseResultRequest(others, shape, LIMITS) : WHOLE_RESULT
-  const { get, form } = buildCall(of, bound(), request, resultColumns(of))
-  const context = { catalog: catalogWith(of), rights: EVERYTHING, searchLanguage: 'english' }
-  const statement = compile(get, context, { kind: 'call', form: form === 'object' ? 'rows' : 'value' })
-  const { values } = bindValues(statement, shape.values)
-  return { text: statement.text, values: values.map(String), key: shape.key, form }
+  const result = of.returnsSet ? parseResultRequest(others, values, LIMITS) : WHOLE_RESULT
+  const call: CallTree = {
+    ...{ kind: 'call', of, name: of.name, format: 'text', arguments: args, result, parameters: [] },
+    columns: resultColumns(of),
+  }
+  const statement = compileCall(call, { catalog: catalogWith(of), rights: EVERYTHING, searchLanguage: 'english' })
+  const bound = bindValues(statement, values.all)
+  return { text: statement.text, values: bound.values.map(String), key: printPlanKey(call), form: formOf(call) }
 }
 
 const ROWS: FunctionParts = {

@@ -1,5 +1,7 @@
 /** Builds the tree of a call: a read of the function's rows, beside the row that its arguments come from. */
 import type { Column, DatabaseFunction } from '../../catalog/model.ts'
+import { type Context, compile, type Form } from '../../compile/compile.ts'
+import type { CallStatement } from '../../compile/statement.ts'
 import type { Expression, Field, FunctionSource, Get } from '../../language/tree/ast.ts'
 import { NOWHERE } from '../../language/tree/ast.ts'
 import {
@@ -11,58 +13,78 @@ import {
   isNull,
   literal,
   or,
-  star,
   tableName,
 } from '../../language/tree/build.ts'
 import { unreachable } from '../../unreachable.ts'
-import { ofSource } from '../of-source.ts'
+import { buildFilter } from '../parameters/filters.ts'
 import { limitCount } from '../parameters/page.ts'
-import type { ArgumentsTree } from './bind-arguments.ts'
-import type { ResultRequest } from './result-request.ts'
+import type { QueryParameter } from '../parameters/query-string.ts'
+import { buildFields } from '../parameters/select.ts'
+import { buildOrder } from '../parameters/sort.ts'
+import { type BuiltArguments, buildArguments, type CallArguments } from './bind-arguments.ts'
+import { type ResultRequest, refuseMisspelt } from './result-request.ts'
 
 /** The alias of the function's rows. */
 const RESULT = 'f'
 
-/** What an answer is made of. */
+/** A call, with its values apart. */
 export interface CallTree {
-  readonly get: Get
-  /** `value`: the read has one field, and its bare values are the answer. `nothing`: the value is NULL and of no interest. */
-  readonly form: 'object' | 'value' | 'nothing'
+  readonly kind: 'call'
+  readonly of: DatabaseFunction
+  /** What it is called in messages. */
+  readonly name: string
+  readonly format: 'text' | 'binary'
+  readonly arguments: CallArguments
+  readonly result: ResultRequest
+  /** The parameters that `result` was parsed from. */
+  readonly parameters: readonly QueryParameter[]
+  /** Those of the result that the caller may read. */
+  readonly columns: readonly Column[]
 }
 
-/** `columns`: those of a composite result that the caller may read. */
-export function buildCall(
-  of: DatabaseFunction,
-  args: ArgumentsTree,
-  request: ResultRequest,
-  columns: readonly Column[],
-): CallTree {
-  const source = functionSource(of, args)
+/** What an answer is made of. `value`: the read has one field, and its bare values are the answer. `nothing`: the value is NULL and of no interest. */
+export type CallForm = 'object' | 'value' | 'nothing'
+
+export function formOf({ of: { result }, result: { select } }: Pick<CallTree, 'of' | 'result'>): CallForm {
+  if (result.kind === 'void') return 'nothing'
+  return result.kind === 'scalar' && select.length === 0 ? 'value' : 'object'
+}
+
+export function compileCall(tree: CallTree, context: Context): CallStatement {
+  refuseMisspelt(tree.parameters, tree.of, tree.columns, tree.name)
+  return compile(buildCall(tree), context, { kind: 'call', form: printedAs(formOf(tree), tree.format) })
+}
+
+function printedAs(form: CallForm, format: CallTree['format']): Form {
+  if (form === 'nothing') return 'value'
+  if (format === 'binary') return 'columns'
+  return form === 'value' ? 'value' : 'rows'
+}
+
+function buildCall({ of, arguments: args, result: request, columns }: CallTree): Get {
+  const built = buildArguments(args)
+  const source = functionSource(of, built)
   const get = (fields: readonly Field[], where: Expression | null): Get =>
-    getFrom(args.record ?? source, {
-      joins: args.record === null ? [] : [crossJoin(source)],
+    getFrom(built.record ?? source, {
+      joins: built.record === null ? [] : [crossJoin(source)],
       fields,
       where,
-      orderBy: request.sort.map(order => ({ ...order, expression: ofSource(RESULT, order.expression) })),
+      orderBy: request.sort.map(item => buildOrder(item, RESULT)),
       limit: limitCount(request.limit),
       offset: request.offset,
     })
-  const filter = request.filter === null ? null : ofSource(RESULT, request.filter)
+  const filter = buildFilter(request.filter, RESULT)
+  // A bare name would be an argument's first.
+  const selected = buildFields(request.select, RESULT)
   const { result } = of
   switch (result.kind) {
     case 'void':
-      return { get: get([field(literal('null', ''), 'nothing')], null), form: 'nothing' }
+      return get([field(literal('null', ''), 'nothing')], null)
     case 'scalar':
-      return request.fields.length === 0
-        ? { get: get([field(column(RESULT, result.column.name))], filter), form: 'value' }
-        : {
-            get: get(request.fields.map(resultField), filter),
-            form: 'object',
-          }
+      return get(selected.length === 0 ? [field(column(RESULT, result.column.name))] : selected, filter)
     case 'composite': {
-      const fields = request.fields.length === 0 ? columns.map(toField) : request.fields
-      const where = of.returnsSet || !result.named ? filter : present(result.columns)
-      return { get: get(fields.map(resultField), where), form: 'object' }
+      const fields = selected.length === 0 ? columns.map(({ name }) => field(column(RESULT, name))) : selected
+      return get(fields, of.returnsSet || !result.named ? filter : present(result.columns))
     }
     case 'record':
       throw new Error('records without columns are refused before')
@@ -71,7 +93,7 @@ export function buildCall(
   }
 }
 
-function functionSource(of: DatabaseFunction, args: ArgumentsTree): FunctionSource {
+function functionSource(of: DatabaseFunction, args: BuiltArguments): FunctionSource {
   return {
     kind: 'function source',
     function: tableName(of),
@@ -81,15 +103,6 @@ function functionSource(of: DatabaseFunction, args: ArgumentsTree): FunctionSour
     columns: of.result.kind === 'scalar' ? [of.result.column.name] : [],
     span: NOWHERE,
   }
-}
-
-function toField({ name }: Column): Field {
-  return field(column(name))
-}
-
-/** A bare name would be an argument's first. */
-function resultField(item: Field): Field {
-  return item.kind === 'star' ? star(RESULT) : { ...item, expression: ofSource(RESULT, item.expression) }
 }
 
 /** A value of a named row type that is NULL comes as a row of nothing but NULLs: that is no row. */

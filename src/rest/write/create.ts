@@ -1,136 +1,203 @@
 /** `POST /api/{table}`: one row or a batch, created (docs/reference/writing.md#create) or upserted (docs/reference/writing.md#upsert). */
 import { allows, type Columns } from '../../access/rights.ts'
-import { compile } from '../../compile/compile.ts'
-import type { BoundStatement, WriteStatement } from '../../compile/statement.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Answer } from '../../exchange.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../../json/json-body.ts'
 import type { Row, Written } from '../../run/run.ts'
+import type { Asked, Part } from '../asked.ts'
 import { withArrayColumns } from '../body/array-values.ts'
 import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
-import { Shape } from '../shape.ts'
 import { sqlstateOf } from '../sqlstate.ts'
+import { Values } from '../values.ts'
 import { type Batch, batches, givenOf, inOrder, withoutRepeated } from './batch.ts'
-import { insertion, insertions } from './insertion.ts'
-import type { Upsert } from './request.ts'
-import { buildKeys, buildRepeated } from './tree.ts'
-import { answerable, describeBody, naming, refusedBody, type WriteRequest, type Writing } from './writing.ts'
+import { type BodyTree, type InsertTree, parseReturning, type Upsert } from './request.ts'
+import { answerable, describeBody, explaining, finished, refusedBody, resultOf, type Writing } from './writing.ts'
 
-export async function create(
-  writing: Writing,
-  request: WriteRequest,
-  body: JsonBody,
-  upsert: Upsert | null,
-  keySetsMax: number,
-): Promise<Answer> {
+export function create(writing: Writing, body: JsonBody, upsert: Upsert | null, keySetsMax: number): Asked {
   switch (body.kind) {
     case 'object':
-      return createOne(writing, request, body, upsert).catch(naming(request.table, body))
+      return createOne(writing, body, upsert)
     case 'array':
-      return createMany(writing, request, body, upsert, keySetsMax).catch(naming(request.table, body))
+      return { ...new BatchCreation(writing, body, upsert, keySetsMax).ask(), explain: explaining(writing, body) }
     default:
       throw refusedBody(describeBody(body), 'an object with the columns of a row, or an array of such objects')
   }
 }
 
-async function createOne(
+/** The rows of a body, or of some of its items, that have exactly these columns, which are sorted. */
+interface Inserted {
+  readonly columns: readonly string[]
+  readonly bytes: Buffer
+  readonly rows: 'one' | 'many'
+}
+
+/** `key`: columns whose values are answered beside the row. */
+function insertion(
   writing: Writing,
-  request: WriteRequest,
-  body: JsonObject,
+  { columns, bytes, rows }: Inserted,
   upsert: Upsert | null,
-): Promise<Answer> {
-  const { table, wanted } = request
+  key: readonly string[],
+): Part {
+  const { table, wanted } = writing
+  const values = new Values()
+  const value = values.add(withArrayColumns(bytes, table, columns))
+  const returning = parseReturning(wanted, 'rows', answerable(writing, columns), values)
+  const tree: InsertTree = { kind: 'insert', table, columns, value, rows, upsert, key, returning }
+  return { tree, values }
+}
+
+function createOne(writing: Writing, body: JsonObject, upsert: Upsert | null): Asked {
+  const { table, wanted } = writing
   const columns = body.members.map(({ key }) => key).sort()
-  const statement = (key: readonly string[]): BoundStatement<WriteStatement> =>
-    insertion(writing, request, { columns, bytes: body.bytes, rows: 'one' }, upsert, { key })
-  const answered = answerable(request, columns)
+  const answered = answerable(writing, columns)
   // The address of a row tells its key.
   const hasKey = table.primaryKey.length > 0 && table.primaryKey.every(name => allows(answered, name))
-  const minimal = isMinimal(request) || isNothing(answered)
-  const answer = ({ rows, count }: Written): Answer =>
-    respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null })
-  return writing.writeOne(request, statement(hasKey ? table.primaryKey : NO_KEY)).then(answer, (error: unknown) => {
-    // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
-    const isForMore = hasKey && (minimal || wanted.returning !== undefined)
-    if (isForMore && error instanceof GatewayError && error.code === 'FORBIDDEN') {
-      return writing.writeOne(request, statement(NO_KEY)).then(answer)
-    }
-    throw error
+  const minimal = isMinimal(writing) || isNothing(answered)
+  const write = (key: readonly string[]): Asked & { readonly runs: 'write' } => ({
+    runs: 'write',
+    parts: [insertion(writing, { columns, bytes: body.bytes, rows: 'one' }, upsert, key)],
+    respond([written]) {
+      const { rows, count } = resultOf(written)
+      return finished(writing, written, respondCreatedRow({ table, rows, count, minimal, upsert: upsert !== null }))
+    },
+    explain: explaining(writing, body),
   })
+  // Who may write and not read the key gets no address of the row, but gets it written. Nothing of the first try is left.
+  const isForMore = hasKey && (minimal || wanted.returning !== undefined)
+  if (!isForMore) return write(hasKey ? table.primaryKey : NO_KEY)
+  return {
+    ...write(table.primaryKey),
+    failed(error) {
+      if (error instanceof GatewayError && error.code === 'FORBIDDEN') return write(NO_KEY)
+      throw error
+    },
+  }
 }
 
 const NO_KEY: readonly string[] = []
 
-async function createMany(
-  writing: Writing,
-  request: WriteRequest,
-  body: JsonArray,
-  upsert: Upsert | null,
-  keySetsMax: number,
-): Promise<Answer> {
-  let found = batches(body, keySetsMax)
-  const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(request, columns)))
-  const minimal = isMinimal(request) || silent
-  // Of rows with one key the first in the body counts, whichever statement it is in. Rows that are there already are left out of the answer; the key tells
-  // which remain.
-  const target = upsert?.existing === 'ignore' && found.length > 1 ? upsert.target : NO_KEY
-  const keyOf = ({ columns }: Batch) => (target === NO_KEY ? NO_KEY : target.filter(name => columns.includes(name)))
-  const keys = target === NO_KEY ? [] : await keysOf(writing, request, found, keyOf)
-  if (target !== NO_KEY) found = withoutRepeated(found, keys, body)
-  const statements = await insertions(writing, request, found, upsert, minimal ? () => NO_KEY : keyOf)
-  // What is left alone is left alone twice as well.
-  const once = upsert?.existing === 'update' ? upsert.target : null
-  // In one statement PostgreSQL notices it, and does not say which row it speaks of.
-  const explain = async (error: unknown): Promise<never> => {
-    if (once !== null && isCardinality(error)) await refuseRepeated(writing, request, body, found, once)
-    throw error
-  }
-  if (once !== null && found.length > 1) await refuseRepeated(writing, request, body, found, once)
-  const written = statements.length === 0 ? [] : await writing.write(request, statements).catch(explain)
-  const answered = written.map(({ rows }) => rows)
-  const rows = inOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, target))
-  const created = upsert === null || body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
-  const status = created ? 201 : 200
-  return minimal
-    ? respondNothing(
-        status,
-        'minimal',
-        written.reduce((sum, { count }) => sum + count, 0),
-      )
-    : respondWrittenRows(status, rows)
-}
+/** The rows of an array: a statement for each set of columns, all in one transaction. */
+class BatchCreation {
+  readonly #writing: Writing
+  readonly #body: JsonArray
+  readonly #upsert: Upsert | null
+  readonly #minimal: boolean
+  readonly #found: readonly Batch[]
+  /** The columns by which rows of several statements are compared; none where nothing depends on it. */
+  readonly #target: readonly string[]
 
-/** By position in the body: the key that its row gives, as PostgreSQL prints it; nothing for a row that gives none or NULL, which equals no other. */
-async function keysOf(
-  writing: Writing,
-  request: WriteRequest,
-  found: readonly Batch[],
-  keyOf: (batch: Batch) => readonly string[],
-): Promise<readonly (string | undefined)[]> {
-  const { table } = request
-  const giving = found.filter(batch => keyOf(batch).length > 0)
-  if (giving.length === 0) return []
-  const read = await writing.readAll(
-    request,
-    giving.map(batch => {
-      const given = keyOf(batch)
-      const shape = new Shape(`keys ${table.resource}`)
-      for (const name of given) shape.add(name)
-      const value = shape.value(withArrayColumns(batch.bytes, table, given))
-      return writing.plan(request, shape, context =>
-        compile(buildKeys(table, given, value), context, { kind: 'read', form: 'columns' }),
-      )
-    }),
-  )
-  const keys: (string | undefined)[] = []
-  for (const [index, batch] of giving.entries()) {
-    const given = keyOf(batch)
-    for (const [n, row] of (read[index] ?? []).entries()) {
-      if (row.every(value => value !== null)) keys[batch.positions[n] ?? 0] = keyText(given, row)
+  constructor(writing: Writing, body: JsonArray, upsert: Upsert | null, keySetsMax: number) {
+    const found = batches(body, keySetsMax)
+    const silent = found.length > 0 && found.every(({ columns }) => isNothing(answerable(writing, columns)))
+    this.#writing = writing
+    this.#body = body
+    this.#upsert = upsert
+    this.#minimal = isMinimal(writing) || silent
+    this.#found = found
+    // Of rows with one key the first in the body counts, whichever statement it is in. Rows that are there already are left out of the answer; the key tells
+    // which remain.
+    this.#target = upsert?.existing === 'ignore' && found.length > 1 ? upsert.target : NO_KEY
+  }
+
+  ask(): Asked {
+    const giving = this.#found.filter(batch => this.#keyOf(batch).length > 0)
+    if (giving.length === 0) return this.#insert(this.#found, [])
+    return {
+      runs: 'read',
+      parts: giving.map(batch => this.#asked('keys', this.#keyOf(batch), batch.bytes)),
+      respond: results => {
+        const keys = this.#keysIn(results, giving)
+        return this.#insert(withoutRepeated(this.#found, keys, this.#body), keys)
+      },
     }
   }
-  return keys
+
+  #keyOf({ columns }: Batch): readonly string[] {
+    return this.#target.filter(name => columns.includes(name))
+  }
+
+  #asked(kind: BodyTree['kind'], columns: readonly string[], bytes: Buffer): Part {
+    const { table } = this.#writing
+    const values = new Values()
+    const value = values.add(withArrayColumns(bytes, table, columns))
+    return { tree: { kind, table, columns, value }, values }
+  }
+
+  /** By position in the body: the key that its row gives, as PostgreSQL prints it; nothing for a row that gives none or NULL, which equals no other. */
+  #keysIn(results: readonly (readonly Row[])[], giving: readonly Batch[]): readonly (string | undefined)[] {
+    const keys: (string | undefined)[] = []
+    for (const [index, batch] of giving.entries()) {
+      for (const [n, row] of (results[index] ?? []).entries()) {
+        if (row.every(value => value !== null)) keys[batch.positions[n] ?? 0] = keyText(this.#keyOf(batch), row)
+      }
+    }
+    return keys
+  }
+
+  #insert(found: readonly Batch[], keys: readonly (string | undefined)[]): Asked {
+    const write = (statements: readonly Part[]): Asked => ({
+      runs: 'write',
+      parts: statements,
+      respond: written => this.#answer(found, written, keys),
+      // In one statement PostgreSQL notices it, and does not say which row it speaks of.
+      failed: error => {
+        const raise = () => {
+          throw error
+        }
+        return isCardinality(error) ? this.#refuseRepeated(found, raise) : raise()
+      },
+    })
+    return {
+      runs: 'nothing',
+      parts: this.#insertions(found),
+      respond: statements => {
+        if (found.length === 0) return this.#answer(found, [], keys)
+        return found.length > 1 ? this.#refuseRepeated(found, () => write(statements)) : write(statements)
+      },
+    }
+  }
+
+  *#insertions(found: readonly Batch[]): Generator<Part> {
+    const upsert = this.#upsert
+    for (const batch of found) {
+      const key = this.#minimal ? NO_KEY : this.#keyOf(batch)
+      yield insertion(this.#writing, { ...batch, rows: 'many' }, upsert, key)
+    }
+    // What else is asked of an empty array is judged as for any other: the columns to return and those of the key.
+    const none: Inserted = { columns: [], bytes: NO_ROW, rows: 'one' }
+    if (found.length === 0) yield insertion(this.#writing, none, upsert && { ...upsert, existing: 'ignore' }, NO_KEY)
+  }
+
+  #answer(found: readonly Batch[], written: readonly Written[], keys: readonly (string | undefined)[]) {
+    const minimal = this.#minimal
+    const answered = written.map(({ rows }) => rows)
+    const rows = inOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, this.#target))
+    const created = this.#upsert === null || this.#body.items.length === 0 || hasCreated(rows, minimal ? 0 : 1)
+    const status = created ? 201 : 200
+    const count = written.reduce((sum, one) => sum + one.count, 0)
+    const answer = minimal ? respondNothing(status, 'minimal', count) : respondWrittenRows(status, rows)
+    return finished(this.#writing, written[0], answer)
+  }
+
+  /** An upsert takes each key once; what is left alone is left alone twice as well. Rows that leave the whole key to its defaults are new ones, whatever they are. */
+  #refuseRepeated(found: readonly Batch[], otherwise: () => Asked): Asked {
+    const given = this.#upsert?.existing === 'update' ? givenOf(this.#upsert.target, found) : NO_KEY
+    if (given.length === 0) return otherwise()
+    return {
+      runs: 'read',
+      parts: [this.#asked('repeated', given, this.#body.bytes)],
+      respond([rows]) {
+        const repeated = rows?.[0]
+        if (repeated === undefined) return otherwise()
+        throw new GatewayError(
+          'PARSE_ERROR',
+          `the batch has several rows with ${String(repeated[0])}; an upsert takes each key once`,
+        )
+      },
+    }
+  }
 }
+
+const NO_ROW = Buffer.from('{}')
 
 function keyText(given: readonly string[], values: Row): string {
   return JSON.stringify([given, values.map(String)])
@@ -162,7 +229,7 @@ function isCardinality(error: unknown): boolean {
 }
 
 /** The list of columns is the more exact wish. */
-function isMinimal({ wanted }: WriteRequest): boolean {
+function isMinimal({ wanted }: Writing): boolean {
   return wanted.returned === 'minimal' && wanted.returning === undefined
 }
 
@@ -173,29 +240,4 @@ function isNothing(answered: Columns): boolean {
 /** `at`: the column that says `t` for a row that was created. */
 function hasCreated(rows: Written['rows'], at: number): boolean {
   return rows.some(row => row[at]?.toString() === 't')
-}
-
-/** Rows that leave the whole key to its defaults are new ones, whatever they are. */
-async function refuseRepeated(
-  writing: Writing,
-  request: WriteRequest,
-  body: JsonArray,
-  found: readonly Batch[],
-  target: readonly string[],
-): Promise<void> {
-  const { table } = request
-  const given = givenOf(target, found)
-  if (given.length === 0) return
-  const shape = new Shape(`repeated ${table.resource}`)
-  for (const name of given) shape.add(name)
-  const value = shape.value(withArrayColumns(body.bytes, table, given))
-  const statement = writing.plan(request, shape, context =>
-    compile(buildRepeated(table, given, value), context, { kind: 'read', form: 'rows' }),
-  )
-  const [[repeated] = []] = await writing.readAll(request, [statement])
-  if (repeated === undefined) return
-  throw new GatewayError(
-    'PARSE_ERROR',
-    `the batch has several rows with ${String(repeated[0])}; an upsert takes each key once`,
-  )
 }

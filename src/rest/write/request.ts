@@ -1,24 +1,63 @@
-/**
- * A write request, parsed: query string and headers, without the body. As with reads, what gives the
- * statement its form goes into the shape.
- */
+/** A write request, parsed: query string and headers, and the trees of the statements that its body makes of it. */
 import type { Columns } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Incoming } from '../../exchange.ts'
-import type { Expression, Field, Parameter } from '../../language/tree/ast.ts'
-import { star } from '../../language/tree/build.ts'
+import type { Parameter } from '../../language/tree/ast.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
-import { headerOf } from '../header.ts'
-import { type FilterLimits, parseFilters } from '../parameters/filters.ts'
+import { type Condition, type FilterLimits, parseFilters } from '../parameters/filters.ts'
 import { parseNameList } from '../parameters/names.ts'
 import { parseCount } from '../parameters/page.ts'
-import type { QueryParameter } from '../parameters/query-string.ts'
-import { parseSelect } from '../parameters/select.ts'
-import { sortOut } from '../parameters/sort-out.ts'
-import { preferencesOf } from '../prefer.ts'
-import type { Shape } from '../shape.ts'
+import { parseSelect, type Selected } from '../parameters/select.ts'
+import { sortOut } from '../parameters/written.ts'
+import { parametersIn, WRITE_PARAMETERS, type WrittenRequest } from '../request.ts'
+import type { Values } from '../values.ts'
+
+interface OfTable {
+  readonly table: Table
+}
+
+/** Of the columns that a body gives, sorted: the body. */
+interface OfBody extends OfTable {
+  readonly columns: readonly string[]
+  readonly value: Parameter
+}
+
+interface Answering {
+  /** None: the rows are not answered. */
+  readonly returning: readonly Selected[]
+}
+
+export interface InsertTree extends OfBody, Answering {
+  readonly kind: 'insert'
+  readonly rows: 'one' | 'many'
+  readonly upsert: Upsert | null
+  /** Columns whose values are answered beside the row. */
+  readonly key: readonly string[]
+}
+
+export interface SetTree extends OfBody, Answering {
+  readonly kind: 'set'
+  readonly target: Target
+}
+
+export interface DeleteTree extends OfTable, Answering {
+  readonly kind: 'delete'
+  readonly target: Target
+}
+
+/** The rows that are written. */
+export type Target =
+  | { readonly kind: 'row'; readonly id: readonly Parameter[] }
+  /** At least one condition, and how many rows may be written at most. */
+  | { readonly kind: 'rows'; readonly filter: readonly Condition[]; readonly rowsMax: Parameter }
+
+/** What is asked about the rows of a body: the values of their keys; a key that several of them have. */
+export interface BodyTree extends OfBody {
+  readonly kind: 'keys' | 'repeated'
+}
+
+export type WriteTree = InsertTree | SetTree | DeleteTree | BodyTree
 
 /** What a write is asked to answer. */
 export interface Wanted {
@@ -34,32 +73,31 @@ export interface Upsert {
 }
 
 /** `Prefer: return=minimal` and `returning` contradict each other; the list of columns is the more exact wish. */
-export function parseWanted(parameters: readonly QueryParameter[], headers: Incoming['headers']): Wanted {
-  const { named } = sortOut(parameters, ['returning'])
-  return { returning: named.get('returning'), returned: preferencesOf(headers).returned }
+export function parseWanted(written: WrittenRequest): Wanted {
+  const { named } = sortOut(parametersIn(written), WRITE_PARAMETERS)
+  return { returning: named.get('returning'), returned: written.headers.prefer.returned }
 }
 
 /**
- * The fields to return; none where nothing is to be answered. `fallback`: what a request that says nothing gets. `answerable`: what may be answered at all,
+ * What to return; none where nothing is to be answered. `fallback`: what a request that says nothing gets. `answerable`: what may be answered at all,
  * which `*` means.
  */
 export function parseReturning(
   wanted: Wanted,
   fallback: 'rows' | 'nothing',
   answerable: Columns,
-  shape: Shape,
-): readonly Field[] {
+  values: Values,
+): readonly Selected[] {
   if (wanted.returning !== undefined && wanted.returning !== '*') {
-    return parseSelect(wanted.returning, shape, 'returning')
+    return parseSelect(wanted.returning, values, 'returning')
   }
   const asked = wanted.returned === null ? fallback === 'rows' : wanted.returned === 'representation'
   const rows = (asked || wanted.returning === '*') && (answerable === 'any' || answerable.size > 0)
-  shape.add(rows ? 'returning *' : 'returning nothing')
-  return rows ? [star()] : []
+  return rows ? [{ kind: 'star' }] : []
 }
 
 /** Requests about one row, and creations, take nothing else. */
-export function refuseOthers(parameters: readonly QueryParameter[], what: string): void {
+export function refuseOthers({ parameters }: WrittenRequest, what: string): void {
   const other = parameters.find(({ name }) => name !== 'returning')
   if (other === undefined) return
   const near = nearest(other.name, ['returning'])
@@ -70,9 +108,8 @@ export function refuseOthers(parameters: readonly QueryParameter[], what: string
 // ---- upsert ------------------------------------------------------------------------------------------------
 
 /** Null: a plain creation. */
-export function parseUpsert(headers: Incoming['headers'], table: Table): Upsert | null {
-  const mode = headerOf(headers, 'x-upsert')?.trim().toLowerCase()
-  const target = headerOf(headers, 'x-on-conflict')
+export function parseUpsert({ headers }: WrittenRequest, table: Table): Upsert | null {
+  const { upsert: mode, target } = headers
   if (mode === undefined || mode === 'false') {
     if (target === undefined) return null
     throw new GatewayError('PARSE_ERROR', 'X-On-Conflict says on what an upsert looks; send X-Upsert: true with it')
@@ -109,18 +146,12 @@ const LIST_ONLY: ReadonlySet<string> = new Set([
   'search_columns',
 ])
 
-export interface Bulk {
-  readonly filter: Expression
-  readonly rowsMax: Parameter
-}
-
 export function parseBulk(
-  parameters: readonly QueryParameter[],
-  headers: Incoming['headers'],
-  shape: Shape,
+  { parameters, headers }: WrittenRequest,
   table: Table,
+  values: Values,
   limits: FilterLimits,
-): Bulk {
+): Target {
   const filters = parameters.filter(({ name }) => name !== 'returning')
   const misplaced = filters.find(({ name }) => LIST_ONLY.has(name) && !table.columnByName.has(name))
   if (misplaced !== undefined) {
@@ -129,17 +160,17 @@ export function parseBulk(
       `a filtered write takes filters and returning, no "${misplaced.name}"; it changes every row that the filters match`,
     )
   }
-  const filter = parseFilters(filters, shape, limits)
-  if (filter === null) {
+  const filter = parseFilters(filters, values, limits)
+  if (filter.length === 0) {
     throw new GatewayError(
       'PARSE_ERROR',
       `a write to all rows of "${table.resource}" is not possible; give at least one filter, or the id of a row in the path`,
     )
   }
-  return { filter, rowsMax: shape.value(String(parseRowsMax(headers))) }
+  return { kind: 'rows', filter, rowsMax: values.add(String(parseRowsMax(headers.rowsMax))) }
 }
 
 /** How many rows a write may change that picks them by a condition. */
-export function parseRowsMax(headers: Incoming['headers']): number {
-  return parseCount(headerOf(headers, 'x-max-affected'), 'X-Max-Affected') ?? MAX_AFFECTED
+export function parseRowsMax(text: string | undefined): number {
+  return parseCount(text, 'X-Max-Affected') ?? MAX_AFFECTED
 }

@@ -1,17 +1,7 @@
 /** Builds the tree of a write: what a query-language text of the same meaning would become, but for its values, which are a body. */
 import { toTypeName } from '../../access/types.ts'
 import type { Table } from '../../catalog/model.ts'
-import type {
-  Add,
-  Conflict,
-  Del,
-  Expression,
-  Field,
-  Get,
-  Parameter,
-  RecordColumn,
-  Set as SetStatement,
-} from '../../language/tree/ast.ts'
+import type { Add, Conflict, Del, Expression, Get, RecordColumn, Set as SetStatement } from '../../language/tree/ast.ts'
 import {
   add,
   and,
@@ -29,30 +19,25 @@ import {
   recordSource,
   set,
 } from '../../language/tree/build.ts'
-import { ofSource } from '../of-source.ts'
-import { SELF } from '../resource.ts'
-import type { Upsert } from './request.ts'
+import { buildFilter } from '../parameters/filters.ts'
+import { buildFields } from '../parameters/select.ts'
+import { keyIs, SELF } from '../resource.ts'
+import type { BodyTree, DeleteTree, InsertTree, SetTree, Target, Upsert } from './request.ts'
 
 /** The alias of the body. */
 const BODY = 'x'
 
 /** Rows from an array of objects, or one from an object, that all have exactly these keys. Without keys only the number of rows counts. */
-export function buildAdd(
-  table: Table,
-  columns: readonly string[],
-  body: { readonly value: Parameter; readonly rows: 'one' | 'many' },
-  upsert: Upsert | null,
-  returning: readonly Field[],
-): Add {
-  const record = recordSource(body.value, BODY, recordColumns(table, columns), body.rows)
-  const defaults = body.rows === 'one' ? 'defaults' : body.value
+export function buildAdd({ table, columns, value, rows, upsert, returning }: InsertTree): Add {
+  const record = recordSource(value, BODY, recordColumns(table, columns), rows)
+  const defaults = rows === 'one' ? 'defaults' : value
   const fields = columns.map(name => field(column(BODY, name)))
   return add({
     table,
     columns,
     from: columns.length === 0 ? defaults : getFrom(record, { fields }),
     conflict: upsert === null ? null : buildConflict(upsert, columns),
-    returning,
+    returning: buildFields(returning, null),
   })
 }
 
@@ -71,9 +56,9 @@ function buildConflict({ target, existing }: Upsert, columns: readonly string[])
  * Whether two rows of the body have the same key, which one statement would refuse, but a batch of several statements would not notice. A key
  * with a NULL equals no other.
  */
-export function buildRepeated(table: Table, target: readonly string[], body: Parameter): Get {
-  const keys = target.map(name => column(BODY, name))
-  return getFrom(recordSource(body, BODY, recordColumns(table, target), 'many'), {
+export function buildRepeated({ table, columns, value }: BodyTree): Get {
+  const keys = columns.map(name => column(BODY, name))
+  return getFrom(recordSource(value, BODY, recordColumns(table, columns), 'many'), {
     fields: keys.map(key => field(key)),
     where: and(...keys.map(key => isNull(key, 'negated'))),
     groupBy: keys,
@@ -83,31 +68,31 @@ export function buildRepeated(table: Table, target: readonly string[], body: Par
 }
 
 /** The key that each row of the body gives, in its order. */
-export function buildKeys(table: Table, target: readonly string[], body: Parameter): Get {
-  const fields = target.map(name => field(column(BODY, name)))
-  return getFrom(recordSource(body, BODY, recordColumns(table, target), 'many'), { fields })
+export function buildKeys({ table, columns, value }: BodyTree): Get {
+  const fields = columns.map(name => field(column(BODY, name)))
+  return getFrom(recordSource(value, BODY, recordColumns(table, columns), 'many'), { fields })
 }
 
-/** The columns in `columns` from the body, in the rows that `where` picks. */
-export function buildSet(
-  table: Table,
-  columns: readonly string[],
-  body: Parameter,
-  where: Expression,
-  returning: readonly Field[],
-): SetStatement {
+/** The columns in `columns` from the body. */
+export function buildSet({ table, columns, value, target, returning }: SetTree): SetStatement {
   return set({
     table,
     alias: SELF,
-    from: recordSource(body, BODY, recordColumns(table, columns), 'one'),
+    from: recordSource(value, BODY, recordColumns(table, columns), 'one'),
     assignments: columns.map(name => assign(name, column(BODY, name))),
-    where: ofSource(SELF, where),
-    returning,
+    where: buildTarget(target, table),
+    returning: buildFields(returning, null),
   })
 }
 
-export function buildDel(table: Table, where: Expression, returning: readonly Field[]): Del {
-  return del({ table, alias: SELF, where, returning })
+export function buildDel({ table, target, returning }: DeleteTree): Del {
+  return del({ table, alias: SELF, where: buildTarget(target, table), returning: buildFields(returning, null) })
+}
+
+function buildTarget(target: Target, table: Table): Expression {
+  const where = target.kind === 'row' ? keyIs(table, SELF, target.id) : buildFilter(target.filter, SELF)
+  if (where === null) throw new Error('a write to all rows is refused before')
+  return where
 }
 
 /** A key that is no column is left out: the check refuses it where it is written. */

@@ -1,0 +1,107 @@
+/** From the tree of a request to its statement, through the one cache of plans: a tree is compiled where its key has not been seen before. */
+import { type Context, compile, type Mode } from '../compile/compile.ts'
+import { analyzed } from '../compile/derive.ts'
+import type { PlanCache, PlanKind, Plans } from '../compile/plans.ts'
+import type { BoundStatement, PagedStatement, ReadStatement, Statement, StreamStatement } from '../compile/statement.ts'
+import { unreachable } from '../unreachable.ts'
+import type { Asker, Part } from './asked.ts'
+import { bindValues } from './bind.ts'
+import { printPlanKey, type RequestTree } from './plan-key.ts'
+import { buildAggregate } from './read/aggregate.ts'
+import { type ListTree, type ReadLimits, refuseEmbedded, refuseMisspelt } from './read/request.ts'
+import { buildList, buildOne, buildParent, buildTotal, pagingOf } from './read/tree.ts'
+import { AGGREGATE_PARAMETERS, LIST_PARAMETERS } from './request.ts'
+import { compileCall } from './rpc/tree.ts'
+import type { DeleteTree, SetTree } from './write/request.ts'
+import { buildAdd, buildDel, buildKeys, buildRepeated, buildSet } from './write/tree.ts'
+
+export interface CompilerParts {
+  readonly plans: PlanCache
+  readonly searchLanguage: string
+  readonly limits: ReadLimits
+}
+
+/** `once`: a plan of which there are too many in one request to keep them; they would push out everybody else's. */
+export type PlanUse = 'kept' | 'once'
+
+export class Compiler {
+  readonly #plans: Readonly<Record<'row' | 'list' | 'write' | 'call', Plans<Statement>>>
+  readonly #parts: Omit<CompilerParts, 'plans'>
+
+  constructor({ plans, ...parts }: CompilerParts) {
+    const of = (kind: PlanKind) => plans.plans<Statement>(kind, ({ text }) => text.length)
+    this.#plans = { row: of('row'), list: of('list'), write: of('write'), call: of('call') }
+    this.#parts = parts
+  }
+
+  /** Throws `PARSE_ERROR` or `FORBIDDEN` for what the caller may not name, and for what cannot be said. */
+  statement(part: Part, { identity, view }: Pick<Asker, 'identity' | 'view'>, use: PlanUse): BoundStatement {
+    if ('statement' in part) return part
+    const { tree, values } = part
+    const { searchLanguage, limits } = this.#parts
+    const compiled = () => compileTree(tree, { ...view, searchLanguage }, limits)
+    const plans = this.#plans[PLANS_OF[tree.kind]]
+    return bindValues(use === 'once' ? compiled() : plans.of(identity, view, printPlanKey(tree), compiled), values.all)
+  }
+}
+
+const PLANS_OF = {
+  ...{ one: 'row', aggregate: 'row', list: 'list', explain: 'list', total: 'list', parent: 'list' },
+  ...{ insert: 'write', set: 'write', delete: 'write', keys: 'write', repeated: 'write', call: 'call' },
+} as const satisfies Record<RequestTree['kind'], PlanKind>
+
+function compileTree(tree: RequestTree, context: Context, limits: ReadLimits): Statement {
+  switch (tree.kind) {
+    case 'one':
+      refuseEmbedded(tree.written.parameters, tree.table)
+      return compile(buildOne(tree, context, limits), context, AS_ROWS)
+    case 'list':
+      return compileList(tree, context, limits)
+    case 'explain':
+      return analyzed(compileList(tree.list, context, limits))
+    case 'total':
+      return compile(buildTotal(tree.list, context), context, AS_ROWS)
+    case 'parent':
+      return compile(buildParent(tree), context, AS_ROWS)
+    case 'aggregate':
+      refuseMisspelt(tree.written.parameters, tree.table, context, AGGREGATE_PARAMETERS)
+      return compile(buildAggregate(tree, context), context, AS_ROWS)
+    case 'insert': {
+      const answer = { key: tree.key, created: tree.upsert !== null, rowsMax: null }
+      return compile(buildAdd(tree), context, { kind: 'write', answer })
+    }
+    case 'set':
+      return compile(buildSet(tree), context, changing(tree))
+    case 'delete':
+      return compile(buildDel(tree), context, changing(tree))
+    case 'keys':
+      return compile(buildKeys(tree), context, { kind: 'read', form: 'columns' })
+    case 'repeated':
+      return compile(buildRepeated(tree), context, AS_ROWS)
+    case 'call':
+      return compileCall(tree, context)
+    default:
+      return unreachable(tree)
+  }
+}
+
+const AS_ROWS = { kind: 'read', form: 'rows' } as const
+
+function compileList(
+  tree: ListTree,
+  context: Context,
+  limits: ReadLimits,
+): ReadStatement | PagedStatement | StreamStatement {
+  refuseMisspelt(tree.written.parameters, tree.table, context, LIST_PARAMETERS)
+  refuseEmbedded(tree.written.parameters, tree.table)
+  const rows = buildList(tree, context, limits)
+  if (tree.stream) return compile(rows, context, { kind: 'stream' })
+  return pagingOf(tree, context) === 'keys'
+    ? compile(rows, context, { kind: 'paged' })
+    : compile(rows, context, AS_ROWS)
+}
+
+function changing({ target }: SetTree | DeleteTree): Mode & { readonly kind: 'write' } {
+  const rowsMax = target.kind === 'row' ? null : target.rowsMax
+  return { kind: 'write', answer: { key: [], created: false, rowsMax } }
+}

@@ -1,0 +1,92 @@
+/** decision 0005: two requests with one key have one statement, and requests with different statements have different keys. */
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { summary } from '../../test/fuzz/aggregate-requests.ts'
+import { call } from '../../test/fuzz/call-requests.ts'
+import { request } from '../../test/fuzz/requests.ts'
+import { catalog, incomingOf, type Sent } from '../../test/fuzz/world.ts'
+import { write } from '../../test/fuzz/write-requests.ts'
+import { PIPELINE_LIMITS } from '../../test/support/pipeline.ts'
+import { EVERYTHING } from '../access/rights.ts'
+import { createPlanCache } from '../compile/plans.ts'
+import { GatewayError } from '../errors.ts'
+import { ANONYMOUS } from '../identity/authenticate.ts'
+import { type Asked, type Asker, isAsked, type Part } from './asked.ts'
+import { Compiler } from './compile.ts'
+import { parsePath } from './path.ts'
+import { printPlanKey } from './plan-key.ts'
+import { createCursorCodec } from './read/cursor.ts'
+import { ReadDoor } from './read/read.ts'
+import { type DataRoute, readRequest } from './request.ts'
+import { CallDoor } from './rpc/call.ts'
+import { askWrite, type WriteRoute } from './write/write.ts'
+
+const limits = PIPELINE_LIMITS
+const reads = new ReadDoor({ limits, cursors: createCursorCodec('a key'), operatorExplains: false })
+const calls = new CallDoor({ limits, qualified: false, allowed: () => null, signatureCheck: false })
+
+/** A statement under the key of its tree, compiled as if it were the first. */
+interface Keyed {
+  readonly key: string
+  readonly text: string
+}
+
+function compiled(part: Part, asker: Asker): readonly Keyed[] {
+  if ('statement' in part) return []
+  const compiler = new Compiler({ plans: createPlanCache(), searchLanguage: 'english', limits })
+  const { text } = compiler.statement(part, asker, 'once').statement
+  return [{ key: printPlanKey(part.tree), text }]
+}
+
+/** Of what a request asks first; none of one that is refused. */
+async function keyed(sent: Sent): Promise<readonly Keyed[]> {
+  const incoming = incomingOf(sent)
+  const asker: Asker = { incoming, identity: ANONYMOUS, view: { catalog, rights: EVERYTHING } }
+  try {
+    const asked = await ask(sent, asker)
+    return isAsked(asked) ? [...asked.parts].flatMap(part => compiled(part, asker)) : []
+  } catch (error) {
+    if (error instanceof GatewayError) return []
+    throw error
+  }
+}
+
+function ask(sent: Sent, asker: Asker): Asked | Promise<Asked> {
+  const route = parsePath(asker.incoming.path) as DataRoute
+  const written = readRequest(asker.incoming, route)
+  if (route.kind === 'rpc') return calls.ask(written, route, asker)
+  if (sent.method === 'GET') return reads.ask(written, route, asker)
+  return askWrite(written, route as WriteRoute, asker, limits)
+}
+
+const reading = (path: fc.Arbitrary<string>) => path.map((text): Sent => ({ method: 'GET', path: text }))
+
+test.each([
+  ['lists and rows', reading(request)],
+  ['aggregates and plans', reading(summary)],
+  ['writes', write],
+  ['calls', call],
+] as const)('one key is one statement: %s', { timeout: 60_000 }, async (_, sent) => {
+  const textOf = new Map<string, string>()
+  let again = 0
+  await fc.assert(
+    fc.asyncProperty(sent, async one => {
+      for (const { key, text } of await keyed(one)) {
+        if (textOf.has(key)) again += 1
+        expect(textOf.get(key) ?? text).toBe(text)
+        textOf.set(key, text)
+      }
+    }),
+    { numRuns: 1_500 },
+  )
+  // The property says something only where keys came again.
+  expect(again).toBeGreaterThan(20)
+})
+
+test('a key has no value in it, and is not much longer than its request', async () => {
+  const filters = Array.from({ length: 60 }, (_, n) => `name.ne=secret${n}`).join('&')
+  const path = `/api/customers?${filters}&meta->secret=secret&search=secret&limit=5&offset=77&sort=meta->secret`
+  const [list] = await keyed({ method: 'GET', path })
+  expect(list?.key).not.toMatch(/secret|77/)
+  expect(list?.key.length).toBeLessThan(path.length * 2)
+})

@@ -1,0 +1,169 @@
+/**
+ * The key of a request's plan (decision 0005): everything of the request that its statements depend on, and none of its values. Two requests of callers who see
+ * the same, with equal keys, have equal trees but for the values, so what was compiled for the first serves the second.
+ *
+ * Parts are separated by NUL, which no request text can contain (see `decodePercent`). Each part that may be missing has a part in its place, and what repeats
+ * has its number before it. A key is as long as the request at most, but for those words.
+ */
+import type { Path } from './parameters/column-path.ts'
+import type { Condition } from './parameters/filters.ts'
+import type { Limit } from './parameters/page.ts'
+import type { Selected } from './parameters/select.ts'
+import type { SortItem } from './parameters/sort.ts'
+import type { AggregateTree } from './read/aggregate.ts'
+import type { Expansion } from './read/expand.ts'
+import type { ExplainTree, ListTree, OneTree, ParentTree, Search, TotalTree } from './read/request.ts'
+import { typesIn } from './rpc/bind-arguments.ts'
+import type { CallTree } from './rpc/tree.ts'
+import type { WriteTree } from './write/request.ts'
+
+export type RequestTree =
+  | OneTree
+  | ListTree
+  | TotalTree
+  | ParentTree
+  | ExplainTree
+  | AggregateTree
+  | WriteTree
+  | CallTree
+
+export function printPlanKey(tree: RequestTree): string {
+  const { kind } = tree
+  switch (kind) {
+    case 'one':
+      return `one ${tree.table.resource}${printFields(tree)}`
+    case 'list':
+      return printList(tree)
+    case 'explain':
+      return `explain ${printList(tree.list)}`
+    case 'total':
+      return `total ${printRows(tree.list)}`
+    case 'parent':
+      return `parent ${tree.table.resource}`
+    case 'aggregate':
+      return printAggregate(tree)
+    case 'insert': {
+      const { table, rows, columns, upsert, key, returning } = tree
+      const target = upsert === null ? '\0created' : `\0${upsert.existing}${printNames(upsert.target)}`
+      return `insert ${table.resource}\0${rows}${printNames(columns)}${target}${printNames(key)}${printSelect(returning)}`
+    }
+    case 'set':
+    case 'delete': {
+      const { table, target, returning } = tree
+      const columns = kind === 'set' ? printNames(tree.columns) : ''
+      const rows = target.kind === 'row' ? '\0row' : printFilter(target.filter)
+      return `${kind} ${table.resource}${columns}${rows}${printSelect(returning)}`
+    }
+    case 'keys':
+    case 'repeated':
+      return `${kind} ${tree.table.resource}${printNames(tree.columns)}`
+    case 'call':
+      return printCall(tree)
+  }
+}
+
+function printList(list: ListTree): string {
+  const { sort, cursor, fetch, offset, stream } = list
+  const page =
+    (cursor === null ? '\0start' : `\0cursor ${cursor.values.map(value => (value === null ? 'n' : 'v')).join('')}`) +
+    printLimit(fetch) +
+    (offset === null ? '\0' : '\0offset')
+  // A page's statement answers sort keys besides the rows, a stream's does not.
+  return `list ${printRows(list)}${printFields(list)}${printSort(sort)}${page}${stream ? '\0stream' : '\0page'}`
+}
+
+/** Which rows, on all pages. */
+function printRows({ table, parent, filter, search, distinct }: ListTree): string {
+  const of = parent === null ? '' : `\0of ${parent.table.resource}\0${parent.child}`
+  const one = distinct === null ? '\0all' : `\0distinct ${distinct}`
+  return `${table.resource}${of}${printFilter(filter)}${printSearch(search)}${one}`
+}
+
+function printAggregate({ table, fn, column, groups, filter, search }: AggregateTree): string {
+  const of = column === null ? '\0rows' : `\0of ${column}`
+  const grouped =
+    groups === null
+      ? '\0whole'
+      : printNames(groups.columns) +
+        printSort(groups.sort) +
+        printLimit(groups.limit) +
+        (groups.offset === null ? '\0' : '\0offset')
+  return `aggregate ${table.resource}\0${fn}${of}${grouped}${printFilter(filter)}${printSearch(search)}`
+}
+
+function printCall({ of, format, arguments: args, result }: CallTree): string {
+  const { filter, select, sort, limit, offset } = result
+  const rows = `${printFilter(filter)}${printSelect(select)}${printSort(sort)}${printLimit(limit)}${offset === null ? '\0' : '\0offset'}`
+  return `call ${of.resource}\0${of.identityArgs}\0${format}\0${args.structure}${printNames(typesIn(args))}${rows}`
+}
+
+// ---- parts -------------------------------------------------------------------------------------------------
+
+function printNames(names: readonly string[]): string {
+  let text = `\0${names.length}`
+  for (const name of names) text += `\0${name}`
+  return text
+}
+
+/** Of the filters alone. */
+export function printFilter(conditions: readonly Condition[]): string {
+  let text = ''
+  for (const condition of conditions) text += printCondition(condition)
+  return `${text}\0where`
+}
+
+function printCondition(condition: Condition): string {
+  if (condition.kind === 'group') {
+    let items = ''
+    for (const item of condition.items) items += printCondition(item)
+    return `\0group ${condition.name}${items}\0end of group`
+  }
+  const { operator, negated, isFlagSet, path } = condition
+  return `\0filter ${negated ? 'not.' : ''}${operator}${isFlagSet ? '' : '=false'}${printPath(path)}`
+}
+
+/** The keys of the steps are values. */
+function printPath({ column, steps }: Path): string {
+  if (steps.length === 0) return `\0${column}\0`
+  return `\0${column}\0${steps.map(({ operator, index }) => (index ? `${operator}#` : operator)).join('')}`
+}
+
+function printFields({ select, expand }: OneTree | ListTree): string {
+  return printSelect(select) + (expand.length === 0 ? '\0' : printExpand(expand))
+}
+
+function printSelect(selected: readonly Selected[]): string {
+  let text = `\0${selected.length}`
+  for (const item of selected) {
+    text +=
+      item.kind === 'star' ? '\0*' : `\0as ${item.alias ?? ''}${item.alias === null ? '' : ':'}${printPath(item.path)}`
+  }
+  return text
+}
+
+function printExpand(expansions: readonly Expansion[]): string {
+  let text = `\0${expansions.length}`
+  for (const { alias, nested, relation, hint, below } of expansions) {
+    const named = alias === null ? '' : `${alias}:`
+    text += `\0${named}\0${nested ? 'nested:' : ''}${relation}\0${hint === null ? '' : `!${hint}`}${printExpand(below)}`
+  }
+  return text
+}
+
+function printSort(items: readonly SortItem[]): string {
+  let text = `\0${items.length}`
+  for (const { path, descending, nulls } of items) {
+    text += `\0${descending ? 'desc' : 'asc'} ${nulls ?? ''}${printPath(path)}`
+  }
+  return text
+}
+
+function printSearch(search: Search | null): string {
+  if (search === null) return '\0'
+  return search.columns === null ? '\0search' : `\0search in${printNames(search.columns)}`
+}
+
+/** A number is part of the statement, a parameter is not. */
+function printLimit(limit: Limit | null): string {
+  return limit === null ? '\0no limit' : typeof limit === 'number' ? `\0limit ${limit}` : '\0limit'
+}

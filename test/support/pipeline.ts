@@ -1,0 +1,62 @@
+/** The pipeline of a gateway by itself: all that happens to a request between the server and a runner, which may run nothing. */
+import { EVERYTHING, type View } from '../../src/access/rights.ts'
+import { createPlanCache, type PlanCache } from '../../src/compile/plans.ts'
+import type { Answer, Incoming } from '../../src/exchange.ts'
+import { createPipeline } from '../../src/http/pipeline.ts'
+import { noProgress } from '../../src/http/responder.ts'
+import { ANONYMOUS } from '../../src/identity/authenticate.ts'
+import type { Identity } from '../../src/identity/identity.ts'
+import { TextDoor } from '../../src/query/query.ts'
+import { Compiler } from '../../src/rest/compile.ts'
+import { createCursorCodec } from '../../src/rest/read/cursor.ts'
+import { ReadDoor } from '../../src/rest/read/read.ts'
+import type { ReadLimits } from '../../src/rest/read/request.ts'
+import { CallDoor } from '../../src/rest/rpc/call.ts'
+import type { WriteLimits } from '../../src/rest/write/write.ts'
+import type { Runner } from '../../src/run/run.ts'
+
+export const PIPELINE_LIMITS: ReadLimits & WriteLimits = {
+  ...{ defaultLimit: 50, maxResultRows: 1_000, maxExpandDepth: 4, maxFilters: 64, maxInValues: 100 },
+  maxBatchRows: 100,
+  maxBatchKeySets: 8,
+}
+
+export interface TestPipelineParts {
+  readonly runner: Runner
+  readonly view: (identity: Identity) => View
+  readonly identity?: Identity
+  readonly limits?: typeof PIPELINE_LIMITS
+  readonly plans?: PlanCache
+  readonly signatureCheck?: boolean
+  readonly remembers?: boolean
+}
+
+/** Everything may be asked. Throws or rejects as requests fail. */
+export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => Promise<Answer> {
+  const { runner, view, identity = ANONYMOUS, limits = PIPELINE_LIMITS, plans = createPlanCache() } = parts
+  const common = { plans, limits, searchLanguage: 'english' }
+  const pipeline = createPipeline({
+    ...{ view, plans, runner, reads: runner, remembers: parts.remembers ?? true },
+    ...{ authenticate: () => identity, explainEndpoint: 'on', isAdmin: () => false, approvals: null },
+    read: new ReadDoor({ limits, cursors: createCursorCodec('a key'), operatorExplains: false }),
+    writeLimits: limits,
+    call: new CallDoor({ limits, qualified: false, allowed: () => null, signatureCheck: parts.signatureCheck ?? true }),
+    text: new TextDoor({
+      ...{ ...common, view, approvals: null, explains: true },
+      ...{ isCallable: () => true, allowed: () => null },
+    }),
+    compiler: new Compiler(common),
+    ...{ schemaDocument: unreached, contractsDocument: unreached, openApiDocument: unreached },
+    ...{ assertRoom() {}, health: { answer: unreached }, internal: new Map() },
+  })
+  return async incoming => pipeline(incoming, noProgress())
+}
+
+function unreached(): never {
+  throw new Error('this is no part of the test')
+}
+
+/** Of callers who see everything. */
+export function everything(catalog: View['catalog']): () => View {
+  return () => ({ catalog, rights: EVERYTHING })
+}
