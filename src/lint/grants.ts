@@ -7,8 +7,8 @@ export const GRANT_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => "Rights that the gateway's role has but no policy lets it use",
-    why: 'Such requests find nothing or are refused; and a policy that somebody adds for another role, or PUBLIC, opens them.',
-    remedy: 'Revoke what is not meant to be used, or write the policy that is missing.',
+    why: 'Such requests find nothing or are rejected, until a policy that is added for another role or PUBLIC makes them succeed.',
+    remedy: 'Revoke the rights that are not needed, or add the missing policy.',
     rows: `
       select g.object || ' (' || string_agg(distinct lower(g."right"), ', ') || ')' as object, array[
         format('revoke %s on %s from %s;', string_agg(distinct lower(g."right"), ', '), g.name, string_agg(distinct g.role_name, ', '))
@@ -23,8 +23,8 @@ export const GRANT_LINTS: readonly Lint[] = [
     name: 'truncate-granted',
     level: 'warning',
     boot: false,
-    what: () => "Tables under row-level security that the gateway's role may TRUNCATE",
-    why: 'Row-level security never applies to TRUNCATE: one function that does it empties the table of every tenant.',
+    what: () => "Tables with row-level security that the gateway's role can TRUNCATE",
+    why: 'Row-level security never applies to TRUNCATE: one function that runs it deletes the rows of every tenant.',
     remedy: 'Revoke TRUNCATE; no request needs it.',
     rows: `
       select g.object, array[
@@ -39,7 +39,7 @@ export const GRANT_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => 'Tables that PUBLIC has rights to',
-    why: 'Every role of the server that can connect has them too, those included that are created next year for something else.',
+    why: 'Every role of the server that can connect has them too, including roles that are created later for other purposes.',
     remedy: "Grant to the gateway's role by name instead.",
     rows: `
       select p.object, array[
@@ -61,7 +61,7 @@ export const GRANT_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => "Schemas in which the gateway's role may create objects",
-    why: 'A table or function made there is published like yours, and may be found before the one that was meant (CVE-2018-1058).',
+    why: 'A table or function that is created there is published like any other, and can be found before the intended one (CVE-2018-1058).',
     remedy: 'Revoke CREATE from it and from PUBLIC, which has it in schema public up to PostgreSQL 14.',
     rows: `
       select s.name as object, array[
@@ -80,7 +80,7 @@ export const GRANT_LINTS: readonly Lint[] = [
     what: () => "Parts of schema svc that the gateway's role can read or write",
     why: 'SQL that a request runs – an injection in a function is enough – reads the rows of every tenant from the change log, or forges webhooks.',
     remedy:
-      "Run `svc install` again, as another role than the gateway's; it takes these rights away and gives them to the feed role.",
+      "Run `svc install` again, as another role than the gateway's. It revokes these rights and grants them to the feed role.",
     rows: `
       select 'svc.' || c.relname as object, array_agg(distinct case
           when a.grantee = 0 then format('revoke all on svc.%I from public;', c.relname)

@@ -22,9 +22,9 @@ export const KEY_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: tenant => `Tables without an index that begins with ${tenant}`,
-    why: "Policies compare it in every statement: without an index each one reads all tenants' rows to find one's own.",
+    why: "Policies compare it in every statement: without an index, each statement reads all tenants' rows to find those of one.",
     remedy:
-      'Create one; a column that lists are sorted by may follow. Say create index concurrently where the table is in use.',
+      'Create one; a column by which lists are sorted can follow. Use create index concurrently if the table is in use.',
     rows: `
       select p.object, array[format('create index on %s (%s);', p.name, p.tenant_name)] as sql
       from published p
@@ -42,8 +42,8 @@ export const KEY_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => 'Foreign keys without an index on their columns',
-    why: 'Children and nested rows are looked up by them, and so is every deletion of what they point to: each time the whole table is read.',
-    remedy: 'Create one; say create index concurrently where the table is in use.',
+    why: 'Lists of children, nested rows and deletions of referenced rows use them: each time, the whole table is read.',
+    remedy: 'Create one; use create index concurrently if the table is in use.',
     // That of the tenant column alone is tenant-index's; beside others it may be missing, since those tell rows apart. An
     // index with a condition will do if it only leaves out NULL.
     rows: `
@@ -72,7 +72,7 @@ export const KEY_LINTS: readonly Lint[] = [
     boot: false,
     what: tenant => `Foreign keys between tables with the column ${tenant} that do not contain it`,
     why: `${LEAK}: a caller can point a row at another tenant's, and learns by trying which ids exist.`,
-    remedy: 'Put the tenant column into the key, and into a unique key of the table it points to.',
+    remedy: 'Add the tenant column to the key, and to a unique key of the referenced table.',
     // ON DELETE SET NULL must name its columns, else it would set the tenant to NULL as well (PostgreSQL 15 and later).
     rows: `
       select c.conname || ' on ' || p.object as object,
@@ -126,7 +126,7 @@ export const KEY_LINTS: readonly Lint[] = [
     boot: false,
     what: tenant => `Unique keys of tables with the column ${tenant} that do not contain it`,
     why: `${LEAK}: a value that another tenant has is refused, which tells that it exists and keeps it from everybody else.`,
-    remedy: 'Put the tenant column into the key.',
+    remedy: 'Add the tenant column to the key.',
     // Keys that the database makes up (identity, sequences, random ids) have nothing to tell, nor do primary keys that
     // are made of foreign keys. A key that foreign keys refer to has to wait until those contain the tenant.
     rows: `

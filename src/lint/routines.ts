@@ -23,9 +23,9 @@ export const ROUTINE_LINTS: readonly Lint[] = [
     name: 'definer-search-path',
     level: 'error',
     boot: false,
-    what: () => 'SECURITY DEFINER functions without a search_path of their own',
-    why: 'They look names up where their caller says: who can create an object anywhere can have it used with the rights of the owner.',
-    remedy: 'Pin the search_path: the schemas whose objects the function names, and pg_temp last.',
+    what: () => 'SECURITY DEFINER functions without a fixed search_path',
+    why: 'They resolve names in the search_path of the caller: a role that can create objects anywhere can have them used with the rights of the owner.',
+    remedy: 'Set the search_path: the schemas whose objects the function uses, and pg_temp last.',
     rows: `
       select f.signature as object, array[
         format('alter routine %s set search_path = %s, pg_temp;', f.signature, (
@@ -44,8 +44,8 @@ export const ROUTINE_LINTS: readonly Lint[] = [
     level: 'warning',
     boot: false,
     what: () => 'SECURITY DEFINER functions that callers can call and that row-level security does not bind',
-    why: "They belong to a role that bypasses it: whatever they read or write, they do it to every tenant's rows.",
-    remedy: 'Make them SECURITY INVOKER, give them to a role that policies bind, or revoke EXECUTE.',
+    why: "Their owner bypasses it, so they read and write every tenant's rows.",
+    remedy: 'Make them SECURITY INVOKER, change their owner to a role to which policies apply, or revoke EXECUTE.',
     rows: `
       select f.signature as object, array[format('alter routine %s security invoker;', f.signature)] as sql
       from (${DEFINERS}) f

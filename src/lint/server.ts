@@ -17,7 +17,7 @@ export const SERVER_LINTS: readonly Lint[] = [
     boot: true,
     what: () => "Row-level security does not apply to the gateway's role",
     why: "Every caller can see every tenant's rows, forced row-level security or not.",
-    remedy: 'Connect as a role of its own that is no superuser, has no BYPASSRLS and owns nothing.',
+    remedy: 'Connect as a separate role that is not a superuser, has no BYPASSRLS and owns nothing.',
     rows: `
       select me.plain || case when me.super then ' is a superuser' else ' has the attribute BYPASSRLS' end as object,
         case when me.super then array[
@@ -47,8 +47,8 @@ export const SERVER_LINTS: readonly Lint[] = [
     name: 'version-unsupported',
     level: 'error',
     boot: true,
-    what: () => 'PostgreSQL of a version that gets no security fixes any more',
-    why: 'What is found in it stays open.',
+    what: () => 'A version of PostgreSQL that no longer receives security fixes',
+    why: 'Vulnerabilities in it are not fixed.',
     remedy: `Upgrade to a version that does; ${OLDEST_MAJOR} is the oldest that this gateway knows.`,
     rows: `
       select format('PostgreSQL %s.%s', v.number / 10000, v.number % 10000) as object, array[]::text[] as sql

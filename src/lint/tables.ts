@@ -49,7 +49,7 @@ export const TABLE_LINTS: readonly Lint[] = [
     level: 'error',
     boot: true,
     what: () => 'Exposed views that are not security_invoker and belong to another role',
-    why: 'They show what their owner may see, whoever asks.',
+    why: 'They show every caller what their owner can see.',
     remedy:
       "Set security_invoker (PostgreSQL 15 or later) or make the gateway's role their owner, or take them out of exposed_views.",
     rows: `
@@ -68,9 +68,9 @@ export const TABLE_LINTS: readonly Lint[] = [
     level: 'error',
     boot: true,
     what: () => 'Exposed materialised views',
-    why: 'Row-level security does not apply to what they hold.',
+    why: 'Row-level security does not apply to their contents.',
     remedy:
-      'Take them out of exposed_views, and publish a view over them that filters by tenant and belongs to a role of its own.',
+      'Take them out of exposed_views, and publish a view over them that filters by tenant and belongs to a separate role.',
     rows: `
       select v.object, array[
         (
@@ -87,7 +87,7 @@ export const TABLE_LINTS: readonly Lint[] = [
     level: 'error',
     boot: false,
     what: () => "Tables of the gateway's own role whose row-level security is not forced",
-    why: 'Policies do not bind the owner of a table, nor a role that inherits from it: they are written and do nothing.',
+    why: 'Policies do not apply to the owner of a table, or to a role that inherits from it, so they have no effect.',
     remedy: 'Force row-level security, or let another role own the tables.',
     rows: `
       select p.object, array[format('alter table %s force row level security;', p.name)] as sql
@@ -99,7 +99,7 @@ export const TABLE_LINTS: readonly Lint[] = [
     level: 'error',
     boot: false,
     what: () => 'Tables that have policies but whose row-level security is not enabled',
-    why: 'Without it policies are not looked at: everybody who has the right sees every row.',
+    why: 'Without it policies have no effect: every role with the privilege sees every row.',
     remedy: 'Enable and force row-level security, or drop the policies.',
     rows: `
       select p.object, array[
@@ -164,9 +164,9 @@ export const TABLE_LINTS: readonly Lint[] = [
     level: 'note',
     boot: false,
     what: () => 'Columns named like secrets that callers can read',
-    why: 'Everybody who can read the table gets their values.',
+    why: 'Every caller who can read the table receives their values.',
     remedy:
-      'Leave them out with an access policy (read_columns = { except = [...] }), or move them to a table that is not published.',
+      'Hide them with an access policy (read_columns = { except = [...] }), or move them to a table that is not published.',
     rows: `
       select p.object || '.' || a.attname as object, array[]::text[] as sql
       from published p
@@ -212,7 +212,7 @@ export const TABLE_LINTS: readonly Lint[] = [
     boot: false,
     what: () => 'Policies on tables that PostgreSQL itself has made',
     why: 'Their numbers (OIDs) are below 16384, which pg_dump leaves out: after a restore the policies are gone.',
-    remedy: 'Take the schema out of schemas, and the rights away; publish a table or a view of your own instead.',
+    remedy: 'Remove the schema from schemas, and revoke the rights; publish another table or view instead.',
     rows: `
       select p.object, array['revoke all on ' || p.name || ' from ' || (${GRANTEES}) || ';'] as sql
       from published p
