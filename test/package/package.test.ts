@@ -105,8 +105,19 @@ test('the program is whole: it imports no module of the build, and every file of
   const entries = ['dist/cli/main.js', 'dist/cli/index.js', 'dist/cli/query-language.js']
   expect(files.filter(path => !entries.includes(path) && !loaded.has(path))).toEqual([])
   expect([...loaded].filter(path => !files.includes(path))).toEqual([])
-  // Whatever runs in the gateway is a handful of files, or each would be waited for.
-  expect(files.length).toBeLessThan(100)
+})
+
+test('a gateway loads fewer than 80 files of the program when it starts', () => {
+  const gateway = BUILT.filter(path => /^dist\/cli\/(main|serve-\w+|gateway-\w+)\.js$/.test(path))
+  expect(gateway.length).toBe(3)
+  const loaded = new Set(gateway)
+  for (const path of loaded) {
+    for (const [, target] of read(path).matchAll(/^(?:import|export)\b[^'"]*["'](\.\/[^"']+)["']/gm)) {
+      loaded.add(posix.join('dist/cli', target ?? ''))
+    }
+  }
+  expect(loaded.size).toBeGreaterThan(gateway.length)
+  expect(loaded.size).toBeLessThan(80)
 })
 
 test('what the build imports is installed with it', () => {
