@@ -96,6 +96,7 @@ describe('/health/internal', () => {
         reloads: { changed: 0, unchanged: expect.any(Number), failed: 0 },
         postgresql: expect.stringMatching(/^\d+\.\d+$/),
       },
+      issuers: [],
       cache: { enabled: false },
       realtime: {
         ...{ listening: false, sockets: 0, tables: {}, subscriptions: 0, groups: 0, looks_waiting: 0 },
