@@ -19,7 +19,7 @@ const WARM_UP = 2_000
 
 const TABLE = { schema: 'public', name: 'orders', resource: 'orders' } as Table
 const CHANGE: RowChange = {
-  happened: 'UPDATE',
+  operation: 'UPDATE',
   after: JSON.stringify({ id: 4_711, status: 'paid', total: 1_013.25, note: 'after the calibration'.repeat(10) }),
   before: JSON.stringify({ id: 4_711, status: 'open', total: 1_013.25, note: 'after the calibration'.repeat(10) }),
 }
@@ -38,12 +38,12 @@ export const webhooks: Benchmark = {
       name,
       measure: () => measure(counted, beside, DELIVERIES),
     })
-    await measure(1, 'nobody', WARM_UP)
-    return [lane(ONE, 1, 'nobody'), lane(TEN, 9, 'another'), lane(DEAD, 9, 'a dead one')]
+    await measure(1, 'none', WARM_UP)
+    return [lane(ONE, 1, 'none'), lane(TEN, 9, 'another'), lane(DEAD, 9, 'a dead one')]
   },
 }
 
-type Beside = 'nobody' | 'another' | 'a dead one'
+type Beside = 'none' | 'another' | 'a dead one'
 
 async function measure(counted: number, beside: Beside, deliveriesEach: number): Promise<Figures> {
   const deliveries = counted * deliveriesEach
@@ -57,7 +57,7 @@ async function measure(counted: number, beside: Beside, deliveriesEach: number):
     if (left === 0) finish()
   }
   const receivers = await Promise.all(Array.from({ length: counted }, () => listen('answers', count)))
-  const others = beside === 'nobody' ? [] : [await listen(beside === 'another' ? 'answers' : 'hangs', () => {})]
+  const others = beside === 'none' ? [] : [await listen(beside === 'another' ? 'answers' : 'hangs', () => {})]
   const triggers = [...receivers, ...others].map(triggerOf)
   const delivering = open(triggers)
   const names = triggers.map(({ name }) => name)
@@ -109,7 +109,7 @@ function open(all: readonly Trigger[]): Webhooks {
       ...{
         disable() {},
         isActive: () => true,
-        writerOf: () => 'nobody',
+        writerOf: () => 'none',
         generation: () => 0,
         reload: async () => {},
         refresh: async () => {},

@@ -13,7 +13,7 @@ import type { Database } from '../postgres/types.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { openTokens } from './database.ts'
 
-/** Nothing here is asked for longer than this (realtime/log-statements.ts, webhooks/outbox/ask.ts), and a dead connection is noticed soon after. */
+/** Nothing here is asked for longer than this (realtime/log-statements.ts, webhooks/outbox/transaction.ts), and a dead connection is noticed soon after. */
 const ANSWER_TIMEOUT_MS = 45_000
 
 export interface Feed {

@@ -25,7 +25,7 @@ import { createSchemaWatch } from '../ops/schema-status.ts'
 import type { Realtime } from '../realtime/realtime.ts'
 import { createSettings } from '../run/settings.ts'
 import { VERSION } from '../version.ts'
-import { webhookAnswers, webhookStatus } from '../webhooks/answers.ts'
+import { operatorRequests, webhookStatus } from '../webhooks/operator-requests.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { configFindings, databaseFindings, report } from './boot.ts'
 import { onceAvailable, openCatalog, openListener, openPool } from './database.ts'
@@ -248,6 +248,6 @@ function operationsOf(webhooks: Webhooks): WebhookOperations {
   return {
     status: () => webhookStatus(webhooks),
     stats: () => webhooks.stats(),
-    answers: webhookAnswers(webhooks),
+    answers: operatorRequests(webhooks),
   }
 }

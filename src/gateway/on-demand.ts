@@ -13,7 +13,7 @@ import type { Database } from '../postgres/types.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import type { SettingsSource } from '../run/settings.ts'
 import { VERSION } from '../version.ts'
-import type { Hooks } from '../webhooks/open.ts'
+import type { WebhookModule } from '../webhooks/open-webhooks.ts'
 
 interface CacheParts {
   readonly config: Config
@@ -106,11 +106,11 @@ export async function openWebhooks({
   installed,
   environment,
   emit,
-}: HooksParts): Promise<Hooks | null> {
+}: HooksParts): Promise<WebhookModule | null> {
   const { gateway, devMode } = config
   if (gateway.eventsPath === null) return null
   // Only who has triggers waits for what delivers them to load.
-  const { openHooks } = await import('../webhooks/open.ts')
+  const { openWebhooks: openHooks } = await import('../webhooks/open-webhooks.ts')
   return openHooks({
     ...{ file: gateway.eventsPath, tenantColumn: gateway.tenantColumn, environment, emit },
     guard: createAddressGuard({ allow: gateway.webhookAllow, loopback: devMode ? 'allowed' : 'refused' }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { pageWithParts } from '../../test/support/page.ts'
 import { createInternal, type InternalOptions } from '../ops/internal.ts'
-import { webhookAnswers } from '../webhooks/answers.ts'
+import { operatorRequests } from '../webhooks/operator-requests.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { printRoutes, ROUTE_ROWS } from './routes-reference.ts'
 
@@ -14,7 +14,7 @@ test(`${PAGE} has the routes that there are`, async () => {
 
 test('the answers beside the API are those that operators get', () => {
   // Nothing is asked of them but their paths.
-  const webhooks = { answers: webhookAnswers({} as Webhooks) }
+  const webhooks = { answers: operatorRequests({} as Webhooks) }
   const internal = createInternal({ webhooks, now: () => 0 } as unknown as InternalOptions)
   const there = [...internal].map(([pattern, { method }]) => `${method} ${pattern}`)
   const elsewhere = ['GET /ws', 'GET /docs', 'GET /health', 'GET /.well-known/oauth-protected-resource']

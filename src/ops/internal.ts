@@ -12,7 +12,7 @@ import { UnavailableError } from '../postgres/errors.ts'
 import type { PoolStats } from '../postgres/pool.ts'
 import type { RealtimeStats } from '../realtime/realtime.ts'
 import type { CacheStats } from '../run/cache/cache.ts'
-import type { WebhookAnswer } from '../webhooks/answers.ts'
+import type { OperatorRequest } from '../webhooks/operator-requests.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import type { BootWarnings } from './boot-warnings.ts'
 import { EXPOSITION_TYPE } from './exposition.ts'
@@ -32,7 +32,7 @@ export type Internal = ReadonlyMap<string, InternalAnswer>
 export interface WebhookOperations {
   readonly status: () => Promise<Readonly<Record<string, unknown>>>
   readonly stats: () => Promise<WebhookStats>
-  readonly answers: ReadonlyMap<string, WebhookAnswer>
+  readonly answers: ReadonlyMap<string, OperatorRequest>
 }
 
 export interface InternalOptions {
@@ -80,7 +80,7 @@ export function createInternal(options: InternalOptions): Internal {
   }
 
   /** They show rows and send requests: not for whoever happens to reach the gateway. */
-  function operated([path, { method, answer }]: readonly [string, WebhookAnswer]): readonly [string, InternalAnswer] {
+  function operated([path, { method, respond: answer }]: readonly [string, OperatorRequest]): readonly [string, InternalAnswer] {
     return [
       path,
       {

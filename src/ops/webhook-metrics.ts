@@ -1,6 +1,6 @@
 /** Counts tries to deliver webhooks, and tells what is held. */
 import type { Event } from '../events.ts'
-import { EMPTY, totalOf } from '../webhooks/outbox/depth.ts'
+import { EMPTY_OUTBOX, totalOf } from '../webhooks/outbox/depth.ts'
 import type { WebhookStats } from '../webhooks/webhooks.ts'
 import { Durations } from './durations.ts'
 import type { Collected, MetricKey } from './metric-table.ts'
@@ -35,7 +35,7 @@ export function createWebhookMetrics(): WebhookMetrics {
     },
     collect(stats) {
       return {
-        webhookQueue: [...queue('memory', stats ?? NOTHING), ...queue('outbox', totalOf(stats?.outbox ?? EMPTY))],
+        webhookQueue: [...queue('memory', stats ?? NOTHING), ...queue('outbox', totalOf(stats?.outbox ?? EMPTY_OUTBOX))],
         webhookQueueBytes: one(stats?.bytes ?? 0),
         webhookOldest: one((stats?.oldestAgeMs ?? 0) / 1_000),
         webhookAttempts: [...counts].map(([outcome, value]) => ({ labels: [outcome], value })),
@@ -44,9 +44,9 @@ export function createWebhookMetrics(): WebhookMetrics {
           { labels: ['memory'], value: (stats?.deadLetters ?? 0) - (stats?.outbox.deadLetters ?? 0) },
           { labels: ['outbox'], value: stats?.outbox.deadLetters ?? 0 },
         ],
-        webhookForgotten: one(stats?.forgotten ?? 0),
-        webhookUntold: one(stats?.untold ?? 0),
-        webhookFailing: one(stats?.narrow ?? 0),
+        webhookForgotten: one(stats?.dropped ?? 0),
+        webhookUntold: one(stats?.undelivered ?? 0),
+        webhookFailing: one(stats?.throttled ?? 0),
         webhookDisabled: one(stats?.disabled ?? 0),
       }
     },

@@ -1,4 +1,7 @@
-/** docs/guides/webhooks.md#allowed-addresses: private, loopback, link-local and metadata addresses are refused, in whatever form they are written. */
+/**
+ * docs/guides/webhooks.md#allowed-addresses: private, loopback, link-local and metadata addresses are
+ * refused in every notation.
+ */
 import { describe, expect, test } from 'vitest'
 import { createAddressGuard } from './address-guard.ts'
 
@@ -14,8 +17,8 @@ const PUBLIC = [
   '64:ff9b::808:808',
 ]
 
-test.each(PUBLIC)('%s is reached', address => {
-  expect(guard.whyRefused(address)).toBeNull()
+test.each(PUBLIC)('%s is allowed', address => {
+  expect(guard.refusalReason(address)).toBeNull()
 })
 
 const REFUSED: Readonly<Record<string, string>> = {
@@ -57,20 +60,20 @@ const REFUSED: Readonly<Record<string, string>> = {
 }
 
 test.each(Object.entries(REFUSED))('%s is refused as %s', (address, kind) => {
-  expect(guard.whyRefused(address)).toContain(` is a ${kind} address, which webhooks do not reach`)
+  expect(guard.refusalReason(address)).toContain(` is a ${kind} address, which webhooks may not connect to`)
 })
 
-/** What has no name of its own is refused because it is not handed out. */
+/** Addresses without a special name are refused because they are not allocated. */
 test.each(['::127.0.0.1', '::ffff:0:127.0.0.1', '64:ff9b:1::1', 'fec0::1', '100::1', '4000::1', '3fff::1', '5f00::1'])(
   '%s is refused',
   address => {
-    expect(guard.whyRefused(address)).not.toBeNull()
+    expect(guard.refusalReason(address)).not.toBeNull()
   },
 )
 
-test('what is no address is refused', () => {
-  expect(guard.whyRefused('example.com')).toBe('"example.com" is no address')
-  expect(guard.whyRefused('')).toBe('"" is no address')
+test('text that is not an address is refused', () => {
+  expect(guard.refusalReason('example.com')).toBe('"example.com" is not an IP address')
+  expect(guard.refusalReason('')).toBe('"" is not an IP address')
 })
 
 describe('webhook_allow', () => {
@@ -79,28 +82,28 @@ describe('webhook_allow', () => {
     loopback: 'refused',
   })
 
-  test.each(['10.1.2.3', '::ffff:10.1.2.3', '::1', '192.168.77.1', '169.254.169.254'])('%s is listed', address => {
-    expect(listed.whyRefused(address)).toBeNull()
+  test.each(['contains %s', '::ffff:10.1.2.3', '::1', '192.168.77.1', '169.254.169.254'])('%s is listed', address => {
+    expect(listed.refusalReason(address)).toBeNull()
   })
 
-  test.each(['10.2.0.1', '127.0.0.1', '172.16.0.1', 'fd00::1'])('%s is not', address => {
-    expect(listed.whyRefused(address)).not.toBeNull()
+  test.each(['does not contain %s', '127.0.0.1', '172.16.0.1', 'fd00::1'])('%s is not', address => {
+    expect(listed.refusalReason(address)).not.toBeNull()
   })
 })
 
-test('in development the machine itself is reached, and nothing more', () => {
+test('in development, loopback is allowed and nothing else', () => {
   const own = createAddressGuard({ allow: [], loopback: 'allowed' })
-  expect([own.whyRefused('127.0.0.1'), own.whyRefused('::1'), own.whyRefused('::ffff:127.0.0.1')]).toEqual([
+  expect([own.refusalReason('127.0.0.1'), own.refusalReason('::1'), own.refusalReason('::ffff:127.0.0.1')]).toEqual([
     null,
     null,
     null,
   ])
-  expect(own.whyRefused('0.0.0.0')).not.toBeNull()
-  expect(own.whyRefused('10.0.0.1')).not.toBeNull()
+  expect(own.refusalReason('0.0.0.0')).not.toBeNull()
+  expect(own.refusalReason('10.0.0.1')).not.toBeNull()
 })
 
 describe('the host of a URL', () => {
-  /** The forms that `inet_aton` reads; the URL has made them plain. */
+  /** The notations that `inet_aton` accepts; URL parsing normalizes them. */
   test.each([
     '127.1',
     '0x7f.1',
@@ -113,11 +116,11 @@ describe('the host of a URL', () => {
     'a.localhost.',
     'LocalHost',
   ])('%s is the machine itself', host => {
-    expect(guard.whyHostRefused(new URL(`http://${host}/`).hostname)).toMatch(/loopback/)
+    expect(guard.hostRefusalReason(new URL(`http://${host}/`).hostname)).toMatch(/loopback/)
   })
 
-  test('a name is judged when it is looked up', () => {
-    expect(guard.whyHostRefused('example.com')).toBeNull()
-    expect(guard.whyHostRefused('localhost.example.com')).toBeNull()
+  test('a name is checked when it is resolved', () => {
+    expect(guard.hostRefusalReason('example.com')).toBeNull()
+    expect(guard.hostRefusalReason('localhost.example.com')).toBeNull()
   })
 })

@@ -1,47 +1,52 @@
 /**
- * The addresses that requests of the gateway itself may go to (docs/guides/webhooks.md#allowed-addresses): those of
- * the Internet. Otherwise anybody who controls a URL could have the gateway ask what only it can reach: the machine
- * itself, its network, the cloud's metadata.
+ * The addresses that requests of the gateway itself may connect to: by default, public Internet addresses only
+ * (docs/guides/webhooks.md#allowed-addresses). Without this guard, anyone who controls a URL could make the
+ * gateway send requests to the machine itself, its private network, or a cloud provider's metadata service.
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 export interface AddressGuardOptions {
-  /** Addresses and CIDR ranges that are reached all the same (webhook_allow). */
+  /** Addresses and CIDR ranges that are allowed in addition (`webhook_allow`). */
   readonly allow: readonly string[]
-  /** The machine itself may be reached: for development. */
+  /** Whether loopback addresses are allowed; they are in development mode. */
   readonly loopback: 'allowed' | 'refused'
   /** What is refused, for messages; `webhooks` by default. */
   readonly traffic?: string
 }
 
+/** Decides which addresses a request may connect to. */
 export interface AddressGuard {
-  /** Null: it may be connected to. The text is an address, of IPv6 with or without brackets; what is no address is refused. */
-  whyRefused(address: string): string | null
-  /** As far as it can be told of the host of a URL before its name is looked up. */
-  whyHostRefused(hostname: string): string | null
+  /**
+   * Why connections to an address are refused; null if they are allowed. IPv6 addresses may be enclosed in
+   * brackets. Text that is not an IP address is refused.
+   */
+  refusalReason(address: string): string | null
+  /** Why the host of a URL is refused, as far as this is known before a DNS lookup; null if it is not. */
+  hostRefusalReason(hostname: string): string | null
 }
 
+/** Creates a guard for the given allow list. */
 export function createAddressGuard({ allow, loopback, traffic = 'webhooks' }: AddressGuardOptions): AddressGuard {
   const ranges = allow.map(parseRange)
   const isListed = (address: Parsed): boolean =>
     ranges.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
-  function whyRefused(text: string): string | null {
+  function refusalReason(text: string): string | null {
     const written = withoutBrackets(text)
-    if (!ipaddr.isValid(written)) return `"${written}" is no address`
+    if (!ipaddr.isValid(written)) return `"${written}" is not an IP address`
     const address = ipaddr.parse(written)
-    const meant = embedded(address)
-    if (isListed(address) || isListed(meant)) return null
-    const kind = kindOf(meant)
+    const effective = embedded(address)
+    if (isListed(address) || isListed(effective)) return null
+    const kind = kindOf(effective)
     if (kind === null || (kind === 'loopback' && loopback === 'allowed')) return null
-    return `${written} is a ${kind} address, which ${traffic} do not reach; list it in webhook_allow if they should`
+    return `${written} is a ${kind} address, which ${traffic} may not connect to; to allow it, add it to webhook_allow`
   }
 
   return {
-    whyRefused,
-    whyHostRefused(hostname) {
-      if (isIP(withoutBrackets(hostname)) !== 0) return whyRefused(hostname)
-      return LOCALHOST.test(hostname) ? whyRefused('127.0.0.1') : null
+    refusalReason: refusalReason,
+    hostRefusalReason(hostname) {
+      if (isIP(withoutBrackets(hostname)) !== 0) return refusalReason(hostname)
+      return LOCALHOST.test(hostname) ? refusalReason('127.0.0.1') : null
     },
   }
 }
@@ -49,6 +54,7 @@ export function createAddressGuard({ allow, loopback, traffic = 'webhooks' }: Ad
 /** RFC 6761, 6.3. */
 const LOCALHOST = /(^|\.)localhost\.?$/i
 
+/** Removes the brackets around an IPv6 address. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')
 }
@@ -59,30 +65,33 @@ function parseRange(range: string): readonly [Parsed, number] {
   if (range.includes('/')) {
     const [network, bits] = ipaddr.parseCIDR(range)
     // ::ffff:10.0.0.0/104 is 10.0.0.0/8.
-    const meant = embedded(network)
-    return meant.kind() === network.kind() ? [network, bits] : [meant, Math.max(0, bits - 96)]
+    const effective = embedded(network)
+    return effective.kind() === network.kind() ? [network, bits] : [effective, Math.max(0, bits - 96)]
   }
   const address = embedded(ipaddr.parse(range))
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** RFC 6052, 2.1: what translates to IPv4 has it in its last 32 bits, as mapped addresses do (RFC 4291, 2.5.5.2). */
+/**
+ * RFC 6052, 2.1: addresses translated from IPv4 carry the IPv4 address in their last 32 bits, as IPv4-mapped
+ * addresses do (RFC 4291, 2.5.5.2).
+ */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96')
 
-/** The address of IPv4 that a packet to this one arrives at. */
+/** The IPv4 address that packets to this address are delivered to. */
 function embedded(address: Parsed): Parsed {
   if (address instanceof ipaddr.IPv4) return address
   const inside = address.isIPv4MappedAddress() || address.match(NAT64)
   return inside ? ipaddr.fromByteArray(address.toByteArray().slice(12)) : address
 }
 
-/** RFC 4291, 2.5.4 and IANA's table: every address of IPv6 that is handed out begins with 001. */
+/** RFC 4291, 2.5.4 and the IANA registry: all IPv6 addresses allocated for global unicast begin with 001. */
 const GLOBAL = ipaddr.parseCIDR('2000::/3')
 
-/** Azure's, which answers from inside every machine there although the number is a public one. */
+/** Azure's metadata address: a public address by its number, but served from inside every virtual machine. */
 const METADATA: ReadonlySet<string> = new Set(['168.63.129.16'])
 
-/** What is no public address is called by its kind; null for a public one. */
+/** The kind of an address that is not public; null for a public one. */
 function kindOf(address: Parsed): string | null {
   if (METADATA.has(address.toString())) return 'metadata'
   const range = address.range()

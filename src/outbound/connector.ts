@@ -1,34 +1,37 @@
-/** Connections that the address guard has seen: of webhooks, and of fetches of providers' keys. */
+/** Connections checked by the address guard, for webhooks and for fetching the keys of identity providers. */
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { type AddressGuard, withoutBrackets } from './address-guard.ts'
 
-/** All addresses of a name. */
-export type Resolve = (
+/** Resolves a host name to all of its addresses. */
+export type ResolveName = (
   hostname: string,
   options: LookupAllOptions,
   found: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** The guard's refusal, recognised behind whatever wraps it. */
+/** The guard's refusal, which is recognized inside wrapping errors. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
 
 /**
- * Asks the guard at the last moment, about the very addresses that are connected to: a name that is resolved once for a check and once more for the
- * connection could have changed in between.
+ * Checks addresses with the guard at connection time. Checking a name earlier and resolving it again for the
+ * connection would leave a gap in which its addresses could change.
  */
-export function guardedConnector(guard: Pick<AddressGuard, 'whyRefused'>, resolve: Resolve): buildConnector.connector {
+export function guardedConnector(
+  guard: Pick<AddressGuard, 'refusalReason'>,
+  resolve: ResolveName,
+): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, found) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return found(error, '')
-      const refusals = addresses.map(({ address }) => guard.whyRefused(address))
+      const refusals = addresses.map(({ address }) => guard.refusalReason(address))
       const allowed = addresses.filter((_, index) => refusals[index] === null)
       const [first] = allowed
       if (first === undefined) {
-        const reason = refusals.find(refusal => refusal !== null) ?? 'it has no address'
+        const reason = refusals.find(refusal => refusal !== null) ?? 'the name has no address'
         return found(new AddressRefused(`${hostname}: ${reason}`), '')
       }
       if (options.all === true) return found(null, allowed)
@@ -39,7 +42,7 @@ export function guardedConnector(guard: Pick<AddressGuard, 'whyRefused'>, resolv
   return (options, connected) => {
     // An address is never looked up, so nobody would be asked.
     const host = withoutBrackets(options.hostname)
-    const refused = isIP(host) === 0 ? null : guard.whyRefused(host)
+    const refused = isIP(host) === 0 ? null : guard.refusalReason(host)
     if (refused !== null) return connected(new AddressRefused(refused), null)
     return connect({ ...options, hostname: host }, connected)
   }

@@ -2,7 +2,7 @@
 import { lookup as systemLookup } from 'node:dns'
 import { Client } from 'undici'
 import type { AddressGuard } from './address-guard.ts'
-import { guardedConnector, type Resolve } from './connector.ts'
+import { guardedConnector, type ResolveName } from './connector.ts'
 
 export interface GetRequest {
   readonly url: URL
@@ -13,8 +13,8 @@ export interface GetRequest {
   readonly redirectsMax: number
   readonly bodyBytesMax: number
   /** Which addresses this URL may lead to; asked of the first URL and of each redirect. Throws for a URL that is not to be asked at all. */
-  readonly guardOf: (url: URL) => Pick<AddressGuard, 'whyRefused'>
-  readonly resolve?: Resolve
+  readonly guardOf: (url: URL) => Pick<AddressGuard, 'refusalReason'>
+  readonly resolve?: ResolveName
 }
 
 export interface GetAnswer {

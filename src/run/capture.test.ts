@@ -13,7 +13,7 @@ import type { Storing } from '../language/sql/storing.ts'
 import { parse } from '../language/syntax/parse.ts'
 import type { Get } from '../language/tree/ast.ts'
 import { DatabaseError } from '../postgres/errors.ts'
-import { type ChangeWatch, captureChanges } from './capture.ts'
+import { type ChangeListeners, captureChanges } from './capture.ts'
 import type { Row, Runner, Running, Written } from './run.ts'
 
 const of = (name: string) => tableOf(name, { id: 'text', a: 'text' }, { primaryKey: ['id'] })
@@ -62,16 +62,16 @@ beforeEach(() => {
       return { result, cancel: () => void cancels++ }
     },
   } as unknown as Runner
-  const watch: ChangeWatch = {
-    hearers: table => ({
+  const watch: ChangeListeners = {
+    listeners: table => ({
       memory: table === TABLE ? ['hook'] : [],
       outbox: table === STORED || table === BY_STATEMENT ? ['hook'] : [],
       storing: table === BY_STATEMENT ? STORING : null,
     }),
-    wantsHidden: ({ table }) => table.name === 'notes',
+    wantsUnresolved: ({ table }) => table.name === 'notes',
     committed: (table, changes) => told.push([table.resource, ...changes]),
-    stored: names => told.push(['stored', ...names]),
-    unseen: table => told.push([table.resource, 'unseen']),
+    reportStored: names => told.push(['stored', ...names]),
+    reportUnreadable: table => told.push([table.resource, 'unseen']),
   }
   runner = captureChanges(inner, watch)
 })
@@ -102,7 +102,7 @@ test('images are taken off the answer, and told; what nobody wants is left as it
     { rows: [cells('{"id":1}')], count: 1, txid: '7' },
     { rows: [cells('x')], count: 1, txid: '7' },
   ])
-  expect(told).toEqual([['notes', { happened: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }]])
+  expect(told).toEqual([['notes', { operation: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }]])
 })
 
 test('a statement that answers no columns answers no rows', async () => {
@@ -185,7 +185,10 @@ test.each(['42P01', '3F000', '42501', '42703'])(
       { rows: [cells('{"id":1}')], count: 1, txid: '7' },
     ])
     expect(asked.map(statements => statements.map(([text]) => text))).toEqual([['storing'], ['told']])
-    expect(told[0]).toEqual(['by statement', { happened: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' }])
+    expect(told[0]).toEqual([
+      'by statement',
+      { operation: 'UPDATE', after: '{"id":1,"a":2}', before: '{"id":1,"a":1}' },
+    ])
   },
 )
 

@@ -1,4 +1,7 @@
-/** Writes that report what they did to each row once they are committed, or that store it for webhooks in their own transaction (decision 0020). */
+/**
+ * Writes that report what they did to each row once they are committed, or that store it for webhooks in
+ * their own transaction (decision 0020).
+ */
 import type { Table } from '../catalog/model.ts'
 import type { Happened } from '../compile/images.ts'
 import { printCaptured, printStored } from '../compile/print-write.ts'
@@ -11,26 +14,29 @@ import { rebound } from './rebound.ts'
 import type { Row, Runner, Running, ServerTime, Written } from './run.ts'
 
 export interface RowChange {
-  readonly happened: Happened
+  readonly operation: Happened
   /** JSON objects of all columns; null where there is none. */
   readonly after: string | null
   readonly before: string | null
 }
 
 /** Who wants to know. Nothing here may throw or take long: the caller waits for the answer. */
-export interface ChangeWatch {
-  hearers(table: Table, happened: readonly Happened[]): Hearers
-  wantsHidden(write: HiddenWrite): boolean
-  /** What a transaction did, after its commit, in the order of its statements, for those who wanted it when it began. */
+export interface ChangeListeners {
+  listeners(table: Table, operations: readonly Happened[]): WriteListeners
+  wantsUnresolved(write: HiddenWrite): boolean
+  /**
+   * What a transaction did, after its commit, in the order of its statements, for those who wanted it when it
+   * began.
+   */
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
   /** Rows of the table were changed, and nobody knows which. */
-  unseen(table: Table): void
+  reportUnreadable(table: Table): void
   /** The write has written down something for them. */
-  stored(names: readonly string[]): void
+  reportStored(names: readonly string[]): void
 }
 
 /** Who is told of a write, by name, and from where. */
-export interface Hearers {
+export interface WriteListeners {
   /** From us. */
   readonly memory: readonly string[]
   /** Of those it is written down within the write, by the database or by the statement. */
@@ -42,10 +48,10 @@ export interface Hearers {
 /** Of the answer, behind the statement's own. */
 const IMAGE_COLUMNS = 3
 
-export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
+export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   const variants = createVariants()
   const wanted = ({ statement: { own } }: BoundStatement<WriteStatement>): Wanted | null =>
-    own === null ? null : { own, ...watch.hearers(own.table, own.happened) }
+    own === null ? null : { own, ...watch.listeners(own.table, own.happened) }
 
   function telling(wants: readonly (Wanted | null)[]) {
     return (bound: BoundStatement<WriteStatement>, index: number): BoundStatement<WriteStatement> => {
@@ -57,7 +63,10 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
     }
   }
 
-  /** First each statement stores what it does; if that cannot be, it answers it; if that cannot be either, it only does it. */
+  /**
+   * First each statement stores what it does; if that cannot be, it answers it; if that cannot be either, it
+   * only does it.
+   */
   function write(
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
@@ -68,7 +77,7 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
     let current: Running<readonly Written[]> = runner.write(identity, statements.map(telling(wants)), worked)
     let cancelled = false
     const unseen = (): void => {
-      for (const found of wants) if (isAsked(found)) watch.unseen(found.own.table)
+      for (const found of wants) if (isAsked(found)) watch.reportUnreadable(found.own.table)
     }
     const again = async (error: unknown): Promise<readonly Written[]> => {
       if (isOversize(error) && !stores) {
@@ -115,7 +124,7 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
       const names = wants.flatMap(found => found?.outbox ?? [])
       if (names.length > 0)
         running.result.then(
-          () => watch.stored(names),
+          () => watch.reportStored(names),
           () => {},
         )
       return running
@@ -123,7 +132,7 @@ export function captureChanges(runner: Runner, watch: ChangeWatch): Runner {
   }
 }
 
-interface Wanted extends Hearers {
+interface Wanted extends WriteListeners {
   readonly own: OwnWrite
 }
 
@@ -166,9 +175,9 @@ function createVariants(): Variants {
 }
 
 /** To be silent about them would be worse: somebody relies on being told. */
-function refuseHidden({ hidden }: WriteStatement, watch: ChangeWatch): void {
+function refuseHidden({ hidden }: WriteStatement, watch: ChangeListeners): void {
   for (const found of hidden) {
-    if (!watch.wantsHidden(found)) continue
+    if (!watch.wantsUnresolved(found)) continue
     throw new GatewayError(
       'FORBIDDEN',
       `a webhook is told of what happens to "${found.table.name}", which "with" cannot say; write it in a statement of its own`,
@@ -177,7 +186,10 @@ function refuseHidden({ hidden }: WriteStatement, watch: ChangeWatch): void {
   }
 }
 
-/** Whoever may write a row need not be able to see it, nor all of its columns. A table with rules answers nothing of a statement within another. */
+/**
+ * Whoever may write a row need not be able to see it, nor all of its columns. A table with rules answers
+ * nothing of a statement within another.
+ */
 const CANNOT_SEE: ReadonlySet<string> = new Set(['42501', '0A000'])
 
 function isUnseen(error: unknown): boolean {
@@ -194,7 +206,10 @@ function isUnstored(error: unknown): boolean {
   return error.cause instanceof DatabaseError && UNSTORED.has(error.cause.sqlstate)
 }
 
-/** Ours, not the server's (postgres/unit.ts): the rows are more than can be held, and the change is probably made. */
+/**
+ * Ours, not the server's (postgres/unit.ts): the rows are more than can be held, and the change is probably
+ * made.
+ */
 function isOversize(error: unknown): error is GatewayError {
   if (!(error instanceof GatewayError) || !(error.cause instanceof DatabaseError)) return false
   return error.cause.sqlstate === '54000' && error.cause.routine === null
@@ -208,9 +223,9 @@ function oversize({ code, message, headers, cause }: GatewayError): GatewayError
 }
 
 function toChange(row: Row): RowChange {
-  const [happened, after, before] = row.slice(-IMAGE_COLUMNS)
+  const [operation, after, before] = row.slice(-IMAGE_COLUMNS)
   return {
-    happened: String(happened) as Happened,
+    operation: String(operation) as Happened,
     after: after?.toString() ?? null,
     before: before?.toString() ?? null,
   }

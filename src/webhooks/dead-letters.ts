@@ -1,32 +1,39 @@
-/** Deliveries that were given up, with why and the last answer, until somebody sends them again or throws them away. The oldest go first. */
+/**
+ * Dead letters in memory: deliveries that were given up, with the reason and the last response, kept until an
+ * operator redelivers or purges them. When the limits are reached, the oldest are dropped.
+ */
 import type { Delivery, Outcome } from './delivery.ts'
 
+/** A delivery that was given up. */
 export interface DeadLetter {
   readonly delivery: Delivery
-  /** Why it is tried no more. */
+  /** Why no further attempt is made. */
   readonly reason: string
-  /** Of the last try; null if none was made. */
+  /** The outcome of the last attempt; null if none was made. */
   readonly outcome: Outcome | null
   readonly atMs: number
 }
 
+/** A bounded collection of dead letters. */
 export interface DeadLetters {
   add(letter: DeadLetter): void
-  /** The oldest first. */
+  /** All dead letters, oldest first. */
   all(): readonly DeadLetter[]
   get(id: string): DeadLetter | undefined
   remove(id: string): void
-  /** Pushed out by newer ones. */
-  forgotten(): number
+  /** How many were dropped to make room for newer ones. */
+  dropped(): number
 }
 
-export const LETTERS_MAX = 10_000
-export const LETTERS_BYTES_MAX: number = 32 * 1024 * 1024
+/** Limits on the dead letters in memory: their number, and the bytes of their bodies and responses. */
+export const DEAD_LETTERS_MAX = 10_000
+export const DEAD_LETTERS_BYTES_MAX: number = 32 * 1024 * 1024
 
+/** Creates an empty collection. */
 export function createDeadLetters(): DeadLetters {
   const letters = new Map<string, DeadLetter>()
   let bytes = 0
-  let forgotten = 0
+  let dropped = 0
 
   function remove(id: string): void {
     const letter = letters.get(id)
@@ -42,15 +49,15 @@ export function createDeadLetters(): DeadLetters {
       letters.set(id, letter)
       bytes += sizeOf(letter)
       for (const [oldest] of letters) {
-        if (letters.size <= LETTERS_MAX && bytes <= LETTERS_BYTES_MAX) break
+        if (letters.size <= DEAD_LETTERS_MAX && bytes <= DEAD_LETTERS_BYTES_MAX) break
         remove(oldest)
-        forgotten += 1
+        dropped += 1
       }
     },
     all: () => [...letters.values()],
     get: id => letters.get(id),
     remove,
-    forgotten: () => forgotten,
+    dropped: () => dropped,
   }
 }
 

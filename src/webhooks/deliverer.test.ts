@@ -1,4 +1,7 @@
-/** docs/guides/webhooks.md#retries-and-order: retries, delays and dead letters, on a clock of the test. */
+/**
+ * docs/guides/webhooks.md#retries-and-order: retries, delays and dead letters, on a
+ * clock of the test.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type TestClock, testClock, turn } from '../../test/support/test-clock.ts'
 import type { Event } from '../events.ts'
@@ -6,7 +9,7 @@ import { createDeadLetters, type DeadLetters } from './dead-letters.ts'
 import { createDeliverer, type Deliverer } from './deliverer.ts'
 import type { Delivery, Outcome } from './delivery.ts'
 import { PAYLOAD_BYTES_MAX } from './payload.ts'
-import type { Post } from './sender.ts'
+import type { WebhookRequest } from './sender.ts'
 import type { Trigger } from './trigger.ts'
 
 const TRIGGER: Trigger = {
@@ -27,7 +30,7 @@ const answered = (status: number, retryAfter: string | null = null): Outcome => 
 })
 
 let clock: TestClock
-let sent: { readonly post: Post; readonly atMs: number; readonly answer: (outcome: Outcome) => void }[]
+let sent: { readonly post: WebhookRequest; readonly atMs: number; readonly answer: (outcome: Outcome) => void }[]
 let deadLetters: DeadLetters
 let deliverer: Deliverer
 let trigger: Trigger | undefined
@@ -54,11 +57,11 @@ beforeEach(() => {
 })
 
 function delivery(of: Partial<Delivery> = {}): Delivery {
-  const rest = { trigger: 'hook', endpoint: 'https://example.com', table: 't', happened: 'INSERT' } as const
+  const rest = { trigger: 'hook', endpoint: 'https://example.com', table: 't', operation: 'INSERT' } as const
   return { ...rest, id: 'msg_1', body: Buffer.from('{}'), createdAtMs: 0, tries: 0, ...of }
 }
 
-/** Of the last try. */
+/** The outcome of the last attempt. */
 async function answer(outcome: Outcome): Promise<void> {
   sent.at(-1)?.answer(outcome)
   await turn()
@@ -67,7 +70,7 @@ async function answer(outcome: Outcome): Promise<void> {
 const letters = () =>
   deadLetters.all().map(({ delivery: { id, tries }, reason, outcome }) => ({ id, tries, reason, outcome }))
 
-test('a success is over', async () => {
+test('a successful delivery is finished', async () => {
   deliverer.add(delivery())
   expect(sent[0]?.post).toMatchObject({
     ...{ url: TRIGGER.url, timeoutMs: 5_000, body: Buffer.from('{}') },
@@ -78,7 +81,7 @@ test('a success is over', async () => {
   expect([clock.due(), letters()]).toEqual([[], []])
 })
 
-test('after a failure it is tried again in 1, 2 and 4 s; then it is dead, with the last answer', async () => {
+test('a failed delivery is retried after 1, 2 and 4 s and then becomes a dead letter with the last response', async () => {
   deliverer.add(delivery())
   for (let tries = 0; tries < 4; tries++) {
     await answer(tries === 1 ? { kind: 'failed', reason: 'timeout', message: 'slow' } : answered(500))
@@ -91,7 +94,7 @@ test('after a failure it is tried again in 1, 2 and 4 s; then it is dead, with t
   expect(outcomes).toEqual(['refused', 'timeout', 'refused', 'refused'])
 })
 
-test('jitter and Retry-After make the delay', async () => {
+test('jitter and Retry-After determine the delay', async () => {
   random = 0
   deliverer.add(delivery())
   await answer(answered(500))
@@ -104,7 +107,7 @@ test('jitter and Retry-After make the delay', async () => {
   expect(clock.due()).toEqual([300_000 - 60_800])
 })
 
-test('each try is made with the trigger as it is then', async () => {
+test('each attempt uses the trigger as it is then', async () => {
   deliverer.add(delivery())
   await answer(answered(500))
   trigger = { ...TRIGGER, url: new URL('https://other.example/'), headers: {} }
@@ -114,10 +117,10 @@ test('each try is made with the trigger as it is then', async () => {
   trigger = undefined
   await clock.advance(2_000)
   expect(sent).toHaveLength(2)
-  expect(letters()).toMatchObject([{ tries: 2, reason: 'there is no such trigger any more' }])
+  expect(letters()).toMatchObject([{ tries: 2, reason: 'the trigger no longer exists' }])
 })
 
-test('410 disables the trigger, and what waited for it is dead', async () => {
+test('status 410 disables the trigger and makes its queued deliveries dead letters', async () => {
   deliverer.add(delivery())
   await answer(answered(500))
   deliverer.add(delivery({ id: 'msg_2' }))
@@ -131,13 +134,13 @@ test('410 disables the trigger, and what waited for it is dead', async () => {
   ])
 })
 
-test('thousands for a trigger that is gone are dead at once', () => {
+test('thousands of deliveries of a removed trigger become dead letters immediately', () => {
   trigger = undefined
   for (let id = 0; id < 9_000; id++) deliverer.add(delivery({ id: `msg_${id}` }))
   expect(letters()).toHaveLength(9_000)
 })
 
-test('a body that is too large is never sent, nor kept', () => {
+test('a body that is too large is neither sent nor kept', () => {
   deliverer.add(delivery({ body: Buffer.alloc(PAYLOAD_BYTES_MAX) }))
   deliverer.add(delivery({ id: 'msg_2', body: Buffer.alloc(PAYLOAD_BYTES_MAX + 1) }))
   expect(sent).toHaveLength(1)
@@ -146,8 +149,8 @@ test('a body that is too large is never sent, nor kept', () => {
   ])
 })
 
-describe('at the end', () => {
-  test('what is in flight and what is ready is finished; what waits for another try is given up', async () => {
+describe('draining', () => {
+  test('finishes deliveries in flight and ready ones, and gives up those waiting for a retry', async () => {
     for (let id = 0; id < 10; id++) deliverer.add(delivery({ id: `msg_${id}` }))
     await answer(answered(500))
     let lost: number | null = null
@@ -162,11 +165,11 @@ describe('at the end', () => {
     expect([sent.length, lost, clock.due()]).toEqual([10, 2, []])
   })
 
-  test('nothing to do is done at once', async () => {
+  test('resolves immediately when there is nothing to do', async () => {
     expect(await deliverer.drain()).toBe(0)
   })
 
-  test('stopped, nothing more is sent', async () => {
+  test('sends nothing more after a stop', async () => {
     for (let id = 0; id < 10; id++) deliverer.add(delivery({ id: `msg_${id}` }))
     expect(deliverer.stop()).toBe(2)
     await answer(answered(200))

@@ -1,53 +1,57 @@
-/** One webhook on its way, and what came of a try. */
+/** A delivery of one webhook, and the outcome of an attempt. */
 import type { Event } from '../events.ts'
-import type { Happened } from './trigger.ts'
+import type { RowOperation } from './trigger.ts'
 
+/** A webhook that is queued or in flight. */
 export interface Delivery {
-  /** `webhook-id`: the same on every try. */
+  /** The `webhook-id` header: the same for every attempt. */
   readonly id: string
-  /** By its name: a try is made with the definition as it is then. */
+  /** The trigger's name: each attempt uses the definition as it is at that time. */
   readonly trigger: string
   readonly endpoint: string
   readonly table: string
-  readonly happened: Happened
+  readonly operation: RowOperation
   readonly body: Buffer
   readonly createdAtMs: number
-  /** Made so far. */
+  /** Attempts made so far. */
   readonly tries: number
 }
 
+/** The outcome of one attempt. */
 export type Outcome =
   | {
       readonly kind: 'answered'
       readonly status: number
-      /** The header as it came. */
+      /** The `Retry-After` header as received. */
       readonly retryAfter: string | null
-      /** As much as is kept of it. */
+      /** The beginning of the response body. */
       readonly body: string
     }
   | { readonly kind: 'failed'; readonly reason: FailureReason; readonly message: string }
 
-/** `address`: the guard did not let it connect. */
+/** Why no response was received. `address`: the address guard refused the connection. */
 export type FailureReason = 'timeout' | 'address' | 'connection'
 
-/** For metrics and the log: few words. */
+/** The outcome as a word, for metrics and the log. */
 export type OutcomeWord = 'delivered' | 'refused' | FailureReason
 
+/** The word for an outcome. */
 export function wordOf(outcome: Outcome): OutcomeWord {
   if (outcome.kind === 'failed') return outcome.reason
   return isSuccess(outcome.status) ? 'delivered' : 'refused'
 }
 
+/** Whether a status is in the range 200 to 299. */
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
 }
 
-/** `503`, `connection: connect ECONNREFUSED …`. */
+/** A description for messages: `answered 503`, `connection: connect ECONNREFUSED …`. */
 export function describeOutcome(outcome: Outcome): string {
   return outcome.kind === 'answered' ? `answered ${outcome.status}` : `${outcome.reason}: ${outcome.message}`
 }
 
-/** `tries`: this one included. */
+/** The event for an attempt. `tries` includes this attempt. */
 export function attemptEvent(
   { id, trigger, tries }: Pick<Delivery, 'id' | 'trigger' | 'tries'>,
   outcome: Outcome,
@@ -59,7 +63,7 @@ export function attemptEvent(
 
 const ID_BYTES = 16
 
-/** Random, so that nobody learns from it how many there are. */
+/** Creates a webhook id. Ids are random, so that they do not reveal how many webhooks there are. */
 export function newId(randomBytes: (size: number) => Buffer): string {
   return `msg_${randomBytes(ID_BYTES).toString('base64url')}`
 }

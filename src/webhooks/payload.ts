@@ -1,24 +1,34 @@
-/** The body of a webhook (docs/guides/webhooks.md#request-body). Rows are PostgreSQL's own JSON, passed through: no digit is lost. */
-import { pickMembers } from './members.ts'
-import type { Told, Trigger } from './trigger.ts'
+/**
+ * The body of a webhook (docs/guides/webhooks.md#request-body). Rows are PostgreSQL's own JSON, passed
+ * through unparsed, so that numbers keep all digits.
+ */
+import { pickMembers } from './pick-members.ts'
+import type { PayloadOperation, Trigger } from './trigger.ts'
 
-export interface Change {
+/** A change as it appears in a body. */
+export interface WebhookChange {
   readonly table: string
-  readonly happened: Told
+  readonly operation: PayloadOperation
   /** Rows as JSON objects; null where there is none. */
   readonly after: string | null
   readonly before: string | null
   readonly atMs: number
 }
 
-/** Receivers have limits too, mostly this one. */
+/** Limit on the bytes of a body. Most receivers have a limit of this size. */
 export const PAYLOAD_BYTES_MAX = 1_048_576
 
-export function printPayload({ name, columns }: Pick<Trigger, 'name' | 'columns'>, change: Change): Buffer {
+/** Why a body is not sent. */
+export function bodyTooLarge(bytes: number): string {
+  return `the body has ${bytes} bytes; the limit is ${PAYLOAD_BYTES_MAX}. Set "columns" of the trigger to the ones needed`
+}
+
+/** Builds the body. Only the trigger's columns are included, if it has any. */
+export function printPayload({ name, columns }: Pick<Trigger, 'name' | 'columns'>, change: WebhookChange): Buffer {
   const wanted = columns === null ? null : new Set(columns)
   const row = (json: string | null) => (json === null ? 'null' : wanted === null ? json : pickMembers(json, wanted))
-  const { table, happened, after, before, atMs } = change
-  const head = `{"trigger":${JSON.stringify(name)},"table":${JSON.stringify(table)},"operation":"${happened}"`
+  const { table, operation, after, before, atMs } = change
+  const head = `{"trigger":${JSON.stringify(name)},"table":${JSON.stringify(table)},"operation":"${operation}"`
   const data = `"data":{"new":${row(after)},"old":${row(before)}}`
   return Buffer.from(`${head},${data},"timestamp":"${new Date(atMs).toISOString()}"}`)
 }

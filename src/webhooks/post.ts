@@ -1,19 +1,21 @@
-/** A try: the definition as it is now, signed with the time as it is now. */
+/** Makes one attempt: builds the request from the current definition, and signs it with the current time. */
 import type { Clock } from '../clock.ts'
 import type { Outcome } from './delivery.ts'
 import type { Sender } from './sender.ts'
 import { signatureHeaders } from './signature.ts'
 import type { Trigger } from './trigger.ts'
 
+/** What an attempt needs. */
 export interface PostParts {
   readonly sender: Pick<Sender, 'send'>
   readonly clock: Pick<Clock, 'now'>
   readonly userAgent: string
 }
 
-/** Never rejects. */
+/** Makes one attempt. Never rejects. */
 export type PostWebhook = (trigger: Trigger, id: string, body: Buffer) => Promise<Outcome>
 
+/** Creates the function that makes attempts. */
 export function createPost({ sender, clock, userAgent }: PostParts): PostWebhook {
   return (trigger, id, body) => {
     const headers = {

@@ -1,5 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is what is expanded
-/** docs/guides/webhooks.md#define-a-trigger: an invalid definition is reported with all that is wrong, where it stands, and what was probably meant. */
+/**
+ * docs/guides/webhooks.md#define-a-trigger: an invalid definition is reported with all of its problems, their
+ * positions, and suggestions.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,7 +32,7 @@ async function read(text: string): Promise<readonly Trigger[] | readonly string[
 
 const one = (rest: string) => `- {name: a, table: t, operations: [create], webhook_url: "https://x.io/h"${rest}}`
 
-test('a trigger may have all fields', async () => {
+test('a trigger can have all fields', async () => {
   const [trigger] = (await read(`
 # told of paid orders
 - name: paid
@@ -59,7 +62,7 @@ test('a trigger may have all fields', async () => {
   })
 })
 
-test('what is left out', async () => {
+test('omitted fields have defaults', async () => {
   expect(await read(one(''))).toMatchObject([
     { retryCount: 5, headers: {}, enabled: true, columns: null, secrets: [], timeoutMs: 10_000 },
   ])
@@ -67,7 +70,7 @@ test('what is left out', async () => {
   expect(await read('[]')).toEqual([])
 })
 
-test('everything that is missing or of the wrong form is told at once, with its line and key', async () => {
+test('all missing and malformed fields are reported together, each with its line and key', async () => {
   const text = `- nam: paid
   operations: [crate, read]
   webhook_url: ftp://x.io
@@ -89,27 +92,27 @@ test('everything that is missing or of the wrong form is told at once, with its 
     'f:1: 0.nam: unknown key; did you mean name?',
     'f:1: 0: has no name',
     'f:1: 0: has no table',
-    'f:2: 0.operations.0: "crate" is no operation; expected create, update, delete; did you mean create?',
-    'f:2: 0.operations.1: "read" is no operation; expected create, update, delete',
+    'f:2: 0.operations.0: "crate" is not an operation; expected create, update, delete; did you mean create?',
+    'f:2: 0.operations.1: "read" is not an operation; expected create, update, delete',
     'f:3: 0.webhook_url: expected a URL that begins with https:// or http://',
     'f:4: 0.retry_count: expected an integer from 0 to 20',
     'f:5: 0.headers: expected a table of keys and values',
     'f:6: 0.enabled: expected true or false',
-    'f:7: 0.columns: expected at least one column; leave it out for all of them',
+    'f:7: 0.columns: expected at least one column; to send all columns, remove this key',
     expect.stringMatching(/^f:8: 0.secret: expected base64 of 24 to 64 random bytes/),
     'f:9: 0.timeout_ms: expected an integer from 100 to 60000',
     'f:10: 0.source: expected "gateway" or "database"; did you mean database?',
     'f:11: 1: expected a table of keys and values',
-    'f:12: 2.name: expected a name as a text',
-    'f:13: 2.table: expected the name of a table as a text',
+    'f:12: 2.name: expected a name as a string',
+    'f:13: 2.table: expected the name of a table as a string',
     'f:14: 2.operations: expected at least one of create, update, delete',
     'f:15: 2.webhook_url: has a user or password in the URL; send headers: { Authorization: "…" } instead',
-    'f:15: 2.webhook_url: has a fragment (#…), which is never sent; leave it out',
+    'f:15: 2.webhook_url: has a fragment (#…), which is never sent; remove it',
     'f:16: 2.order: expected "none" or "key"',
   ])
 })
 
-test('a problem names the trigger that it is in', async () => {
+test('a problem names the trigger it belongs to', async () => {
   const text = `- {name: paid, table: orders, operations: [create], webhook_url: "https://x.io", retries: 3}
 - {name: shipped, table: orders, operations: [], webhook_url: "https://x.io", headers: {Host: x}}
 `
@@ -124,17 +127,17 @@ test.each([
   ['{a: 1}', /expected a list of triggers/],
   ['- {name: a', /^f:\d: cannot be read: /],
   ['- &a [*a, *a]', /expected a table/],
-  [`${one('')}\n${one('')}`, /1\.name: "a" is the name of another trigger/],
+  [`${one('')}\n${one('')}`, /1\.name: "a" is already the name of another trigger/],
   [`- {name: a, name: b}`, /cannot be read/],
   [one(', headers: {Content-Length: "5"}'), /0\.headers\.Content-Length: is set by the gateway/],
   [one(', headers: {Host: x}'), /is set by the gateway/],
   [one(', headers: {Webhook-Signature: x}'), /is set by the gateway/],
   [one(', headers: {Transfer-Encoding: chunked}'), /is set by the gateway/],
-  [one(', headers: {"a b": x}'), /"a b" is no name of a header/],
-  [one(', headers: {"a\\r\\nb": x}'), /is no name of a header/],
+  [one(', headers: {"a b": x}'), /"a b" is not a valid header name/],
+  [one(', headers: {"a\\r\\nb": x}'), /is not a valid header name/],
   [one(', headers: {A: x, a: y}'), /is there twice/],
   [one(`, headers: {${Array.from({ length: 33 }, (_, at) => `h${at}: x`).join(', ')}}`), /at most 32 are possible/],
-  [one(', headers: {a: 5}'), /expected a text; put numbers in quotes/],
+  [one(', headers: {a: 5}'), /expected a string; put numbers in quotes/],
   [one(', headers: {a: "${EVIL}"}'), /0\.headers\.a: expected one line/],
   [one(', headers: {a: "x\\nb"}'), /expected one line/],
   [one(', headers: {a: "€"}'), /Latin-1/],

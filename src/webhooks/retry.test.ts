@@ -1,4 +1,7 @@
-/** docs/guides/webhooks.md#retries-and-order: 1 s · 2^(n−1), at most an hour, ± 20 %; `Retry-After` is honoured. */
+/**
+ * docs/guides/webhooks.md#retries-and-order: 1 s · 2^(n−1), at most an hour, ± 20 %;
+ * `Retry-After` is honored.
+ */
 import { expect, test } from 'vitest'
 import { delayBefore, parseRetryAfter } from './retry.ts'
 
@@ -9,18 +12,18 @@ test('delays double, up to an hour', () => {
   ])
 })
 
-test('jitter is a fifth either way, and never more than the hour', () => {
+test('jitter is at most a fifth, and the result never exceeds an hour', () => {
   expect([0, 0.25, 0.75, 1].map(random => delayBefore(1, random, null))).toEqual([800, 900, 1_100, 1_200])
   expect(delayBefore(20, 1, null)).toBe(3_600_000)
 })
 
-test('Retry-After can only make it longer, up to the hour', () => {
+test('Retry-After can only lengthen the delay, up to an hour', () => {
   expect(delayBefore(1, 0.5, 30_000)).toBe(30_000)
   expect(delayBefore(6, 0.5, 1_000)).toBe(32_000)
   expect(delayBefore(1, 0.5, 1e12)).toBe(3_600_000)
 })
 
-test('Retry-After is seconds or a date', () => {
+test('Retry-After is a number of seconds or a date', () => {
   const now = Date.UTC(2026, 0, 1)
   expect(parseRetryAfter('120', now)).toBe(120_000)
   expect(parseRetryAfter(' 0 ', now)).toBe(0)

@@ -1,35 +1,41 @@
-/** One POST to an endpoint (HTTP/1.1, kept alive), and what came of it. Redirects are answers like any other; nothing here follows one. */
+/**
+ * Sends one POST request to an endpoint (HTTP/1.1 with keep-alive) and returns its outcome. Redirects are not
+ * followed.
+ */
 import { lookup as systemLookup } from 'node:dns'
 import { type buildConnector, Client } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
-import { AddressRefused, guardedConnector, type Resolve } from '../outbound/connector.ts'
+import { AddressRefused, guardedConnector, type ResolveName } from '../outbound/connector.ts'
 import type { Outcome } from './delivery.ts'
 
-export interface Post {
+/** A request to an endpoint. */
+export interface WebhookRequest {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** From the first look at the name to the end of the answer. */
+  /** Time limit on the whole request, from the DNS lookup to the end of the response. */
   readonly timeoutMs: number
 }
 
+/** Sends webhook requests. */
 export interface Sender {
-  /** Never rejects. */
-  send(post: Post): Promise<Outcome>
-  /** Ends what is on its way, which fails. */
+  /** Sends a request. Never rejects. */
+  send(post: WebhookRequest): Promise<Outcome>
+  /** Aborts requests in flight; their outcome is a failure. */
   close(): Promise<void>
 }
 
+/** What a sender needs. */
 export interface SenderParts {
   readonly guard: AddressGuard
   readonly clock: Clock
-  /** Connections to one origin that are kept for the next request. How many are in use is up to the caller. */
+  /** Limit on idle connections per origin. The caller limits how many are in use. */
   readonly connections: number
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveName
 }
 
-/** Of an answer; the rest is read no further than it takes to use the connection again. */
+/** Bytes kept of a response body. The rest is read only as far as needed to reuse the connection. */
 export const KEPT_BODY_BYTES = 16_384
 const READ_BODY_BYTES_MAX = 131_072
 
@@ -39,20 +45,21 @@ class TimedOut extends Error {
   override readonly name = 'TimedOut'
 }
 
+/** Creates a sender without open connections. */
 export function createSender({ guard, clock, connections, resolve = systemLookup }: SenderParts): Sender {
   const clients = createClients(guardedConnector(guard, resolve), connections, clock)
   return {
     async send({ url, headers, body, timeoutMs }) {
       const client = clients.take(url.origin)
-      let isWhole = false
-      const timedOut = new TimedOut(`no whole answer after ${timeoutMs} ms`)
+      let isComplete = false
+      const timedOut = new TimedOut(`no complete response within ${timeoutMs} ms`)
       const cancel = clock.after(timeoutMs, () => void client.destroy(timedOut))
       try {
         const path = `${url.pathname}${url.search}`
         const answer = await client.request({ ...{ method: 'POST', path, body }, headers: { ...headers } })
         const retryAfter = answer.headers['retry-after']
-        const read = await readSome(answer.body)
-        isWhole = read.isWhole
+        const read = await readBeginning(answer.body)
+        isComplete = read.isComplete
         return {
           kind: 'answered',
           status: answer.statusCode,
@@ -60,10 +67,10 @@ export function createSender({ guard, clock, connections, resolve = systemLookup
           body: read.text,
         }
       } catch (error) {
-        return failure(error)
+        return failureOf(error)
       } finally {
         cancel()
-        clients.leave(url.origin, client, isWhole ? 'reusable' : 'spent')
+        clients.leave(url.origin, client, isComplete ? 'reusable' : 'spent')
       }
     },
     close: clients.close,
@@ -72,58 +79,59 @@ export function createSender({ guard, clock, connections, resolve = systemLookup
 
 interface Clients {
   take(origin: string): Client
-  /** `spent`: something may still come on its connection. */
+  /** `spent`: the connection may still receive data and cannot be reused. */
   leave(origin: string, client: Client, state: 'reusable' | 'spent'): void
   close(): Promise<void>
 }
 
 /**
- * One connection for each request, kept for the next one. A pool would do, but undici connects again after a request that is aborted on its connection, and leaves that
- * connection open with nothing to send; a client that is destroyed never connects again.
+ * One connection per request, kept open for the next one. undici's pool is not used: after a request that is
+ * aborted it reconnects and leaves that connection open with nothing to send, whereas a client that is
+ * destroyed never reconnects.
  */
 function createClients(connect: buildConnector.connector, idleMax: number, clock: Clock): Clients {
   const all = new Set<Client>()
-  /** By origin, with what ends the wait. */
+  /** Idle clients by origin, with the function that cancels their timeout. */
   const idle = new Map<string, Map<Client, () => void>>()
 
-  function end(client: Client): void {
+  function destroy(client: Client): void {
     all.delete(client)
     void client.destroy().catch(() => {})
   }
 
-  function rest(origin: string, client: Client): void {
-    const resting = idle.get(origin) ?? new Map<Client, () => void>()
-    idle.set(origin, resting)
-    const forget = (): void => {
-      wake(origin, client)
-      end(client)
+  function keepIdle(origin: string, client: Client): void {
+    const idleClients = idle.get(origin) ?? new Map<Client, () => void>()
+    idle.set(origin, idleClients)
+    const expire = (): void => {
+      takeIdle(origin, client)
+      destroy(client)
     }
-    const cancel = clock.after(KEEP_ALIVE_MS, forget)
-    client.once('disconnect', forget)
-    resting.set(client, () => {
+    const cancel = clock.after(KEEP_ALIVE_MS, expire)
+    client.once('disconnect', expire)
+    idleClients.set(client, () => {
       cancel()
-      client.off('disconnect', forget)
+      client.off('disconnect', expire)
     })
   }
 
-  function wake(origin: string, client: Client): void {
-    const resting = idle.get(origin)
-    resting?.get(client)?.()
-    resting?.delete(client)
-    if (resting?.size === 0) idle.delete(origin)
+  function takeIdle(origin: string, client: Client): void {
+    const idleClients = idle.get(origin)
+    idleClients?.get(client)?.()
+    idleClients?.delete(client)
+    if (idleClients?.size === 0) idle.delete(origin)
   }
 
   return {
     take(origin) {
-      // The one used last is the least likely to have been closed by the other side.
+      // The client used last is the least likely to have been closed by the server.
       const known = [...(idle.get(origin)?.keys() ?? [])].at(-1)
       if (known !== undefined) {
-        wake(origin, known)
+        takeIdle(origin, known)
         return known
       }
       const client = new Client(origin, {
         ...{ connect, pipelining: 1, allowH2: false },
-        // One time limit, ours, for all of it; and one for what rests.
+        // The caller's single time limit replaces undici's; idle clients have their own.
         ...{ headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 2 * KEEP_ALIVE_MS },
       })
       all.add(client)
@@ -131,11 +139,11 @@ function createClients(connect: buildConnector.connector, idleMax: number, clock
     },
     leave(origin, client, state) {
       const isOpen = all.has(client) && !client.destroyed
-      if (state === 'reusable' && isOpen && (idle.get(origin)?.size ?? 0) < idleMax) rest(origin, client)
-      else end(client)
+      if (state === 'reusable' && isOpen && (idle.get(origin)?.size ?? 0) < idleMax) keepIdle(origin, client)
+      else destroy(client)
     },
     async close() {
-      for (const [origin, resting] of idle) for (const client of resting.keys()) wake(origin, client)
+      for (const [origin, idleClients] of idle) for (const client of idleClients.keys()) takeIdle(origin, client)
       const open = [...all]
       all.clear()
       await Promise.all(open.map(client => client.destroy()))
@@ -143,25 +151,30 @@ function createClients(connect: buildConnector.connector, idleMax: number, clock
   }
 }
 
-/** The status has been answered: a body that breaks off or never ends changes nothing of it. */
-async function readSome(body: AsyncIterable<Buffer>): Promise<{ readonly text: string; readonly isWhole: boolean }> {
+/**
+ * Reads the beginning of a body. The status has been received, so a body that breaks off or never ends does
+ * not change the outcome.
+ */
+async function readBeginning(
+  body: AsyncIterable<Buffer>,
+): Promise<{ readonly text: string; readonly isComplete: boolean }> {
   const kept: Buffer[] = []
   let bytes = 0
-  let isWhole = false
+  let isComplete = false
   try {
     for await (const chunk of body) {
       if (bytes < KEPT_BODY_BYTES) kept.push(chunk.subarray(0, KEPT_BODY_BYTES - bytes))
       bytes += chunk.length
       if (bytes > READ_BODY_BYTES_MAX) break
     }
-    isWhole = bytes <= READ_BODY_BYTES_MAX
+    isComplete = bytes <= READ_BODY_BYTES_MAX
   } catch {
-    // What came until then is kept.
+    // Keep what was received.
   }
-  return { text: Buffer.concat(kept).toString(), isWhole }
+  return { text: Buffer.concat(kept).toString(), isComplete }
 }
 
-function failure(error: unknown): Outcome {
+function failureOf(error: unknown): Outcome {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof AddressRefused) return { kind: 'failed', reason: 'address', message: cause.message }
     if (cause instanceof TimedOut) return { kind: 'failed', reason: 'timeout', message: cause.message }
@@ -170,7 +183,7 @@ function failure(error: unknown): Outcome {
   return { kind: 'failed', reason: 'connection', message }
 }
 
-/** Several addresses that all failed are one error without a message of its own. */
+/** When a connection to several addresses fails, the aggregate error has no message of its own. */
 function messageOf(error: Error): string {
   const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error
   return first.message || (first as NodeJS.ErrnoException).code || first.name

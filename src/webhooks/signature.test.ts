@@ -1,11 +1,11 @@
-/** docs/guides/webhooks.md#verify-signatures: signatures are those of Standard Webhooks. */
+/** docs/guides/webhooks.md#verify-signatures: signatures follow Standard Webhooks. */
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
-import { signatureHeaders, whyNoSecret } from './signature.ts'
+import { secretProblem, signatureHeaders } from './signature.ts'
 
 const secret = (byte: number, size = 32) => Buffer.alloc(size, byte).toString('base64')
 
-test('the example of the Standard Webhooks specification', () => {
+test('the example of the Standard Webhooks specification is signed as documented', () => {
   const headers = signatureHeaders(
     ['MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
     'msg_p5jXN8AQM9LWM0D4loKWxJek',
@@ -19,7 +19,7 @@ test('the example of the Standard Webhooks specification', () => {
   })
 })
 
-test('each of several secrets verifies, also a body that is not ASCII', () => {
+test('each of several secrets verifies, also for a body that is not ASCII', () => {
   const body = Buffer.from('{"name":"Zoë 😀"}')
   const headers = signatureHeaders([secret(1), `whsec_${secret(2)}`], 'msg_1', Date.now(), body)
   expect(headers['webhook-signature']?.split(' ')).toHaveLength(2)
@@ -27,16 +27,16 @@ test('each of several secrets verifies, also a body that is not ASCII', () => {
   expect(() => new Webhook(secret(3)).verify(body, headers)).toThrow()
 })
 
-test('without a secret there is an id and no signature', () => {
+test('without a secret there is an id but no signature', () => {
   expect(signatureHeaders([], 'msg_1', 1_000, Buffer.from('{}'))).toEqual({
     'webhook-id': 'msg_1',
     'webhook-timestamp': '1',
   })
 })
 
-test('a secret is base64 of 24 to 64 bytes', () => {
+test('a secret is the base64 encoding of 24 to 64 bytes', () => {
   for (const size of [24, 64])
-    expect([whyNoSecret(secret(1, size)), whyNoSecret(`whsec_${secret(1, size)}`)]).toEqual([null, null])
+    expect([secretProblem(secret(1, size)), secretProblem(`whsec_${secret(1, size)}`)]).toEqual([null, null])
   for (const bad of [
     secret(1, 23),
     secret(1, 65),
@@ -46,6 +46,6 @@ test('a secret is base64 of 24 to 64 bytes', () => {
     `${secret(1)}!`,
     secret(1).replace('=', ''),
   ]) {
-    expect(whyNoSecret(bad)).toMatch(/^expected base64 of 24 to 64 random bytes/)
+    expect(secretProblem(bad)).toMatch(/^expected base64 of 24 to 64 random bytes/)
   }
 })

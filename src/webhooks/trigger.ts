@@ -1,54 +1,65 @@
-/** Event triggers: which URL receives which changes of a table (docs/guides/webhooks.md#define-a-trigger). */
+/** Event triggers: the changes of a table that are sent to a URL (docs/guides/webhooks.md#define-a-trigger). */
 
-export const OPERATIONS = ['create', 'update', 'delete'] as const
+/** Operations as written in the events file. */
+export const TRIGGER_OPERATIONS = ['create', 'update', 'delete'] as const
 
-export type Operation = (typeof OPERATIONS)[number]
+export type TriggerOperation = (typeof TRIGGER_OPERATIONS)[number]
 
-/** What happened to a row, as a webhook's body says it. */
-export type Happened = 'INSERT' | 'UPDATE' | 'DELETE'
+/** An operation on a row, as it appears in a webhook's body. */
+export type RowOperation = 'INSERT' | 'UPDATE' | 'DELETE'
 
-/** `TEST`: nothing did; whoever runs the gateway wants to know whether a webhook arrives. */
-export type Told = Happened | 'TEST'
+/** The operation in a body. `TEST`: a test message sent by an operator. */
+export type PayloadOperation = RowOperation | 'TEST'
 
-export const OPERATION_OF: Readonly<Record<Happened, Operation>> = {
+/** The events file's word for each row operation. */
+export const TRIGGER_OPERATION_OF: Readonly<Record<RowOperation, TriggerOperation>> = {
   INSERT: 'create',
   UPDATE: 'update',
   DELETE: 'delete',
 }
 
-export const HAPPENED = Object.keys(OPERATION_OF) as readonly Happened[]
+/** All row operations. */
+export const ROW_OPERATIONS = Object.keys(TRIGGER_OPERATION_OF) as readonly RowOperation[]
 
+/** A trigger as defined in the events file. */
 export interface Trigger {
   readonly name: string
-  /** As it is written: the resource's name, or `schema.table`. */
+  /** The table as written in the file: the resource's name, or `schema.table`. */
   readonly table: string
-  readonly operations: readonly Operation[]
+  readonly operations: readonly TriggerOperation[]
   readonly url: URL
-  /** Tries after the first. */
+  /** Retries after the first attempt. */
   readonly retryCount: number
-  /** By their names in lower case. */
+  /** Additional headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   readonly enabled: boolean
-  /** The only ones in the payload; null for all. */
+  /** The columns included in bodies; null includes all. */
   readonly columns: readonly string[] | null
-  /** Each signs; the receiver may know any of them. Empty: nothing is signed. */
+  /** Secrets to sign with; the receiver needs to know one of them. Empty: requests are not signed. */
   readonly secrets: readonly string[]
   readonly timeoutMs: number
-  /** Whose changes: those that are made through a gateway, or all. */
-  readonly source: Source
-  readonly order: Order
+  /** Whether only changes made through a gateway are sent, or all changes. */
+  readonly source: TriggerSource
+  readonly order: TriggerOrder
 }
 
-export const SOURCES = ['gateway', 'database'] as const
+/** Which changes are sent. */
+export const TRIGGER_SOURCES = ['gateway', 'database'] as const
 
-export type Source = (typeof SOURCES)[number]
+export type TriggerSource = (typeof TRIGGER_SOURCES)[number]
 
-/** `key`: of one row, what happened first is told first, and the next when that has arrived or is given up. */
-export const ORDERS = ['none', 'key'] as const
+/**
+ * The order of deliveries. `key`: changes to one row are delivered in order; each waits until the previous
+ * one is delivered or given up.
+ */
+export const TRIGGER_ORDERS = ['none', 'key'] as const
 
-export type Order = (typeof ORDERS)[number]
+export type TriggerOrder = (typeof TRIGGER_ORDERS)[number]
 
-/** Where it delivers to: what fails, is slow and has its share together. The path may be a secret. */
+/**
+ * The endpoint of a trigger. Limits and failures are tracked per endpoint. It omits the path, which can be a
+ * secret.
+ */
 export function endpointOf({ url }: Pick<Trigger, 'url'>): string {
   return url.origin
 }

@@ -1,68 +1,81 @@
-/** The triggers in force, and reloading of their file. */
+/** The triggers in force, and the reloading of the events file. */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { isWritten, tableWritten } from '../catalog/written.ts'
 import { DocumentProblems, isProblem, readDocument } from '../config/document.ts'
 import { ConfigError, type Problem } from '../config/problem.ts'
-import { triggerProblems } from './against-catalog.ts'
-import type { Registration } from './outbox/register.ts'
-import { happenedOf } from './outbox/stored.ts'
-import { type ReadingParts, readTriggers } from './read-triggers.ts'
-import type { Operation, Trigger } from './trigger.ts'
+import { triggerProblems } from './check-triggers.ts'
+import { rowOperationsOf } from './outbox/outbox-insert.ts'
+import type { TriggerRegistration } from './outbox/register.ts'
+import { readTriggers, type TriggerReadingParts } from './read-triggers.ts'
+import type { Trigger, TriggerOperation } from './trigger.ts'
 
-export interface LoadingParts extends ReadingParts {
+/** What loading the events file needs. */
+export interface TriggerLoadingParts extends TriggerReadingParts {
   readonly file: string
   readonly catalog: () => Catalog
-  /** Tables whose changes the database writes down, as `schema.table`; null: it has no outbox. */
+  /** Tables whose changes the database captures, as `schema.table`; null if no outbox is installed. */
   readonly captured: () => ReadonlySet<string> | null
 }
 
-export interface TriggersParts extends LoadingParts {
-  /** Whose turns deliveries take: the column of a table with the tenant of a row. */
+/** What the triggers need. */
+export interface TriggersParts extends TriggerLoadingParts {
+  /** The column with the tenant of a row; deliveries of different tenants take turns. */
   readonly tenantColumn: string
-  /** Tells the database which changes are wanted; false: it takes nothing down. Rejects when it cannot be told. */
-  readonly register: (registrations: readonly Registration[]) => Promise<boolean>
-  /** Hears why the file could not be used when it was read again. */
+  /**
+   * Registers the triggers in the database; returns false if it stores no webhooks. Rejects when the database
+   * is unavailable.
+   */
+  readonly register: (registrations: readonly TriggerRegistration[]) => Promise<boolean>
+  /** Called with the reason when a reloaded file is unusable. */
   readonly onProblem: (message: string) => void
 }
 
+/** The triggers in force. */
 export interface Triggers {
   all(): readonly Trigger[]
-  /** As it is now; undefined if it is gone. */
+  /** The trigger with this name as it is now; undefined if there is none. */
   named(name: string): Trigger | undefined
-  /** Enabled ones, for any of these operations on the table, wherever their deliveries wait. */
-  on(table: Table, operations: readonly Operation[]): readonly Trigger[]
-  /** No more deliveries, until the file is read again. */
+  /** Enabled triggers for any of these operations on the table, wherever their deliveries are stored. */
+  on(table: Table, operations: readonly TriggerOperation[]): readonly Trigger[]
+  /** Stops deliveries of a trigger until the file is read again. */
   disable(name: string): void
   isActive(trigger: Trigger): boolean
-  /** Who writes its deliveries down. */
-  writerOf(trigger: Trigger): Writer
-  /** Grows with each change of what `on` and `writerOf` say. */
+  /** What stores the trigger's deliveries. */
+  writerOf(trigger: Trigger): DeliveryWriter
+  /** A counter that increases whenever results of `on` or `writerOf` change. */
   generation(): number
-  /** Reads the file again; when it cannot be used, the triggers read before stay in force. */
+  /** Reads the file again. If it is unusable, the current triggers stay in force. */
   reload(): Promise<void>
-  /** The schema or what is installed may be another: where deliveries wait follows. Rejects when the database cannot be told. */
+  /** Adapts to a changed schema or installation. Rejects when the database is unavailable. */
   refresh(): Promise<void>
 }
 
 /**
- * `database`: triggers on the table. `statement`: the one that makes the change, through a gateway. `nobody`: they wait in memory.
+ * What stores deliveries. `database`: triggers on the table. `statement`: the statement that makes the
+ * change, through a gateway. `none`: they are kept in memory.
  */
-export type Writer = 'database' | 'statement' | 'nobody'
+export type DeliveryWriter = 'database' | 'statement' | 'none'
 
-/** Rejects with `ConfigError`, which has everything that is wrong with the file. */
+/**
+ * Loads the triggers.
+ * @throws ConfigError with all problems of the file.
+ */
 export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   let inForce = await loadTriggers(parts)
   let disabled = new Set<string>()
   let byTable = new WeakMap<Table, readonly Trigger[]>()
-  /** By name; others have nobody. */
-  let writers: ReadonlyMap<string, Writer> = new Map()
+  /** By trigger name; the others have none. */
+  let writers: ReadonlyMap<string, DeliveryWriter> = new Map()
   let generation = 0
-  let storing: Promise<void> = Promise.resolve()
+  let registering: Promise<void> = Promise.resolve()
   await store(inForce)
 
-  /** First the database, then we: a write in between is told twice instead of never. One after the other, so that the last one wins here as there. */
+  /**
+   * Registers first in the database, then here: a write in between is delivered twice rather than never.
+   * Calls run one after the other, so that the last one wins in both places.
+   */
   function store(triggers: readonly Trigger[]): Promise<void> {
-    const next = storing.then(async () => {
+    const next = registering.then(async () => {
       const captured = parts.captured()
       const registrations = captured === null ? [] : registrationsOf(triggers.filter(isActive), parts)
       const isTaken = captured !== null && (await parts.register(registrations))
@@ -76,12 +89,12 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
       )
       generation += 1
     })
-    storing = next.catch(() => {})
+    registering = next.catch(() => {})
     return next
   }
 
-  /** What `on` answers is another from now on. */
-  function choseOthers(): void {
+  /** Invalidates cached results of `on`. */
+  function invalidate(): void {
     byTable = new WeakMap()
     generation += 1
   }
@@ -90,7 +103,7 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
     return enabled && !disabled.has(name)
   }
 
-  function ofTable(table: Table): readonly Trigger[] {
+  function triggersOf(table: Table): readonly Trigger[] {
     const known = byTable.get(table)
     if (known !== undefined) return known
     const found = inForce.filter(trigger => isActive(trigger) && isWritten(trigger.table, table))
@@ -102,15 +115,15 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
     all: () => inForce,
     named: name => inForce.find(trigger => trigger.name === name),
     on: (table, operations) =>
-      ofTable(table).filter(trigger => trigger.operations.some(operation => operations.includes(operation))),
+      triggersOf(table).filter(trigger => trigger.operations.some(operation => operations.includes(operation))),
     disable(name) {
       disabled.add(name)
-      choseOthers()
-      // A database that is away is told with the next refresh.
+      invalidate()
+      // If the database is unavailable, the next refresh registers the change.
       store(inForce).catch(() => {})
     },
     isActive,
-    writerOf: ({ name }) => writers.get(name) ?? 'nobody',
+    writerOf: ({ name }) => writers.get(name) ?? 'none',
     generation: () => generation,
     async reload() {
       const before = disabled
@@ -119,11 +132,13 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
         disabled = new Set()
         await store(next)
         inForce = next
-        choseOthers()
+        invalidate()
       } catch (error) {
         disabled = before
         parts.onProblem(
-          error instanceof ConfigError ? error.message : `The database was not told of them: ${String(error)}`,
+          error instanceof ConfigError
+            ? error.message
+            : `The triggers cannot be registered in the database: ${String(error)}`,
         )
       }
     },
@@ -131,11 +146,14 @@ export async function createTriggers(parts: TriggersParts): Promise<Triggers> {
   }
 }
 
-/** Of all of them: a table may be captured any time, and whoever does not know a trigger must not take its deliveries for nobody's. */
+/**
+ * Registers triggers of tables that are not captured as well: a table may be captured at any time, and
+ * webhooks of an unregistered trigger would be treated as orphans.
+ */
 function registrationsOf(
   triggers: readonly Trigger[],
   { catalog, tenantColumn }: Pick<TriggersParts, 'catalog' | 'tenantColumn'>,
-): readonly Registration[] {
+): readonly TriggerRegistration[] {
   return triggers.flatMap(trigger => {
     const { name, table: written, source, order } = trigger
     const table = tableWritten(written, catalog())
@@ -143,15 +161,23 @@ function registrationsOf(
     return [
       {
         ...{ name, schema: table.schema, table: table.name, source, byKey: order === 'key' },
-        operations: happenedOf(trigger),
+        operations: rowOperationsOf(trigger),
         tenantColumn: table.columnByName.has(tenantColumn) ? tenantColumn : null,
       },
     ]
   })
 }
 
-/** Rejects with `ConfigError`. */
-export async function loadTriggers({ file, catalog, captured, ...reading }: LoadingParts): Promise<readonly Trigger[]> {
+/**
+ * Loads and checks the file.
+ * @throws ConfigError with all problems.
+ */
+export async function loadTriggers({
+  file,
+  catalog,
+  captured,
+  ...reading
+}: TriggerLoadingParts): Promise<readonly Trigger[]> {
   const document = await readDocument(file)
   if (isProblem(document)) throw new ConfigError([document])
   const triggers = readTriggers(document, reading)

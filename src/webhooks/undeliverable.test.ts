@@ -1,4 +1,4 @@
-/** What the address guard will refuse is reported as soon as it can be known. */
+/** URLs that the address guard will refuse are reported as early as possible. */
 import { expect, test } from 'vitest'
 import { createAddressGuard } from '../outbound/address-guard.ts'
 import type { Trigger } from './trigger.ts'
@@ -17,10 +17,10 @@ test.each([
   expect(told(url)).toEqual([expect.stringMatching(message)])
 })
 
-test.each(['https://hooks.example/', 'http://[::ffff:10.0.0.1]/', 'http://8.8.8.8/'])('nothing of %s', url => {
+test.each(['%s is not reported', 'http://[::ffff:10.0.0.1]/', 'http://8.8.8.8/'])('nothing of %s', url => {
   expect(told(url)).toEqual([])
 })
 
-test('nor of a trigger that is switched off', () => {
+test('a disabled trigger is not reported', () => {
   expect(told('http://127.0.0.1/', false)).toEqual([])
 })

@@ -1,20 +1,21 @@
 /**
- * Triggers whose webhooks will be refused, as far as their URLs tell before a name is looked up. That is no reason not to start: what counts is the
- * address that is connected to, and the API works without them.
+ * Finds triggers whose URLs will be refused, as far as this is known before a DNS lookup. Only a warning: the
+ * address is checked again for each connection, and the API works without them.
  */
 import type { Finding } from '../finding.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
 import type { Trigger } from './trigger.ts'
 
+/** One warning for each enabled trigger whose host is refused. */
 export function undeliverable(
   triggers: readonly Trigger[],
-  { whyHostRefused }: Pick<AddressGuard, 'whyHostRefused'>,
+  { hostRefusalReason }: Pick<AddressGuard, 'hostRefusalReason'>,
 ): readonly Finding[] {
   return triggers.flatMap(({ name, enabled, url }) => {
-    const why = enabled ? whyHostRefused(url.hostname) : null
+    const why = enabled ? hostRefusalReason(url.hostname) : null
     if (why === null) return []
     return [{ level: 'warning', message: `Webhooks of "${name}" cannot be delivered: ${why}.`, fix: FIX }]
   })
 }
 
-const FIX = 'Mend webhook_url in the file of events_path, or list the address in webhook_allow.'
+const FIX = 'Correct webhook_url in the events file, or add the address to webhook_allow.'

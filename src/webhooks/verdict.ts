@@ -1,18 +1,19 @@
-/** What becomes of a delivery after a try: done, tried again, or a dead letter. */
+/** What follows from an attempt: the delivery is done, retried, or becomes a dead letter. */
 import { describeOutcome, isSuccess, type Outcome } from './delivery.ts'
 import { delayBefore, parseRetryAfter } from './retry.ts'
 import type { Trigger } from './trigger.ts'
 
+/** The consequence of an attempt. */
 export type Verdict =
   | { readonly kind: 'delivered' }
-  /** The endpoint wants no more of this trigger. */
+  /** The endpoint asks for no more webhooks of this trigger. */
   | { readonly kind: 'gone'; readonly reason: string }
   | { readonly kind: 'dead'; readonly reason: string }
   | { readonly kind: 'again'; readonly delayMs: number }
 
 const GONE = 410
 
-/** `tries`: made so far, this one included. `random` is from 0 to 1. */
+/** Decides what follows from an outcome. `tries` includes this attempt; `random` is from 0 to 1. */
 export function verdictOf(
   outcome: Outcome,
   { retryCount }: Pick<Trigger, 'retryCount'>,

@@ -1,147 +1,163 @@
-/** Webhooks as a whole (docs/guides/webhooks.md): changes of rows become deliveries, which operators can list, send again and delete. */
+/**
+ * Webhooks as a whole (docs/guides/webhooks.md): turns row changes into deliveries, which operators can list,
+ * redeliver and purge.
+ */
 import { randomBytes } from 'node:crypto'
 import type { Catalog, Table } from '../catalog/model.ts'
 import type { Clock } from '../clock.ts'
 import type { Emit } from '../events.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
-import type { Resolve } from '../outbound/connector.ts'
+import type { ResolveName } from '../outbound/connector.ts'
 import { createDeadLetters, type DeadLetter } from './dead-letters.ts'
 import { createDeliverer, type Deliverer } from './deliverer.ts'
 import { newId, type Outcome } from './delivery.ts'
-import { type Hearers, Hearing } from './hearers.ts'
-import { LANE_IN_FLIGHT_MAX, type LaneStats } from './lanes.ts'
-import { type Depth, EMPTY } from './outbox/depth.ts'
+import { ENDPOINT_IN_FLIGHT_MAX, type QueueStats } from './endpoint-queues.ts'
+import { ListenerIndex, type WebhookListeners } from './listeners.ts'
+import { EMPTY_OUTBOX, type OutboxDepth } from './outbox/depth.ts'
 import type { Outbox } from './outbox/outbox.ts'
-import { type Change, printPayload } from './payload.ts'
+import { printPayload, type WebhookChange } from './payload.ts'
 import { createSender, type Sender } from './sender.ts'
-import { endpointOf, type Happened, OPERATION_OF, type Trigger } from './trigger.ts'
+import { endpointOf, type RowOperation, TRIGGER_OPERATION_OF, type Trigger } from './trigger.ts'
 import type { Triggers } from './triggers.ts'
 
+/** What webhooks need. */
 export interface WebhooksParts {
   readonly triggers: Triggers
-  /** Whose turns deliveries take: the column of a table with the tenant of a row. */
+  /** The column with the tenant of a row; deliveries of different tenants take turns. */
   readonly tenantColumn: string
-  /** Shows the database that a statement is this gateway's. */
+  /** Proves to the database that a statement is this gateway's. */
   readonly ticket: string
-  /** Has the deliveries of some of them; null: of none. */
+  /** The outbox; null keeps all deliveries in memory. */
   readonly outbox: Outbox | null
   readonly catalog: () => Catalog
   readonly guard: AddressGuard
   readonly clock: Clock
-  /** From 0 to 1. */
+  /** A random number from 0 up to 1. */
   readonly random: () => number
   readonly userAgent: string
   readonly emit: Emit
-  /** How names become addresses; the system's way where it is left out. */
-  readonly resolve?: Resolve
+  /** Resolves host names; the system's resolver by default. */
+  readonly resolve?: ResolveName
 }
 
-/** What happened to one row. */
-export interface RowChange extends Omit<Change, 'table' | 'atMs'> {
-  readonly happened: Happened
+/** A change of one row. */
+export interface RowChange extends Omit<WebhookChange, 'table' | 'atMs'> {
+  readonly operation: RowOperation
 }
 
-/** Where deliveries are while they wait. */
+/** Where deliveries are stored. */
 export type Storage = 'outbox' | 'memory'
 
-export interface WebhookStats extends LaneStats {
-  /** Of the oldest that waits, in memory or in the outbox; null if none does. */
+/** Figures of the queues in memory and in the outbox. */
+export interface WebhookStats extends QueueStats {
+  /** Age of the oldest pending delivery, in memory or in the outbox; null if there is none. */
   readonly oldestAgeMs: number | null
-  /** By an endpoint that answered 410. */
+  /** Triggers disabled by an endpoint that answered 410. */
   readonly disabled: number
   readonly deadLetters: number
-  /** Dead letters that newer ones pushed out. */
-  readonly forgotten: number
-  /** Changes of which nobody was told: too many at once, or rows that could not be seen. */
-  readonly untold: number
-  readonly outbox: Depth
+  /** Dead letters dropped to make room for newer ones. */
+  readonly dropped: number
+  /** Changes that were not delivered: too many at once, or rows that were not visible. */
+  readonly undelivered: number
+  readonly outbox: OutboxDepth
 }
 
-/** A write of which only the names are known. */
-interface HiddenWrite {
+/** A write of which only names are known. */
+interface UnresolvedWrite {
   readonly table: { readonly schema: string | null; readonly name: string }
-  readonly happened: readonly Happened[]
+  readonly happened: readonly RowOperation[]
 }
 
-/** Rows that were changed and have not become deliveries yet; of one write there are as many as it may have. */
+/** Limit on changed rows that have not become deliveries yet. */
 export const CHANGES_MAX = 100_000
 
-/** Made before other work gets a turn. */
-const CHANGES_AT_ONCE = 200
+/** Changes processed before other work of the event loop gets a turn. */
+const CHANGES_PER_TURN = 200
 
-interface Pending {
+interface PendingChange {
   readonly table: Table
-  readonly change: RowChange & Change
-  /** Of triggers. */
+  readonly change: RowChange & WebhookChange
+  /** Names of triggers. */
   readonly names: readonly string[]
 }
 
+/** The webhooks of one gateway. */
 export class Webhooks {
   readonly outbox: Outbox | null
   readonly #parts: WebhooksParts
-  readonly #hearing: Hearing
+  readonly #listeners: ListenerIndex
   readonly #deadLetters = createDeadLetters()
   readonly #sender: Sender
   readonly #deliverer: Deliverer
-  #pending: Pending[] = []
+  #pending: PendingChange[] = []
   #isDue = false
-  #untold = 0
+  #undelivered = 0
 
   constructor(parts: WebhooksParts) {
     const { guard, clock, resolve } = parts
     this.outbox = parts.outbox
     this.#parts = parts
-    this.#hearing = new Hearing(parts)
-    this.#sender = createSender({ guard, clock, connections: LANE_IN_FLIGHT_MAX, ...(resolve ? { resolve } : {}) })
+    this.#listeners = new ListenerIndex(parts)
+    this.#sender = createSender({ guard, clock, connections: ENDPOINT_IN_FLIGHT_MAX, ...(resolve ? { resolve } : {}) })
     this.#deliverer = createDeliverer({ ...parts, sender: this.#sender, deadLetters: this.#deadLetters })
   }
 
-  // --- what the runner tells ---
+  // // --- called for each write ---
 
-  hearers(table: Table, happened: readonly Happened[]): Hearers {
-    return this.#hearing.hearers(table, happened)
+  listeners(table: Table, operations: readonly RowOperation[]): WebhookListeners {
+    return this.#listeners.listeners(table, operations)
   }
 
-  /** Whether somebody is told who has to hear of it from us, of a table that is only known by its names. */
-  wantsHidden({ table: { schema, name }, happened }: HiddenWrite): boolean {
+  /**
+   * Whether a trigger depends on the gateway to report the write to a table that is known only by its name.
+   */
+  wantsUnresolved({ table: { schema, name }, happened }: UnresolvedWrite): boolean {
     const tables = [...this.#parts.catalog().tables.values()]
     const isMeant = (table: Table) => table.schema === schema && table.name === name
-    return tables.some(table => isMeant(table) && this.#hearing.needsUs(table, happened))
+    return tables.some(table => isMeant(table) && this.#listeners.needsGateway(table, happened))
   }
 
-  /** Returns at once: deliveries are made later, for the triggers of these names. */
+  /** Queues the changes for the named triggers and returns immediately; deliveries are created later. */
   committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void {
     const atMs = this.#parts.clock.now()
     const taken = changes.slice(0, CHANGES_MAX - this.#pending.length)
     for (const change of taken) this.#pending.push({ table, change: { ...change, table: table.resource, atMs }, names })
     const left = changes.length - taken.length
-    this.#untold += left
-    if (left > 0) this.#warn(table, new Error(`${left} changes at once are too many; nobody is told of them`))
+    this.#undelivered += left
+    if (left > 0)
+      this.#warn(
+        table,
+        new Error(`${left} changes exceed the limit of ${CHANGES_MAX} pending changes; no webhooks are sent for them`),
+      )
     this.#schedule()
   }
 
-  unseen(table: Table): void {
-    this.#untold += 1
-    const error = new Error('rows were written that the role of the gateway may not see; nobody is told of them')
+  /** Reports a write whose rows cannot be read back. */
+  reportUnreadable(table: Table): void {
+    this.#undelivered += 1
+    const error = new Error(
+      'a write changed rows that are not readable by the role of the gateway; no webhooks are sent for them',
+    )
     this.#warn(table, error)
   }
 
-  stored(names: readonly string[]): void {
+  /** Wakes the outbox worker after the write has stored webhooks of these triggers. */
+  reportStored(names: readonly string[]): void {
     this.outbox?.wake(names)
   }
 
-  // --- what operators ask ---
+  // // --- called for operators ---
 
   triggers(): readonly { readonly trigger: Trigger; readonly isActive: boolean; readonly storage: Storage }[] {
     const { triggers } = this.#parts
     return triggers.all().map(trigger => ({
       trigger,
       isActive: triggers.isActive(trigger),
-      storage: triggers.writerOf(trigger) === 'nobody' ? 'memory' : 'outbox',
+      storage: triggers.writerOf(trigger) === 'none' ? 'memory' : 'outbox',
     }))
   }
 
-  /** Of memory. */
+  /** The dead letters in memory. */
   deadLetters(): readonly DeadLetter[] {
     return this.#deadLetters.all()
   }
@@ -150,7 +166,9 @@ export class Webhooks {
     return this.#deadLetters.get(id)
   }
 
-  /** As if it were new, with the same id; false if there is none, or nothing of it that could be sent. */
+  /**
+   * Queues a dead letter again, with the same id. Returns false if there is none, or its body was not kept.
+   */
   redeliver(id: string): boolean {
     const letter = this.#deadLetters.get(id)
     const trigger = letter && this.#parts.triggers.named(letter.delivery.trigger)
@@ -160,51 +178,52 @@ export class Webhooks {
     return true
   }
 
+  /** Deletes a dead letter. Returns false if there is none. */
   purge(id: string): boolean {
     const known = this.#deadLetters.get(id) !== undefined
     this.#deadLetters.remove(id)
     return known
   }
 
-  /** Sends something that looks like a webhook, once; null if there is no such trigger. */
+  /** Sends a test message once; null if there is no trigger with this name. */
   async test(name: string): Promise<{ readonly id: string; readonly outcome: Outcome } | null> {
     const { triggers, clock } = this.#parts
     const trigger = triggers.named(name)
     if (trigger === undefined) return null
     const id = newId(randomBytes)
-    const nothing = { table: trigger.table, happened: 'TEST', after: null, before: null, atMs: clock.now() } as const
+    const nothing = { table: trigger.table, operation: 'TEST', after: null, before: null, atMs: clock.now() } as const
     return { id, outcome: await this.#deliverer.tryOnce(trigger, id, printPayload(trigger, nothing)) }
   }
 
-  /** Asks the database for what it has, once in a few seconds. */
+  /** Figures of memory and outbox. The database is queried at most once every few seconds. */
   async stats(): Promise<WebhookStats> {
     const { triggers, clock } = this.#parts
     const all = triggers.all()
     const held = this.#deliverer.stats()
-    const depth = (await this.outbox?.depth()) ?? EMPTY
+    const depth = (await this.outbox?.depth()) ?? EMPTY_OUTBOX
     const ages = [depth.oldestAgeMs, held.oldestMs === null ? null : Math.max(0, clock.now() - held.oldestMs)]
     return {
-      ...{ ...held, narrow: held.narrow + (this.outbox?.narrow() ?? 0), outbox: depth },
+      ...{ ...held, throttled: held.throttled + (this.outbox?.throttled() ?? 0), outbox: depth },
       oldestAgeMs: ages.reduce((most, age) => (age === null || (most !== null && most > age) ? most : age), null),
       disabled: all.filter(trigger => trigger.enabled && !triggers.isActive(trigger)).length,
       deadLetters: this.#deadLetters.all().length + depth.deadLetters,
-      forgotten: this.#deadLetters.forgotten(),
-      untold: this.#untold,
+      dropped: this.#deadLetters.dropped(),
+      undelivered: this.#undelivered,
     }
   }
 
-  /** Lets what is in flight and what waits for its first turn finish. */
+  /** Waits for deliveries that are in flight or ready, up to the deadline. */
   async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
     const closed = this.outbox?.close({ deadlineMs })
     while (this.#pending.length > 0) this.#deliverSome()
     const lost = await this.#drainWithin(deadlineMs)
     await Promise.all([this.#sender.close(), closed])
     if (lost === 0) return
-    const error = new Error(`${lost} webhooks were waiting in memory and are lost`)
+    const error = new Error(`${lost} undelivered webhooks in memory are lost`)
     this.#parts.emit({ kind: 'webhooks', event: 'lost', detail: { error, deliveries: lost } })
   }
 
-  /** Answers how many deliveries are lost. */
+  /** Returns how many deliveries are lost. */
   async #drainWithin(deadlineMs: number): Promise<number> {
     let cancel = (): void => {}
     const late = new Promise<'late'>(resolve => {
@@ -219,7 +238,7 @@ export class Webhooks {
 
   // --- from changes to deliveries ---
 
-  /** After the answers that are due now. */
+  /** Runs after pending responses have been written. */
   #schedule(): void {
     if (this.#isDue || this.#pending.length === 0) return
     this.#isDue = true
@@ -228,24 +247,24 @@ export class Webhooks {
 
   #deliverSome(): void {
     this.#isDue = false
-    const some = this.#pending.slice(0, CHANGES_AT_ONCE)
-    this.#pending = this.#pending.slice(CHANGES_AT_ONCE)
-    for (const each of some) this.#deliver(each)
+    const batch = this.#pending.slice(0, CHANGES_PER_TURN)
+    this.#pending = this.#pending.slice(CHANGES_PER_TURN)
+    for (const each of batch) this.#deliver(each)
     this.#schedule()
   }
 
-  #deliver({ table, change, names }: Pending): void {
-    for (const trigger of this.#parts.triggers.on(table, [OPERATION_OF[change.happened]])) {
+  #deliver({ table, change, names }: PendingChange): void {
+    for (const trigger of this.#parts.triggers.on(table, [TRIGGER_OPERATION_OF[change.operation]])) {
       if (!names.includes(trigger.name)) continue
       this.#deliverer.add({
         ...{ id: newId(randomBytes), trigger: trigger.name, endpoint: endpointOf(trigger), tries: 0 },
-        ...{ table: table.resource, happened: change.happened, createdAtMs: change.atMs },
+        ...{ table: table.resource, operation: change.operation, createdAtMs: change.atMs },
         body: printPayload(trigger, change),
       })
     }
   }
 
   #warn(table: Table, error: Error): void {
-    this.#parts.emit({ kind: 'webhooks', event: 'changes untold', detail: { error, table: table.resource } })
+    this.#parts.emit({ kind: 'webhooks', event: 'changes not delivered', detail: { error, table: table.resource } })
   }
 }

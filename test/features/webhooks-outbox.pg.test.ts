@@ -183,7 +183,7 @@ describe('where deliveries wait', () => {
         trigger({ name: 'c', table: 'keyless', order: 'key' }),
       ]),
     ).rejects.toThrow(
-      /source: "database" needs the database to write down changes of public\.apart: svc install has not chosen table "apart"[\s\S]*"key" needs a primary key, and table "keyless" has none/,
+      /source: "database" requires the database to capture changes of public\.apart: svc install does not capture table "apart"[\s\S]*"key" needs a primary key, and table "keyless" has none/,
     )
   })
 
@@ -301,7 +301,7 @@ describe('what fails', () => {
     await send(gateway, 'POST', '/api/notes', { id: 1, body: 'x'.repeat(1_100_000) })
     await until(async () => (await count('webhook_dead')) === 1)
     const { dead_letters: letters } = (await ask(gateway, '/internal/webhooks')).json
-    expect(letters).toMatchObject([{ tries: 0, reason: expect.stringContaining('at most 1048576 are sent') }])
+    expect(letters).toMatchObject([{ tries: 0, reason: expect.stringContaining('the limit is 1048576') }])
     expect(hook.received).toHaveLength(0)
     await write([trigger({ columns: ['id'] })])
     await gateway.gateway.reload()

@@ -220,7 +220,7 @@ test('rows that the gateway may write and not see are written, and said to be un
   const gateway = await open([trigger({ table: 'blind' })])
   const { status } = await send(gateway, 'POST', '/api/blind', { id: 1 }, { Prefer: 'return=minimal' })
   expect([status, await rowsOf('select id from blind')]).toEqual([201, [{ id: 1 }]])
-  expect(events).toContainEqual(expect.objectContaining({ kind: 'webhooks', event: 'changes untold' }))
+  expect(events).toContainEqual(expect.objectContaining({ kind: 'webhooks', event: 'changes not delivered' }))
 })
 
 test('what another statement within `with` would write is refused', async () => {

@@ -401,7 +401,7 @@ describe('what comes of it', () => {
       dead_letters.map(({ trigger: name, reason }: { trigger: string; reason: string }) => [name, reason]),
     )
     expect(reasons).toEqual({
-      hangs: 'failed 1 times: timeout: no whole answer after 300 ms',
+      hangs: 'failed 1 times: timeout: no complete response within 300 ms',
       closes: expect.stringMatching(/^failed 1 times: connection: /),
       breaks: expect.stringMatching(/^failed 1 times: connection: /),
     })
@@ -517,7 +517,7 @@ describe('the operator', () => {
     const { webhooks, warnings } = (await ask('/health/internal')).json
     expect(webhooks).toMatchObject({ enabled: true, storage: 'memory', queue: { ready: 0, waiting: 0, in_flight: 0 } })
     expect(warnings).toContainEqual({
-      message: expect.stringContaining('delivered from memory'),
+      message: expect.stringContaining('are kept in memory'),
       fix: expect.stringContaining('svc install'),
     })
   })

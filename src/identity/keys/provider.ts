@@ -78,17 +78,17 @@ function requestFor(url: URL, parts: ProviderParts): GetRequest {
     ...{ timeoutMs: TIMEOUT_MS, redirectsMax: REDIRECTS_MAX, bodyBytesMax: BODY_BYTES_MAX },
     guardOf(hop) {
       if (!isProviderUrl(hop)) throw new GetError(`${hop.href}: keys are fetched with https alone`)
-      const whyRefused = hop.host === configured ? () => null : parts.guard.whyRefused
-      return hop.protocol === 'https:' ? { whyRefused } : { whyRefused: loopbackAnd(whyRefused) }
+      const refusalReason = hop.host === configured ? () => null : parts.guard.refusalReason
+      return hop.protocol === 'https:' ? { refusalReason } : { refusalReason: loopbackAnd(refusalReason) }
     },
   }
 }
 
 /** Whatever `localhost` is said to be: without TLS only the machine itself is asked. */
-function loopbackAnd(whyRefused: AddressGuard['whyRefused']): AddressGuard['whyRefused'] {
+function loopbackAnd(refusalReason: AddressGuard['refusalReason']): AddressGuard['refusalReason'] {
   return address => {
     if (ipaddr.process(address).range() !== 'loopback') return `${address} is not loopback, and http is for that alone`
-    return whyRefused(address)
+    return refusalReason(address)
   }
 }
 

@@ -1,18 +1,24 @@
-/** Claims are bounded, fair, in order where the trigger asks for that, and leased: nobody else's for a while (decision 0023). */
+/** Claims are bounded, fair, leased, and ordered by key where the trigger requires it (decision 0023). */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { feedUrl, installed } from '../../../test/support/install.ts'
 import { createPool, type Pool } from '../../postgres/pool.ts'
 import { parseUrl } from '../../postgres/url.ts'
-import { type Ask, askThrough } from './ask.ts'
-import { CLAIM_BYTES_MAX, claim, ROWS_BYTES_MAX, TENANTS_VISITED_MAX, type Turn } from './claim.ts'
+import { CLAIM_BYTES_MAX, type ClaimRequest, claim, ROWS_BYTES_MAX, TENANTS_VISITED_MAX } from './claim.ts'
+import {
+  purgeDeadLetters,
+  readAttempts,
+  readDeadLetter,
+  readDeadLetters,
+  redeliverDeadLetters,
+} from './dead-letter-store.ts'
 import { readDepth } from './depth.ts'
-import { purgeLetters, readAttempts, readLetter, readLetters, redeliverLetters } from './letters.ts'
-import { buryOrphans, register } from './register.ts'
-import { type Attempt, release, type Settlement, settle } from './settle.ts'
+import { deadLetterOrphans, registerTriggers } from './register.ts'
+import { type Attempt, release, type Settlement, writeSettlements } from './settle.ts'
+import { type RunInTransaction, transactionRunner } from './transaction.ts'
 
 let pool: Pool
-let ask: Ask
+let ask: RunInTransaction
 const database = databaseFixture()
 
 beforeAll(() => installed(database))
@@ -20,12 +26,12 @@ const admin = clientFixture(() => database.adminUrl)
 
 beforeAll(async () => {
   pool = createPool({ target: parseUrl(feedUrl(database)) })
-  ask = askThrough(pool)
+  ask = transactionRunner(pool)
 })
 afterAll(() => pool.close({ deadlineMs: 0 }))
 beforeEach(() => admin.query('truncate svc.webhook, svc.webhook_dead, svc.webhook_attempt, svc.webhook_trigger'))
 
-/** `count` of a tenant, the oldest first; ids are the tenant and a number. */
+/** Stores `count` webhooks of a tenant, oldest first; ids consist of the tenant and a number. */
 async function waiting(
   tenant: string | null,
   count: number,
@@ -38,28 +44,34 @@ async function waiting(
   )
 }
 
-const turn = (of: Partial<Turn> = {}): Turn => ({ trigger: 'hook', from: '', places: 4, leaseMs: 60_000, ...of })
+const turn = (of: Partial<ClaimRequest> = {}): ClaimRequest => ({
+  trigger: 'hook',
+  from: '',
+  slots: 4,
+  leaseMs: 60_000,
+  ...of,
+})
 
-async function claimed(turns: readonly Turn[] = [turn()], gateway = 'me'): Promise<readonly string[]> {
+async function claimed(turns: readonly ClaimRequest[] = [turn()], gateway = 'me'): Promise<readonly string[]> {
   return (await claim(ask, gateway, turns)).webhooks.map(({ id }) => id)
 }
 
-describe('turns', () => {
-  test('between tenants: who has thousands gets what who has one gets; the rest when nobody else waits', async () => {
+describe('claims', () => {
+  test('give a tenant with thousands of webhooks the same share as a tenant with one, and the rest when no other is waiting', async () => {
     await waiting('a', 3_000)
     await waiting(null, 1)
     await waiting('b', 2)
-    expect(await claimed([turn({ places: 6 })])).toEqual(['a1', 'a2', 'none1', 'b1', 'b2'])
-    expect(await claimed([turn({ places: 6 })])).toEqual(['a3', 'a4', 'a5', 'a6', 'a7', 'a8'])
+    expect(await claimed([turn({ slots: 6 })])).toEqual(['a1', 'a2', 'none1', 'b1', 'b2'])
+    expect(await claimed([turn({ slots: 6 })])).toEqual(['a3', 'a4', 'a5', 'a6', 'a7', 'a8'])
   })
 
-  test('go on where the last claim stopped, when there are more tenants than places or than are visited', async () => {
+  test('continue where the last one stopped when there are more tenants than slots or than are visited', async () => {
     for (const tenant of ['a', 'b', 'c']) await waiting(tenant, 2)
-    const first = await claim(ask, 'me', [turn({ places: 2 })])
+    const first = await claim(ask, 'me', [turn({ slots: 2 })])
     expect(first.webhooks.map(({ id }) => id)).toEqual(['a1', 'b1'])
     const from = first.next.get('hook') ?? ''
     expect(from).toBe('c')
-    expect(await claimed([turn({ places: 1, from })])).toEqual(['c1'])
+    expect(await claimed([turn({ slots: 1, from })])).toEqual(['c1'])
 
     await admin.query('truncate svc.webhook')
     await admin.query(
@@ -74,25 +86,25 @@ describe('turns', () => {
     expect([rest.webhooks.map(({ id }) => id), rest.next.get('hook')]).toEqual([['99991'], ''])
   })
 
-  test('each trigger has its own', async () => {
+  test('keep a separate position for each trigger', async () => {
     await waiting('a', 3)
     await waiting('b', 3, { trigger: 'other' })
-    await waiting('c', 3, { trigger: 'nobody' })
-    expect(await claimed([turn({ places: 1 }), turn({ trigger: 'other', places: 2 })])).toEqual(['a1', 'b1', 'b2'])
+    await waiting('c', 3, { trigger: 'none' })
+    expect(await claimed([turn({ slots: 1 }), turn({ trigger: 'other', slots: 2 })])).toEqual(['a1', 'b1', 'b2'])
   })
 })
 
 describe('a lease', () => {
-  test('keeps others away until it is over, by the clock of the database', async () => {
+  test('keeps other gateways away until it expires by the clock of the database', async () => {
     await waiting('a', 2)
-    expect(await claimed([turn({ places: 1 })])).toEqual(['a1'])
+    expect(await claimed([turn({ slots: 1 })])).toEqual(['a1'])
     expect(await claimed([turn()], 'other')).toEqual(['a2'])
     expect(await claimed([turn()], 'other')).toEqual([])
     await admin.query(`update svc.webhook set due_at = now() where leased_by = 'me'`)
     expect(await claimed([turn()], 'other')).toEqual(['a1'])
   })
 
-  test('can be given back', async () => {
+  test('can be released early', async () => {
     await waiting('a', 2)
     const { webhooks } = await claim(ask, 'me', [turn()])
     await release(
@@ -109,14 +121,14 @@ describe('a lease', () => {
     expect(await claimed()).toEqual(['a1', 'a2'])
   })
 
-  test('is never taken by two at once', async () => {
+  test('is never held by two gateways at once', async () => {
     await waiting('a', 400)
-    const all = await Promise.all(Array.from({ length: 20 }, (_, n) => claimed([turn({ places: 20 })], `gateway ${n}`)))
+    const all = await Promise.all(Array.from({ length: 20 }, (_, n) => claimed([turn({ slots: 20 })], `gateway ${n}`)))
     expect(new Set(all.flat()).size).toBe(all.flat().length)
   })
 })
 
-describe('an id', () => {
+describe('a webhook id', () => {
   const written = (count: number, age = '0') =>
     admin.query(
       `insert into svc.webhook (trigger, "schema", "table", operation, new, created_at)
@@ -125,7 +137,7 @@ describe('an id', () => {
     )
   const due = () => admin.query('update svc.webhook set due_at = now()')
 
-  test('is made of what is written, the same on every try and for what becomes of it', async () => {
+  test('is derived from stored values and is the same for every attempt and in the dead letter', async () => {
     await written(3)
     const ids = await claimed()
     expect(new Set(ids).size).toBe(3)
@@ -133,18 +145,18 @@ describe('an id', () => {
     await due()
     const { webhooks } = await claim(ask, 'me', [turn()])
     expect(webhooks.map(({ id }) => id)).toEqual(ids)
-    await settle(
+    await writeSettlements(
       ask,
       'me',
       webhooks.map(each => settled(each, { kind: 'dead', reason: 'failed' }, failed)),
     )
-    expect((await readLetters(ask, null, 10)).map(({ id }) => id).sort()).toEqual([...ids].sort())
+    expect((await readDeadLetters(ask, null, 10)).map(({ id }) => id).sort()).toEqual([...ids].sort())
     expect(await readAttempts(ask, ids[0] ?? '')).toHaveLength(1)
-    expect(await redeliverLetters(ask, null, ['hook'])).toBe(3)
+    expect(await redeliverDeadLetters(ask, null, ['hook'])).toBe(3)
     expect([...(await claimed())].sort()).toEqual([...ids].sort())
   })
 
-  test('does not come again with its number, in a database that was set back', async () => {
+  test('is not reused with its sequence number in a database restored from a backup', async () => {
     await written(2)
     const before = await claimed()
     await admin.query(`truncate svc.webhook; select setval('svc.webhook_seq', currval('svc.webhook_seq') - 2)`)
@@ -153,44 +165,44 @@ describe('an id', () => {
     expect(new Set([...before, ...after]).size).toBe(4)
   })
 
-  test('is that of the webhook that nobody wants any more', async () => {
+  test('is kept when the webhook has no trigger any more', async () => {
     await written(1, '2 minutes')
     const [id] = await claimed()
     await due()
-    expect(await buryOrphans(ask, [])).toBe(1)
-    expect(await readLetters(ask, null, 10)).toMatchObject([{ id }])
+    expect(await deadLetterOrphans(ask, [])).toBe(1)
+    expect(await readDeadLetters(ask, null, 10)).toMatchObject([{ id }])
   })
 })
 
 describe('order by key', () => {
   const keyed = { key: '{"id": 1}' }
 
-  test('only the first is taken; the next when that is settled, at once', async () => {
+  test('claims only the first webhook of a key, and the next one as soon as that is settled', async () => {
     await waiting('a', 3, keyed)
     await waiting('b', 1)
-    const first = await claim(ask, 'me', [turn({ places: 10 })])
+    const first = await claim(ask, 'me', [turn({ slots: 10 })])
     expect([first.webhooks.map(({ id }) => id), first.parked]).toEqual([['a1', 'b1'], true])
     expect(await claimed()).toEqual([])
     const [head] = first.webhooks
-    await settle(ask, 'me', [settled(head, { kind: 'again', delayMs: 3_600_000 })])
+    await writeSettlements(ask, 'me', [settled(head, { kind: 'again', delayMs: 3_600_000 })])
     expect(await claimed()).toEqual([])
-    await settle(ask, 'me', [settled(head, { kind: 'delivered' })])
+    await writeSettlements(ask, 'me', [settled(head, { kind: 'delivered' })])
     expect(await claimed()).toEqual(['a2'])
   })
 
-  test('one that is given up lets the next go', async () => {
+  test('continues with the next webhook after one is given up', async () => {
     await waiting('a', 2, keyed)
     const [head] = (await claim(ask, 'me', [turn()])).webhooks
-    await settle(ask, 'me', [settled(head, { kind: 'dead', reason: 'no' })])
+    await writeSettlements(ask, 'me', [settled(head, { kind: 'dead', reason: 'no' })])
     expect(await claimed()).toEqual(['a2'])
   })
 })
 
-describe('size', () => {
-  test('of a claim is limited, of one webhook too', async () => {
+describe('the size', () => {
+  test('of a claim and of each webhook is limited', async () => {
     const half = `"${'x'.repeat(CLAIM_BYTES_MAX / 2)}"`
     await waiting('a', 4, { new: half })
-    expect((await claimed([turn({ places: 10 })])).length).toBe(2)
+    expect((await claimed([turn({ slots: 10 })])).length).toBe(2)
     await admin.query('truncate svc.webhook')
     await waiting('b', 1, { new: `"${'x'.repeat(ROWS_BYTES_MAX)}"` })
     const { webhooks } = await claim(ask, 'me', [turn()])
@@ -216,64 +228,64 @@ function settled(
   return { seq: of.seq, id: of.id, trigger: 'hook', key: of.key, verdict, attempt }
 }
 
-describe('what came of it', () => {
-  test('a failure is due later, with its try; only whoever has the lease may say so', async () => {
+describe('settling', () => {
+  test('schedules a failed webhook for later with its attempt, if the gateway still holds the lease', async () => {
     await waiting('a', 1)
     const [one] = (await claim(ask, 'me', [turn()])).webhooks
-    await settle(ask, 'other', [settled(one, { kind: 'again', delayMs: 0 }, failed)])
+    await writeSettlements(ask, 'other', [settled(one, { kind: 'again', delayMs: 0 }, failed)])
     expect(await claimed()).toEqual([])
-    await settle(ask, 'me', [settled(one, { kind: 'again', delayMs: 0 }, failed)])
+    await writeSettlements(ask, 'me', [settled(one, { kind: 'again', delayMs: 0 }, failed)])
     expect((await claim(ask, 'me', [turn()])).webhooks).toMatchObject([{ id: 'a1', tries: 1 }])
     expect(await readAttempts(ask, 'a1')).toMatchObject([{ try: 1, status: 500, answer: 'no\ufffd' }, { try: 1 }])
   })
 
-  test('what was delivered is done with, whoever has it by now', async () => {
+  test('removes a delivered webhook whichever gateway holds the lease', async () => {
     await waiting('a', 1)
     const [one] = (await claim(ask, 'me', [turn()])).webhooks
     await admin.query('update svc.webhook set due_at = now()')
     expect(await claimed([turn()], 'other')).toEqual(['a1'])
-    await settle(ask, 'me', [settled(one, { kind: 'delivered' })])
+    await writeSettlements(ask, 'me', [settled(one, { kind: 'delivered' })])
     expect((await readDepth(ask)).byTrigger.size).toBe(0)
-    await settle(ask, 'other', [settled(one, { kind: 'dead', reason: 'late' })])
+    await writeSettlements(ask, 'other', [settled(one, { kind: 'dead', reason: 'late' })])
     expect((await readDepth(ask)).deadLetters).toBe(0)
   })
 
-  test('a dead letter has the last answer, can be sent again with its id, or thrown away', async () => {
+  test('makes a dead letter with the last response that can be redelivered with its id or purged', async () => {
     await waiting('a', 3)
     const { webhooks } = await claim(ask, 'me', [turn()])
-    await settle(
+    await writeSettlements(
       ask,
       'me',
       webhooks.map(each => settled(each, { kind: 'dead', reason: 'failed' }, failed)),
     )
-    expect(await readLetter(ask, 'a1', 100)).toMatchObject({
+    expect(await readDeadLetter(ask, 'a1', 100)).toMatchObject({
       id: 'a1',
       tries: 1,
       status: 500,
       answer: 'no\ufffd',
       after: '{}',
     })
-    const [newest, ...older] = await readLetters(ask, null, 10)
-    expect(await readLetters(ask, newest ?? null, 1)).toEqual(older.slice(0, 1))
-    expect(await redeliverLetters(ask, 'a1', ['another trigger'])).toBe(0)
-    expect(await redeliverLetters(ask, 'a1', ['hook'])).toBe(1)
+    const [newest, ...older] = await readDeadLetters(ask, null, 10)
+    expect(await readDeadLetters(ask, newest ?? null, 1)).toEqual(older.slice(0, 1))
+    expect(await redeliverDeadLetters(ask, 'a1', ['another trigger'])).toBe(0)
+    expect(await redeliverDeadLetters(ask, 'a1', ['hook'])).toBe(1)
     expect((await claim(ask, 'me', [turn()])).webhooks).toMatchObject([{ id: 'a1', tries: 0 }])
-    expect(await purgeLetters(ask, null)).toBe(2)
-    expect(await readLetters(ask, null, 10)).toEqual([])
+    expect(await purgeDeadLetters(ask, null)).toBe(2)
+    expect(await readDeadLetters(ask, null, 10)).toEqual([])
   })
 })
 
-test('the queue is counted by trigger', async () => {
+test('webhooks in the queue are counted by trigger', async () => {
   await waiting('a', 3)
   await waiting('b', 1, { trigger: 'other' })
-  await claim(ask, 'me', [turn({ places: 1 })])
+  await claim(ask, 'me', [turn({ slots: 1 })])
   const { byTrigger, oldestAgeMs } = await readDepth(ask)
   expect(byTrigger.get('hook')).toMatchObject({ ready: 2, waiting: 0, inFlight: 1 })
   expect(byTrigger.get('other')).toMatchObject({ ready: 1, waiting: 0, inFlight: 0 })
   expect(oldestAgeMs).toBeGreaterThanOrEqual(0)
 })
 
-test('what belongs to no trigger is a dead letter after a while', async () => {
+test('webhooks without a trigger become dead letters after a while', async () => {
   await waiting('a', 1)
   await waiting('b', 1, { trigger: 'known' })
   await waiting('c', 1, { trigger: 'registered' })
@@ -284,13 +296,13 @@ test('what belongs to no trigger is a dead letter after a while', async () => {
     byKey: false,
     tenantColumn: null,
   } as const
-  const gone = await register(ask, [{ ...registration, name: 'registered', source: 'gateway' }])
+  const gone = await registerTriggers(ask, [{ ...registration, name: 'registered', source: 'gateway' }])
   expect(gone).toEqual([])
-  expect(await buryOrphans(ask, ['known'])).toBe(0)
+  expect(await deadLetterOrphans(ask, ['known'])).toBe(0)
   await admin.query(`update svc.webhook set created_at = now() - interval '2 minutes'`)
-  expect(await buryOrphans(ask, ['known'])).toBe(1)
-  expect(await readLetters(ask, null, 10)).toMatchObject([
-    { id: 'a1', reason: expect.stringContaining('no such trigger') },
+  expect(await deadLetterOrphans(ask, ['known'])).toBe(1)
+  expect(await readDeadLetters(ask, null, 10)).toMatchObject([
+    { id: 'a1', reason: expect.stringContaining('trigger no longer exists') },
   ])
-  expect(await register(ask, [])).toEqual(['registered'])
+  expect(await registerTriggers(ask, [])).toEqual(['registered'])
 })

@@ -1,58 +1,63 @@
 /**
- * Takes webhooks out of `svc.webhook` for a while. What is taken is due again when the lease is over – by the clock of the database, which all gateways share – so
- * nothing has to be found and freed when a gateway has died.
- *
- * All of it is bounded, however much waits: tenants are visited by skipping through the index from one to the next, a limited number a time, and of each that has
- * something due the first few are taken. Who has thousands waiting gets the same share as who has one.
+ * Claims webhooks from `svc.webhook` under a lease. When the lease expires – by the database's clock, which
+ * all gateways share – the webhook is due again, so nothing needs cleaning up after a gateway has died.
+ * A claim is bounded, however many webhooks are queued: it visits a limited number of tenants by skipping
+ * through the index from one to the next, and takes the first webhooks of each tenant that has any due. A
+ * tenant with thousands of webhooks gets the same share as a tenant with one.
  */
 import { idOf } from '../../install/outbox.ts'
-import type { Happened } from '../trigger.ts'
-import type { Ask, Asked, Rows } from './ask.ts'
+import type { RowOperation } from '../trigger.ts'
+import type { OutboxCommand, Rows, RunInTransaction } from './transaction.ts'
 
-/** Tenants of a trigger that one claim visits. */
+/** Limit on the tenants of one trigger that a claim visits. */
 export const TENANTS_VISITED_MAX = 64
 
-/** Rows of one claim, as JSON; the first is taken whatever its size. */
+/** Limit on the bytes of rows in one claim, as JSON. The first row is always taken, whatever its size. */
 export const CLAIM_BYTES_MAX: number = 8 * 1024 * 1024
 
-/** Of one webhook, new and old row together. Larger ones are never read. */
+/** Limit on the bytes of one webhook, new and old row together. Larger ones are never read. */
 export const ROWS_BYTES_MAX: number = 16 * 1024 * 1024
 
-/** Longest that a webhook is left alone because an earlier one of its key waits: whoever ends that one calls it. */
+/**
+ * How long a webhook is put off because an earlier one with the same key is pending. Completing the earlier
+ * one makes it due immediately.
+ */
 const PARKED_SECONDS_MAX = 60
 
-/** What is asked for of one trigger. */
-export interface Turn {
+/** A request for webhooks of one trigger. */
+export interface ClaimRequest {
   readonly trigger: string
-  /** The tenant who is visited first; empty: from the beginning. */
+  /** The tenant to visit first; empty starts from the beginning. */
   readonly from: string
-  readonly places: number
+  readonly slots: number
   readonly leaseMs: number
 }
 
+/** The result of a claim. */
 export interface Claim {
-  /** Where the next visit begins; empty: all were visited to the end. */
+  /** The tenant at which the next visit begins; empty if all tenants were visited. */
   readonly next: ReadonlyMap<string, string>
-  /** Webhooks were put off that wait for an earlier one of their key. */
+  /** Whether webhooks were put off because an earlier one with the same key is pending. */
   readonly parked: boolean
-  /** The oldest first. */
+  /** The claimed webhooks, oldest first. */
   readonly webhooks: readonly ClaimedRow[]
 }
 
+/** A webhook as claimed from the database. */
 export interface ClaimedRow {
   readonly seq: string
   readonly id: string
   readonly trigger: string
   readonly schema: string
   readonly table: string
-  readonly happened: Happened
-  /** JSON; both null if they are larger than may be read. */
+  readonly operation: RowOperation
+  /** Rows as JSON; both null if they exceed the size limit. */
   readonly after: string | null
   readonly before: string | null
   readonly bytes: number
   readonly createdAtMs: number
   readonly key: string | null
-  /** Made so far. */
+  /** Attempts made so far. */
   readonly tries: number
 }
 
@@ -63,15 +68,18 @@ const CLAIM = `WITH RECURSIVE asked AS MATERIALIZED (
 ),
 visits AS (
   SELECT a.trigger, 1 AS step, (
-    SELECT ${TENANT} FROM svc.webhook AS w WHERE w.trigger = a.trigger AND ${TENANT} >= a."from" ORDER BY ${TENANT} LIMIT 1
+    SELECT ${TENANT} FROM svc.webhook AS w WHERE w.trigger = a.trigger AND ${TENANT} >= a."from"
+    ORDER BY ${TENANT} LIMIT 1
   ) AS tenant FROM asked AS a
   UNION ALL
   SELECT v.trigger, v.step + 1, (
-    SELECT ${TENANT} FROM svc.webhook AS w WHERE w.trigger = v.trigger AND ${TENANT} > v.tenant ORDER BY ${TENANT} LIMIT 1
+    SELECT ${TENANT} FROM svc.webhook AS w WHERE w.trigger = v.trigger AND ${TENANT} > v.tenant
+    ORDER BY ${TENANT} LIMIT 1
   ) FROM visits AS v WHERE v.tenant IS NOT NULL AND v.step <= ${TENANTS_VISITED_MAX}
 ),
 with_due AS MATERIALIZED (
-  SELECT v.trigger, v.tenant, v.step, row_number() OVER (PARTITION BY v.trigger ORDER BY v.step) AS turn, count(*) OVER (PARTITION BY v.trigger) AS tenants
+  SELECT v.trigger, v.tenant, v.step, row_number() OVER (PARTITION BY v.trigger ORDER BY v.step) AS turn,
+    count(*) OVER (PARTITION BY v.trigger) AS tenants
   FROM visits AS v CROSS JOIN LATERAL (
     SELECT FROM svc.webhook AS w WHERE w.trigger = v.trigger AND ${TENANT} = v.tenant AND w.due_at <= now() LIMIT 1
   ) AS due
@@ -80,30 +88,38 @@ with_due AS MATERIALIZED (
 picked AS MATERIALIZED (
   SELECT a.trigger, a.lease_ms, w.* FROM asked AS a JOIN with_due AS d ON d.trigger = a.trigger AND d.turn <= a.places
   CROSS JOIN LATERAL (
-    SELECT w.seq, w.key, w.due_at, coalesce(octet_length(w.new::text), 0) + coalesce(octet_length(w.old::text), 0) AS bytes FROM svc.webhook AS w
+    SELECT w.seq, w.key, w.due_at, 
+      coalesce(octet_length(w.new::text), 0) + coalesce(octet_length(w.old::text), 0) AS bytes
+    FROM svc.webhook AS w
     WHERE w.trigger = d.trigger AND ${TENANT} = d.tenant AND w.due_at <= now()
     ORDER BY w.due_at, w.seq LIMIT greatest(1, a.places / least(d.tenants, a.places)) FOR UPDATE SKIP LOCKED
   ) AS w
 ),
 judged AS MATERIALIZED (
   SELECT p.*, sum(p.bytes) OVER (ORDER BY p.due_at, p.seq) - p.bytes AS bytes_before,
-    p.key IS NOT NULL AND EXISTS (SELECT FROM svc.webhook AS e WHERE e.trigger = p.trigger AND e.key = p.key AND e.seq < p.seq) AS waits
+    p.key IS NOT NULL AND EXISTS (
+      SELECT FROM svc.webhook AS e WHERE e.trigger = p.trigger AND e.key = p.key AND e.seq < p.seq
+    ) AS waits
   FROM picked AS p
 ),
 waiting AS MATERIALIZED (
   SELECT j.seq, held.seq IS NOT NULL AS is_held FROM judged AS j LEFT JOIN LATERAL (
-    SELECT e.seq FROM svc.webhook AS e WHERE e.trigger = j.trigger AND e.key = j.key AND e.seq < j.seq ORDER BY e.seq LIMIT 1 FOR KEY SHARE SKIP LOCKED
+    SELECT e.seq FROM svc.webhook AS e 
+    WHERE e.trigger = j.trigger AND e.key = j.key AND e.seq < j.seq
+    ORDER BY e.seq LIMIT 1 FOR KEY SHARE SKIP LOCKED
   ) AS held ON true WHERE j.waits
 ),
 parked AS (
-  UPDATE svc.webhook AS w SET due_at = now() + CASE WHEN p.is_held THEN interval '${PARKED_SECONDS_MAX} seconds' ELSE interval '50 milliseconds' END
+  UPDATE svc.webhook AS w SET due_at = now() +
+    CASE WHEN p.is_held THEN interval '${PARKED_SECONDS_MAX} seconds' ELSE interval '50 milliseconds' END
   FROM waiting AS p WHERE w.seq = p.seq RETURNING w.trigger
 ),
 taken AS (
   UPDATE svc.webhook AS w SET due_at = now() + j.lease_ms * interval '1 millisecond', leased_by = $2
   FROM judged AS j WHERE w.seq = j.seq AND NOT j.waits AND j.bytes_before < ${CLAIM_BYTES_MAX}
   RETURNING w.seq, ${idOf('w')} AS id, w.trigger, w."schema", w."table", w.operation,
-    CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.new END AS new, CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.old END AS old, j.bytes,
+    CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.new END AS new,
+    CASE WHEN j.bytes <= ${ROWS_BYTES_MAX} THEN w.old END AS old, j.bytes,
     floor(extract(epoch FROM w.created_at) * 1000)::bigint AS created_at, w.key, w.tries
 )
 SELECT a.trigger, coalesce(
@@ -114,15 +130,20 @@ SELECT a.trigger, coalesce(
   t.seq, t.id, t."schema", t."table", t.operation, t.new, t.old, t.bytes, t.created_at, t.key, t.tries
 FROM asked AS a LEFT JOIN taken AS t ON t.trigger = a.trigger ORDER BY t.seq`
 
-/** `gateway`: whose the leases are. */
-export async function claim(ask: Ask, gateway: string, turns: readonly Turn[]): Promise<Claim> {
-  const [rows = []] = await ask(claimCommand(gateway, turns))
+/** Claims webhooks. `gateway` identifies the holder of the leases. */
+export async function claim(ask: RunInTransaction, gateway: string, requests: readonly ClaimRequest[]): Promise<Claim> {
+  const [rows = []] = await ask(claimCommand(gateway, requests))
   return toClaim(rows)
 }
 
-function claimCommand(gateway: string, turns: readonly Turn[]): Asked {
-  const asked = turns.map(({ trigger, from, places, leaseMs }) => ({ trigger, from, places, lease_ms: leaseMs }))
-  return { text: CLAIM, parameters: [JSON.stringify(asked), gateway] }
+function claimCommand(gateway: string, requests: readonly ClaimRequest[]): OutboxCommand {
+  const requested = requests.map(({ trigger, from, slots, leaseMs }) => ({
+    trigger,
+    from,
+    places: slots,
+    lease_ms: leaseMs,
+  }))
+  return { text: CLAIM, parameters: [JSON.stringify(requested), gateway] }
 }
 
 function toClaim(rows: Rows): Claim {
@@ -130,14 +151,14 @@ function toClaim(rows: Rows): Claim {
     next: new Map(rows.map(([trigger, next]) => [trigger ?? '', next ?? ''])),
     parked: rows.some(([, , parked]) => parked === 't'),
     webhooks: rows.flatMap(
-      ([trigger, , , seq, id, schema, table, happened, after, before, bytes, createdAt, key, tries]) =>
+      ([trigger, , , seq, id, schema, table, operation, after, before, bytes, createdAt, key, tries]) =>
         seq == null
           ? []
           : [
               {
                 ...{ seq, id: id ?? '', trigger: trigger ?? '', schema: schema ?? '', table: table ?? '' },
                 ...{
-                  happened: happened as Happened,
+                  operation: operation as RowOperation,
                   after: after ?? null,
                   before: before ?? null,
                   bytes: Number(bytes),

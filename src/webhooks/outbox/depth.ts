@@ -1,34 +1,41 @@
-/** How much waits in the outbox. Counting stops at a limit: who has millions waiting need not know how many. */
-import type { Ask } from './ask.ts'
+/**
+ * Counts what is queued in the outbox. Counting stops at a limit, because exact figures beyond it are not
+ * needed.
+ */
+import type { RunInTransaction } from './transaction.ts'
 
-/** Counted of one trigger, and of dead letters. */
+/** Limit on what is counted per trigger, and of dead letters. */
 export const COUNTED_MAX = 100_000
 
-/** Between two times that the database is asked, whoever wants to know. */
-const KEPT_MS = 3_000
+/** How long a result is cached, however often it is requested. */
+const CACHE_MS = 3_000
 
-/** How long somebody waits for an answer before what was known is good enough. */
+/** How long a caller waits for a fresh result before it gets the cached one. */
 const WAIT_MS = 1_000
 
-export interface Queue {
+/** Figures of one trigger's queue. */
+export interface TriggerQueue {
   readonly ready: number
-  /** For another try, or for an earlier one of their key. */
+  /** Waiting for a retry, or for an earlier webhook with the same key. */
   readonly waiting: number
   readonly inFlight: number
-  /** When the oldest of those that were counted was written; null if there are none. */
+  /** When the oldest of the counted webhooks was created; null if there are none. */
   readonly oldestMs: number | null
 }
 
-export interface Depth {
-  readonly byTrigger: ReadonlyMap<string, Queue>
+/** Figures of the whole outbox. */
+export interface OutboxDepth {
+  readonly byTrigger: ReadonlyMap<string, TriggerQueue>
   readonly deadLetters: number
-  /** By the database's clock, seconds since the oldest. */
+  /** Age of the oldest webhook by the database's clock, in milliseconds. */
   readonly oldestAgeMs: number | null
 }
 
-export const EMPTY: Depth = { byTrigger: new Map(), deadLetters: 0, oldestAgeMs: null }
+/** The figures of an empty outbox. */
+export const EMPTY_OUTBOX: OutboxDepth = { byTrigger: new Map(), deadLetters: 0, oldestAgeMs: null }
 
-export function totalOf({ byTrigger }: Depth): Omit<Queue, 'oldestMs'> {
+/** The sums over all triggers. */
+export function totalOf({ byTrigger }: OutboxDepth): Omit<TriggerQueue, 'oldestMs'> {
   const queues = [...byTrigger.values()]
   const sum = (of: 'ready' | 'waiting' | 'inFlight') => queues.reduce((total, queue) => total + queue[of], 0)
   return { ready: sum('ready'), waiting: sum('waiting'), inFlight: sum('inFlight') }
@@ -37,18 +44,22 @@ export function totalOf({ byTrigger }: Depth): Omit<Queue, 'oldestMs'> {
 const DEPTH = `WITH RECURSIVE triggers AS (
   SELECT (SELECT w.trigger FROM svc.webhook AS w ORDER BY w.trigger LIMIT 1) AS name
   UNION ALL
-  SELECT (SELECT w.trigger FROM svc.webhook AS w WHERE w.trigger > t.name ORDER BY w.trigger LIMIT 1) FROM triggers AS t WHERE t.name IS NOT NULL
+  SELECT (SELECT w.trigger FROM svc.webhook AS w WHERE w.trigger > t.name ORDER BY w.trigger LIMIT 1) 
+  FROM triggers AS t WHERE t.name IS NOT NULL
 )
 SELECT t.name, q.ready, q.waiting, q.in_flight, q.oldest, q.age FROM triggers AS t CROSS JOIN LATERAL (
-  SELECT count(*) FILTER (WHERE w.due_at <= now()) AS ready, count(*) FILTER (WHERE w.due_at > now() AND w.leased_by IS NULL) AS waiting,
+  SELECT count(*) FILTER (WHERE w.due_at <= now()) AS ready,
+    count(*) FILTER (WHERE w.due_at > now() AND w.leased_by IS NULL) AS waiting,
     count(*) FILTER (WHERE w.due_at > now() AND w.leased_by IS NOT NULL) AS in_flight,
-    floor(extract(epoch FROM min(w.created_at)) * 1000)::bigint AS oldest, greatest(0, floor(extract(epoch FROM now() - min(w.created_at)) * 1000))::bigint AS age
+    floor(extract(epoch FROM min(w.created_at)) * 1000)::bigint AS oldest,
+    greatest(0, floor(extract(epoch FROM now() - min(w.created_at)) * 1000))::bigint AS age
   FROM (SELECT w.due_at, w.leased_by, w.created_at FROM svc.webhook AS w WHERE w.trigger = t.name LIMIT ${COUNTED_MAX}) AS w
 ) AS q WHERE t.name IS NOT NULL`
 
 const DEAD = `SELECT count(*) FROM (SELECT FROM svc.webhook_dead LIMIT ${COUNTED_MAX}) AS d`
 
-export async function readDepth(ask: Ask): Promise<Depth> {
+/** Reads the figures from the database. */
+export async function readDepth(ask: RunInTransaction): Promise<OutboxDepth> {
   const [triggers = [], [[dead] = []] = []] = await ask({ text: DEPTH, parameters: [] }, { text: DEAD, parameters: [] })
   const ages = triggers.flatMap(row => (row[5] == null ? [] : [Number(row[5])]))
   return {
@@ -66,27 +77,30 @@ export async function readDepth(ask: Ask): Promise<Depth> {
   }
 }
 
-/** As it was at most a few seconds ago; while the database does not answer, as it was last. */
-export function createGauge(read: () => Promise<Depth>, now: () => number): () => Promise<Depth> {
-  let known = EMPTY
-  let askedAtMs = Number.NEGATIVE_INFINITY
-  let asking: Promise<void> = Promise.resolve()
+/**
+ * Caches the figures for a few seconds. While the database is unavailable, the last known figures are
+ * returned.
+ */
+export function cachedDepth(read: () => Promise<OutboxDepth>, now: () => number): () => Promise<OutboxDepth> {
+  let cached = EMPTY_OUTBOX
+  let readAtMs = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> = Promise.resolve()
   return async () => {
-    if (now() - askedAtMs >= KEPT_MS) {
-      askedAtMs = now()
-      asking = read().then(
+    if (now() - readAtMs >= CACHE_MS) {
+      readAtMs = now()
+      reading = read().then(
         depth => {
-          known = depth
+          cached = depth
         },
         () => {},
       )
     }
     let timer: NodeJS.Timeout | undefined
-    const patience = new Promise<void>(resolve => {
+    const timeout = new Promise<void>(resolve => {
       timer = setTimeout(resolve, WAIT_MS)
     })
-    await Promise.race([asking, patience])
+    await Promise.race([reading, timeout])
     clearTimeout(timer)
-    return known
+    return cached
   }
 }

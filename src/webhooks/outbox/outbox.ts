@@ -1,4 +1,7 @@
-/** Webhooks that wait in the database: stored in the transaction of the change, delivered by any gateway (decision 0023). */
+/**
+ * Webhooks queued in the database: stored in the transaction of the change, delivered by any gateway
+ * (decision 0023).
+ */
 import type { Catalog } from '../../catalog/model.ts'
 import { tableNamed } from '../../catalog/written.ts'
 import type { Clock } from '../../clock.ts'
@@ -6,31 +9,32 @@ import type { Emit } from '../../events.ts'
 import type { PostWebhook } from '../post.ts'
 import type { Sender } from '../sender.ts'
 import type { Triggers } from '../triggers.ts'
-import type { Ask } from './ask.ts'
-import { createGauge, type Depth, EMPTY, readDepth } from './depth.ts'
 import {
-  type LetterPlace,
-  purgeLetters,
+  type DeadLetterCursor,
+  type DeadLetterDetails,
+  purgeDeadLetters,
   readAttempts,
-  readLetter,
-  readLetters,
-  redeliverLetters,
+  readDeadLetter,
+  readDeadLetters,
+  redeliverDeadLetters,
   type StoredAttempt,
-  type StoredLetter,
-  type WholeLetter,
-} from './letters.ts'
-import { admit, BURIED_AT_ONCE, buryOrphans } from './register.ts'
+  type StoredDeadLetter,
+} from './dead-letter-store.ts'
+import { cachedDepth, EMPTY_OUTBOX, type OutboxDepth, readDepth } from './depth.ts'
+import { deadLetterOrphans, ORPHAN_BATCH, registerTicket } from './register.ts'
+import type { RunInTransaction } from './transaction.ts'
 import { Worker } from './worker.ts'
 
-/** Between two looks for webhooks whose trigger is gone. */
+/** Interval between searches for webhooks whose trigger no longer exists. */
 const ORPHANS_INTERVAL_MS = 30_000
 
-/** Left of the time to close in, for a database that may be away. */
+/** Part of the shutdown time reserved for releasing leases. */
 const RELEASE_MS_MAX = 300
 
+/** What an outbox needs. */
 export interface OutboxParts {
-  readonly ask: Ask
-  /** There is one in the database. */
+  readonly ask: RunInTransaction
+  /** Whether an outbox is installed in the database. */
   readonly isUsable: () => boolean
   readonly gateway: string
   readonly ticket: string
@@ -44,89 +48,93 @@ export interface OutboxParts {
   readonly emit: Emit
 }
 
-/** What asks the database rejects as that does; without an outbox there is nothing in it. */
-export interface Outbox extends Pick<Worker, 'wake' | 'narrow'> {
-  /** As it was at most a few seconds ago. */
-  depth(): Promise<Depth>
-  letters(before: LetterPlace | null, limit: number): Promise<readonly StoredLetter[]>
-  letter(id: string, bytesMax: number): Promise<WholeLetter | null>
+/**
+ * The outbox as operators see it. Errors of the database are passed on; if no outbox is installed, results
+ * are empty.
+ */
+export interface Outbox extends Pick<Worker, 'wake' | 'throttled'> {
+  /** Figures that are at most a few seconds old. */
+  depth(): Promise<OutboxDepth>
+  deadLetters(before: DeadLetterCursor | null, limit: number): Promise<readonly StoredDeadLetter[]>
+  deadLetter(id: string, bytesMax: number): Promise<DeadLetterDetails | null>
   attempts(id: string): Promise<readonly StoredAttempt[]>
-  /** Those whose trigger is active; null: all. Answers how many. */
+  /** Redelivers dead letters whose trigger is active; `id` null selects all. Returns how many. */
   redeliver(id: string | null): Promise<number>
   purge(id: string | null): Promise<number>
-  /** Waits for what is on its way, and gives the rest back. */
+  /** Waits for requests in flight and releases the remaining leases. */
   close(options: { readonly deadlineMs: number }): Promise<void>
 }
 
+/** Opens the outbox and starts its worker. */
 export function createOutbox(parts: OutboxParts): Outbox {
   const { ask, isUsable, triggers, catalog, sender, elapsedMs, clock, emit } = parts
-  const worker = new Worker({ ...parts, resourceOf: createNames(catalog) })
-  const gauge = createGauge(() => (isUsable() ? readDepth(ask) : Promise.resolve(EMPTY)), elapsedMs)
-  const burying = setInterval(() => {
+  const worker = new Worker({ ...parts, resourceOf: resourceNames(catalog) })
+  const gauge = cachedDepth(() => (isUsable() ? readDepth(ask) : Promise.resolve(EMPTY_OUTBOX)), elapsedMs)
+  const orphanTimer = setInterval(() => {
     if (!isUsable()) return
-    admit(ask, parts.ticket).catch(() => {})
-    bury().catch(() => {})
+    registerTicket(ask, parts.ticket).catch(() => {})
+    deadLetterAllOrphans().catch(() => {})
   }, ORPHANS_INTERVAL_MS)
-  burying.unref()
+  orphanTimer.unref()
 
   const active = (): readonly string[] =>
     triggers.all().flatMap(trigger => (triggers.isActive(trigger) ? [trigger.name] : []))
 
-  async function bury(): Promise<void> {
-    for (let count = BURIED_AT_ONCE; count === BURIED_AT_ONCE; ) {
-      count = await buryOrphans(ask, active())
+  async function deadLetterAllOrphans(): Promise<void> {
+    for (let count = ORPHAN_BATCH; count === ORPHAN_BATCH; ) {
+      count = await deadLetterOrphans(ask, active())
       if (count === 0) return
-      const error = new Error(`${count} webhooks waited whose trigger is gone or disabled`)
+      const error = new Error(`${count} queued webhooks belong to a trigger that was removed or disabled`)
       emit({ kind: 'webhooks', event: 'dead letters', detail: { error, deliveries: count } })
     }
   }
 
   return {
     wake: names => worker.wake(names),
-    narrow: () => worker.narrow(),
+    throttled: () => worker.throttled(),
     depth: gauge,
-    letters: async (before, limit) => (isUsable() ? readLetters(ask, before, limit) : []),
-    letter: async (id, bytesMax) => (isUsable() ? readLetter(ask, id, bytesMax) : null),
+    deadLetters: async (before, limit) => (isUsable() ? readDeadLetters(ask, before, limit) : []),
+    deadLetter: async (id, bytesMax) => (isUsable() ? readDeadLetter(ask, id, bytesMax) : null),
     attempts: async id => (isUsable() ? readAttempts(ask, id) : []),
     async redeliver(id) {
       if (!isUsable()) return 0
-      const count = await redeliverLetters(ask, id, active())
+      const count = await redeliverDeadLetters(ask, id, active())
       worker.wake(active())
       return count
     },
-    purge: async id => (isUsable() ? purgeLetters(ask, id) : 0),
+    purge: async id => (isUsable() ? purgeDeadLetters(ask, id) : 0),
     async close({ deadlineMs }) {
-      clearInterval(burying)
+      clearInterval(orphanTimer)
       let cancel = (): void => {}
-      const late = new Promise<void>(resolve => {
+      const timeout = new Promise<void>(resolve => {
         cancel = clock.after(Math.max(0, deadlineMs - RELEASE_MS_MAX), resolve)
       })
-      await Promise.race([worker.drain(), late])
+      await Promise.race([worker.drain(), timeout])
       cancel()
       const released = worker.stop()
       await sender.close()
-      // Otherwise the leases run out.
-      const patience = new Promise<void>(resolve => {
+      // If the release fails, the leases expire.
+      const releaseTimeout = new Promise<void>(resolve => {
         cancel = clock.after(RELEASE_MS_MAX, resolve)
       })
-      await Promise.race([released.catch(() => {}), patience])
+      await Promise.race([released.catch(() => {}), releaseTimeout])
       cancel()
     },
   }
 }
 
-/** Names of tables in bodies; of one that has been dropped, the one that it had. */
-function createNames(catalog: () => Catalog): (schema: string, table: string) => string {
-  let of: Catalog | null = null
-  let known = new Map<string, string>()
+/** The names of tables in bodies; for a dropped table, its name in the database. */
+function resourceNames(catalog: () => Catalog): (schema: string, table: string) => string {
+  let cachedFor: Catalog | null = null
+  let names = new Map<string, string>()
   return (schema, table) => {
-    if (of !== catalog()) {
-      of = catalog()
-      known = new Map()
+    if (cachedFor !== catalog()) {
+      cachedFor = catalog()
+      names = new Map()
     }
     const key = JSON.stringify([schema, table])
-    const name = known.get(key) ?? tableNamed(schema, table, of)?.resource ?? table
-    known.set(key, name)
+    const name = names.get(key) ?? tableNamed(schema, table, cachedFor)?.resource ?? table
+    names.set(key, name)
     return name
   }
 }

@@ -1,113 +1,121 @@
 /**
- * Delivers what is in the outbox: claims as much as there are places for, sends it, writes down what came of it. Any number of gateways do so beside each other.
- * Nothing is kept here that the database does not have: a gateway that is killed loses its leases, and they run out.
+ * Delivers webhooks from the outbox: claims as many as there are free slots, sends them, stores the outcomes.
+ * Any number of gateways can do so concurrently. All state is in the database: when a gateway is killed, its
+ * leases expire.
  */
 
 import type { Clock } from '../../clock.ts'
 import type { Emit } from '../../events.ts'
-import { type Bell, createBell } from '../bell.ts'
 import { disable } from '../deliverer.ts'
 import { attemptEvent, type Delivery, type Outcome, wordOf } from '../delivery.ts'
-import { Lanes } from '../lanes.ts'
-import { PAYLOAD_BYTES_MAX, printPayload } from '../payload.ts'
+import { EndpointQueues } from '../endpoint-queues.ts'
+import { bodyTooLarge, PAYLOAD_BYTES_MAX, printPayload } from '../payload.ts'
 import type { PostWebhook } from '../post.ts'
 import { endpointOf, type Trigger } from '../trigger.ts'
 import type { Triggers } from '../triggers.ts'
 import { verdictOf } from '../verdict.ts'
-import type { Ask } from './ask.ts'
-import { type ClaimedRow, claim, ROWS_BYTES_MAX, type Turn } from './claim.ts'
-import { AWAY_MS, createLedger, type Ledger } from './ledger.ts'
+import { createWakeSignal, type WakeSignal } from '../wake-signal.ts'
+import { type ClaimedRow, type ClaimRequest, claim, ROWS_BYTES_MAX } from './claim.ts'
+import { type ClaimScheduler, createClaimScheduler } from './fair-claims.ts'
 import { type Attempt, attemptOf, release, type Settlement } from './settle.ts'
-import { createTurns, type Turns } from './turns.ts'
+import { createSettlementWriter, RETRY_DELAY_MS, type SettlementWriter } from './settlement-writer.ts'
+import type { RunInTransaction } from './transaction.ts'
 
-/** Claimed for each place of an endpoint that answers well: one is on its way, the others are at hand when it is back. */
+/** Webhooks claimed per slot of a healthy endpoint: one in flight, the others ready to follow. */
 export const AHEAD = 4
 
-/** Between two times that somebody else's writes are looked for. */
+/** Interval of polling for webhooks stored by other gateways or by database triggers. */
 export const POLL_MS = 500
 
-/** Between two claims: what is written meanwhile is claimed together. */
+/** Delay between two claims, so that webhooks stored in the meantime are claimed together. */
 const PACE_MS = 4
 
-/** Left of a lease when a try begins, beyond the longest that it may take. */
+/** Time that must be left of a lease after the longest possible attempt. */
 const LATE_MS = 2_000
 
+/** What the worker needs. */
 export interface WorkerParts {
-  readonly ask: Ask
-  /** There is an outbox. */
+  readonly ask: RunInTransaction
+  /** Whether an outbox is installed. */
   readonly isUsable: () => boolean
-  /** Whose the leases are; no other gateway has the same. */
+  /** The holder of the leases; unique to this gateway. */
   readonly gateway: string
   readonly triggers: Pick<Triggers, 'all' | 'named' | 'isActive' | 'disable'>
   /** The name of a table in bodies. */
   readonly resourceOf: (schema: string, table: string) => string
   readonly post: PostWebhook
   readonly clock: Clock
-  /** Milliseconds that never jump. */
+  /** Monotonic milliseconds. */
   readonly elapsedMs: () => number
-  /** From 0 to 1. */
+  /** A random number from 0 up to 1. */
   readonly random: () => number
   readonly emit: Emit
 }
 
-interface Held extends Delivery {
+interface ClaimedDelivery extends Delivery {
   readonly seq: string
   readonly key: string | null
-  /** By `elapsedMs`: when the lease ends. */
+  /** When the lease ends, on the clock of `elapsedMs`. */
   readonly leaseEndMs: number
 }
 
+/** The background worker of one gateway. */
 export class Worker {
   readonly #parts: WorkerParts
-  readonly #lanes = new Lanes<Held>()
-  readonly #turns: Turns = createTurns(endpoint => this.#lanes.room(endpoint, AHEAD).free)
-  /** By `seq`: claimed, and not written down yet what came of it. */
+  readonly #queues = new EndpointQueues<ClaimedDelivery>()
+  readonly #scheduler: ClaimScheduler = createClaimScheduler(endpoint => this.#queues.capacity(endpoint, AHEAD).free)
+  /** Trigger names by `seq` of webhooks that are claimed and whose outcome is not stored yet. */
   readonly #held = new Map<string, string>()
-  readonly #bell: Bell = createBell()
-  /** Of them there may be something new. */
-  readonly #called = new Set<string>()
-  readonly #ledger: Ledger
+  readonly #wakeSignal: WakeSignal = createWakeSignal()
+  /** Triggers that may have new webhooks. */
+  readonly #notified = new Set<string>()
+  readonly #settlements: SettlementWriter
   readonly #working: Promise<void>
-  #lookedMs: number = Number.NEGATIVE_INFINITY
+  #polledMs: number = Number.NEGATIVE_INFINITY
   #state: 'open' | 'draining' | 'stopped' = 'open'
-  #isAway = false
+  #isUnavailable = false
   #drained: () => void = () => {}
 
   constructor(parts: WorkerParts) {
     const { ask, gateway, emit } = parts
     this.#parts = parts
-    this.#ledger = createLedger({ ask, gateway, emit, onWritten: settlements => this.#forget(settlements) })
+    this.#settlements = createSettlementWriter({
+      ask,
+      gateway,
+      emit,
+      onWritten: settlements => this.#forget(settlements),
+    })
     this.#working = this.#work()
   }
 
-  /** There is something new of these triggers. */
+  /** Announces new webhooks of these triggers. */
   wake(names: readonly string[]): void {
-    for (const name of names) this.#called.add(name)
-    this.#bell.ring()
+    for (const name of names) this.#notified.add(name)
+    this.#wakeSignal.send()
   }
 
-  /** Endpoints that are asked by one delivery at a time. */
-  narrow(): number {
-    return this.#lanes.stats().narrow
+  /** The number of throttled endpoints. */
+  throttled(): number {
+    return this.#queues.stats().throttled
   }
 
-  /** Claims no more, and waits for what is on its way. */
+  /** Stops claiming and waits for requests in flight. */
   async drain(): Promise<void> {
     this.#state = 'draining'
-    this.#bell.ring()
+    this.#wakeSignal.send()
     await this.#working
     await new Promise<void>(resolve => {
       this.#drained = resolve
-      this.#pump()
+      this.#dispatch()
     })
-    await this.#ledger.written()
+    await this.#settlements.written()
   }
 
-  /** Gives back what is still held. Call it when nothing is on its way any more, or is cut off. */
+  /** Releases the remaining leases. To be called when nothing is in flight, or requests have been cut off. */
   async stop(): Promise<void> {
     this.#state = 'stopped'
-    this.#bell.ring()
-    this.#ledger.close()
+    this.#wakeSignal.send()
+    this.#settlements.close()
     await release(this.#parts.ask, this.#parts.gateway, [...this.#held.keys()])
   }
 
@@ -115,68 +123,68 @@ export class Worker {
 
   async #work(): Promise<void> {
     while (this.#state === 'open') {
-      const rests = this.#isAway ? AWAY_MS : PACE_MS
-      await new Promise<void>(resolve => this.#parts.clock.after(rests, resolve))
+      const delayMs = this.#isUnavailable ? RETRY_DELAY_MS : PACE_MS
+      await new Promise<void>(resolve => this.#parts.clock.after(delayMs, resolve))
       await this.#claimSome()
-      await this.#bell.wait(POLL_MS)
+      await this.#wakeSignal.wait(POLL_MS)
     }
   }
 
   async #claimSome(): Promise<void> {
-    if (!this.#mayClaim()) return
+    if (!this.#canClaim()) return
     const { ask, gateway, isUsable, elapsedMs } = this.#parts
     const startedMs = elapsedMs()
-    const asked = this.#nextTurns(startedMs)
-    if (asked.length === 0) return
+    const requested = this.#nextRequests(startedMs)
+    if (requested.length === 0) return
     try {
-      const claimed = await claim(ask, gateway, asked)
-      this.#turns.learn(asked, claimed)
-      this.#takeAll(claimed.webhooks, asked, startedMs)
-      this.#here()
-      this.#pump()
-      if (asked.some(({ trigger }) => this.#canHaveMore(trigger))) this.#bell.ring()
+      const claimed = await claim(ask, gateway, requested)
+      this.#scheduler.record(requested, claimed)
+      this.#takeAll(claimed.webhooks, requested, startedMs)
+      this.#markAvailable()
+      this.#dispatch()
+      if (requested.some(({ trigger }) => this.#canHaveMore(trigger))) this.#wakeSignal.send()
     } catch (error) {
-      // Whoever uninstalls need not be told.
-      if (isUsable()) this.#away(error)
+      // The outbox was uninstalled: nothing to report.
+      if (isUsable()) this.#markUnavailable(error)
     }
   }
 
-  /** While the ledger waits for the database, so does everything else: what is held here stays bounded. */
-  #mayClaim(): boolean {
+  /** Claims pause while the settlement writer waits for the database, which bounds what is held in memory. */
+  #canClaim(): boolean {
     if (this.#state !== 'open' || !this.#parts.isUsable()) return false
-    return !this.#ledger.isFull() && (!this.#isAway || this.#ledger.isEmpty())
+    return !this.#settlements.isFull() && (!this.#isUnavailable || this.#settlements.isEmpty())
   }
 
-  #nextTurns(nowMs: number): readonly Turn[] {
+  #nextRequests(nowMs: number): readonly ClaimRequest[] {
     const { triggers } = this.#parts
-    const isPoll = nowMs - this.#lookedMs >= POLL_MS
+    const isPoll = nowMs - this.#polledMs >= POLL_MS
     const active = triggers.all().filter(triggers.isActive)
-    const turns = this.#turns
-    const asked = turns.next(active, name => isPoll || this.#called.has(name) || turns.wants(name))
-    if (isPoll) this.#lookedMs = nowMs
-    this.#called.clear()
-    return asked
+    const scheduler = this.#scheduler
+    const requested = scheduler.next(active, name => isPoll || this.#notified.has(name) || scheduler.hasMore(name))
+    if (isPoll) this.#polledMs = nowMs
+    this.#notified.clear()
+    return requested
   }
 
-  #away(error: unknown): void {
-    if (!this.#isAway) this.#parts.emit({ kind: 'webhooks', event: 'the outbox cannot be asked', detail: { error } })
-    this.#isAway = true
+  #markUnavailable(error: unknown): void {
+    if (!this.#isUnavailable) this.#parts.emit({ kind: 'webhooks', event: 'outbox unavailable', detail: { error } })
+    this.#isUnavailable = true
   }
 
-  #here(): void {
-    if (this.#isAway) this.#parts.emit({ kind: 'webhooks', event: 'the outbox answers again', detail: {} })
-    this.#isAway = false
+  #markAvailable(): void {
+    if (this.#isUnavailable) this.#parts.emit({ kind: 'webhooks', event: 'outbox available again', detail: {} })
+    this.#isUnavailable = false
   }
 
-  #takeAll(rows: readonly ClaimedRow[], asked: readonly Turn[], startedMs: number): void {
-    const leases = new Map(asked.map(({ trigger, leaseMs }) => [trigger, startedMs + leaseMs]))
+  #takeAll(rows: readonly ClaimedRow[], requested: readonly ClaimRequest[], startedMs: number): void {
+    const leases = new Map(requested.map(({ trigger, leaseMs }) => [trigger, startedMs + leaseMs]))
     for (const row of rows) this.#take(row, leases.get(row.trigger) ?? startedMs)
   }
 
   #take(row: ClaimedRow, leaseEndMs: number): void {
     const { triggers, resourceOf } = this.#parts
     const trigger = triggers.named(row.trigger)
-    // Our own lease has run out while it is still on its way, or written down.
+    // The gateway's own lease has expired while the webhook is in flight or its outcome is being written.
     if (this.#held.has(row.seq)) return
     this.#held.set(row.seq, row.trigger)
     if (trigger === undefined || this.#state !== 'open') {
@@ -186,72 +194,84 @@ export class Worker {
     const table = resourceOf(row.schema, row.table)
     const body = bodyOf(trigger, row, table)
     if (typeof body === 'string') {
-      this.#bury(row, body)
+      this.#giveUp(row, body)
       return
     }
-    const { seq, id, key, happened, createdAtMs, tries } = row
-    const one = { id, trigger: row.trigger, endpoint: endpointOf(trigger), table, happened, body, createdAtMs, tries }
-    for (const victim of this.#lanes.add({ ...one, seq, key, leaseEndMs })) this.#giveBack(victim)
+    const { seq, id, key, operation, createdAtMs, tries } = row
+    const delivery = {
+      id,
+      trigger: row.trigger,
+      endpoint: endpointOf(trigger),
+      table,
+      operation,
+      body,
+      createdAtMs,
+      tries,
+    }
+    for (const victim of this.#queues.add({ ...delivery, seq, key, leaseEndMs })) this.#giveBack(victim)
   }
 
-  /** There is more, and room for it: a claim for each place that becomes free would be many. */
+  /**
+   * Whether the trigger has more webhooks and at least half of its slots are free. Claiming for every slot
+   * that becomes free would cause too many claims.
+   */
   #canHaveMore(name: string): boolean {
     const trigger = this.#parts.triggers.named(name)
-    if (trigger === undefined || !this.#turns.wants(name)) return false
-    const { free, most } = this.#lanes.room(endpointOf(trigger), AHEAD)
+    if (trigger === undefined || !this.#scheduler.hasMore(name)) return false
+    const { free, most } = this.#queues.capacity(endpointOf(trigger), AHEAD)
     return free * 2 >= most
   }
 
   // --- sending ---
 
-  #pump(): void {
+  #dispatch(): void {
     while (this.#state !== 'stopped') {
-      const delivery = this.#lanes.take()
+      const delivery = this.#queues.take()
       if (delivery === null) break
       const trigger = this.#parts.triggers.named(delivery.trigger)
-      if (trigger !== undefined && this.#maySend(delivery, trigger)) {
+      if (trigger !== undefined && this.#canSend(delivery, trigger)) {
         void this.#attempt(delivery, trigger)
       } else {
-        this.#lanes.leave(delivery)
+        this.#queues.finish(delivery)
         this.#giveBack(delivery)
       }
     }
-    if (this.#state === 'draining' && this.#lanes.isIdle()) this.#drained()
+    if (this.#state === 'draining' && this.#queues.isIdle()) this.#drained()
   }
 
-  #maySend({ leaseEndMs }: Held, trigger: Trigger): boolean {
+  #canSend({ leaseEndMs }: ClaimedDelivery, trigger: Trigger): boolean {
     const { triggers, elapsedMs } = this.#parts
     const isLate = elapsedMs() + trigger.timeoutMs + LATE_MS > leaseEndMs
     return this.#state === 'open' && !isLate && triggers.isActive(trigger)
   }
 
-  async #attempt(delivery: Held, trigger: Trigger): Promise<void> {
+  async #attempt(delivery: ClaimedDelivery, trigger: Trigger): Promise<void> {
     const { post, elapsedMs } = this.#parts
     const startedMs = elapsedMs()
     const outcome = await post(trigger, delivery.id, delivery.body)
-    // Cut off: whoever has it next begins this try anew.
+    // The request was cut off; the next holder of the lease repeats the attempt.
     if (this.#state === 'stopped') return
-    this.#judge(delivery, trigger, outcome, elapsedMs() - startedMs)
-    this.#pump()
-    if (this.#canHaveMore(trigger.name)) this.#bell.ring()
+    this.#conclude(delivery, trigger, outcome, elapsedMs() - startedMs)
+    this.#dispatch()
+    if (this.#canHaveMore(trigger.name)) this.#wakeSignal.send()
   }
 
-  #judge(delivery: Held, trigger: Trigger, outcome: Outcome, durationMs: number): void {
+  #conclude(delivery: ClaimedDelivery, trigger: Trigger, outcome: Outcome, durationMs: number): void {
     const { triggers, clock, random, emit } = this.#parts
     const tried = { ...delivery, tries: delivery.tries + 1 }
     emit(attemptEvent(tried, outcome, durationMs))
-    this.#lanes.judge(delivery, wordOf(outcome) === 'delivered' ? 'good' : 'bad')
-    this.#lanes.leave(delivery)
+    this.#queues.recordOutcome(delivery, wordOf(outcome) === 'delivered' ? 'good' : 'bad')
+    this.#queues.finish(delivery)
     const verdict = verdictOf(outcome, trigger, { tries: tried.tries, nowMs: clock.now(), random: random() })
     if (verdict.kind === 'gone') disable(triggers, trigger, emit)
     const made = attemptOf(tried.tries, outcome, durationMs)
-    if (verdict.kind === 'gone' || verdict.kind === 'dead') this.#bury(tried, verdict.reason, made)
+    if (verdict.kind === 'gone' || verdict.kind === 'dead') this.#giveUp(tried, verdict.reason, made)
     else this.#end(delivery, verdict, made)
   }
 
-  // --- what came of it ---
+  // // --- outcomes ---
 
-  #bury(of: Ended & Pick<Held, 'tries'>, reason: string, attempt: Attempt | null = null): void {
+  #giveUp(of: Settled & Pick<ClaimedDelivery, 'tries'>, reason: string, attempt: Attempt | null = null): void {
     const { id, trigger, tries } = of
     this.#parts.emit({
       ...{ kind: 'webhooks', event: 'dead letter' },
@@ -260,35 +280,35 @@ export class Worker {
     this.#end(of, { kind: 'dead', reason }, attempt)
   }
 
-  #giveBack(of: Ended): void {
+  #giveBack(of: Settled): void {
     this.#end(of, { kind: 'back' }, null)
   }
 
-  #end({ seq, id, trigger, key }: Ended, verdict: Settlement['verdict'], attempt: Attempt | null): void {
-    this.#ledger.add({ seq, id, trigger, key, verdict, attempt })
+  #end({ seq, id, trigger, key }: Settled, verdict: Settlement['verdict'], attempt: Attempt | null): void {
+    this.#settlements.add({ seq, id, trigger, key, verdict, attempt })
   }
 
-  /** They are written down. */
+  /** Forgets settlements that have been stored. */
   #forget(settlements: readonly Settlement[]): void {
     for (const { seq, trigger, key } of settlements) {
       this.#held.delete(seq)
-      // The next of its key is due now.
+      // The next webhook with the same key is due now.
       if (key !== null) this.wake([trigger])
     }
   }
 }
 
-type Ended = Pick<Settlement, 'seq' | 'id' | 'trigger' | 'key'>
+type Settled = Pick<Settlement, 'seq' | 'id' | 'trigger' | 'key'>
 
-/** A text: why there is none. */
+/** The body, or a text that says why there is none. */
 function bodyOf(trigger: Trigger, row: ClaimedRow, table: string): Buffer | string {
-  const { happened, after, before, bytes, createdAtMs } = row
-  if (bytes > ROWS_BYTES_MAX) return `its rows have ${bytes} bytes; at most ${ROWS_BYTES_MAX} are read`
+  const { operation, after, before, bytes, createdAtMs } = row
+  if (bytes > ROWS_BYTES_MAX) return `the rows have ${bytes} bytes; the limit is ${ROWS_BYTES_MAX}`
   try {
-    const body = printPayload(trigger, { table, happened, after, before, atMs: createdAtMs })
+    const body = printPayload(trigger, { table, operation, after, before, atMs: createdAtMs })
     if (body.length <= PAYLOAD_BYTES_MAX) return body
-    return `the body has ${body.length} bytes, at most ${PAYLOAD_BYTES_MAX} are sent; name the columns that are needed in the trigger`
+    return bodyTooLarge(body.length)
   } catch (error) {
-    return `it cannot be printed: ${error instanceof Error ? error.message : String(error)}`
+    return `the body cannot be built: ${error instanceof Error ? error.message : String(error)}`
   }
 }

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { createBell } from './bell.ts'
+import { createWakeSignal } from './wake-signal.ts'
 
-test('it wakes who waits, and who would have waited; once', async () => {
-  const bell = createBell()
+test('a signal wakes one waiter, whether it waits already or only later', async () => {
+  const bell = createWakeSignal()
   const waiting = bell.wait(3_600_000)
-  bell.ring()
+  bell.send()
   await waiting
-  bell.ring()
-  bell.ring()
+  bell.send()
+  bell.send()
   await bell.wait(3_600_000)
   let isOver = false
   void bell.wait(10).then(() => {

@@ -1,10 +1,10 @@
-/** The outcome of each delivery is stored, in few statements, even if the database refuses one of them. */
+/** Outcomes are stored in few statements, even if the database refuses one of them. */
 import { expect, test } from 'vitest'
 import type { Event } from '../../events.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
-import type { Asked } from './ask.ts'
-import { createLedger, type Ledger, PENDING_MAX } from './ledger.ts'
 import type { Settlement } from './settle.ts'
+import { createSettlementWriter, type SettlementWriter, UNWRITTEN_MAX } from './settlement-writer.ts'
+import type { OutboxCommand } from './transaction.ts'
 
 const settlement = (id: string, answer: string | null = null): Settlement => ({
   ...{ seq: id, id, trigger: 'hook', key: null, verdict: { kind: 'delivered' } },
@@ -17,8 +17,8 @@ interface Row {
 }
 
 interface Opened {
-  readonly ledger: Ledger
-  /** Ids of each statement that was taken. */
+  readonly ledger: SettlementWriter
+  /** The ids of each statement that was accepted. */
   readonly statements: string[][]
   readonly written: string[]
   readonly events: Event[]
@@ -28,14 +28,14 @@ function open(refuse: (rows: readonly Row[]) => Error | null): Opened {
   const statements: string[][] = []
   const written: string[] = []
   const events: Event[] = []
-  const ask = async (...[command]: readonly Asked[]) => {
+  const ask = async (...[command]: readonly OutboxCommand[]) => {
     const rows = JSON.parse(command?.parameters[0] ?? '') as Row[]
     const error = refuse(rows)
     if (error !== null) throw error
     statements.push(rows.map(({ id }) => id))
     return []
   }
-  const ledger = createLedger({
+  const ledger = createSettlementWriter({
     ...{ ask, gateway: 'me', emit: event => void events.push(event) },
     onWritten: settlements => written.push(...settlements.map(({ id }) => id)),
   })
@@ -44,7 +44,7 @@ function open(refuse: (rows: readonly Row[]) => Error | null): Opened {
 
 const refusal = (sqlstate: string) => new DatabaseError(new Map([['C', sqlstate]]) as never)
 
-test('what ends together is one statement', async () => {
+test('outcomes of the same turn are written by one statement', async () => {
   const { ledger, statements, written } = open(() => null)
   for (const id of ['1', '2', '3']) ledger.add(settlement(id))
   expect(ledger.isEmpty()).toBe(false)
@@ -52,7 +52,7 @@ test('what ends together is one statement', async () => {
   expect([statements, written, ledger.isEmpty()]).toEqual([[['1', '2', '3']], ['1', '2', '3'], true])
 })
 
-test('one that the database does not take leaves the others alone, and is written without what others said', async () => {
+test('a settlement that the database refuses does not affect the others and is written without the response', async () => {
   const { ledger, statements, written, events } = open(rows =>
     rows.some(row => row.answer === 'bad') ? refusal('22P05') : null,
   )
@@ -78,7 +78,7 @@ test.each([new UnavailableError('away', { sent: false } as never), refusal('40P0
   },
 )
 
-test('once it is closed nobody waits for a database that is away', async () => {
+test('closing does not wait for an unavailable database', async () => {
   const { ledger, written } = open(() => refusal('57P01'))
   ledger.add(settlement('1'))
   await new Promise(resolve => setImmediate(resolve))
@@ -87,7 +87,7 @@ test('once it is closed nobody waits for a database that is away', async () => {
   expect(written).toEqual([])
 })
 
-test('a table of tries that takes nothing keeps nobody from being done with', async () => {
+test('attempts that cannot be recorded do not keep webhooks from being settled', async () => {
   const { ledger, statements, events } = open(rows => (rows.some(row => 'message' in row) ? refusal('42501') : null))
   ledger.add(settlement('1'))
   await ledger.written()
@@ -95,9 +95,9 @@ test('a table of tries that takes nothing keeps nobody from being done with', as
   expect(events).toHaveLength(2)
 })
 
-test('a database that is slow is asked for no more', async () => {
+test('no more is written concurrently to a slow database', async () => {
   const { ledger } = open(() => refusal('57P01'))
-  for (let count = 1; count < PENDING_MAX; count++) ledger.add(settlement(String(count)))
+  for (let count = 1; count < UNWRITTEN_MAX; count++) ledger.add(settlement(String(count)))
   expect(ledger.isFull()).toBe(false)
   ledger.add(settlement('last'))
   expect(ledger.isFull()).toBe(true)

@@ -1,4 +1,4 @@
-/** Makes webhooks of their parts: triggers, the queue in memory, the outbox in the database. */
+/** Assembles webhooks from their parts: triggers, the queue in memory, and the outbox in the database. */
 import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
 import { systemClock } from '../clock.ts'
@@ -7,45 +7,50 @@ import { type Emit, unusableFile } from '../events.ts'
 import type { AddressGuard } from '../outbound/address-guard.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
-import { LANE_IN_FLIGHT_MAX } from './lanes.ts'
-import { askThrough } from './outbox/ask.ts'
+import { ENDPOINT_IN_FLIGHT_MAX } from './endpoint-queues.ts'
 import { createOutbox } from './outbox/outbox.ts'
-import { admit, register } from './outbox/register.ts'
+import { registerTicket, registerTriggers } from './outbox/register.ts'
+import { transactionRunner } from './outbox/transaction.ts'
 import { createPost } from './post.ts'
 import { createSender } from './sender.ts'
 import { createTriggers } from './triggers.ts'
 import { undeliverable } from './undeliverable.ts'
 import { Webhooks } from './webhooks.ts'
 
-export interface HooksParts {
+/** What webhooks need to be opened. */
+export interface WebhookModuleParts {
   readonly file: string
   readonly tenantColumn: string
   readonly environment: Environment
   readonly guard: AddressGuard
-  /** Of the feed role. */
+  /** Connections of the feed role. */
   readonly database: Pick<Database, 'run'>
   readonly catalog: () => Catalog
-  /** Tables whose changes the database writes down, as `schema.table`; null: it has no outbox. */
+  /** Tables whose changes the database captures, as `schema.table`; null if no outbox is installed. */
   readonly captured: () => ReadonlySet<string> | null
   readonly userAgent: string
   readonly emit: Emit
 }
 
-export interface Hooks {
+/** Webhooks, and what reloads them. */
+export interface WebhookModule {
   readonly webhooks: Webhooks
-  /** The file may be another. */
+  /** Reads the events file again. */
   reload(): Promise<void>
-  /** What is installed, or the schema, may be another. */
+  /** Adapts to a changed schema or installation. */
   refresh(): Promise<void>
 }
 
 /** Read-only transaction (PostgreSQL manual, appendix A). */
 const READ_ONLY = '25006'
 
-/** Rejects with `ConfigError` when the file cannot be used, or as the database does. */
-export async function openHooks(parts: HooksParts): Promise<Hooks> {
+/**
+ * Opens webhooks.
+ * @throws ConfigError if the events file is unusable. Errors of the database are passed on.
+ */
+export async function openWebhooks(parts: WebhookModuleParts): Promise<WebhookModule> {
   const { guard, database, catalog, captured, userAgent, emit } = parts
-  const ask = askThrough(database)
+  const ask = transactionRunner(database)
   const warn = (message: string, fix: string | null) => emit({ kind: 'warning', message, fix })
   const ticket = randomBytes(24).toString('base64url')
   let isReadOnly = false
@@ -54,22 +59,22 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
     onProblem: message => emit(unusableFile(message, 'the triggers read before stay in force')),
     async register(registrations) {
       try {
-        await admit(ask, ticket)
-        const gone = await register(ask, registrations)
+        await registerTicket(ask, ticket)
+        const gone = await registerTriggers(ask, registrations)
         if (gone.length > 0) emit({ kind: 'webhooks', event: 'triggers unregistered', detail: { triggers: gone } })
         isReadOnly = false
       } catch (error) {
-        // A standby: nobody writes there, and nobody can register.
+        // On a standby nothing can be written or registered.
         isReadOnly = error instanceof DatabaseError && error.sqlstate === READ_ONLY
         if (!isReadOnly) throw error
       }
       return !isReadOnly
     },
   })
-  const chance = { clock: systemClock, random: Math.random }
-  const sender = createSender({ guard, clock: systemClock, connections: LANE_IN_FLIGHT_MAX })
+  const timing = { clock: systemClock, random: Math.random }
+  const sender = createSender({ guard, clock: systemClock, connections: ENDPOINT_IN_FLIGHT_MAX })
   const outbox = createOutbox({
-    ...{ ...chance, ask, triggers, catalog, sender, emit },
+    ...{ ...timing, ask, triggers, catalog, sender, emit },
     isUsable: () => captured() !== null && !isReadOnly,
     gateway: randomBytes(9).toString('base64url'),
     ticket,
@@ -78,7 +83,7 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
   })
   const { tenantColumn } = parts
   const webhooks = new Webhooks({
-    ...chance,
+    ...timing,
     triggers,
     tenantColumn,
     ticket,
@@ -88,40 +93,42 @@ export async function openHooks(parts: HooksParts): Promise<Hooks> {
     emit,
     userAgent,
   })
-  let told = ''
-  tellUndeliverable()
-  tellStorage()
+  let lastWarned = ''
+  warnUndeliverable()
+  warnMemoryStorage()
 
-  function tellUndeliverable(): void {
+  function warnUndeliverable(): void {
     for (const { message, fix } of undeliverable(triggers.all(), guard)) warn(message, fix)
   }
 
-  /** Who relies on webhooks has to know which of them a crash takes along. */
-  function tellStorage(): void {
-    const held = triggers.all().filter(trigger => triggers.isActive(trigger) && triggers.writerOf(trigger) === 'nobody')
-    const message = held.map(({ name }) => `"${name}"`).join(', ')
-    if (message !== '' && message !== told) {
+  /** Warns about webhooks that would be lost in a crash. */
+  function warnMemoryStorage(): void {
+    const inMemory = triggers
+      .all()
+      .filter(trigger => triggers.isActive(trigger) && triggers.writerOf(trigger) === 'none')
+    const message = inMemory.map(({ name }) => `"${name}"`).join(', ')
+    if (message !== '' && message !== lastWarned) {
       warn(
-        `Webhooks of ${message} are delivered from memory: those that are not delivered when the process ends are lost.`,
-        'Run svc install, which has the database keep them.',
+        `Webhooks of ${message} are kept in memory: those not delivered when the process ends are lost.`,
+        'Run svc install to store webhooks in the database.',
       )
     }
-    told = message
+    lastWarned = message
   }
 
   return {
     webhooks,
     async reload() {
       await triggers.reload()
-      tellUndeliverable()
-      tellStorage()
+      warnUndeliverable()
+      warnMemoryStorage()
     },
     async refresh() {
       try {
         await triggers.refresh()
-        tellStorage()
+        warnMemoryStorage()
       } catch {
-        // The database is away: what was registered still is, and the next look follows soon.
+        // The database is unavailable. Existing registrations stay valid, and the next refresh follows soon.
       }
     },
   }

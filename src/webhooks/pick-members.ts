@@ -1,6 +1,11 @@
-/** Some members of a JSON object, as their text is: digits of numbers and the order of keys stay. */
+/**
+ * Picks members of a JSON object without parsing it, so that the digits of numbers and the order of keys are
+ * preserved.
+ */
 
-/** `json` is an object as PostgreSQL writes it, which need not be checked. */
+/**
+ * Picks the members named in `wanted`. `json` must be an object as PostgreSQL prints it; it is not validated.
+ */
 export function pickMembers(json: string, wanted: ReadonlySet<string>): string {
   const picked: string[] = []
   let at = json.indexOf('{') + 1
@@ -21,14 +26,14 @@ function skipSpace(json: string, from: number): number {
   return at
 }
 
-/** Behind the closing quote of the string that begins at `start`. */
+/** The position after the closing quote of the string that begins at `start`. */
 function endOfString(json: string, start: number): number {
   let at = start + 1
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1
   return at + 1
 }
 
-/** At the comma or brace that ends the member. */
+/** The position of the comma or brace that ends the member. */
 function endOfValue(json: string, from: number): number {
   let depth = 0
   let at = from

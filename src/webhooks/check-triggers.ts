@@ -1,4 +1,7 @@
-/** What of a trigger means nothing in the schema: a name that is misspelt would never fire, and what nobody writes down cannot be told. */
+/**
+ * Checks triggers against the database schema: tables and columns must exist, and changes must be captured
+ * where the trigger depends on it.
+ */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { tableWritten } from '../catalog/written.ts'
 import type { Document } from '../config/document.ts'
@@ -8,11 +11,12 @@ import { shorten } from '../text/shorten.ts'
 import { triggerFileProblems } from './read-triggers.ts'
 import type { Trigger } from './trigger.ts'
 
+/** The problems of triggers that parsed correctly but do not match the schema. */
 export function triggerProblems(
   triggers: readonly Trigger[],
   document: Document,
   catalog: Catalog,
-  /** Tables whose changes the database writes down, as `schema.table`; null: it has no outbox. */
+  /** Tables whose changes the database captures, as `schema.table`; null if no outbox is installed. */
   captured: ReadonlySet<string> | null,
 ): readonly Problem[] {
   const problems = triggerFileProblems(document)
@@ -24,8 +28,9 @@ export function triggerProblems(
       continue
     }
     const isCaptured = captured?.has(`${table.schema}.${table.name}`) === true
-    if (source === 'database' && !isCaptured) problems.add([index, 'source'], unwritten('"database"', table, captured))
-    if (order === 'key' && captured === null) problems.add([index, 'order'], unwritten('"key"', table, captured))
+    if (source === 'database' && !isCaptured)
+      problems.add([index, 'source'], notCaptured('"database"', table, captured))
+    if (order === 'key' && captured === null) problems.add([index, 'order'], notCaptured('"key"', table, captured))
     else if (order === 'key' && table.primaryKey.length === 0) {
       problems.add([index, 'order'], `"key" needs a primary key, and table "${table.resource}" has none`)
     }
@@ -38,10 +43,10 @@ export function triggerProblems(
   return problems.found
 }
 
-function unwritten(what: string, { resource, schema, name }: Table, captured: ReadonlySet<string> | null): string {
+function notCaptured(what: string, { resource, schema, name }: Table, captured: ReadonlySet<string> | null): string {
   const why =
     captured === null
       ? 'svc install has not been run for this database and role'
-      : `svc install has not chosen table "${resource}", or its triggers are not whole`
-  return `${what} needs the database to write down changes of ${schema}.${name}: ${why}; run svc install, or leave this out`
+      : `svc install does not capture table "${resource}", or some of its triggers are missing`
+  return `${what} requires the database to capture changes of ${schema}.${name}: ${why}; run svc install, or remove this setting`
 }

@@ -1,0 +1,60 @@
+/**
+ * Stores webhooks of tables without capture triggers: the statement that makes the change inserts them
+ * itself, in its own transaction. This costs less than a trigger, but covers only changes made through the
+ * gateway.
+ */
+import type { Table } from '../../catalog/model.ts'
+import { TICKET, TOLD } from '../../install/outbox.ts'
+import { quoteLiteral } from '../../language/sql/quote.ts'
+import type { RowsWritten, Storing } from '../../language/sql/storing.ts'
+import { ROW_OPERATIONS, type RowOperation, TRIGGER_OPERATION_OF, type Trigger } from '../trigger.ts'
+
+/** What an outbox insert depends on. */
+export interface OutboxInsertParts {
+  /** The column with the tenant of a row; deliveries of different tenants take turns. */
+  readonly tenantColumn: string
+  /** The ticket of this gateway (register.ts). */
+  readonly ticket: string
+}
+
+/** Builds the insert for all `triggers` of a table. */
+export function outboxInsertFor(
+  table: Table,
+  triggers: readonly Trigger[],
+  { tenantColumn, ticket }: OutboxInsertParts,
+): Storing {
+  const { schema, name, primaryKey, columnByName } = table
+  const hasTenant = columnByName.has(tenantColumn)
+  const isByKey = triggers.some(({ order }) => order === 'key')
+  const selectFor = (
+    trigger: Trigger,
+    { from, happened, after, before, column, ticket: ticketParameter }: RowsWritten,
+  ): readonly string[] => {
+    const operations = rowOperationsOf(trigger)
+    if ('always' in happened && !operations.some(word => word === happened.always)) return []
+    const word = 'always' in happened ? quoteLiteral(happened.always) : happened.column
+    const key = () => primaryKey.flatMap(part => [quoteLiteral(part), column(part)]).join(', ')
+    const values = [
+      ...[trigger.name, schema, name].map(quoteLiteral),
+      ...[word, after, before, 'pg_catalog.clock_timestamp()'],
+      trigger.order === 'key' ? `pg_catalog.jsonb_build_object(${key()})::text` : 'NULL',
+      hasTenant ? `${column(tenantColumn)}::text` : 'NULL',
+      `${ticketParameter()}::pg_catalog.text`,
+    ]
+    const where = 'always' in happened ? '' : ` WHERE ${word} IN (${operations.map(quoteLiteral).join(', ')})`
+    return [`SELECT ${values.join(', ')} FROM ${from}${where}`]
+  }
+  return {
+    ticket,
+    columns: [...new Set([...(isByKey ? primaryKey : []), ...(hasTenant ? [tenantColumn] : [])])],
+    statement: rows => {
+      const selects = triggers.flatMap(trigger => selectFor(trigger, rows))
+      return `INSERT INTO svc.told (${TOLD}, ${TICKET}) ${selects.join(' UNION ALL ')}`
+    },
+  }
+}
+
+/** The row operations that a trigger listens to. */
+export function rowOperationsOf({ operations }: Pick<Trigger, 'operations'>): readonly RowOperation[] {
+  return ROW_OPERATIONS.filter(happened => operations.includes(TRIGGER_OPERATION_OF[happened]))
+}
