@@ -41,8 +41,8 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
 import { createTextReader, TextDoor } from '../query/query.ts'
 import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
-import { createCapture, createRealtime, type Realtime } from '../realtime/realtime.ts'
-import { planWatch } from '../realtime/watch.ts'
+import { createWriteCapture, createRealtime, type Realtime } from '../realtime/realtime.ts'
+import { planSubscription } from '../realtime/subscription-plan.ts'
 import type { Lists } from '../rest/allow-list/lists.ts'
 import { Compiler } from '../rest/compile.ts'
 import { createCursorCodec } from '../rest/read/cursor.ts'
@@ -125,7 +125,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const current = () => catalog.current()
   const timing = config.devMode ? createServerTiming(now) : null
   const database = timing?.database(pool) ?? pool
-  const capture = createCapture({
+  const capture = createWriteCapture({
     ...{ catalog: current, tenantColumn: gateway.tenantColumn },
     isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,
   })
@@ -200,7 +200,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...{
       database: pool,
       feed: parts.feed,
-      looks: ungated,
+      visibilityReads: ungated,
       capture,
       onBroken: parts.onBroken,
       now,
@@ -212,7 +212,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     texts: createTextReader(texts),
     catalog: current,
     plan: (request, identity) =>
-      planWatch(request, {
+      planSubscription(request, {
         ...{ view: view(identity), searchLanguage: gateway.searchLanguage },
         ...{ limits: gateway, approvals: lists.approvals },
       }),

@@ -182,7 +182,7 @@ function realtimeDetails({
   groups,
   tables,
   listening,
-  waiting,
+  queued: waiting,
   liveQueries,
   liveDriven,
   liveRuns,

@@ -33,8 +33,8 @@ const PARTS: Parts = {
     reloads: { changed: 1, unchanged: 2, failed: 3 },
   },
   realtime: {
-    ...{ sockets: 3, subscriptions: 4, groups: 2, listening: true, waiting: 5, refusals: { tenant_max_sockets: 6 } },
-    looks: { own: 12, perhaps: 13, delayed: 14, merged: 15 },
+    ...{ sockets: 3, subscriptions: 4, groups: 2, listening: true, queued: 5, refusals: { tenant_max_sockets: 6 } },
+    queries: { certain: 12, possible: 13, delayed: 14, merged: 15 },
     tables: new Map([['orders', 'trigger']]),
     log: { reading: true, reads: 8, rows: 9 },
     ...{ liveQueries: 6, liveDriven: 5, liveSubscriptions: 7, liveRuns: 11 },

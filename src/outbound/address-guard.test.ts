@@ -82,11 +82,11 @@ describe('webhook_allow', () => {
     loopback: 'refused',
   })
 
-  test.each(['contains %s', '::ffff:10.1.2.3', '::1', '192.168.77.1', '169.254.169.254'])('%s is listed', address => {
+  test.each(['10.1.2.3', '::ffff:10.1.2.3', '::1', '192.168.77.1', '169.254.169.254'])('contains %s', address => {
     expect(listed.refusalReason(address)).toBeNull()
   })
 
-  test.each(['does not contain %s', '127.0.0.1', '172.16.0.1', 'fd00::1'])('%s is not', address => {
+  test.each(['10.2.0.1', '127.0.0.1', '172.16.0.1', 'fd00::1'])('does not contain %s', address => {
     expect(listed.refusalReason(address)).not.toBeNull()
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createAllowance } from './allowance.ts'
 
-/** How many of those that are asked for every `everyMs` may be used within a second. */
+/** How many of the queries requested every `everyMs` may run within a second. */
 function usedIn(second: number, perSecond: number, everyMs: number): number {
   let at = 0
   const allowance = createAllowance(perSecond, () => at)
@@ -10,18 +10,18 @@ function usedIn(second: number, perSecond: number, everyMs: number): number {
   return used.filter(time => time >= second * 1_000 && time < (second + 1) * 1_000).length
 }
 
-test('one owner has so many in a second, however often it asks', () => {
+test('one owner gets a fixed number of queries per second, however often it requests them', () => {
   expect(usedIn(0, 100, 1)).toBe(109)
   for (const second of [1, 2, 3]) expect(usedIn(second, 100, 1)).toBe(100)
 })
 
-test('who asks more rarely never waits', () => {
+test('an owner below the limit never waits', () => {
   let at = 0
   const allowance = createAllowance(100, () => at)
   for (; at < 1_000; at += 10) expect(allowance.take('a')).toBe(0)
 })
 
-test('one owner waits for nobody else, and 0 is no limit', () => {
+test('owners do not affect each other, and 0 means no limit', () => {
   const allowance = createAllowance(10, () => 0)
   expect([1, 2, 3].map(() => allowance.take('a'))).toEqual([0, 100, 200])
   expect(allowance.take('b')).toBe(0)

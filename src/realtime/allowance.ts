@@ -1,22 +1,24 @@
 /**
- * What changes of unknown tenants may cost. Where a policy does not say whom a change concerns, every tenant's subscriptions have to be checked; this bounds how
- * often that happens for one of them, however often the others write.
+ * Limits the visibility queries that unrouted changes cause. Where a policy does not reveal which tenant a
+ * change concerns, the subscriptions of every tenant must be checked; this bounds how often that happens for
+ * one tenant, however often others write.
  */
 
-/** Of a second's number, how many may come at once. */
+/** The share of a second's allowance that may be used at once. */
 const BURST = 0.1
 
+/** A rate limit per owner. */
 export interface Allowance {
-  /** Takes one for `owner`; answers the milliseconds until it may be used. */
+  /** Takes one query for `owner`; returns the milliseconds until it may run. */
   take(owner: string): number
 }
 
-/** `perSecond` 0: no limit. `now`: milliseconds, monotonic. */
+/** Creates an allowance of `perSecond` queries; 0 means no limit. `now` returns monotonic milliseconds. */
 export function createAllowance(perSecond: number, now: () => number): Allowance {
   if (perSecond === 0) return { take: () => 0 }
   const intervalMs = 1_000 / perSecond
   const burstMs = Math.max(0, Math.ceil(perSecond * BURST) - 1) * intervalMs
-  /** When the next one of each would be due if they came evenly; of those who are ahead of that alone. */
+  /** When the next query of each owner would be due at an even rate; only owners that are ahead of it. */
   const dueAt = new Map<string, number>()
   let cleanedAt = now()
 

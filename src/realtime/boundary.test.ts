@@ -11,7 +11,7 @@ test.each([
   ['100', false],
   ['099', false],
   ['', true],
-])('transaction "%s" is before 9:12:9,11: %s', (txid, before) => {
+])('transaction "%s" is included in 9:12:9,11: %s', (txid, before) => {
   expect(createBoundary(parseSnapshot('9:12:9,11'), '').includes(txid)).toBe(before)
 })
 
@@ -27,7 +27,7 @@ test.each([
   expect(covers(parseSnapshot(later), parseSnapshot(earlier))).toBe(expected)
 })
 
-test('a token from before the boundary is replaced by that of the boundary', () => {
+test('a token from before the boundary is replaced by the token of the boundary', () => {
   const boundary = createLogBoundary(parseSnapshot('10:12:10'), 'epoch')
   const [early, late] = ['9:11:9', '12:14:13'].map(text => printToken('epoch', parseSnapshot(text)))
   expect(boundary.token).toBe(printToken('epoch', parseSnapshot('10:12:10')))

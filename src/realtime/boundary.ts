@@ -1,24 +1,25 @@
 /**
- * Where a subscription begins: a snapshot of the database that is taken after `subscribe` was received and before `subscribed` is sent. What it sees is what the
- * client reads; every change that it does not see is delivered.
+ * The start of a subscription: a database snapshot taken after `subscribe` was received and before
+ * `subscribed` is sent. The client reads what the snapshot includes; every later change is delivered.
  */
 import { covers, printToken, readToken, type Snapshot } from './snapshot.ts'
 
+/** The position at which a subscription starts. */
 export interface Boundary {
-  /** The resume token that stands for it. */
+  /** The resume token of this position. */
   readonly token: string
-  /** Whether a transaction was committed before. */
+  /** Whether the snapshot includes a transaction. */
   includes(txid: string): boolean
-  /** `token`, or the boundary's own where that is later. */
+  /** The later one of `token` and the boundary's own token. */
   laterOf(token: string): string
 }
 
-/** `token`: a resume token that means something else than a snapshot. */
+/** A boundary with a resume token that is not derived from a snapshot. */
 export function createBoundary(snapshot: Snapshot, token: string): Boundary {
   return { token, includes: includedIn(snapshot), laterOf: later => later }
 }
 
-/** `epoch`: as in the resume tokens of the change log. */
+/** A boundary in the change log. `epoch` as in the log's resume tokens. */
 export function createLogBoundary(snapshot: Snapshot, epoch: string): Boundary {
   const token = printToken(epoch, snapshot)
   let passed = false
@@ -34,9 +35,9 @@ export function createLogBoundary(snapshot: Snapshot, epoch: string): Boundary {
   }
 }
 
-/** Compares texts: this is asked for every change and subscriber. */
+/** Compares numbers as text, because it is called for every change and subscriber. */
 function includedIn({ xmax, open }: Snapshot): (txid: string) => boolean {
   const end = xmax.toString()
-  const unseen = new Set(open.map(String))
-  return txid => (txid.length === end.length ? txid < end : txid.length < end.length) && !unseen.has(txid)
+  const openTransactions = new Set(open.map(String))
+  return txid => (txid.length === end.length ? txid < end : txid.length < end.length) && !openTransactions.has(txid)
 }

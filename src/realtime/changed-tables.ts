@@ -1,6 +1,6 @@
 /**
- * Reads from the change log which tables have changed, for the result cache. It reads only names, so a read stays cheap whatever the number of changes, and is
- * independent of subscriptions.
+ * Reads from the change log which tables have changed, for the result cache. Only table names are read, so a
+ * read is cheap whatever the number of changes, and it does not depend on subscriptions.
  */
 import { DatabaseError } from '../postgres/errors.ts'
 import type { Database } from '../postgres/types.ts'
@@ -8,23 +8,28 @@ import { IDLE_READ_INTERVAL_MS, READ_INTERVAL_MS } from './log.ts'
 import { readChangedTables } from './log-statements.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Reads follow each other at the shorter interval for this long after a change. */
+/** How long the shorter read interval is used after a change. */
 const IDLE_AFTER_MS = 2_000
+/** What reading needs. */
 
 export interface ChangedTablesParts {
   readonly database: Pick<Database, 'run'>
-  /** Milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
-  /** There is a log. */
+  /** Whether a change log is installed. */
   readonly isUsable: () => boolean
-  /** `schema.name` of each table that has changed. */
+  /** Receives the tables that have changed, as `schema.name`. */
   readonly onChanged: (tables: readonly string[]) => void
-  /** Any table may have changed. */
+  /** Called when any table may have changed. */
   readonly onDoubt: () => void
 }
+/** Reads changed tables in the background. */
 
 export interface ChangedTables {
-  /** The moment, on the clock of `now`, before which every committed change is known; minus infinity before the first read. */
+  /**
+   * The moment, on the clock of `now`, before which every committed change is known; minus infinity before
+   * the first read.
+   */
   knownUntil(): number
   close(): void
 }
@@ -32,9 +37,10 @@ export interface ChangedTables {
 interface Position {
   readonly snapshot: Snapshot
   readonly epoch: string
-  readonly forgotten: bigint
+  readonly deletedUpTo: bigint
 }
 
+/** Starts reading. */
 export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
   const { database, now, isUsable, onChanged, onDoubt } = parts
   let position: Position | null = null
@@ -44,11 +50,11 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
   let timer: NodeJS.Timeout | null = null
   void read()
 
-  /** Never rejects. */
+  /** Reads once. Never rejects. */
   async function read(): Promise<void> {
     const startedAt = now()
     if (isUsable()) await readOnce(startedAt).catch(failed)
-    else forget()
+    else reset()
     if (isClosed) return
     const isIdle = now() - foundAt >= IDLE_AFTER_MS
     timer = setTimeout(() => void read(), isIdle ? IDLE_READ_INTERVAL_MS : READ_INTERVAL_MS)
@@ -60,19 +66,19 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
     const { tables, ...found } = await readChangedTables(database, before?.snapshot ?? null)
     if (isClosed) return
     position = found
-    const isContinued = before !== null && before.epoch === found.epoch && !isForgotten(before, found)
+    const isContinued = before !== null && before.epoch === found.epoch && !hasLostEntries(before, found)
     if (!isContinued) onDoubt()
     else if (tables.length > 0) onChanged(tables)
     if (tables.length > 0) foundAt = now()
     knownUntil = startedAt
   }
 
-  /** After a refusal the next read starts from the current position, and counts every table as changed. */
+  /** After a database error, the next read starts from the current position and counts every table as changed. */
   function failed(error: unknown): void {
-    if (error instanceof DatabaseError) forget()
+    if (error instanceof DatabaseError) reset()
   }
 
-  function forget(): void {
+  function reset(): void {
     position = null
     knownUntil = Number.NEGATIVE_INFINITY
   }
@@ -86,7 +92,7 @@ export function watchChangedTables(parts: ChangedTablesParts): ChangedTables {
   }
 }
 
-/** Entries that the last read had not seen were removed. */
-function isForgotten({ snapshot, forgotten }: Position, found: Position): boolean {
-  return found.forgotten !== forgotten && snapshot.xmin <= found.forgotten
+/** Whether entries were deleted that the last read had not seen. */
+function hasLostEntries({ snapshot, deletedUpTo }: Position, found: Position): boolean {
+  return found.deletedUpTo !== deletedUpTo && snapshot.xmin <= found.deletedUpTo
 }

@@ -1,45 +1,59 @@
-/** Which channels of the database are heard, for as many as want to: one connection for all, and none while nobody does – then no write tells of itself. */
+/**
+ * Listens on database channels, for any number of listeners over one connection. Without listeners there is
+ * no connection, and then writes send no notifications.
+ */
 import { GatewayError } from '../errors.ts'
 import type { Listener } from '../postgres/listener.ts'
 
-export interface Hearing {
+/** Receives what is sent on the channels. */
+export interface ChannelListener {
   notification(channel: string, payload: string): void
-  /** Some may have been missed. */
+  /** Notifications may have been missed. */
   gap(): void
 }
 
+/** The channels being listened on. */
 export interface Channels {
-  /** Resolves once it is heard, however long the database is away. Each call is taken back by one of `unhear`. */
-  hear(channel: string): Promise<void>
-  unhear(channel: string): void
+  /**
+   * Resolves once the channel is listened on, however long the database is unavailable. Each call must be
+   * matched by one of `unlisten`.
+   */
+  listen(channel: string): Promise<void>
+  unlisten(channel: string): void
   readonly connected: boolean
   close(): void
 }
 
 const NO_LISTENER =
-  'subscriptions need a direct connection to the database (realtime_database_url), which this gateway does not have; use live_query'
+  'subscriptions need a direct connection to the database (realtime_database_url), ' +
+  'which this gateway does not have; use live_query'
 
-/** `open` null: through a pooler alone, nobody can listen. */
-export function createChannels(open: ((hearing: Hearing) => Listener) | null, hearing: Hearing): Channels {
-  /** How many want each. */
-  const wanted = new Map<string, number>()
+/**
+ * Creates channels. `open` is null if the gateway has only a pooled connection, on which it cannot listen.
+ */
+export function createChannels(
+  open: ((onChannel: ChannelListener) => Listener) | null,
+  onChannel: ChannelListener,
+): Channels {
+  /** The number of listeners of each channel. */
+  const counts = new Map<string, number>()
   let listener: Listener | null = null
   return {
-    hear(channel) {
+    listen(channel) {
       if (open === null) throw new GatewayError('UNAVAILABLE', NO_LISTENER)
-      listener ??= open(hearing)
-      wanted.set(channel, (wanted.get(channel) ?? 0) + 1)
+      listener ??= open(onChannel)
+      counts.set(channel, (counts.get(channel) ?? 0) + 1)
       return listener.listen(channel)
     },
-    unhear(channel) {
-      const count = (wanted.get(channel) ?? 0) - 1
+    unlisten(channel) {
+      const count = (counts.get(channel) ?? 0) - 1
       if (count > 0) {
-        wanted.set(channel, count)
+        counts.set(channel, count)
         return
       }
-      wanted.delete(channel)
+      counts.delete(channel)
       listener?.unlisten(channel)
-      if (wanted.size > 0) return
+      if (counts.size > 0) return
       listener?.close()
       listener = null
     },
@@ -47,7 +61,7 @@ export function createChannels(open: ((hearing: Hearing) => Listener) | null, he
       return listener?.connected ?? false
     },
     close() {
-      wanted.clear()
+      counts.clear()
       listener?.close()
       listener = null
     },

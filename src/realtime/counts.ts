@@ -1,9 +1,9 @@
-/** What happened in realtime, as numbers that only grow. */
+/** Counters of realtime events. */
 import { GatewayError } from '../errors.ts'
 import type { Emit } from '../events.ts'
-import type { ResyncReason } from './group.ts'
+import type { ResyncReason } from './visibility-group.ts'
 
-/** Told of what metrics count. */
+/** Receives the events that metrics count. */
 export interface SessionCounts {
   notification(at: string): void
   liveAnswer(): void
@@ -11,26 +11,31 @@ export interface SessionCounts {
   error(error: unknown): void
 }
 
-/** Upper bounds, in seconds: of the time from a transaction's beginning until its change is sent. */
+/** Histogram bounds in seconds: from the beginning of a transaction until its change is sent. */
 export const LAG_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** The counters. */
 export interface RealtimeCounts {
   readonly notifications: number
   readonly liveAnswers: number
   readonly resyncs: ReadonlyMap<ResyncReason, number>
   readonly errors: ReadonlyMap<string, number>
-  /** One more than there are bounds. */
+  /** One more entry than there are bounds. */
   readonly lag: readonly number[]
   readonly lagSum: number
 }
 
-export interface Counts {
+/** The counters, and what increments them. */
+export interface RealtimeCounters {
   readonly count: SessionCounts
   all(): RealtimeCounts
 }
 
-/** `clock`: milliseconds since the epoch. `emit`: is told of requests above a limit on statements. */
-export function createCounts(clock: () => number, emit: Emit): Counts {
+/**
+ * Creates counters. `clock` returns milliseconds since the epoch; `emit` receives refusals by statement
+ * limits.
+ */
+export function createCounters(clock: () => number, emit: Emit): RealtimeCounters {
   let notifications = 0
   let liveAnswers = 0
   let lagSum = 0
@@ -41,7 +46,7 @@ export function createCounts(clock: () => number, emit: Emit): Counts {
     count: {
       notification(at) {
         notifications++
-        // The clock of the database may be ahead of ours.
+        // The database's clock may be ahead of the gateway's.
         const seconds = Math.max(0, clock() - Date.parse(at)) / 1_000
         if (!Number.isFinite(seconds)) return
         const bucket = LAG_BOUNDS.findIndex(bound => seconds <= bound)

@@ -1,7 +1,8 @@
 /**
- * The statements that evaluate subscriptions of one table with the same columns: a list request's tree, joined with the keys that changed, and one column for
- * each filter. They are checked and printed as every other read, so policies hold for each of their columns. The values of a filter are rows of the statement as
- * well, so that its text depends on what the filters look like alone.
+ * Builds the statements that evaluate subscriptions to one table with the same columns: the tree of a list
+ * request, joined with the changed keys, plus one column for each filter. They are checked and printed like
+ * every other read, so policies apply to each of their columns. Filter values are rows of the statement as
+ * well, so its text depends only on the form of the filters.
  */
 import type { ParameterKey } from '../access/parameters.ts'
 import type { View } from '../access/rights.ts'
@@ -46,7 +47,10 @@ import type { WrittenParameter } from '../rest/parameters/written.ts'
 import { SELF } from '../rest/resource.ts'
 import { Values } from '../rest/values.ts'
 
-/** Filters of different shapes that one statement evaluates. Planning grows with them, and so do the relations of the statement. */
+/**
+ * Limit on the filters of different form that one statement evaluates. Planning time grows with them, as does
+ * the number of relations in the statement.
+ */
 export const FILTERS_MAX = 16
 
 /** The values of a filter. */
@@ -58,51 +62,59 @@ export interface Variant {
 }
 
 /** One of the filters that a statement evaluates. */
-export interface Filter {
+export interface EvaluatedFilter {
   /** The conditions of its query string. */
   readonly conditions: readonly WrittenParameter[]
   /** Which of its values are read from rows of the statement, counted from 1. */
   readonly varying: readonly number[]
 }
 
-/** `variants`: for each filter its values; without a condition, a filter has one variant, which every row matches. */
+/**
+ * The statements for a set of filters. `variants` are the values of each filter; a filter without a condition
+ * has one variant, which matches every row.
+ */
 export interface Evaluation {
   /**
-   * For each of the keys, JSON objects, in their order: the row as JSON, the key's place, the key as JSON, whether the row is visible, and for each filter the
-   * places of its variants that the row matches, with commas between them.
+   * For each of `keys` (JSON objects, in this order): the row as JSON, the key's position, the key as JSON,
+   * whether the row is visible, and for each filter the positions of the variants that match the row,
+   * separated by commas.
    */
   rowsOf(keys: readonly string[], variants: readonly (readonly Variant[])[]): BoundStatement<PagedStatement>
   /**
-   * For each of `rows`, JSON objects: of the row as it was, a JSON array with the places of the variants for each filter, or null where a policy
-   * hides the row. Null: no filter has a condition.
+   * For each of `rows` (old rows as JSON objects): a JSON array with the positions of the matching variants
+   * for each filter, or null where a policy hides the row. Null if no filter has a condition.
    */
   readonly matches:
     | ((rows: readonly string[], variants: readonly (readonly Variant[])[]) => BoundStatement<ReadStatement>)
     | null
   /** The text of `rowsOf`. */
   readonly text: string
-  /** Values that are the statement's own, and no variant's. */
+  /** Values that belong to the statement and not to a variant. */
   readonly fixed: readonly (string | null)[]
 }
 
+/** What an evaluation is built from. */
 export interface EvaluationParts {
   readonly table: Table
-  /** As the list's `select`; undefined: all columns that the caller may read. */
+  /** As the `select` of a list request; undefined selects all columns that the caller can read. */
   readonly select: string | undefined
   readonly view: View
   readonly searchLanguage: string
   readonly limits: FilterLimits
 }
 
-/** The keys that changed, and the values of each filter. */
+/** The aliases of the changed keys and of each filter's values. */
 const KEYS = 'k'
 const variantsOf = (index: number): string => `v#${index}`
 
 const INTEGER: TypeName = { kind: 'type', schema: null, name: 'int4', modifiers: [], dimensions: 0, span: NOWHERE }
 const TEXT: TypeName = { ...INTEGER, name: 'text' }
 
-/** Throws what the filters are refused for together, such as a limit on statements. */
-export function planEvaluation(filters: readonly Filter[], parts: EvaluationParts): Evaluation {
+/**
+ * Builds an evaluation.
+ * @throws GatewayError if the filters together exceed a statement limit.
+ */
+export function planEvaluation(filters: readonly EvaluatedFilter[], parts: EvaluationParts): Evaluation {
   const { table, select, view, searchLanguage, limits } = parts
   const context = { ...view, searchLanguage }
   const given = new Values()
@@ -127,7 +139,7 @@ export function planEvaluation(filters: readonly Filter[], parts: EvaluationPart
   const varying = columns.map((of, index) => ({ source: variantsOf(index), columns: of }))
   const rows = compile(rowsTree(tree), context, { kind: 'paged many', varying })
   const isPlain = conditions.every(condition => condition === null) && view.rights.of(table).rows.read === null
-  const matches = isPlain ? null : compile(matchTree(tree), context, { kind: 'past many', table, varying })
+  const matches = isPlain ? null : compile(matchesTree(tree), context, { kind: 'past many', table, varying })
   const bind = <S extends Statement>(statement: S, items: readonly string[], of: readonly (readonly Variant[])[]) => {
     const ofVariants = of.map(some => some.map(({ members }) => `{${members}}`))
     return bindValues(statement, [
@@ -143,19 +155,22 @@ export function planEvaluation(filters: readonly Filter[], parts: EvaluationPart
   }
 }
 
-/** The column of a variant's values that has this one. */
+/** The name of the column that holds this value of a variant. */
 export function columnOf(index: number): string {
   return `p${index}`
 }
 
-/** A name that no column has. */
+/** A name that no column of the table has. */
 function placeName({ columnByName }: Table): string {
   let name = '#'
   while (columnByName.has(name)) name += '#'
   return name
 }
 
-/** What is answered is told apart by its place: the same key has another text where the session prints it, and a number has several that are equal. */
+/**
+ * Numbers the items, so that results are matched by position: a session may print the same key differently,
+ * and equal numbers can have several texts.
+ */
 function placed(items: readonly string[], place: string): string {
   const name = JSON.stringify(place)
   const members = items.map((item, index) => {
@@ -165,11 +180,12 @@ function placed(items: readonly string[], place: string): string {
   return `[${members.join(',')}]`
 }
 
+/** The parts of the tree. */
 interface TreeParts {
   readonly table: Table
-  /** Of keys, or of rows. */
+  /** The parameter with the keys or rows. */
   readonly list: Parameter
-  /** The column that numbers them, and the variants. */
+  /** The column that numbers them and the variants. */
   readonly place: string
   readonly fields: readonly Field[]
   /** The variants of each filter. */
@@ -178,30 +194,30 @@ interface TreeParts {
 }
 
 /**
- * A row of the table for each key. Each key is looked up on its own: a join might read the whole table for a handful of keys. Filters are evaluated over the
- * row that was found, once for each of their variants.
+ * Reads a row of the table for each key. Each key is looked up separately, because a join might scan the
+ * whole table for a few keys. Filters are evaluated on the row found, once for each of their variants.
  */
 function rowsTree(parts: TreeParts): Get {
   const { table, list, place, fields, conditions } = parts
   const isKey = table.primaryKey.map(name => compare('=', column(SELF, name), column(KEYS, name)))
-  const needed = neededIn(fields, conditions, table)
+  const needed = columnsNeeded(fields, conditions, table)
   const row = get({ table, alias: SELF, fields: needed, where: and(...isKey), limit: integer('1') })
   const key = call(
     'jsonb_build_object',
     table.primaryKey.flatMap(name => [text(name), column(KEYS, name)]),
   )
-  const isThere = isNull(column(SELF, table.primaryKey[0] ?? ''), 'negated')
+  const exists = isNull(column(SELF, table.primaryKey[0] ?? ''), 'negated')
   const { span } = list
   const source: Source = { kind: 'query source', query: row, alias: SELF, span }
   const columns = [...recordColumns(table, table.primaryKey), recordColumn(place, INTEGER)]
   return getFrom(recordSource(list, KEYS, columns, 'many'), {
     joins: [{ kind: 'join', type: 'left', lateral: true, source, on: null, span }],
     fields: fields.length === 0 ? [star(SELF)] : fields,
-    orderBy: [column(KEYS, place), key, isThere, ...matching(parts)].map(item => order(item)),
+    orderBy: [column(KEYS, place), key, exists, ...matching(parts)].map(item => order(item)),
   })
 }
 
-/** For each filter, the places of the variants that the row matches. */
+/** For each filter, the positions of the variants that match the row. */
 function matching({ values, place, conditions }: TreeParts): readonly Expression[] {
   return conditions.map((condition, index) => {
     const source = values[index]
@@ -211,8 +227,11 @@ function matching({ values, place, conditions }: TreeParts): readonly Expression
   })
 }
 
-/** The columns that the fields are made of, and the key; of others the role of the database may have no right to read. */
-function neededIn(
+/**
+ * The columns used by the fields and filters, and the key. The database role may lack the right to read
+ * others.
+ */
+function columnsNeeded(
   fields: readonly Field[],
   conditions: readonly (Expression | null)[],
   table: Table,
@@ -228,8 +247,8 @@ function neededIn(
   return fields.length === 0 ? [] : [...mentioned].map(name => field(column(SELF, name)))
 }
 
-/** The conditions over rows that are no longer in the table. */
-function matchTree(parts: TreeParts): Get {
+/** Evaluates the conditions on rows that are no longer in the table. */
+function matchesTree(parts: TreeParts): Get {
   const { table, list, place } = parts
   const names = table.columns.map(({ name }) => name)
   return getFrom(recordSource(list, SELF, [...recordColumns(table, names), recordColumn(place, INTEGER)], 'many'), {
@@ -245,7 +264,7 @@ function recordColumns(table: Table, names: readonly string[]): readonly RecordC
   })
 }
 
-/** Every name in a filter that is not checked yet, where a column's may be behind a table's. */
+/** All names in a filter that has not been checked yet; a column's name may be qualified by a table's. */
 export function columnsIn(filter: Expression): ReadonlySet<string> {
   const names = new Set<string>()
   const open: object[] = [filter]

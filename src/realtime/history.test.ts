@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Change } from './change.ts'
-import { createHistory, KEPT_MAX } from './history.ts'
+import type { ChangeEvent } from './change-event.ts'
+import { createHistory, HISTORY_CHANGES_MAX } from './history.ts'
 
-const change = (seq: number): Change => ({
+const change = (seq: number): ChangeEvent => ({
   seq,
   operation: 'UPDATE',
   key: '{}',
@@ -15,7 +15,7 @@ const change = (seq: number): Change => ({
   to: '',
 })
 
-test('a token leads to what came after it', () => {
+test('a token leads to the changes after it', () => {
   const history = createHistory()
   const start = history.token()
   const first = change(history.next())
@@ -29,16 +29,16 @@ test('a token leads to what came after it', () => {
   expect(history.since(history.token())).toEqual([])
 })
 
-test('nobody comes back to what is forgotten, dropped, or was never', () => {
+test('tokens that are invalidated, expired or unknown lead nowhere', () => {
   const history = createHistory()
   const start = history.token()
-  history.forget()
+  history.invalidate()
   expect(history.since(start)).toBeNull()
   const after = history.token()
   expect(history.since(after)).toEqual([])
-  for (let n = 0; n <= KEPT_MAX; n++) history.add([change(history.next())])
+  for (let n = 0; n <= HISTORY_CHANGES_MAX; n++) history.add([change(history.next())])
   expect(history.since(after)).toBeNull()
-  expect(history.since(history.tokenAt(3))).toHaveLength(KEPT_MAX - 1)
+  expect(history.since(history.tokenAt(3))).toHaveLength(HISTORY_CHANGES_MAX - 1)
   for (const token of [
     '',
     '.',

@@ -1,34 +1,36 @@
 /**
- * The last changes of a table whose writes tell of themselves, so that a client that was away for a moment goes on where it was (`since`). In memory: it ends
- * with the process.
+ * The latest changes of a table whose writes are announced by notifications, so that a client that was
+ * briefly disconnected can resume (`since`). Kept in memory until the process ends.
  */
 import { randomBytes } from 'node:crypto'
-import type { Change } from './change.ts'
+import type { ChangeEvent } from './change-event.ts'
 
-/** Changes kept of a table. */
-export const KEPT_MAX = 1_000
+/** Limit on the changes kept per table. */
+export const HISTORY_CHANGES_MAX = 1_000
 
-/** Their keys and rows together, as characters. */
-const KEPT_CHARACTERS_MAX = 1024 * 1024
+/** Limit on the characters of their keys and rows. */
+const HISTORY_CHARACTERS_MAX = 1024 * 1024
 
+/** The latest changes of one table. */
 export interface History {
-  /** The place in the history right now, to come back to. */
+  /** The resume token of the current position. */
   token(): string
   tokenAt(seq: number): string
   next(): number
-  add(changes: readonly Change[]): void
-  /** Something happened that is in no list: nobody can come back to what was before. */
-  forget(): void
-  /** What happened since; null where that is not known. */
-  since(token: string): readonly Change[] | null
+  add(changes: readonly ChangeEvent[]): void
+  /** Invalidates all earlier tokens, because something happened that is not recorded as changes. */
+  invalidate(): void
+  /** The changes since a token; null if they are not known. */
+  since(token: string): readonly ChangeEvent[] | null
 }
 
+/** Creates an empty history with a new epoch. */
 export function createHistory(): History {
   const epoch = randomBytes(6).toString('base64url')
   let last = 0
-  /** All that is after this one is in the list. */
+  /** All changes after this number are in the list. */
   let floor = 0
-  let kept: Change[] = []
+  let kept: ChangeEvent[] = []
   let characters = 0
 
   return {
@@ -38,14 +40,14 @@ export function createHistory(): History {
     add(changes) {
       kept.push(...changes)
       characters += changes.reduce((sum, change) => sum + sizeOf(change), 0)
-      while (kept.length > KEPT_MAX || characters > KEPT_CHARACTERS_MAX) {
+      while (kept.length > HISTORY_CHANGES_MAX || characters > HISTORY_CHARACTERS_MAX) {
         const dropped = kept.shift()
         if (dropped === undefined) break
         characters -= sizeOf(dropped)
         floor = dropped.seq
       }
     },
-    forget() {
+    invalidate() {
       kept = []
       characters = 0
       floor = ++last
@@ -59,6 +61,6 @@ export function createHistory(): History {
   }
 }
 
-function sizeOf({ key, before }: Change): number {
+function sizeOf({ key, before }: ChangeEvent): number {
   return key.length + (before?.length ?? 0)
 }

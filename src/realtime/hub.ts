@@ -1,5 +1,6 @@
 /**
- * Who subscribes to what: each table that somebody watches, and groups of subscriptions that see the same. Nothing here runs while nobody subscribes.
+ * The hub of all subscriptions: the tables that are subscribed to, and the visibility groups of each. Nothing
+ * runs while there are no subscriptions.
  */
 import type { Table } from '../catalog/model.ts'
 import { catalogueStatement } from '../compile/derive.ts'
@@ -9,106 +10,116 @@ import { callerKey } from '../limits/budget.ts'
 import { toGatewayError } from '../run/errors.ts'
 import type { Runner } from '../run/run.ts'
 import { type Allowance, createAllowance } from './allowance.ts'
-import { createCrowd } from './crowd.ts'
-import type { Missed } from './feed.ts'
-import { createGroup, type Group, type LookCounts, type Member } from './group.ts'
+import type { CaptureKind } from './capture-sources.ts'
+import type { MissedChanges } from './change-source.ts'
+import { groupKeysOf, isShared, ownerOf } from './group-keys.ts'
 import { createLimiter } from './limiter.ts'
-import { look, type Seen, toldOf, tryLook } from './look.ts'
-import { isPassing } from './passing.ts'
-import type { Beyond, Quotas, RealtimeLimits } from './quotas.ts'
+import { createQueryPacing } from './query-pacing.ts'
+import type { OverLimit, Quotas, RealtimeLimits } from './quotas.ts'
 import { routeStatement, routeValueOf } from './route.ts'
-import type { CaptureKind } from './sources.ts'
-import { createSubscriber, type Receiver, type Subscriber } from './subscriber.ts'
+import { createSubscriber, type Subscriber, type SubscriptionReceiver } from './subscriber.ts'
+import type { SubscriptionPlan, SubscriptionRequest } from './subscription-plan.ts'
 import type { TableRules } from './table-rules.ts'
-import type { Watch, WatchRequest } from './watch.ts'
-import { createWatched, type Watched, type WatchedParts } from './watched.ts'
-import { isShared, namesOf, ownerOf } from './who-sees.ts'
+import { createTableState, type TableState, type TableStateParts } from './table-state.ts'
+import { isTransient } from './transient-errors.ts'
+import { createVisibilityGroup, type GroupMember, type QueryCounts, type VisibilityGroup } from './visibility-group.ts'
+import { notificationsOf, queryVisibility, tryVisibilityQuery, type VisibleChange } from './visibility-query.ts'
 
-/** Looks at the database at a time: of all subscriptions together, and of one tenant. */
-const LOOKS = { places: 64, placesPerOwner: 8 }
+/** Limits on concurrent visibility queries: in total, and per tenant. */
+const QUERY_SLOTS = { slots: 64, slotsPerOwner: 8 }
 
-/** A feed without subscriptions stays for so long, for clients that come back with a token. */
+/**
+ * How long the state of a table is kept after its last subscription, for clients that return with a resume
+ * token.
+ */
 const LINGER_MS = 30_000
 
-/** Subscriptions that could not be checked anew because the database was away are, after this time. */
+/** Delay before subscriptions are checked again after the database was unavailable. */
 const REGROUP_RETRY_MS = 1_000
 
-/** Policies that change faster than they can be read. */
+/** Attempts to read policies that keep changing. */
 const RULES_ATTEMPTS = 5
 
+/** An active subscription. */
 export interface Subscription {
-  /** The resume token of where it begins: exactly what was committed after that is delivered. */
-  readonly place: string
-  /** Where it is now, for whoever reads the rows from then on. */
+  /** The resume token of its start: exactly the transactions committed after it are delivered. */
+  readonly startToken: string
+  /** The current resume token, for a client that reads its rows from now on. */
   token(): string
-  /** What there is to tell from here on, and was held back until now. */
+  /** Starts delivery, beginning with what was held back until now. */
   start(): void
-  /** Goes on as somebody else, or as the same with a new token. Throws what refuses it, and has ended then. */
+  /**
+   * Continues with another identity, or with a new token of the same one.
+   * @throws GatewayError if the caller may not subscribe; the subscription has ended then.
+   */
   renew(identity: Identity): void
   end(): void
 }
 
-type SubscribeRequest = WatchRequest & { readonly since: string | null }
+type SubscribeRequest = SubscriptionRequest & { readonly since: string | null }
 
+/** Figures of the hub. */
 export interface HubStats {
-  /** Those that somebody watches, by resource name. */
+  /** Tables that are subscribed to, by resource name. */
   readonly tables: ReadonlyMap<string, CaptureKind>
   readonly groups: number
   readonly subscriptions: number
-  /** Looks that wait for their turn. */
-  readonly waiting: number
-  readonly looks: LookStats
+  /** Visibility queries that wait for their turn. */
+  readonly queued: number
+  readonly queries: QueryStats
 }
 
-/** How many there were. */
-export interface LookStats {
-  /** At changes that concern the owner of the subscriptions. */
-  readonly own: number
-  /** At changes of which nobody knows that. */
-  readonly perhaps: number
-  /** Of those, how many had to wait for the limit. */
+/** Counts of visibility queries. */
+export interface QueryStats {
+  /** Queries for changes that certainly concern the group's owner. */
+  readonly certain: number
+  /** Queries for changes that may concern the group's owner. */
+  readonly possible: number
+  /** How many of those were delayed by the limit. */
   readonly delayed: number
-  /** Times that everybody was to read again, put off and merged with others. */
+  /** Resyncs of all subscribers that were postponed and merged. */
   readonly merged: number
 }
 
-export interface HubParts extends WatchedParts {
+/** What a hub needs. */
+export interface HubParts extends TableStateParts {
   readonly quotas: Pick<Quotas, 'subscription' | 'group'>
   readonly limits: Pick<RealtimeLimits, 'tenantMaxUnroutedQueriesPerSec' | 'unroutedResyncIntervalMs'>
-  readonly plan: (request: WatchRequest, identity: Identity) => Watch
+  readonly plan: (request: SubscriptionRequest, identity: Identity) => SubscriptionPlan
   readonly runner: Pick<Runner, 'read'>
   readonly now: () => number
 }
 
-/** A table with those who watch it. */
+/** A table and its subscribers. */
 interface Entry {
-  readonly watched: Watched
+  readonly state: TableState
   readonly subscribers: Set<Subscriber>
-  /** Names of groups of one filter, which is too slow to be evaluated with others. */
-  readonly apart: Set<string>
-  /** Subscriptions under way. */
+  /** Names of groups with a single filter that is too slow to be evaluated with others. */
+  readonly isolated: Set<string>
+  /** Subscriptions being set up. */
   pending: number
   linger: NodeJS.Timeout | null
   regrouping: boolean
-  /** It has to be done, or to be done once more. */
+  /** Whether regrouping is needed, or needed again. */
   outdated: boolean
 }
 
+/** Manages the subscriptions of all clients. */
 export class Hub {
   readonly #parts: HubParts
-  readonly #limiter = createLimiter(LOOKS)
-  readonly #crowd = createCrowd()
+  readonly #limiter = createLimiter(QUERY_SLOTS)
+  readonly #pacing = createQueryPacing()
   readonly #allowance: Allowance
-  readonly #counts = { own: 0, perhaps: 0, delayed: 0, merged: 0 }
-  readonly #count: LookCounts = {
-    look: whose => {
-      if (whose === 'its own') this.#counts.own++
-      else this.#counts.perhaps++
+  readonly #counts = { certain: 0, possible: 0, delayed: 0, merged: 0 }
+  readonly #count: QueryCounts = {
+    queried: whose => {
+      if (whose === 'its own') this.#counts.certain++
+      else this.#counts.possible++
     },
     delayed: () => void this.#counts.delayed++,
   }
   readonly #tables = new Map<string, Entry>()
-  /** How many ever did. */
+  /** The number of subscriptions ever made. */
   #subscribed = 0
   #isClosed = false
 
@@ -117,18 +128,25 @@ export class Hub {
     this.#allowance = createAllowance(parts.limits.tenantMaxUnroutedQueriesPerSec, parts.now)
   }
 
-  /** Resolves once it is known where it begins, which is after this call. `since`: there, if that is still known; else a `resync` comes first. */
-  async subscribe(request: SubscribeRequest, identity: Identity, receiver: Receiver): Promise<Subscription> {
+  /**
+   * Subscribes. Resolves once the start position is known, which is after this call. With `since`, delivery
+   * starts at that token if it is still known; otherwise a `resync` comes first.
+   */
+  async subscribe(
+    request: SubscribeRequest,
+    identity: Identity,
+    receiver: SubscriptionReceiver,
+  ): Promise<Subscription> {
     const { plan, quotas } = this.#parts
-    // A name that means nothing is refused before anything is kept for it.
+    // An unknown table is refused before any state is created for it.
     const { table: found } = plan(request, identity)
     const release = quotas.subscription(identity)
     const entry = this.#entryOf(found)
     entry.pending++
     const subscriber = createSubscriber(request, identity, receiver, { release, number: ++this.#subscribed })
     try {
-      const place = await this.#begin(entry, subscriber, request.since)
-      return this.#subscriptionOf(entry, subscriber, place)
+      const startToken = await this.#begin(entry, subscriber, request.since)
+      return this.#subscriptionOf(entry, subscriber, startToken)
     } catch (error) {
       this.#remove(request.table, entry, subscriber)
       throw error
@@ -138,35 +156,35 @@ export class Hub {
     }
   }
 
-  /** The schema or the rights have changed: every subscription is checked anew. */
+  /** Checks every subscription again after the schema or rights have changed. */
   refresh(): void {
     for (const entry of this.#tables.values()) void this.#regroup(entry)
   }
 
-  /** Other tables may be captured than before. */
+  /** Adapts to a changed set of captured tables. */
   recapture(): void {
-    for (const entry of this.#tables.values()) entry.watched.recapture().catch(error => this.#refuse(entry, error))
+    for (const entry of this.#tables.values()) entry.state.recapture().catch(error => this.#endAll(entry, error))
   }
 
-  /** Whether the rows of a table as they were before a change are wanted. */
+  /** Whether the old row images of a table's gateway writes are needed. */
   wants(table: string): boolean {
-    const watched = this.#tables.get(table)?.watched
-    return watched !== undefined && watched.feed.capture === 'gateway' && watched.known?.condition != null
+    const state = this.#tables.get(table)?.state
+    return state !== undefined && state.source.capture === 'gateway' && state.known?.condition != null
   }
 
-  /** The column that says whom a row of a table concerns; null: unknown. */
+  /** The routing column of a table; null if unknown. */
   routeBy(table: string): string | null {
-    return this.#tables.get(table)?.watched.known?.route?.column ?? null
+    return this.#tables.get(table)?.state.known?.route?.column ?? null
   }
 
   stats(): HubStats {
     const all = [...this.#tables]
     return {
-      tables: new Map(all.map(([table, { watched }]) => [table, watched.feed.capture])),
+      tables: new Map(all.map(([table, { state }]) => [table, state.source.capture])),
       groups: this.#groupCount(),
       subscriptions: all.reduce((sum, [, { subscribers }]) => sum + subscribers.size, 0),
-      waiting: this.#limiter.waiting,
-      looks: this.#counts,
+      queued: this.#limiter.waiting,
+      queries: this.#counts,
     }
   }
 
@@ -177,58 +195,58 @@ export class Hub {
     this.#parts.rowsBefore.close()
   }
 
-  // --- beginning ---
+  // // --- starting ---
 
-  /** Answers where it begins. */
+  /** Returns the token at which the subscription starts. */
   async #begin(entry: Entry, subscriber: Subscriber, since: string | null): Promise<string> {
-    const { watched } = entry
+    const { state } = entry
     const { request, identity } = subscriber
-    await watched.listening()
+    await state.listening()
     const { watch, rules, snapshot } = await this.#prepare(entry, request, identity)
     entry.subscribers.add(subscriber)
     this.#join(entry, subscriber, { watch, rules }, 'refuse')
-    const begin = watched.feed.boundary(snapshot)
-    subscriber.boundary = begin
-    if (since === null) return begin.token
-    await this.#catchUp(watched, subscriber, { watch, rules }, since, identity)
+    const start = state.source.boundary(snapshot)
+    subscriber.boundary = start
+    if (since === null) return start.token
+    await this.#catchUp(state, subscriber, { watch, rules }, since, identity)
     return since
   }
 
-  /** Holds ready what came of the changes since a token. */
+  /** Prepares the notifications for the changes since a token. */
   async #catchUp(
-    watched: Watched,
+    state: TableState,
     subscriber: Subscriber,
-    { watch, rules }: { readonly watch: Watch; readonly rules: TableRules },
+    { watch, rules }: { readonly watch: SubscriptionPlan; readonly rules: TableRules },
     since: string,
     identity: Identity,
   ): Promise<void> {
-    const missed = await missedSince(watched, since)
+    const missed = await missedChanges(state, since)
     const changes = missed?.changes ?? []
     const evaluated = [{ evaluation: watch.evaluation, names: [watch.name] }]
     const audience = { table: watch.table, rules, parts: [{ watch, variant: watch.variant }], evaluated }
-    const lookAtMissed = () => look(this.#parts.runner, identity, audience, changes)
-    const seen = missed === null ? null : await this.#limiter.run(callerKey(identity), lookAtMissed)
+    const queryMissed = () => queryVisibility(this.#parts.runner, identity, audience, changes)
+    const visible = missed === null ? null : await this.#limiter.run(callerKey(identity), queryMissed)
     subscriber.boundary = missed?.boundary ?? null
-    // In front of whatever the group has seen meanwhile.
-    subscriber.held?.unshift(() => tell(subscriber.receiver, seen?.[0] ?? null, changes))
+    // Before anything that the group has reported in the meantime.
+    subscriber.held?.unshift(() => deliverMissed(subscriber.receiver, visible?.[0] ?? null, changes))
   }
 
-  #subscriptionOf(entry: Entry, subscriber: Subscriber, place: string): Subscription {
+  #subscriptionOf(entry: Entry, subscriber: Subscriber, startToken: string): Subscription {
     const { request } = subscriber
-    const { watched } = entry
+    const { state } = entry
     return {
-      place,
-      token: () => watched.feed.token(),
+      startToken,
+      token: () => state.source.token(),
       start() {
         const held = subscriber.held ?? []
         subscriber.held = null
-        for (const telling of held) telling()
+        for (const deliver of held) deliver()
       },
       renew: renewed => {
         subscriber.identity = renewed
-        if (!entry.subscribers.has(subscriber) || watched.known === null) return
+        if (!entry.subscribers.has(subscriber) || state.known === null) return
         const watch = this.#parts.plan(request, renewed)
-        this.#join(entry, subscriber, { watch, rules: watched.known }, 'count')
+        this.#join(entry, subscriber, { watch, rules: state.known }, 'count')
       },
       end: () => this.#remove(request.table, entry, subscriber),
     }
@@ -244,7 +262,7 @@ export class Hub {
       return known
     }
     const entry: Entry = {
-      watched: createWatched(
+      state: createTableState(
         { name: `${schema}.${name}`, resource },
         {
           ...this.#parts,
@@ -253,7 +271,7 @@ export class Hub {
           onStale: () => void this.#regroup(entry),
         },
       ),
-      ...{ subscribers: new Set(), apart: new Set(), pending: 0, linger: null, regrouping: false, outdated: false },
+      ...{ subscribers: new Set(), isolated: new Set(), pending: 0, linger: null, regrouping: false, outdated: false },
     }
     this.#tables.set(resource, entry)
     return entry
@@ -263,7 +281,7 @@ export class Hub {
     if (entry.subscribers.size > 0 || entry.pending > 0 || entry.linger !== null || this.#isClosed) return
     entry.linger = setTimeout(() => {
       this.#tables.delete(table)
-      entry.watched.close()
+      entry.state.close()
     }, LINGER_MS)
     entry.linger.unref()
   }
@@ -273,16 +291,16 @@ export class Hub {
   #join(
     entry: Entry,
     subscriber: Subscriber,
-    { watch, rules }: { readonly watch: Watch; readonly rules: TableRules },
-    beyond: Beyond,
+    { watch, rules }: { readonly watch: SubscriptionPlan; readonly rules: TableRules },
+    beyond: OverLimit,
   ): void {
-    const { groups } = entry.watched
-    const { sees, alone } = namesOf(watch, rules, subscriber.identity)
-    const name = isShared(watch, rules) || entry.apart.has(alone) ? alone : sees
+    const { groups } = entry.state
+    const { visibility, alone } = groupKeysOf(watch, rules, subscriber.identity)
+    const name = isShared(watch, rules) || entry.isolated.has(alone) ? alone : visibility
     const before = subscriber.group
     const known = groups.get(name)
     if (known !== undefined && known === before) return
-    const share = JSON.stringify([entry.watched.name, alone, watch.variant.name])
+    const share = JSON.stringify([entry.state.name, alone, watch.variant.name])
     const leaveGroup = this.#parts.quotas.group(subscriber.identity, share, beyond)
     const group = known ?? this.#newGroup(entry, watch, rules, subscriber.identity)
     if (known === undefined) groups.add(name, group)
@@ -295,57 +313,57 @@ export class Hub {
     subscriber.leaveGroup = leaveGroup
   }
 
-  #newGroup(entry: Entry, watch: Watch, rules: TableRules, identity: Identity): Group {
-    const { groups } = entry.watched
+  #newGroup(entry: Entry, watch: SubscriptionPlan, rules: TableRules, identity: Identity): VisibilityGroup {
+    const { groups } = entry.state
     const owner = ownerOf(watch, rules, identity)
-    const group = createGroup(watch.table, rules, { ...this.#groupParts(entry), owner })
+    const group = createVisibilityGroup(watch.table, rules, { ...this.#groupParts(entry), owner })
     const { route } = rules
     if (route === null) return group
     const ask = () =>
       this.#parts.runner.read(identity, [catalogueStatement(routeStatement(route), [])], { ms: 0 }).result
     this.#limiter.run(owner, ask).then(
       ([rows]) => groups.route(group, routeValueOf(route, rows?.[0] ?? [])),
-      // Everything concerns it then.
+      // The group remains unrouted: every change concerns it.
       () => {},
     )
     return group
   }
 
-  #leave({ watched: { groups }, apart }: Entry, subscriber: Subscriber, group: Group): void {
+  #leave({ state: { groups }, isolated }: Entry, subscriber: Subscriber, group: VisibilityGroup): void {
     group.leave(subscriber)
     subscriber.leaveGroup()
-    if (group.isEmpty) apart.delete(groups.delete(group))
+    if (group.isEmpty) isolated.delete(groups.delete(group))
   }
 
-  /** One of their filters takes too long: each is evaluated on its own from now on. */
-  #separate(entry: Entry, members: readonly Member[]): void {
+  /** Evaluates each filter separately from now on, because one of them takes too long. */
+  #isolate(entry: Entry, members: readonly GroupMember[]): void {
     const concerned = new Set(members)
     for (const subscriber of [...entry.subscribers]) {
-      const rules = entry.watched.known
+      const rules = entry.state.known
       if (!concerned.has(subscriber) || rules === null) continue
       try {
         const watch = this.#parts.plan(subscriber.request, subscriber.identity)
-        entry.apart.add(namesOf(watch, rules, subscriber.identity).alone)
+        entry.isolated.add(groupKeysOf(watch, rules, subscriber.identity).alone)
         this.#join(entry, subscriber, { watch, rules }, 'count')
       } catch {
-        void this.#checkAnew(entry, subscriber)
+        void this.#recheck(entry, subscriber)
       }
     }
   }
 
   #groupCount(): number {
     let count = 0
-    for (const { watched } of this.#tables.values()) count += watched.groups.size
+    for (const { state } of this.#tables.values()) count += state.groups.size
     return count
   }
 
   #groupParts(entry: Entry) {
     const { runner, now } = this.#parts
     return {
-      ...{ runner, now, limiter: this.#limiter, crowd: this.#crowd, allowance: this.#allowance, count: this.#count },
+      ...{ runner, now, limiter: this.#limiter, crowd: this.#pacing, allowance: this.#allowance, count: this.#count },
       onStale: () => void this.#regroup(entry),
-      onRefused: (members: readonly Member[]) => void this.#checkMembers(entry, members),
-      onSlow: (members: readonly Member[]) => this.#separate(entry, members),
+      onRefused: (members: readonly GroupMember[]) => void this.#recheckMembers(entry, members),
+      onSlow: (members: readonly GroupMember[]) => this.#isolate(entry, members),
     }
   }
 
@@ -357,24 +375,27 @@ export class Hub {
     this.#releaseIfUnused(table, entry)
   }
 
-  /** Nobody is left to wait for changes that are not heard of. */
-  #refuse(entry: Entry, error: unknown): void {
+  /** Ends all subscriptions to a table whose changes can no longer be received. */
+  #endAll(entry: Entry, error: unknown): void {
     if (this.#isClosed) return
     for (const subscriber of [...entry.subscribers]) {
       this.#remove(subscriber.request.table, entry, subscriber)
-      subscriber.refused(error)
+      subscriber.ended(error)
     }
   }
 
-  /** Of one group, whose look failed: nobody else's business. Never rejects. */
-  async #checkMembers(entry: Entry, members: readonly Member[]): Promise<void> {
+  /** Checks the members of one group whose visibility query failed. Never rejects. */
+  async #recheckMembers(entry: Entry, members: readonly GroupMember[]): Promise<void> {
     const concerned = new Set(members)
     for (const subscriber of [...entry.subscribers]) {
-      if (concerned.has(subscriber)) await this.#checkAnew(entry, subscriber)
+      if (concerned.has(subscriber)) await this.#recheck(entry, subscriber)
     }
   }
 
-  /** Nothing is told by rules that may not hold any more; whoever remains is told to read again. */
+  /**
+   * Takes all subscribers out of their groups, because the rules may no longer apply; those that remain are
+   * asked to resync.
+   */
   #suspend(entry: Entry): void {
     for (const subscriber of entry.subscribers) {
       if (subscriber.group !== null) this.#leave(entry, subscriber, subscriber.group)
@@ -382,60 +403,63 @@ export class Hub {
     }
   }
 
-  /** Checks every subscription of a table anew, and has those that remain read again: what changed meanwhile nobody looked at. */
+  /**
+   * Checks every subscription to a table again and asks the remaining ones to resync: changes in the meantime
+   * were not evaluated.
+   */
   async #regroup(entry: Entry): Promise<void> {
     entry.outdated = true
     if (entry.regrouping) return
     entry.regrouping = true
     let left = 0
     try {
-      // Something else may change while it is looked at.
+      // The rules may change again during the check.
       while (entry.outdated) {
         entry.outdated = false
-        entry.watched.forgetRules()
+        entry.state.forgetRules()
         this.#suspend(entry)
         left = 0
-        for (const subscriber of [...entry.subscribers]) left += (await this.#checkAnew(entry, subscriber)) ? 0 : 1
+        for (const subscriber of [...entry.subscribers]) left += (await this.#recheck(entry, subscriber)) ? 0 : 1
       }
     } finally {
       entry.regrouping = false
     }
-    entry.watched.doubt('schema changed')
+    entry.state.invalidate('schema changed')
     if (left > 0) setTimeout(() => void this.#regroup(entry), REGROUP_RETRY_MS).unref()
   }
 
-  /** False: the database could not be asked. Never rejects. */
-  async #checkAnew(entry: Entry, subscriber: Subscriber): Promise<boolean> {
+  /** Returns false if the database was unavailable. Never rejects. */
+  async #recheck(entry: Entry, subscriber: Subscriber): Promise<boolean> {
     try {
       const { watch, rules } = await this.#prepare(entry, subscriber.request, subscriber.identity)
       if (entry.subscribers.has(subscriber)) this.#join(entry, subscriber, { watch, rules }, 'count')
     } catch (error) {
       if (!entry.subscribers.has(subscriber)) return true
-      if (isPassing(error)) return false
+      if (isTransient(error)) return false
       this.#remove(subscriber.request.table, entry, subscriber)
-      subscriber.refused(error)
+      subscriber.ended(error)
     }
     return true
   }
 
-  /** The read of a subscription, tried, with the rules that it was tried by. */
-  async #prepare({ watched }: Entry, request: WatchRequest, identity: Identity) {
+  /** Plans a subscription and tries its read; returns the rules that it was tried with. */
+  async #prepare({ state }: Entry, request: SubscriptionRequest, identity: Identity) {
     for (let attempt = 0; attempt < RULES_ATTEMPTS; attempt++) {
       const watch = this.#parts.plan(request, identity)
-      const rules = await watched.rules(watch.table)
-      if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" is gone`)
+      const rules = await state.rules(watch.table)
+      if (rules === null) throw new GatewayError('NOT_FOUND', `table "${request.table}" no longer exists`)
       const snapshot = await this.#limiter.run(callerKey(identity), () =>
-        tryLook(this.#parts.runner, identity, watch, rules),
+        tryVisibilityQuery(this.#parts.runner, identity, watch, rules),
       )
       if (snapshot !== null) return { watch, rules, snapshot }
-      watched.forgetRules()
+      state.forgetRules()
     }
     throw new GatewayError('UNAVAILABLE', `the policies of "${request.table}" are changing; try again`)
   }
 }
 
-/** Null: nobody knows, or not in time. */
-async function missedSince({ feed }: Watched, since: string): Promise<Missed | null> {
+/** The changes since a token; null if they are not known. */
+async function missedChanges({ source: feed }: TableState, since: string): Promise<MissedChanges | null> {
   try {
     return await feed.since(since)
   } catch (error) {
@@ -443,9 +467,13 @@ async function missedSince({ feed }: Watched, since: string): Promise<Missed | n
   }
 }
 
-/** What came of the changes since a token; null: nobody knows them. */
-function tell(receiver: Receiver, seen: readonly Seen[] | null, changes: Missed['changes']): void {
-  if (seen === null || seen.some(({ steps }) => steps === null)) receiver.resync('token')
-  const told = toldOf(seen ?? [], changes)
-  if (told.length > 0) receiver.see(told)
+/** Delivers the changes since a token; null if they are not known. */
+function deliverMissed(
+  receiver: SubscriptionReceiver,
+  visible: readonly VisibleChange[] | null,
+  changes: MissedChanges['changes'],
+): void {
+  if (visible === null || visible.some(({ steps }) => steps === null)) receiver.resync('token')
+  const notifications = notificationsOf(visible ?? [], changes)
+  if (notifications.length > 0) receiver.notify(notifications)
 }

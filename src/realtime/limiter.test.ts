@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createLimiter } from './limiter.ts'
 
-/** Tasks that end when they are told to. */
+/** Tasks that end on request. */
 function createTasks(limiter: ReturnType<typeof createLimiter>) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
@@ -14,14 +14,14 @@ function createTasks(limiter: ReturnType<typeof createLimiter>) {
       }),
     async end(name: string) {
       ends.get(name)?.()
-      // The limiter goes on in a later microtask.
+      // The limiter continues in a later microtask.
       await new Promise(setImmediate)
     },
   }
 }
 
-test('an owner with many tasks leaves places for others, and waits for its turn', async () => {
-  const limiter = createLimiter({ places: 3, placesPerOwner: 2 })
+test('an owner with many tasks leaves slots to others and waits for its turn', async () => {
+  const limiter = createLimiter({ slots: 3, slotsPerOwner: 2 })
   const { begun, start, end } = createTasks(limiter)
   for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) void start('a', name)
   expect([begun, limiter.waiting]).toEqual([['a1', 'a2'], 3])
@@ -33,8 +33,8 @@ test('an owner with many tasks leaves places for others, and waits for its turn'
   expect(limiter.waiting).toBe(0)
 })
 
-test('a task that fails gives its place back', async () => {
-  const limiter = createLimiter({ places: 1, placesPerOwner: 1 })
+test('a task that fails frees its slot', async () => {
+  const limiter = createLimiter({ slots: 1, slotsPerOwner: 1 })
   await expect(limiter.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
   expect(await limiter.run('b', () => Promise.resolve('yes'))).toBe('yes')
 })

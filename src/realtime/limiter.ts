@@ -1,22 +1,27 @@
-/** A number of tasks at a time, in fair turns: each owner has its own queue, and the queues are served one after the other. */
+/**
+ * Limits concurrent tasks with fair turns: each owner has its own queue, and queues are served in rotation.
+ */
 
+/** Runs tasks under a limit. */
 export interface Limiter {
-  /** `owner`: whose task it is; one of them alone never has all the places. */
+  /** Runs a task for `owner`. A single owner never occupies all slots. */
   run<T>(owner: string, work: () => Promise<T>): Promise<T>
   readonly waiting: number
 }
 
+/** The limits. */
 export interface LimiterOptions {
-  readonly places: number
-  /** Of those, for one owner. */
-  readonly placesPerOwner: number
+  readonly slots: number
+  /** Slots that one owner may occupy. */
+  readonly slotsPerOwner: number
 }
 
-export function createLimiter({ places, placesPerOwner }: LimiterOptions): Limiter {
+/** Creates a limiter without tasks. */
+export function createLimiter({ slots, slotsPerOwner }: LimiterOptions): Limiter {
   let running = 0
   let waiting = 0
   const runningOf = new Map<string, number>()
-  /** Owners with waiting tasks; the first has waited longest for its turn. */
+  /** Queues of waiting tasks by owner; the first owner has waited longest. */
   const queues = new Map<string, (() => void)[]>()
 
   function begin(owner: string): void {
@@ -31,15 +36,15 @@ export function createLimiter({ places, placesPerOwner }: LimiterOptions): Limit
     else runningOf.set(owner, left)
   }
 
-  const mayRun = (owner: string) => running < places && (runningOf.get(owner) ?? 0) < placesPerOwner
+  const canRun = (owner: string) => running < slots && (runningOf.get(owner) ?? 0) < slotsPerOwner
 
   function wakeNext(): void {
     for (const [owner, queue] of queues) {
-      if (running >= places) return
-      if (!mayRun(owner)) continue
+      if (running >= slots) return
+      if (!canRun(owner)) continue
       const next = queue.shift()
       queues.delete(owner)
-      // Behind everybody else.
+      // Move to the end of the order.
       if (queue.length > 0) queues.set(owner, queue)
       if (next === undefined) continue
       waiting--
@@ -51,7 +56,7 @@ export function createLimiter({ places, placesPerOwner }: LimiterOptions): Limit
 
   return {
     async run(owner, work) {
-      if (mayRun(owner)) begin(owner)
+      if (canRun(owner)) begin(owner)
       else {
         waiting++
         await new Promise<void>(resolve => {

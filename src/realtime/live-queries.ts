@@ -1,7 +1,8 @@
 /**
- * Live queries (docs/guides/realtime.md#a-live-query): a read that is run again and again, and whose rows are sent whenever they have changed. Whoever asks
- * the same as somebody whom the database cannot tell from them shares the run; the database itself says whether anything changed, so what stays the same
- * costs a digest on the way and not the rows. Where triggers capture everything that a query reads, it is run only when some of that has changed.
+ * Live queries (docs/guides/realtime.md#a-live-query): reads that are run repeatedly and whose rows are sent
+ * whenever they have changed. Callers with the same query and the same session settings share each run. The
+ * database compares a digest, so an unchanged result costs no transfer of rows. If triggers capture every
+ * table that a query reads, it is run only after one of them has changed.
  */
 
 import { ifChanged } from '../compile/derive.ts'
@@ -10,89 +11,99 @@ import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { callerKey } from '../limits/budget.ts'
 import type { Row, Runner } from '../run/run.ts'
-import { contextOf } from './context.ts'
-import type { Follow } from './follow.ts'
+import type { DependencyListener } from './dependency-listener.ts'
 import type { Limiter } from './limiter.ts'
-import { isPassing } from './passing.ts'
-import type { Beyond, Quotas, Release } from './quotas.ts'
+import type { OverLimit, Quotas, Release } from './quotas.ts'
+import { settingsKey } from './settings-key.ts'
+import { isTransient } from './transient-errors.ts'
 
-/** Of one answer: it has to go through the queue of a socket. */
-export const ANSWER_BYTES_MAX: number = 1024 * 1024
+/** Limit on the bytes of one result, which has to fit into a socket's queue. */
+export const LIVE_RESULT_BYTES_MAX: number = 1024 * 1024
 
+/** A live query as requested. */
 export interface LiveRequest {
-  /** The query as it is now, for somebody: planned anew whenever the schema has changed. Throws as `POST /api/_query` answers. */
+  /**
+   * Plans the query for a caller; called again after the schema has changed.
+   * @throws GatewayError as `POST /api/_query` responds.
+   */
   prepare(identity: Identity): BoundStatement<ReadStatement>
   readonly intervalMs: number
 }
 
+/** Receives the results of a live query. */
 export interface LiveReceiver {
-  /** `rows`: a JSON array. */
+  /** `rows` is a JSON array. */
   changed(rows: string, count: number): void
-  /** `over`: it will not be run again. */
+  /** `over`: whether the query has ended. */
   failed(error: unknown, over: boolean): void
 }
 
+/** A running live query. */
 export interface LiveQuery {
   renew(identity: Identity): void
-  /** The last answer was lost on the way: the next is sent whatever it is. */
+  /** Sends the next result even if it is unchanged, because the last one was not delivered. */
   repeat(): void
   stop(): void
 }
 
+/** Figures of live queries. */
 export interface LiveStats {
   readonly queries: number
-  /** Those of them that are run when something has changed, and not every time. */
+  /** Queries that run only when a table has changed. */
   readonly driven: number
   readonly subscriptions: number
-  /** How often the database was asked. */
+  /** How often a query was run. */
   readonly runs: number
 }
 
+/** What live queries need. */
 export interface LiveQueriesParts {
-  /** Hears of changes of whatever the answer of a statement depends on; null where not all of that is heard of. */
-  readonly follow: (statement: BoundStatement<ReadStatement>, onChange: () => void) => Follow | null
-  /** With the tenant's gate and the cost guard, as for `POST /api/_query`. */
+  /** Listens for changes to everything a statement's result depends on; null if that is not possible. */
+  readonly listen: (statement: BoundStatement<ReadStatement>, onChange: () => void) => DependencyListener | null
+  /** The runner with the tenant's concurrency limit and the cost guard, as for `POST /api/_query`. */
   readonly runner: Pick<Runner, 'read'>
   readonly limiter: Limiter
   readonly quotas: Pick<Quotas, 'subscription' | 'liveQuery'>
-  /** Milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
 }
 
-interface Watcher {
-  /** Give back what it counts. */
+/** One client's live query. */
+interface LiveClient {
+  /** Return the quotas. */
   leaveGroup: Release
   readonly release: Release
   readonly request: LiveRequest
   readonly receiver: LiveReceiver
   identity: Identity
   dueAt: number
-  /** Something may have changed since its last answer. */
+  /** Whether the result may have changed since the last run. */
   stale: boolean
-  /** Of the rows that it has; null before the first. */
+  /** The digest of the rows that the client has; null before the first result. */
   digest: string | null
-  /** Has been told that it fails, and not yet that it works again. */
+  /** Whether the client was sent an error and no result since. */
   failing: boolean
 }
 
-/** What is run once for all of its watchers. */
-interface Shared {
+/** A query run once for all of its clients. */
+interface SharedQuery {
   readonly name: string
-  /** Whose turns its runs take. */
+  /** The owner whose share of runs it uses. */
   readonly owner: string
-  readonly watchers: Set<Watcher>
+  readonly clients: Set<LiveClient>
   statement: BoundStatement<ReadStatement> | null
-  /** Null: nobody tells when it would answer something else. */
-  follow: Follow | null
-  /** Every change is heard of. */
+  /** The listener for the query's tables; null if the query must be polled. */
+  listener: DependencyListener | null
+  /** Whether every change is reported. */
   driven: boolean
   timer: NodeJS.Timeout | null
   running: boolean
 }
 
+/** Runs the live queries of all clients. */
 export class LiveQueries {
   readonly #parts: LiveQueriesParts
-  readonly #all = new Map<string, Shared>()
+  readonly #all = new Map<string, SharedQuery>()
   #runs = 0
 
   constructor(parts: LiveQueriesParts) {
@@ -101,22 +112,22 @@ export class LiveQueries {
 
   start(request: LiveRequest, identity: Identity, receiver: LiveReceiver): LiveQuery {
     const release = this.#parts.quotas.subscription(identity)
-    const watcher: Watcher = {
+    const client: LiveClient = {
       ...{ request, receiver, identity, release, leaveGroup: () => {} },
       ...{ dueAt: this.#parts.now(), stale: true, digest: null, failing: false },
     }
     try {
-      return this.#liveQueryOf(watcher, this.#join(watcher, 'refuse'))
+      return this.#liveQueryOf(client, this.#join(client, 'refuse'))
     } catch (error) {
       release()
       throw error
     }
   }
 
-  /** Every query is planned anew and runs again. */
+  /** Plans every query again and runs it. */
   refresh(): void {
     for (const shared of this.#all.values()) {
-      forget(shared)
+      reset(shared)
       this.#wake(shared)
     }
   }
@@ -126,7 +137,7 @@ export class LiveQueries {
     return {
       queries: all.length,
       driven: all.filter(({ driven }) => driven).length,
-      subscriptions: all.reduce((sum, { watchers }) => sum + watchers.size, 0),
+      subscriptions: all.reduce((sum, { clients }) => sum + clients.size, 0),
       runs: this.#runs,
     }
   }
@@ -134,92 +145,92 @@ export class LiveQueries {
   close(): void {
     for (const shared of this.#all.values()) {
       if (shared.timer !== null) clearTimeout(shared.timer)
-      forget(shared)
+      reset(shared)
     }
     this.#all.clear()
   }
 
-  #liveQueryOf(watcher: Watcher, joined: Shared): LiveQuery {
+  #liveQueryOf(client: LiveClient, joined: SharedQuery): LiveQuery {
     let shared = joined
     return {
       renew: identity => {
-        watcher.identity = identity
-        watcher.stale = true
-        this.#leave(shared, watcher)
-        shared = this.#join(watcher, 'count')
+        client.identity = identity
+        client.stale = true
+        this.#leave(shared, client)
+        shared = this.#join(client, 'count')
       },
       repeat: () => {
-        watcher.digest = null
+        client.digest = null
         this.#wake(shared)
       },
       stop: () => {
-        this.#leave(shared, watcher)
-        watcher.release()
+        this.#leave(shared, client)
+        client.release()
       },
     }
   }
 
-  // --- who watches what ---
+  // // --- sharing ---
 
-  #join(watcher: Watcher, beyond: Beyond): Shared {
-    const { request, identity } = watcher
+  #join(client: LiveClient, beyond: OverLimit): SharedQuery {
+    const { request, identity } = client
     const statement = request.prepare(identity)
     const values = statement.values.map(value => value?.toString('latin1') ?? null)
-    const name = JSON.stringify([statement.statement.text, values, contextOf(identity, null)])
+    const name = JSON.stringify([statement.statement.text, values, settingsKey(identity, null)])
     const known = this.#all.get(name)
-    watcher.leaveGroup = this.#parts.quotas.liveQuery(identity, name, beyond)
-    const shared: Shared = known ?? {
-      ...{ name, owner: callerKey(identity), watchers: new Set(), statement },
-      ...{ follow: null, driven: false, timer: null, running: false },
+    client.leaveGroup = this.#parts.quotas.liveQuery(identity, name, beyond)
+    const shared: SharedQuery = known ?? {
+      ...{ name, owner: callerKey(identity), clients: new Set(), statement },
+      ...{ listener: null, driven: false, timer: null, running: false },
     }
     this.#all.set(name, shared)
-    shared.watchers.add(watcher)
-    if (known === undefined) this.#attend(shared, statement)
+    shared.clients.add(client)
+    if (known === undefined) this.#listen(shared, statement)
     this.#schedule(shared)
     return shared
   }
 
-  #attend(shared: Shared, statement: BoundStatement<ReadStatement>): void {
-    const mine = this.#parts.follow(statement, () => this.#wake(shared))
-    shared.follow = mine
-    if (mine === null) return
+  #listen(shared: SharedQuery, statement: BoundStatement<ReadStatement>): void {
+    const listener = this.#parts.listen(statement, () => this.#wake(shared))
+    shared.listener = listener
+    if (listener === null) return
     const begin = () => {
-      if (shared.follow !== mine) return
+      if (shared.listener !== listener) return
       shared.driven = true
-      // What has changed before it was heard of.
+      // Changes before listening began were not reported.
       this.#wake(shared)
     }
-    mine.ready.then(begin, () => {})
+    listener.ready.then(begin, () => {})
   }
 
-  #wake(shared: Shared): void {
-    const fresh = [...shared.watchers].filter(watcher => !watcher.stale)
-    for (const watcher of fresh) watcher.stale = true
-    // The others wait for their turn already.
+  #wake(shared: SharedQuery): void {
+    const fresh = [...shared.clients].filter(client => !client.stale)
+    for (const client of fresh) client.stale = true
+    // The others are already waiting for a run.
     if (fresh.length > 0) this.#schedule(shared)
   }
 
-  #leave(shared: Shared, watcher: Watcher): void {
-    if (!shared.watchers.delete(watcher)) return
-    watcher.leaveGroup()
-    if (shared.watchers.size > 0) return
+  #leave(shared: SharedQuery, client: LiveClient): void {
+    if (!shared.clients.delete(client)) return
+    client.leaveGroup()
+    if (shared.clients.size > 0) return
     if (shared.timer !== null) clearTimeout(shared.timer)
-    forget(shared)
+    reset(shared)
     this.#all.delete(shared.name)
   }
 
   // --- running ---
 
-  #schedule(shared: Shared): void {
+  #schedule(shared: SharedQuery): void {
     if (shared.timer !== null) clearTimeout(shared.timer)
     shared.timer = null
-    const waiting = [...shared.watchers].filter(watcher => watcher.stale || !shared.driven)
+    const waiting = [...shared.clients].filter(client => client.stale || !shared.driven)
     if (shared.running || waiting.length === 0) return
-    const dueAt = Math.min(...waiting.map(watcher => watcher.dueAt))
+    const dueAt = Math.min(...waiting.map(client => client.dueAt))
     shared.timer = setTimeout(() => this.#runInTurn(shared), Math.max(0, dueAt - this.#parts.now()))
   }
 
-  #runInTurn(shared: Shared): void {
+  #runInTurn(shared: SharedQuery): void {
     shared.running = true
     void this.#parts.limiter
       .run(shared.owner, () => this.#run(shared))
@@ -229,80 +240,87 @@ export class LiveQueries {
       })
   }
 
-  /** Never rejects. */
-  async #run(shared: Shared): Promise<void> {
+  /** Runs a query once. Never rejects. */
+  async #run(shared: SharedQuery): Promise<void> {
     const { now } = this.#parts
-    const due = [...shared.watchers].filter(({ dueAt, stale }) => dueAt <= now() && (stale || !shared.driven))
+    const due = [...shared.clients].filter(({ dueAt, stale }) => dueAt <= now() && (stale || !shared.driven))
     const [first] = due
     if (first === undefined) return
-    // What changes from here on is heard of again.
-    for (const watcher of due) watcher.stale = false
+    // Later changes mark them as stale again.
+    for (const client of due) client.stale = false
     try {
-      await this.#ask(shared, due, first)
+      await this.#query(shared, due, first)
     } catch (error) {
       this.#fail(shared, due, error)
     } finally {
-      for (const watcher of due) watcher.dueAt = now() + watcher.request.intervalMs
+      for (const client of due) client.dueAt = now() + client.request.intervalMs
     }
   }
 
-  async #ask(shared: Shared, due: readonly Watcher[], { request, identity, digest }: Watcher): Promise<void> {
+  async #query(
+    shared: SharedQuery,
+    due: readonly LiveClient[],
+    { request, identity, digest }: LiveClient,
+  ): Promise<void> {
     const statement = shared.statement ?? request.prepare(identity)
-    if (shared.statement === null) this.#attend(shared, statement)
+    if (shared.statement === null) this.#listen(shared, statement)
     shared.statement = statement
     this.#runs++
-    const common = due.every(watcher => watcher.digest === digest) ? digest : null
-    const question = ifChanged(statement, common, ANSWER_BYTES_MAX)
-    const [rows] = await this.#parts.runner.read(identity, [question], { ms: 0 }).result
-    if (shared.statement === statement) tell(shared, due, rows?.[0] ?? [])
-    // The rules have changed while it ran.
-    else for (const watcher of due) watcher.stale = true
+    const common = due.every(client => client.digest === digest) ? digest : null
+    const conditional = ifChanged(statement, common, LIVE_RESULT_BYTES_MAX)
+    const [rows] = await this.#parts.runner.read(identity, [conditional], { ms: 0 }).result
+    if (shared.statement === statement) deliver(shared, due, rows?.[0] ?? [])
+    // The rules have changed during the run.
+    else for (const client of due) client.stale = true
   }
 
-  #fail(shared: Shared, due: readonly Watcher[], error: unknown): void {
-    const over = !isPassingNow(error)
-    for (const watcher of due) {
-      if (!shared.watchers.has(watcher)) continue
-      watcher.stale = true
+  #fail(shared: SharedQuery, due: readonly LiveClient[], error: unknown): void {
+    const over = !isTransientForLiveQuery(error)
+    for (const client of due) {
+      if (!shared.clients.has(client)) continue
+      client.stale = true
       if (over) {
-        this.#leave(shared, watcher)
-        watcher.release()
+        this.#leave(shared, client)
+        client.release()
       }
-      if (over || !watcher.failing) watcher.receiver.failed(error, over)
-      watcher.failing = true
+      if (over || !client.failing) client.receiver.failed(error, over)
+      client.failing = true
     }
   }
 }
 
-function forget(shared: Shared): void {
-  shared.follow?.close()
-  shared.follow = null
+function reset(shared: SharedQuery): void {
+  shared.listener?.close()
+  shared.listener = null
   shared.driven = false
   shared.statement = null
 }
 
-/** Those for whom the answer is another than their last; `row` as `ifChanged` asks for it. */
-function tell({ watchers }: Shared, due: readonly Watcher[], [found, count, bytes, list]: Row): void {
-  if (Number(bytes?.toString()) > ANSWER_BYTES_MAX) throw tooLarge()
-  for (const watcher of due) {
-    if (!watchers.has(watcher)) continue
-    watcher.failing = false
-    const current = found?.toString() ?? ''
-    if (watcher.digest === current || list == null) continue
-    watcher.digest = current
-    watcher.receiver.changed(`[${list.toString()}]`, Number(count?.toString()))
+/** Sends the result to clients whose last one differs; `row` as selected by `ifChanged`. */
+function deliver({ clients }: SharedQuery, due: readonly LiveClient[], [digest, count, bytes, list]: Row): void {
+  if (Number(bytes?.toString()) > LIVE_RESULT_BYTES_MAX) throw tooLarge()
+  for (const client of due) {
+    if (!clients.has(client)) continue
+    client.failing = false
+    const currentDigest = digest?.toString() ?? ''
+    if (client.digest === currentDigest || list == null) continue
+    client.digest = currentDigest
+    client.receiver.changed(`[${list.toString()}]`, Number(count?.toString()))
   }
 }
 
-/** Or the tenant is busy, or the answer is too large today. */
-function isPassingNow(error: unknown): boolean {
-  if (isPassing(error)) return true
+/**
+ * Whether a failure is transient for live queries, which includes a busy tenant and a result that is too
+ * large at present.
+ */
+function isTransientForLiveQuery(error: unknown): boolean {
+  if (isTransient(error)) return true
   return error instanceof GatewayError && (error.status === 429 || error.code === 'PAYLOAD_TOO_LARGE')
 }
 
 function tooLarge(): GatewayError {
   return new GatewayError(
     'PAYLOAD_TOO_LARGE',
-    `the rows of this live query are more than ${ANSWER_BYTES_MAX} bytes; ask for fewer rows or columns`,
+    `the rows of this live query are more than ${LIVE_RESULT_BYTES_MAX} bytes; ask for fewer rows or columns`,
   )
 }

@@ -1,32 +1,35 @@
-/** What the entries of the change log say: which rows changed, and whom that concerns. */
+/** Converts entries of the change log to changes. */
 import { bytesOf, parseJsonBody } from '../json/json-body.ts'
-import type { Change, Operation } from './change.ts'
+import type { ChangeEvent, ChangeOperation } from './change-event.ts'
 import type { LogEntry } from './log-statements.ts'
 import type { Routes } from './route.ts'
 
-/** `next`: numbers them. The last one ends at `to`, the others where all of them begin. */
+/**
+ * The changes of entries that name their row. `next` numbers them. The last one ends at token `to`, the
+ * others at the token where all of them begin.
+ */
 export function changesOf(
   entries: readonly LogEntry[],
   column: string | null,
   next: () => number,
   from: string,
   to: string,
-): readonly Change[] {
+): readonly ChangeEvent[] {
   const found = entries.flatMap(entry => changesOfEntry(entry, column, next, from))
   return found.map((change, index) => (index === found.length - 1 ? { ...change, to } : change))
 }
 
-/** Whether it says which row it is about. */
+/** Whether an entry names its row. */
 export function isNamed({ operation, key }: LogEntry): boolean {
   return operation !== 'B' && key !== null && !hasNull(key)
 }
 
-/** Null: anybody. */
+/** The routes of bulk entries; null if they may concern any group. */
 export function routesOfMany(entries: readonly LogEntry[], column: string | null): Routes | null {
   if (column === null) return null
   const values: string[] = []
-  for (const { operation, routes } of entries) {
-    const [, written] = routes
+  for (const { operation, routes: routesFor } of entries) {
+    const [, written] = routesFor
     if (operation !== 'B' || written === null) return null
     const list = parseJsonBody(Buffer.from(written), Number.POSITIVE_INFINITY)
     if (list.kind !== 'array') return null
@@ -35,11 +38,12 @@ export function routesOfMany(entries: readonly LogEntry[], column: string | null
   return { column, values }
 }
 
-/** A column of the key that the trigger did not find: it was made for another key. */
+/** Whether a key column was not found by the trigger, which was created for a different key. */
 function hasNull(key: string): boolean {
   return Object.values(JSON.parse(key) as Record<string, unknown>).includes(null)
 }
 
+/** Groups entries by table. */
 export function byTable(entries: readonly LogEntry[]): ReadonlyMap<string, readonly LogEntry[]> {
   const tables = new Map<string, LogEntry[]>()
   for (const entry of entries) {
@@ -50,22 +54,22 @@ export function byTable(entries: readonly LogEntry[]): ReadonlyMap<string, reado
   return tables
 }
 
-const OPERATIONS: Readonly<Record<'I' | 'U' | 'D', Operation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
+const OPERATIONS: Readonly<Record<'I' | 'U' | 'D', ChangeOperation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
 
-/** A row whose key became another is gone, and another is there. */
+/** A change of a row's key is a deletion followed by an insertion. */
 function changesOfEntry(
-  { txid, at, operation, key, was, old, routes: [before, after] }: LogEntry,
+  { txid, at, operation, key, oldKey, old, routes: [before, after] }: LogEntry,
   column: string | null,
   next: () => number,
   from: string,
-): readonly Change[] {
+): readonly ChangeEvent[] {
   if (operation === 'B' || key === null) return []
   const base = { at, txid, assigned: null, from, to: from }
   const routes = (...values: readonly (string | null)[]): Routes | null =>
     column !== null && values.every(value => value !== null) ? { column, values } : null
-  if (was !== null) {
+  if (oldKey !== null) {
     return [
-      { ...base, seq: next(), operation: 'DELETE', key: was, before: old, routes: routes(before) },
+      { ...base, seq: next(), operation: 'DELETE', key: oldKey, before: old, routes: routes(before) },
       { ...base, seq: next(), operation: 'INSERT', key, before: null, routes: routes(after) },
     ]
   }

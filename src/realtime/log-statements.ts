@@ -1,8 +1,8 @@
-/** The statements by which a gateway reads the change log (decision 0022), and their answers as data. */
+/** The statements that read the change log (decision 0022). */
 import type { Command, Database, Result, Row } from '../postgres/types.ts'
 import { parseSnapshot, type Snapshot } from './snapshot.ts'
 
-/** What triggers wrote down of one row, or of more than they name. */
+/** An entry of the change log: one row, or a bulk change. */
 export interface LogEntry {
   readonly txid: string
   readonly at: string
@@ -10,43 +10,56 @@ export interface LogEntry {
   readonly table: string
   readonly operation: 'I' | 'U' | 'D' | 'B'
   readonly key: string | null
-  /** The key before, where it was another. */
-  readonly was: string | null
-  /** The row before; null as well where it is too large to be judged. */
+  /** The key before the change, if it changed. */
+  readonly oldKey: string | null
+  /** The row before the change; null also if it is too large to be evaluated. */
   readonly old: string | null
-  /** What the column of `routeBy` was and is, as JSON text; null: not known, or there was no row. Of many at once, a JSON list of all values as the second. */
+  /**
+   * The values of the routing column before and after, as JSON text; null if unknown or if there was no row.
+   * For a bulk change, the second is a JSON array of all values.
+   */
   readonly routes: readonly [before: string | null, after: string | null]
 }
 
-export interface LogAnswer {
+/** The result of reading the log. */
+export interface LogResult {
   readonly snapshot: Snapshot
-  /** In the order in which they were written: whoever changes a row that another transaction has changed writes after that one is committed. */
+  /**
+   * In the order in which they were written: a transaction that changes a row after another one writes its
+   * entry after that one has committed.
+   */
   readonly entries: readonly LogEntry[]
-  /** Numbers of transactions mean the same as long as it is the same. */
+  /** Transaction numbers are comparable only within one epoch. */
   readonly epoch: string
-  /** What this transaction and earlier ones wrote may be gone. */
-  readonly forgotten: bigint
+  /** Entries of this and earlier transactions may have been deleted. */
+  readonly deletedUpTo: bigint
 }
 
-/** A row that was larger is not read. */
+/** Limit on the bytes of an old row; larger ones are not read. */
 const OLD_BYTES_MAX = 64 * 1024
 
-/** What runs for longer reads more than anybody can be told of. */
+/** Statement timeout. A read that takes longer returns more than can be delivered. */
 const TIMEOUT_MS = 5_000
 
-/** How many rows the log has is never what it had when statistics were made; the index is always right. Compiling (JIT) takes longer than the statement. */
+/**
+ * Statistics of the log are always outdated, but its index is reliable, so sequential scans are disabled. JIT
+ * compilation takes longer than the statement.
+ */
 const SETTINGS: Command = {
-  text: "SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true), set_config('statement_timeout', $1, true)",
+  text: `SELECT set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true),
+  set_config('statement_timeout', $1, true)`,
   parameters: [String(TIMEOUT_MS)],
 }
 
 const ENTRY = `SELECT seq, xid, at, "schema" || '.' || "table" AS name, operation, key, was, old, new FROM svc.change`
 
 /**
- * What is visible now and was not in the snapshot of `$1` and `$2`, in the tables of `$4`; `$3` rows at most; with the columns that `$5` names for some of the tables. A row without an entry comes as well: the snapshot
- * is told in any case.
+ * The entries visible now that were not visible in the snapshot of `$1` and `$2`, in the tables of `$4`, at
+ * most `$3` rows, with the routing columns that `$5` names for some tables. Without an entry there is still
+ * one row, because the snapshot is always needed.
  */
-const CHANGES = `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name, c.operation, c.key, c.was,
+const CHANGES = `SELECT (SELECT pg_current_snapshot())::text, c.xid, to_json(c.at) #>> '{}', c.name,
+  c.operation, c.key, c.was,
   CASE WHEN octet_length(c.old::text) <= ${OLD_BYTES_MAX} THEN c.old END,
   c.old -> ($5::json ->> c.name), c.new -> ($5::json ->> c.name)
 FROM (VALUES (1)) AS always LEFT JOIN LATERAL (
@@ -55,22 +68,27 @@ FROM (VALUES (1)) AS always LEFT JOIN LATERAL (
 ) AS c ON true ORDER BY c.seq`
 
 /**
- * After the rows, so that rows which were thrown away meanwhile are known to be. Transactions that were not on disk when a server crashed may have their numbers
- * given again: another start is another epoch. A standby does not know which transactions are open.
+ * Read after the entries, so that deleted entries are noticed. A server may reuse the numbers of transactions
+ * that were not on disk when it crashed, so another server start is another epoch. A standby cannot list open
+ * transactions.
  */
 const STATE: Command = {
-  text: `SELECT concat_ws('.', epoch, (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()), extract(epoch FROM pg_postmaster_start_time())),
+  text: `SELECT concat_ws('.', epoch, (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()),
+  extract(epoch FROM pg_postmaster_start_time())),
   forgotten, pg_is_in_recovery() FROM svc.installation`,
   parameters: [],
 }
 
-/** `tables`: with the column that tells whom a change concerns. `since` null: nothing but where the log is now. More than `rowsMax` entries are answered as one more than that. */
+/**
+ * Reads the log. `tables`: the tables with their routing columns. `since` null reads only the current
+ * position. If there are more than `rowsMax` entries, one more than that is returned.
+ */
 export async function readLog(
   database: Pick<Database, 'run'>,
   since: Snapshot | null,
   tables: ReadonlyMap<string, string | null>,
   rowsMax: number,
-): Promise<LogAnswer> {
+): Promise<LogResult> {
   const parameters = [
     since === null ? null : String(since.xmax),
     since === null ? null : `{${since.open.join(',')}}`,
@@ -87,18 +105,18 @@ export async function readLog(
   }
 }
 
-/** The tables of all entries that are visible now and were not in the snapshot of `$1` and `$2`. */
+/** The tables of all entries visible now that were not visible in the snapshot of `$1` and `$2`. */
 const CHANGED_TABLES = `SELECT (SELECT pg_current_snapshot())::text,
   (SELECT coalesce(json_agg(DISTINCT unseen.name), '[]') FROM (
     SELECT "schema" || '.' || "table" AS name FROM svc.change WHERE xid >= $1::xid8
     UNION ALL SELECT "schema" || '.' || "table" FROM svc.change WHERE xid = ANY ($2::xid8[])
   ) AS unseen)`
 
-/** `schema.name` of each table that has changed. `since` null: nothing but where the log is now. */
+/** Reads which tables have changed, as `schema.name`. `since` null reads only the current position. */
 export async function readChangedTables(
   database: Pick<Database, 'run'>,
   since: Snapshot | null,
-): Promise<Omit<LogAnswer, 'entries'> & { readonly tables: readonly string[] }> {
+): Promise<Omit<LogResult, 'entries'> & { readonly tables: readonly string[] }> {
   const parameters = since === null ? [null, null] : [String(since.xmax), `{${since.open.join(',')}}`]
   const [, found, state] = await database.run([SETTINGS, { text: CHANGED_TABLES, parameters }, STATE]).result
   const [snapshot, tables] = found?.rows[0] ?? []
@@ -109,12 +127,12 @@ export async function readChangedTables(
   }
 }
 
-/** Throws where the log cannot be followed. */
-function stateOf(state: Result | undefined): Pick<LogAnswer, 'epoch' | 'forgotten'> {
-  const [epoch, forgotten, standby] = state?.rows[0] ?? []
-  if (epoch == null || forgotten == null) throw new Error('svc.installation is empty')
+/** @throws Error if the log cannot be followed. */
+function stateOf(state: Result | undefined): Pick<LogResult, 'epoch' | 'deletedUpTo'> {
+  const [epoch, deletedUpTo, standby] = state?.rows[0] ?? []
+  if (epoch == null || deletedUpTo == null) throw new Error('svc.installation is empty')
   if (standby?.toString() === 't') throw new Error('the change log cannot be read on a standby')
-  return { epoch: epoch.toString(), forgotten: BigInt(forgotten.toString()) }
+  return { epoch: epoch.toString(), deletedUpTo: BigInt(deletedUpTo.toString()) }
 }
 
 function entryOf([, xid, at, name, operation, key, was, old, before, after]: Row): LogEntry {
@@ -125,12 +143,12 @@ function entryOf([, xid, at, name, operation, key, was, old, before, after]: Row
       table: String(name),
       operation: String(operation) as LogEntry['operation'],
     },
-    ...{ key: key?.toString() ?? null, was: was?.toString() ?? null, old: old?.toString() ?? null },
+    ...{ key: key?.toString() ?? null, oldKey: was?.toString() ?? null, old: old?.toString() ?? null },
     routes: [before?.toString() ?? null, after?.toString() ?? null],
   }
 }
 
-/** An element of an array's text (PostgreSQL manual, 8.15.2). */
+/** An element of an array literal (PostgreSQL manual, 8.15.2). */
 function quoted(name: string): string {
   return `"${name.replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,11 +1,11 @@
-/** Client messages on `/ws` (docs/reference/realtime.md#client-messages): JSON text becomes one of these, or a refusal that says what was expected. */
+/** Client messages on `/ws` (docs/reference/realtime.md#client-messages), parsed from JSON text. */
 import { GatewayError } from '../errors.ts'
 import { type JsonObject, type JsonValue, parseJsonBody, partOf } from '../json/json-body.ts'
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
-import type { Operation } from './change.ts'
+import type { ChangeOperation } from './change-event.ts'
 
-/** `id` is the client's own name for what it asks; null where it gave none. */
+/** A message. `id` is the client's own name for the request; null if it gave none. */
 export type ClientMessage = { readonly id: string | null } & (
   | { readonly type: 'auth'; readonly token: string }
   | { readonly type: 'ping' }
@@ -14,7 +14,7 @@ export type ClientMessage = { readonly id: string | null } & (
       readonly channel: string
       readonly filter: string
       readonly select: string | undefined
-      readonly events: readonly Operation[]
+      readonly events: readonly ChangeOperation[]
       readonly since: string | null
     }
   | { readonly type: 'unsubscribe'; readonly channel: string | null }
@@ -28,18 +28,20 @@ export type ClientMessage = { readonly id: string | null } & (
   | { readonly type: 'stop_live_query' }
 )
 
+/** The type of a message. */
 export type MessageType = ClientMessage['type']
 
+/** A message of one type. */
 export type MessageOf<T extends MessageType> = Extract<ClientMessage, { readonly type: T }>
 
-/** A whole message. */
+/** Limit on the bytes of a message. */
 export const MESSAGE_BYTES_MAX: number = 64 * 1024
 
-/** What a client calls its things is kept and said again with each notification. */
+/** Limit on the characters of an `id`, which is stored and repeated in each notification. */
 export const ID_CHARACTERS_MAX = 128
 
-/** What each message may have besides `type` and `id`. */
-export const FIELDS = {
+/** The fields that each message may have besides `type` and `id`. */
+export const CLIENT_FIELDS = {
   subscribe: ['channel', 'filter', 'select', 'events', 'since'],
   unsubscribe: ['channel'],
   live_query: ['svc', 'table', 'interval_ms', 'parameters'],
@@ -50,9 +52,9 @@ export const FIELDS = {
 
 const INTERVAL = { default: 1_000, min: 100, max: 3_600_000 }
 
-const EVENTS: Readonly<Record<string, Operation>> = { insert: 'INSERT', update: 'UPDATE', delete: 'DELETE' }
+const EVENTS: Readonly<Record<string, ChangeOperation>> = { insert: 'INSERT', update: 'UPDATE', delete: 'DELETE' }
 
-/** Of a message that was refused: its `id`, if it could be read. */
+/** The `id` of a message that was refused, if it can be read. */
 export function idOf(message: Buffer): string | null {
   try {
     const { id } = JSON.parse(message.toString()) as { readonly id?: unknown }
@@ -62,18 +64,22 @@ export function idOf(message: Buffer): string | null {
   }
 }
 
-/** Throws `PARSE_ERROR`. */
+/**
+ * Parses a message.
+ * @throws GatewayError `PARSE_ERROR`
+ */
 export function parseMessage(message: Buffer): ClientMessage {
   const body = parseJsonBody(message, Number.POSITIVE_INFINITY)
   if (body.kind !== 'object')
-    throw refused('a message is a JSON object: {"type": "subscribe", "channel": "svc_table_orders"}')
-  const fields = new Fields(body)
+    throw refused('a message must be a JSON object, such as ' + '{"type": "subscribe", "channel": "svc_table_orders"}')
+  const fields = new MessageFields(body)
   const type = fields.required('type') as MessageType
-  if (!Object.hasOwn(FIELDS, type))
-    throw refused(`there is no message type "${shorten(type)}"${near(type, Object.keys(FIELDS))}`)
-  fields.refuseOthers(type, ['type', 'id', ...FIELDS[type]])
+  if (!Object.hasOwn(CLIENT_FIELDS, type))
+    throw refused(`unknown message type "${shorten(type)}"${near(type, Object.keys(CLIENT_FIELDS))}`)
+  fields.refuseUnknown(type, ['type', 'id', ...CLIENT_FIELDS[type]])
   const id = fields.text('id') ?? null
-  if (id !== null && id.length > ID_CHARACTERS_MAX) throw refused(`"id" has more than ${ID_CHARACTERS_MAX} characters`)
+  if (id !== null && id.length > ID_CHARACTERS_MAX)
+    throw refused(`"id" has ${id.length} characters; the limit is ${ID_CHARACTERS_MAX}`)
   switch (type) {
     case 'auth':
       return { type, id, token: fields.required('token') }
@@ -86,7 +92,7 @@ export function parseMessage(message: Buffer): ClientMessage {
       }
     case 'unsubscribe': {
       const channel = fields.text('channel') ?? null
-      if (channel === null && id === null) throw refused('unsubscribe needs "channel" or "id"')
+      if (channel === null && id === null) throw refused('unsubscribe requires "channel" or "id"')
       return { type, id, channel }
     }
     case 'live_query':
@@ -95,12 +101,12 @@ export function parseMessage(message: Buffer): ClientMessage {
         ...{ parameters: fields.value('parameters'), intervalMs: fields.interval() },
       }
     case 'stop_live_query':
-      if (id === null) throw refused('stop_live_query needs "id"')
+      if (id === null) throw refused('stop_live_query requires "id"')
       return { type, id }
   }
 }
 
-class Fields {
+class MessageFields {
   readonly #body: JsonObject
 
   constructor(body: JsonObject) {
@@ -117,23 +123,23 @@ class Fields {
     if (value === null) return undefined
     if (value.type !== 'string') throw refused(`"${name}" must be a string`)
     const text = JSON.parse(value.bytes.toString()) as string
-    if (text.includes('\0')) throw refused(`"${name}" has a NUL character, which PostgreSQL cannot store`)
+    if (text.includes('\0')) throw refused(`"${name}" contains a NUL character, which PostgreSQL cannot store`)
     return text
   }
 
   required(name: string): string {
     const text = this.text(name)
-    if (text === undefined || text === '') throw refused(`the message needs "${name}", a string`)
+    if (text === undefined || text === '') throw refused(`the message requires "${name}", a non-empty string`)
     return text
   }
 
-  events(): readonly Operation[] {
+  events(): readonly ChangeOperation[] {
     const value = this.value('events')
     if (value === null) return Object.values(EVENTS)
     const events = value.type === 'array' ? (JSON.parse(value.bytes.toString()) as readonly unknown[]) : []
     const operations = events.map(event => (typeof event === 'string' ? EVENTS[event] : undefined))
     if (operations.length === 0 || operations.length > 3 || !operations.every(operation => operation !== undefined)) {
-      throw refused('"events" must be an array of "insert", "update", "delete", at least one of them')
+      throw refused('"events" must be a non-empty array of "insert", "update" or "delete"')
     }
     return operations
   }
@@ -148,16 +154,16 @@ class Fields {
     return ms
   }
 
-  refuseOthers(type: string, known: readonly string[]): void {
+  refuseUnknown(type: string, known: readonly string[]): void {
     const other = this.#body.members.find(({ key }) => !known.includes(key))
     if (other === undefined) return
-    throw refused(`${type} takes no "${shorten(other.key)}"${near(other.key, known)}`)
+    throw refused(`${type} has no field "${shorten(other.key)}"${near(other.key, known)}`)
   }
 }
 
 function near(name: string, known: readonly string[]): string {
   const found = nearest(name, known)
-  return found === null ? `; it is one of ${known.join(', ')}` : `; did you mean "${found}"?`
+  return found === null ? `; expected one of ${known.join(', ')}` : `; did you mean "${found}"?`
 }
 
 function refused(message: string): GatewayError {

@@ -8,12 +8,12 @@ import {
   printServerMessages,
   SERVER_MESSAGES,
 } from './messages-reference.ts'
-import { printMessage, printNotification, printRows, printSeen, SAID } from './server-message.ts'
+import { printChange, printMessage, printNotification, printRows, SERVER_FIELDS } from './server-message.ts'
 
 const PAGE = 'docs/reference/realtime.md'
 
-/** Out of date? `npx vitest run src/realtime/messages-reference.test.ts -u` writes it anew. */
-test(`${PAGE} has the messages that there are`, async () => {
+/** To update the page, run `npx vitest run src/realtime/messages-reference.test.ts -u`. */
+test(`${PAGE} lists all messages`, async () => {
   const parts = {
     'client messages': printClientMessages(),
     'server messages': printServerMessages(),
@@ -22,38 +22,40 @@ test(`${PAGE} has the messages that there are`, async () => {
   await expect(pageWithParts(PAGE, parts)).toMatchFileSnapshot(`../../${PAGE}`)
 })
 
-describe('what clients say is taken as the page says', () => {
+describe('client messages are accepted as documented', () => {
   test.each(Object.entries(CLIENT_MESSAGES))('%s', (type, { fields }) => {
     const parse = (message: object) => parseMessage(Buffer.from(JSON.stringify(message)))
     const examples = Object.entries(fields).map(([name, { example }]) => [name, example])
     const whole = { type, id: 'a', ...Object.fromEntries(examples) }
     expect(parse(whole)).toMatchObject({ type, id: 'a' })
-    for (const [name, { needed }] of Object.entries(fields)) {
+    for (const [name, { required }] of Object.entries(fields)) {
       const without = () => parse({ ...whole, [name]: undefined })
-      if (needed) expect(without).toThrow(`"${name}"`)
+      if (required) expect(without).toThrow(`"${name}"`)
       else expect(without()).toMatchObject({ type })
     }
-    expect(() => parse({ ...whole, other: 1 })).toThrow(`${type} takes no "other"`)
+    expect(() => parse({ ...whole, other: 1 })).toThrow(`${type} has no field "other"`)
   })
 })
 
-describe('what the gateway says has the fields of the page', () => {
+describe('server messages have the documented fields', () => {
   const fieldsOf = (type: string) =>
     SERVER_MESSAGES.filter(message => message.type === type).map(({ fields }) => fields)
 
-  test.each(Object.entries(SAID))('%s', (type, said) => {
+  test.each(Object.entries(SERVER_FIELDS))('%s', (type, said) => {
     expect(new Set(fieldsOf(type).flat())).toEqual(new Set(['id', ...said]))
   })
 
-  test('no other type but notifications', () => {
-    expect(new Set(SERVER_MESSAGES.map(({ type }) => type))).toEqual(new Set([...Object.keys(SAID), 'notification']))
+  test('no type is undocumented except notifications', () => {
+    expect(new Set(SERVER_MESSAGES.map(({ type }) => type))).toEqual(
+      new Set([...Object.keys(SERVER_FIELDS), 'notification']),
+    )
     expect(JSON.parse(printMessage('pong', 'a'))).toEqual({ type: 'pong', id: 'a' })
   })
 
-  test('notifications', () => {
+  test('notifications have the documented fields', () => {
     const change = { key: '{"id":1}', seq: 1, at: '2025-03-01T12:00:00Z', txid: '7' }
-    const row = { steps: [], change, key: '{"id":1}', row: '{"id":1}' } as unknown as Parameters<typeof printSeen>[0]
-    const seen = printSeen(row, 'UPDATE', 'orders')
+    const row = { steps: [], change, key: '{"id":1}', row: '{"id":1}' } as unknown as Parameters<typeof printChange>[0]
+    const seen = printChange(row, 'UPDATE', 'orders')
     const texts = [printNotification('a', 'svc_table_orders', seen, 't'), printRows('a', 'orders', '[]', 0, 1)]
     expect(texts.map(text => Object.keys(JSON.parse(text)))).toEqual(
       fieldsOf('notification').map(fields => ['type', ...fields]),

@@ -1,24 +1,29 @@
-/** The tables of messages in `docs/reference/realtime.md`. Its test compares the two, and rewrites the page with `-u`. */
-import type { ResyncReason } from './group.ts'
-import type { FIELDS, MessageType } from './message.ts'
+/** The message tables in `docs/reference/realtime.md`. The test compares them with the page, and updates it with `-u`. */
 
-interface Field {
-  /** Without it the message is refused. */
-  readonly needed: boolean
+import type { CLIENT_FIELDS, MessageType } from './message.ts'
+import type { ResyncReason } from './visibility-group.ts'
+
+/** A field of a message. */
+interface DescribedField {
+  /** Whether the message is refused without it. */
+  readonly required: boolean
   readonly about: string
   readonly example: unknown
 }
 
-type Fields = typeof FIELDS
+type Fields = typeof CLIENT_FIELDS
 
-/** Every message with every field has its words here, or this does not compile. */
+/** Descriptions of all client messages; a missing one is a compile error. */
 export const CLIENT_MESSAGES: {
-  readonly [T in MessageType]: { readonly about: string; readonly fields: Readonly<Record<Fields[T][number], Field>> }
+  readonly [T in MessageType]: {
+    readonly about: string
+    readonly fields: Readonly<Record<Fields[T][number], DescribedField>>
+  }
 } = {
   subscribe: {
     about: 'subscribe to the changes of a table that the caller can see',
     fields: {
-      channel: needed('`svc_table_<table>`', 'svc_table_orders'),
+      channel: required('`svc_table_<table>`', 'svc_table_orders'),
       filter: optional('filters as in the query string of a list', 'status=paid'),
       select: optional('as in a list', 'id,status'),
       events: optional('some of `insert`, `update`, `delete`', ['insert', 'update']),
@@ -32,8 +37,8 @@ export const CLIENT_MESSAGES: {
   live_query: {
     about: 'receive the rows of a query now, and again whenever the result changes',
     fields: {
-      svc: needed('a read query', 'get orders limit 1'),
-      table: needed('its main table', 'orders'),
+      svc: required('a read query', 'get orders limit 1'),
+      table: required('its main table', 'orders'),
       interval_ms: optional('from 100 to 3 600 000, by default 1 000', 500),
       parameters: optional('as in `POST /api/_query`', { status: 'paid' }),
     },
@@ -41,25 +46,27 @@ export const CLIENT_MESSAGES: {
   stop_live_query: { about: 'end the live query with this `id`, which is required', fields: {} },
   auth: {
     about: 'identify the caller, or replace the token by a new one of the same tenant and user',
-    fields: { token: needed('a token as in `Authorization`', 'eyJhbGciOi…') },
+    fields: { token: required('a token as in `Authorization`', 'eyJhbGciOi…') },
   },
   ping: { about: 'receive a `pong`', fields: {} },
 }
 
-function needed(about: string, example: unknown): Field {
-  return { needed: true, about, example }
+function required(about: string, example: unknown): DescribedField {
+  return { required: true, about, example }
 }
 
-function optional(about: string, example: unknown): Field {
-  return { needed: false, about, example }
+function optional(about: string, example: unknown): DescribedField {
+  return { required: false, about, example }
 }
 
+/** A message of the server. */
 interface ServerMessage {
   readonly type: string
   readonly fields: readonly string[]
   readonly about: string
 }
 
+/** Descriptions of all server messages. */
 export const SERVER_MESSAGES: readonly ServerMessage[] = [
   {
     type: 'subscribed',
@@ -104,18 +111,22 @@ const REASONS: Readonly<Record<ResyncReason, string>> = {
   unavailable: 'the database did not answer',
 }
 
+/** Prints the table of client messages. */
 export function printClientMessages(): string {
   const rows = Object.entries(CLIENT_MESSAGES).map(([type, { about, fields }]) => {
-    const described = Object.entries<Field>(fields).map(([name, field]) => `\`${name}\`${mark(field)}: ${field.about}`)
+    const described = Object.entries<DescribedField>(fields).map(
+      ([name, field]) => `\`${name}\`${mark(field)}: ${field.about}`,
+    )
     return `| \`${type}\` |${described.length > 0 ? ` ${described.join('; ')}` : ''} | ${about} |`
   })
   return `| \`type\` | Fields (* required) | Meaning |\n|---|---|---|\n${rows.join('\n')}\n`
 }
 
-function mark(field: Field): string {
-  return field.needed ? '*' : ''
+function mark(field: DescribedField): string {
+  return field.required ? '*' : ''
 }
 
+/** Prints the table of server messages. */
 export function printServerMessages(): string {
   const rows = SERVER_MESSAGES.map(
     ({ type, fields, about }) => `| \`${type}\` | ${fields.map(field => `\`${field}\``).join(', ')} | ${about} |`,
@@ -123,6 +134,7 @@ export function printServerMessages(): string {
   return `| \`type\` | Fields | Meaning |\n|---|---|---|\n${rows.join('\n')}\n`
 }
 
+/** Prints the table of resync reasons. */
 export function printReasons(): string {
   const rows = Object.entries(REASONS).map(([reason, about]) => `| \`${reason}\` | ${about} |`)
   return `| \`reason\` of a \`resync\` | Meaning |\n|---|---|\n${rows.join('\n')}\n`

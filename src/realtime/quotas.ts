@@ -1,9 +1,9 @@
-/** What one address and one tenant may hold of `/ws`: sockets, subscriptions, and groups that each change is looked at for. */
+/** Quotas on `/ws` by address and tenant: sockets, subscriptions, and visibility groups. */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type Budget, callerKey, createBudget } from '../limits/budget.ts'
 
-/** 0: no limit. */
+/** The limits; 0 means no limit. */
 export interface RealtimeLimits {
   readonly addressMaxSockets: number
   readonly tenantMaxSockets: number
@@ -14,37 +14,60 @@ export interface RealtimeLimits {
   readonly maxSockets: number
   readonly socketMaxSubscriptions: number
   readonly socketMaxLiveQueries: number
-  /** Looks of one tenant at changes that may be another's. */
+  /** Visibility queries of one tenant per second for unrouted changes. */
   readonly tenantMaxUnroutedQueriesPerSec: number
   readonly unroutedResyncIntervalMs: number
 }
 
-/** Gives back what was taken; once. */
+/** Returns what was taken; further calls have no effect. */
 export type Release = () => void
 
+/** The quota of one socket. */
 export interface Seat {
-  /** Counts the socket for this caller instead of the one before. Throws `CONCURRENCY_LIMIT`. */
+  /**
+   * Counts the socket for this caller instead of the previous one.
+   * @throws GatewayError `CONCURRENCY_LIMIT`
+   */
   claim(identity: Identity): void
-  /** A socket that has `held` of them may have another. Throws `FORBIDDEN`. */
+  /**
+   * Checks whether a socket with `held` of them may have another.
+   * @throws GatewayError `FORBIDDEN`
+   */
   assertRoom(kind: 'subscription' | 'live query', held: number): void
   leave(): void
 }
 
+/** Counts what callers hold. */
 export interface Quotas {
-  /** A socket of this address. Throws `CONCURRENCY_LIMIT`, or `UNAVAILABLE` where the process has too many. */
+  /**
+   * Counts a socket of this address.
+   * @throws GatewayError `CONCURRENCY_LIMIT`, or `UNAVAILABLE` if the process has too many.
+   */
   seat(address: string | number): Seat
-  /** A subscription or a live query. Throws `CONCURRENCY_LIMIT`. */
+  /**
+   * Counts a subscription or a live query.
+   * @throws GatewayError `CONCURRENCY_LIMIT`
+   */
   subscription(identity: Identity): Release
-  /** A share in the group of this name. `beyond`: a group that was split while it existed is never refused. Throws `CONCURRENCY_LIMIT`. */
-  group(identity: Identity, name: string, beyond: Beyond): Release
-  /** The same for the live query of this name, which is a group as well. Throws `UNAVAILABLE` where the process has too many. */
-  liveQuery(identity: Identity, name: string, beyond: Beyond): Release
-  /** By the key of the limit. */
+  /**
+   * Counts a share in the visibility group with this name. `beyond`: a group split after it was created is
+   * never refused.
+   * @throws GatewayError `CONCURRENCY_LIMIT`
+   */
+  group(identity: Identity, name: string, overLimit: OverLimit): Release
+  /**
+   * Counts a share in the live query with this name, which is also a group.
+   * @throws GatewayError `UNAVAILABLE` if the process has too many.
+   */
+  liveQuery(identity: Identity, name: string, overLimit: OverLimit): Release
+  /** Refusals by the key of the limit. */
   refusals(): Readonly<Record<string, number>>
 }
 
-export type Beyond = 'refuse' | 'count'
+/** What happens beyond a limit: the caller is refused, or only counted. */
+export type OverLimit = 'refuse' | 'count'
 
+/** Creates quotas with nothing counted. */
 export function createQuotas(limits: RealtimeLimits): Quotas {
   const sockets = createBudget<string | number>({ max: limits.maxSockets, shareMax: limits.addressMaxSockets })
   const ofTenants = createBudget<string>({ max: 0, shareMax: limits.tenantMaxSockets })
@@ -52,25 +75,25 @@ export function createQuotas(limits: RealtimeLimits): Quotas {
   const groups = createBudget<string>({ max: 0, shareMax: limits.tenantMaxSubscriptionGroups })
   const queries = createBudget<string>({ max: limits.maxLiveQueries, shareMax: limits.tenantMaxLiveQueries })
   const ofSocket = { socket_max_subscriptions: 0, socket_max_live_queries: 0 }
-  /** Of each group and live query, how many of the caller's subscriptions share it. */
+  /** The number of the caller's subscriptions in each group and live query. */
   const shares = new Map<string, number>()
 
-  function group(identity: Identity, name: string, beyond: Beyond): Release {
+  function group(identity: Identity, name: string, overLimit: OverLimit): Release {
     const what = 'different subscriptions and live queries'
     const refuse = () =>
-      tooMany(who(identity), limits.tenantMaxSubscriptionGroups, what, 'tenant_max_subscription_groups')
-    return share(groups, { holder: callerKey(identity), name, beyond }, refuse)
+      tooMany(holderOf(identity), limits.tenantMaxSubscriptionGroups, what, 'tenant_max_subscription_groups')
+    return share(groups, { holder: callerKey(identity), name, overLimit }, refuse)
   }
 
-  /** Those that share it count once. */
+  /** Counts a name once, however many share it. */
   function share(
     budget: Budget<string | null>,
-    { holder, name, beyond }: { readonly holder: string; readonly name: string; readonly beyond: Beyond },
+    { holder, name, overLimit }: { readonly holder: string; readonly name: string; readonly overLimit: OverLimit },
     refuse: (limit: 'total' | 'share') => GatewayError,
   ): Release {
     const key = JSON.stringify([holder, name])
     const count = shares.get(key) ?? 0
-    if (count === 0 && beyond === 'refuse') take(budget, holder, refuse)
+    if (count === 0 && overLimit === 'refuse') take(budget, holder, refuse)
     else if (count === 0) budget.take(holder, 1)
     shares.set(key, count + 1)
     return once(() => {
@@ -102,8 +125,8 @@ export function createQuotas(limits: RealtimeLimits): Quotas {
     seat(address) {
       const leaveAddress = take(sockets, address, limit =>
         limit === 'share'
-          ? tooMany('this address has', limits.addressMaxSockets, 'sockets', 'address_max_sockets')
-          : full(limits.maxSockets, 'sockets', 'max_sockets'),
+          ? tooMany('this address', limits.addressMaxSockets, 'sockets', 'address_max_sockets')
+          : exhausted(limits.maxSockets, 'sockets', 'max_sockets'),
       )
       let holder: string | null = null
       let leaveTenant: Release = () => {}
@@ -111,7 +134,7 @@ export function createQuotas(limits: RealtimeLimits): Quotas {
         claim(identity) {
           const next = callerKey(identity)
           if (next === holder) return
-          const refuse = () => tooMany(who(identity), limits.tenantMaxSockets, 'sockets', 'tenant_max_sockets')
+          const refuse = () => tooMany(holderOf(identity), limits.tenantMaxSockets, 'sockets', 'tenant_max_sockets')
           const release = take(ofTenants, next, refuse)
           leaveTenant()
           holder = next
@@ -125,7 +148,10 @@ export function createQuotas(limits: RealtimeLimits): Quotas {
           if (max === 0 || held < max) return
           ofSocket[key]++
           const what = kind === 'subscription' ? 'subscriptions' : 'live queries'
-          throw new GatewayError('FORBIDDEN', `a connection has at most ${max} ${what} (${key}); open another`)
+          throw new GatewayError(
+            'FORBIDDEN',
+            `a connection can have at most ${max} ${what} (${key}); open another connection`,
+          )
         },
         leave() {
           leaveAddress()
@@ -137,18 +163,23 @@ export function createQuotas(limits: RealtimeLimits): Quotas {
       const max = limits.tenantMaxSubscriptions
       const what = 'subscriptions and live queries'
       return take(subscriptions, callerKey(identity), () =>
-        tooMany(who(identity), max, what, 'tenant_max_subscriptions'),
+        tooMany(holderOf(identity), max, what, 'tenant_max_subscriptions'),
       )
     },
     group,
-    liveQuery(identity, name, beyond) {
+    liveQuery(identity, name, overLimit) {
       const holder = callerKey(identity)
-      const leaveGroup = group(identity, `live query ${name}`, beyond)
+      const leaveGroup = group(identity, `live query ${name}`, overLimit)
       try {
-        const stop = share(queries, { holder, name: `run of ${name}`, beyond }, limit =>
+        const stop = share(queries, { holder, name: `run of ${name}`, overLimit }, limit =>
           limit === 'share'
-            ? tooMany(who(identity), limits.tenantMaxLiveQueries, 'different live queries', 'tenant_max_live_queries')
-            : full(limits.maxLiveQueries, 'different live queries', 'max_live_queries'),
+            ? tooMany(
+                holderOf(identity),
+                limits.tenantMaxLiveQueries,
+                'different live queries',
+                'tenant_max_live_queries',
+              )
+            : exhausted(limits.maxLiveQueries, 'different live queries', 'max_live_queries'),
         )
         return () => {
           leaveGroup()
@@ -177,17 +208,21 @@ const RETRY = { headers: { 'Retry-After': '5' } }
 function tooMany(holder: string, max: number, what: string, key: string): GatewayError {
   return new GatewayError(
     'CONCURRENCY_LIMIT',
-    `${holder} ${max} ${what} already (${key}); close some, or try again later`,
+    `${holder} already has ${max} ${what}, the limit (${key}); close some, or try again later`,
     RETRY,
   )
 }
 
-function full(max: number, what: string, key: string): GatewayError {
-  return new GatewayError('UNAVAILABLE', `the gateway has ${max} ${what} already (${key}); try again later`, RETRY)
+function exhausted(max: number, what: string, key: string): GatewayError {
+  return new GatewayError(
+    'UNAVAILABLE',
+    `the gateway already has ${max} ${what}, the limit (${key}); try again later`,
+    RETRY,
+  )
 }
 
-function who({ tenantId }: Identity): string {
-  return tenantId === '' ? 'this caller has' : 'the tenant has'
+function holderOf({ tenantId }: Identity): string {
+  return tenantId === '' ? 'this caller' : 'the tenant'
 }
 
 function once(release: Release): Release {

@@ -1,4 +1,4 @@
-/** Realtime as one part of the gateway: sessions, the hub they subscribe to, live queries, and what operators are told of them. */
+/** Realtime as one part of the gateway: sessions, the hub, live queries, and their figures. */
 import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
 import type { Emit } from '../events.ts'
@@ -10,110 +10,127 @@ import { readParameters } from '../query/request.ts'
 import { LISTEN_LOCKS } from '../run/announce.ts'
 import { type Announcements, createAnnouncements } from '../run/announcements.ts'
 import type { Runner } from '../run/run.ts'
-import type { Hearing } from './channels.ts'
-import { createCounts, type RealtimeCounts } from './counts.ts'
-import { createFollower } from './follow.ts'
+import { createCaptureSources } from './capture-sources.ts'
+import type { ChannelListener } from './channels.ts'
+import { createCounters, type RealtimeCounts } from './counts.ts'
+import { createDependencyListener } from './dependency-listener.ts'
 import { Hub, type HubStats } from './hub.ts'
 import { createLimiter } from './limiter.ts'
 import { LiveQueries } from './live-queries.ts'
 import { ChangeLog, type LogStats } from './log.ts'
+import { createOldImageStore } from './old-images.ts'
 import { createQuotas, type RealtimeLimits, type Seat } from './quotas.ts'
-import { createRowsBefore } from './rows-before.ts'
 import { type Link, Session } from './session.ts'
-import { createSources } from './sources.ts'
-import type { Watch, WatchRequest } from './watch.ts'
+import type { SubscriptionPlan, SubscriptionRequest } from './subscription-plan.ts'
 
-/** Live queries that run at a time: all together, and of one tenant. */
-const LIVE_RUNS = { places: 8, placesPerOwner: 4 }
+/** Limits on concurrently running live queries: in total, and per tenant. */
+const LIVE_RUN_SLOTS = { slots: 8, slotsPerOwner: 4 }
 
-/** Clients of a gateway that stops come back within this time, each at a moment of its own. */
+/** When the gateway stops, clients are asked to reconnect at random times within this period. */
 const RECONNECT_SPREAD_MS = 5_000
 
-/** Between two attempts to get the locks that tell writers of us, while writes are under way that began before. */
+/** Interval between attempts to acquire the locks that writers check, while older writes are in progress. */
 const LOCK_RETRY_MS = 20
 
-/** `prepare` is what the listener does on every new connection before it counts as listening. */
-export type OpenListener = (hearing: Hearing, prepare: Prepare) => Listener
+/** Opens a listener. `prepare` runs on every new connection before it counts as listening. */
+export type OpenListener = (hearing: ChannelListener, prepare: Prepare) => Listener
 
+/** What realtime needs. */
 export interface RealtimeParts {
   readonly database: Database
-  /** Of the role that may read the change log. */
+  /** Connections of the feed role, which may read the change log. */
   readonly feed: Pick<Database, 'run'>
-  /** Without gate and guard: looks at what changed, which nobody asked for one by one. */
-  readonly looks: Pick<Runner, 'read'>
-  /** With the tenant's gate and the cost guard. */
+  /** The runner of visibility queries, without concurrency limit and cost guard. */
+  readonly visibilityReads: Pick<Runner, 'read'>
+  /** The runner of live queries, with the tenant's concurrency limit and the cost guard. */
   readonly reads: Pick<Runner, 'read'>
   readonly texts: TextReader
   readonly catalog: () => Catalog
-  readonly plan: (request: WatchRequest, identity: Identity) => Watch
+  readonly plan: (request: SubscriptionRequest, identity: Identity) => SubscriptionPlan
   readonly authenticate: (token: string) => Identity | Promise<Identity>
-  /** Null: through a pooler alone, nobody can listen. */
+  /** Opens a listener; null if the gateway has only a pooled connection, on which it cannot listen. */
   readonly openListener: OpenListener | null
-  readonly capture: Capture
+  readonly capture: WriteCapture
   readonly limits: RealtimeLimits
   readonly emit: Emit
-  /** What captures changes is not as it was found. */
+  /** Called when the capture of changes is damaged. */
   readonly onBroken: () => void
   readonly now: () => number
   readonly clock: () => number
   readonly random: () => number
 }
 
+/** The realtime part of a gateway. */
 export interface Realtime {
-  /** A place for a socket of this address. Throws `CONCURRENCY_LIMIT`, or `UNAVAILABLE`. `identity` null: the first message says who calls. */
+  /**
+   * Reserves a socket for this address. If `identity` is null, the first message must authenticate.
+   * @throws GatewayError `CONCURRENCY_LIMIT`, or `UNAVAILABLE`
+   */
   admit(address: string | number, identity: Identity | null): Seat
   open(link: Link, identity: Identity | null, seat: Seat): Pick<Session, 'receive' | 'closed'>
-  /** The schema or the rights have changed. */
+  /** Adapts to changed schema or rights. */
   refresh(): void
-  /** Other tables are captured than before. Nobody told what was written to those that no longer are (`schema.name`) until this was known. */
+  /**
+   * Adapts to a changed set of captured tables. `left` are tables (`schema.name`) no longer captured, whose
+   * writes were not announced until now.
+   */
   recapture(left: readonly string[]): void
   /** Tokens have been revoked: ends the sessions of those. */
   revoke(isRevoked: (identity: Identity) => boolean): void
   stats(): RealtimeStats
-  /** Says goodbye to everybody; the sockets close in their own time. */
+  /** Closes all sessions with a reconnect delay; sockets close in their own time. */
   leave(): void
   close(): void
 }
 
+/** Figures of realtime. */
 export interface RealtimeStats extends HubStats {
   readonly log: LogStats
-  /** The connection on which writes tell of themselves stands. */
+  /** Whether the connection that listens for gateway writes is established. */
   readonly listening: boolean
   readonly sockets: number
   readonly liveQueries: number
-  /** Those that are run when something has changed, and not every time. */
+  /** Live queries that run only when a table has changed. */
   readonly liveDriven: number
   readonly liveSubscriptions: number
-  /** How often the database was asked for one of them. */
+  /** How often a live query was run. */
   readonly liveRuns: number
   readonly counts: RealtimeCounts
-  /** By the key of the limit. */
+  /** Refusals by the key of the limit. */
   readonly refusals: Readonly<Record<string, number>>
 }
 
-/** What writes and subscriptions have of each other: made first, because the one who runs writes is made before those who listen. */
-export interface Capture {
+/**
+ * The link between writes and subscriptions. Created first, because the runner of writes is created before
+ * the hub.
+ */
+export interface WriteCapture {
   readonly origin: string
-  /** Whether triggers write down every change of a table, `schema.name`. */
+  /** Whether triggers capture every change to a table, `schema.name`. */
   readonly isCaptured: (table: string) => boolean
   readonly announcements: Announcements
-  readonly rowsBefore: ReturnType<typeof createRowsBefore>
-  /** Says from now on which tables are watched, and how. */
-  watch(by: Pick<Hub, 'wants' | 'routeBy'>): void
+  readonly rowsBefore: ReturnType<typeof createOldImageStore>
+  /** Sets the hub that knows which tables are subscribed to. */
+  connect(by: Pick<Hub, 'wants' | 'routeBy'>): void
 }
 
-export interface CaptureParts {
-  readonly isCaptured: Capture['isCaptured']
+/** What the link needs. */
+export interface WriteCaptureParts {
+  readonly isCaptured: WriteCapture['isCaptured']
   readonly catalog: () => Catalog
-  /** What says of a row whom it concerns, where nothing better is known: other gateways may watch the table. */
+  /**
+   * The routing column of tables that no subscription of this gateway has analyzed; other gateways may have
+   * subscriptions.
+   */
   readonly tenantColumn: string
 }
 
-export function createCapture({ isCaptured, catalog, tenantColumn }: CaptureParts): Capture {
+/** Creates the link before there is a hub. */
+export function createWriteCapture({ isCaptured, catalog, tenantColumn }: WriteCaptureParts): WriteCapture {
   const origin = randomBytes(9).toString('base64url')
-  let watched: Pick<Hub, 'wants' | 'routeBy'> = { wants: () => false, routeBy: () => null }
-  const rowsBefore = createRowsBefore(table => watched.wants(table))
-  const routeBy = (table: string) => watched.routeBy(table) ?? tenantColumn
+  let hub: Pick<Hub, 'wants' | 'routeBy'> = { wants: () => false, routeBy: () => null }
+  const rowsBefore = createOldImageStore(table => hub.wants(table))
+  const routeBy = (table: string) => hub.routeBy(table) ?? tenantColumn
   const isLogged = (resource: string): boolean => {
     const table = catalog().tables.get(resource)
     return table !== undefined && isCaptured(`${table.schema}.${table.name}`)
@@ -122,32 +139,33 @@ export function createCapture({ isCaptured, catalog, tenantColumn }: CapturePart
     ...{ origin, isCaptured },
     announcements: createAnnouncements({ origin, rowsBefore, isLogged, routeBy }),
     rowsBefore,
-    watch(by) {
-      watched = by
+    connect(by) {
+      hub = by
     },
   }
 }
 
+/** Assembles realtime from its parts. */
 export function createRealtime(parts: RealtimeParts): Realtime {
   const { now, clock, capture, texts, openListener, database } = parts
   const log = new ChangeLog({ database: parts.feed, now, onBroken: parts.onBroken })
-  const sources = createSources({
+  const sources = createCaptureSources({
     ...{ log, isCaptured: capture.isCaptured },
-    openListener: openListener === null ? null : hearing => openListener(hearing, takeLocks),
+    openListener: openListener === null ? null : hearing => openListener(hearing, acquireLocks),
   })
   const quotas = createQuotas(parts.limits)
   const hub = new Hub({
     ...{ origin: capture.origin, rowsBefore: capture.rowsBefore, now, sources, log, quotas },
     limits: parts.limits,
-    ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.looks },
+    ...{ plan: parts.plan, catalog: parts.catalog, database, runner: parts.visibilityReads },
   })
-  capture.watch(hub)
+  capture.connect(hub)
   const live = new LiveQueries({
-    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUNS), now, quotas },
-    follow: createFollower({ sources, catalog: parts.catalog }),
+    ...{ runner: parts.reads, limiter: createLimiter(LIVE_RUN_SLOTS), now, quotas },
+    listen: createDependencyListener({ sources, catalog: parts.catalog }),
   })
   const sessions = new Set<Session>()
-  const counts = createCounts(clock, parts.emit)
+  const counts = createCounters(clock, parts.emit)
 
   return {
     admit(address, identity) {
@@ -190,7 +208,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
       )
       if (tables.length === 0 || openListener === null) return
       const commands = tables.map(({ resource }) => capture.announcements.doubt(resource))
-      // Whoever cannot be told now is not there, and begins anew.
+      // A listener that cannot be reached has no connection, and starts again.
       database.run(commands).result.catch(() => {})
     },
     revoke(isRevoked) {
@@ -216,8 +234,8 @@ export function createRealtime(parts: RealtimeParts): Realtime {
   }
 }
 
-/** Writes that have begun without telling of themselves end first; those that begin later tell. */
-const takeLocks: Prepare = async ask => {
+/** Waits until all writes that began without notifications have ended; later ones send them. */
+const acquireLocks: Prepare = async ask => {
   for (;;) {
     const [row] = await ask(LISTEN_LOCKS)
     if (row?.[0]?.toString() === '0') return

@@ -1,4 +1,7 @@
-/** A change that is taken for nobody's business is lost, so whatever is not sure concerns everybody. How PostgreSQL prints policies: table-rules.pg.test.ts. */
+/**
+ * A change that is not routed to a group is lost for it, so every uncertain condition concerns all groups.
+ * How PostgreSQL prints policies is tested in table-rules.pg.test.ts.
+ */
 import { describe, expect, test } from 'vitest'
 import { type PolicyCondition, routeOf } from './route.ts'
 
@@ -18,7 +21,7 @@ test.each([
   [`(org = (NULLIF(${TENANT}, ''::text))::bigint)`, 'org', `(NULLIF(${TENANT}, ''::text))::bigint`],
   [`((open = true) AND (tenant = ${TENANT}))`, 'tenant', TENANT],
   [`(((note = 'a) AND ("'::text) AND (n > 1)) AND (tenant = ${TENANT}))`, 'tenant', TENANT],
-])('%s demands it', (condition, column, value) => {
+])('%s requires a value of the column', (condition, column, value) => {
   expect(route(allow(condition))).toEqual({ column, value })
 })
 
@@ -37,13 +40,13 @@ test.each([
   `(tenant = ${TENANT}) OR (true = (true))`,
   `(note = E'\\'' AND (tenant = ${TENANT}))`,
   'true',
-])('%s does not', condition => {
+])('%s requires no value', condition => {
   expect(route(allow(condition))).toBeNull()
 })
 
 describe('several policies', () => {
   const own = `(tenant = ${TENANT})`
-  test('each alternative has to demand it, one condition is enough', () => {
+  test('a route must be required by every permissive alternative, and one restrictive condition is enough', () => {
     expect(route(allow(own), allow(`((open = true) AND ${own})`))?.column).toBe('tenant')
     expect(route(allow(own), allow('(open = true)'))).toBeNull()
     expect(route(allow(own), allow(`(org = ${TENANT})`))).toBeNull()

@@ -1,7 +1,8 @@
 /**
- * Which groups a change cannot concern. Only the database decides who sees a row; but where a policy says `column = <a setting of the caller>` and whatever else,
- * a row whose column has another value is seen by nobody of theirs, before and after, and they need not look. What is not understood to the last character concerns
- * everybody.
+ * Routing: finds the visibility groups that a change cannot concern. Only the database decides which rows are
+ * visible. But if a policy requires `column = <a setting of the caller>`, possibly among other conditions, a
+ * row with another value is invisible to the group before and after the change, and no query is needed. A
+ * condition that is not fully understood routes to every group.
  */
 import type { Table } from '../catalog/model.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
@@ -9,36 +10,41 @@ import { routeHash } from '../run/announce.ts'
 import type { Row } from '../run/run.ts'
 import { typeSet } from '../types/builtin.ts'
 
+/** A routing column and the setting it is compared with. */
 export interface Route {
   readonly column: string
-  /** SQL, made of settings that the gateway sets for every statement. */
+  /** SQL that reads settings which the gateway sets for every statement. */
   readonly value: string
 }
 
-/** Of a row before and after a change: what the column was, as JSON text or as `hashed` writes it. */
+/** The values of the routing column before and after a change, as JSON text or as `hashed` prints them. */
 export interface Routes {
   readonly column: string
   readonly values: readonly string[]
 }
 
-/** What a group sees has this value in the column. */
+/** The value that all rows visible to a group have in the routing column. */
 export interface RouteValue {
   readonly column: string
-  /** The same value as JSON text and as a hash; none: no row can have it. */
+  /** The value as JSON text and as a hash; empty if no row can have it. */
   readonly values: readonly string[]
 }
 
-/** Values by their hashes (run/announce) are told apart from JSON texts. */
+/** Marks a hash (run/announce), to distinguish it from JSON text. */
 export function hashed(hash: string): string {
   return `#${hash}`
 }
 
+/** The condition of one policy. */
 export interface PolicyCondition {
   readonly permissive: boolean
   readonly condition: string
 }
 
-/** `exact`: columns whose equal values are the same text. `settings`: those that are set for every statement. */
+/**
+ * Finds the routing column. `exact`: columns whose equal values have equal text. `settings`: the settings set
+ * for every statement.
+ */
 export function routeOf(
   policies: readonly PolicyCondition[],
   exact: ReadonlySet<string>,
@@ -48,36 +54,37 @@ export function routeOf(
   const permissive = required.filter((_, index) => policies[index]?.permissive === true)
   const restrictive = required.filter((_, index) => policies[index]?.permissive === false)
   for (const route of restrictive.flat()) if (route !== null) return route
-  // Each alternative has to demand it.
+  // Every permissive alternative must require it.
   const [first = [], ...others] = permissive
-  const isDemanded = (route: Route | null): route is Route =>
+  const isRequired = (route: Route | null): route is Route =>
     route !== null && others.every(parts => parts.some(other => isSame(other, route)))
-  return first.find(isDemanded) ?? null
+  return first.find(isRequired) ?? null
 }
 
-/** The value for a caller, as JSON text, and its hash. */
+/** Selects the value for a caller, as JSON text and as a hash. */
 export function routeStatement({ value }: Route): string {
   const json = `pg_catalog.to_json(${value})`
   return `SELECT ${json}, ${routeHash(json)}`
 }
 
-/** The answer to `routeStatement`. */
+/** Converts the result of `routeStatement`. */
 export function routeValueOf({ column }: Route, [json, hash]: Row): RouteValue {
   return { column, values: json == null || hash == null ? [] : [json.toString(), hashed(hash.toString())] }
 }
 
-/** Types whose values are equal exactly if their JSON is. */
-const EXACT = typeSet('text', 'varchar', 'uuid', 'int2', 'int4', 'int8')
+/** Types whose values are equal exactly when their JSON is. */
+const EXACT_TYPES = typeSet('text', 'varchar', 'uuid', 'int2', 'int4', 'int8')
 
+/** The columns with such a type. */
 export function exactColumns({ columns }: Table): readonly string[] {
   return columns
-    .filter(({ type: { kind, schema, name } }) => kind === 'base' && schema === 'pg_catalog' && EXACT.has(name))
+    .filter(({ type: { kind, schema, name } }) => kind === 'base' && schema === 'pg_catalog' && EXACT_TYPES.has(name))
     .map(({ name }) => name)
 }
 
-// ---- conditions as PostgreSQL prints them (pg_get_expr) ---------------------------------------------------------
+// // --- conditions as PostgreSQL prints them (pg_get_expr) ---
 
-/** `((a) AND (b))` is a and b; anything else is one. */
+/** Splits `((a) AND (b))` into a and b; any other condition is returned as one. */
 function conjunctsOf(condition: string): readonly string[] {
   if (enclosed(condition, 0) !== condition.length) return [condition]
   const parts: string[] = []
@@ -91,14 +98,15 @@ function conjunctsOf(condition: string): readonly string[] {
   }
 }
 
-/** Behind the parenthesis that closes the one at `start`; null where there is none. */
+/** The position after the parenthesis that closes the one at `start`; null if there is none. */
 function enclosed(text: string, start: number): number | null {
   if (text[start] !== '(') return null
   let depth = 0
   for (let place = start; place < text.length; place++) {
     const character = text[place]
     if (character === "'" || character === '"') {
-      // A doubled quote is an end and a beginning. A backslash would mean something else in E'…': not understood.
+      // A doubled quote is an end and a beginning. A backslash would be an escape in E'…', which is not
+      // supported.
       place = text.indexOf(character, place + 1)
       if (place < 0) return null
     } else if (character === '\\') return null
@@ -109,11 +117,11 @@ function enclosed(text: string, start: number): number | null {
 }
 
 const SETTING = `current_setting\\('[^'\\\\]*'::text(?:, (?:true|false))?\\)`
-const PLAIN = `(?:${SETTING}|NULLIF\\(${SETTING}, ''::text\\))`
-const VALUE = `(?:\\(${PLAIN}\\)::(?:uuid|smallint|integer|bigint|text)|${PLAIN})`
-const ONCE = `(?:\\( SELECT ${VALUE} AS (?:"[^"]*"|\\w+)\\)|${VALUE})`
+const UNCAST_VALUE = `(?:${SETTING}|NULLIF\\(${SETTING}, ''::text\\))`
+const VALUE = `(?:\\(${UNCAST_VALUE}\\)::(?:uuid|smallint|integer|bigint|text)|${UNCAST_VALUE})`
+const MAYBE_SUBQUERY = `(?:\\( SELECT ${VALUE} AS (?:"[^"]*"|\\w+)\\)|${VALUE})`
 const COLUMN = `(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")*")`
-const EQUALITY = new RegExp(`^\\((?:(${COLUMN})|\\((${COLUMN})\\)::text) = (${ONCE})\\)$`)
+const EQUALITY = new RegExp(`^\\((?:(${COLUMN})|\\((${COLUMN})\\)::text) = (${MAYBE_SUBQUERY})\\)$`)
 
 function routeIn(part: string, exact: ReadonlySet<string>, settings: ReadonlySet<string>): Route | null {
   const [, bare, asText, value = ''] = EQUALITY.exec(part) ?? []

@@ -1,25 +1,41 @@
-/** Server messages on `/ws` (docs/reference/realtime.md#server-messages). Rows and keys are JSON text already, as PostgreSQL wrote it, and are put in as they are. */
+/**
+ * Server messages on `/ws` (docs/reference/realtime.md#server-messages). Rows and keys are JSON text
+ * printed by PostgreSQL and inserted unchanged.
+ */
 import { GatewayError } from '../errors.ts'
-import type { Operation } from './change.ts'
-import type { Seen } from './look.ts'
+import type { ChangeOperation } from './change-event.ts'
+import type { VisibleChange } from './visibility-query.ts'
 
-/** The part of a notification that is the same for everybody who is told of this operation; what is before it names the subscription. */
-export function printSeen({ change, key, row }: Seen, operation: Operation, table: string): string {
+/**
+ * The part of a notification that is the same for all recipients of this operation; the part before it
+ * identifies the subscription.
+ */
+export function printChange(
+  { change, key, row: visibleRow }: VisibleChange,
+  operation: ChangeOperation,
+  table: string,
+): string {
   const old = operation === 'INSERT' ? 'null' : key
-  const now = operation === 'DELETE' ? null : row
-  return `"operation":"${operation}","table":${JSON.stringify(table)},"key":${key},"new":${now ?? 'null'},"old":${old},"timestamp":${JSON.stringify(utc(change.at))},"txid":${JSON.stringify(change.txid)}`
+  const now = operation === 'DELETE' ? null : visibleRow
+  const row = `"table":${JSON.stringify(table)},"key":${key},"new":${now ?? 'null'},"old":${old}`
+  const transaction = `"timestamp":${JSON.stringify(utc(change.at))},"txid":${JSON.stringify(change.txid)}`
+  return `"operation":"${operation}",${row},${transaction}`
 }
 
-export function printNotification(id: string, channel: string, seen: string, token: string): string {
-  return `{"type":"notification","id":${JSON.stringify(id)},"channel":${JSON.stringify(channel)},${seen},"token":${JSON.stringify(token)}}`
+/** A notification of a change. */
+export function printNotification(id: string, channel: string, change: string, token: string): string {
+  const head = `"type":"notification","id":${JSON.stringify(id)},"channel":${JSON.stringify(channel)}`
+  return `{${head},${change},"token":${JSON.stringify(token)}}`
 }
 
+/** A notification with the rows of a live query. */
 export function printRows(id: string, table: string, rows: string, count: number, seq: number): string {
-  return `{"type":"notification","id":${JSON.stringify(id)},"table":${JSON.stringify(table)},"rows":${rows},"count":${count},"seq":${seq}}`
+  const head = `"type":"notification","id":${JSON.stringify(id)},"table":${JSON.stringify(table)}`
+  return `{${head},"rows":${rows},"count":${count},"seq":${seq}}`
 }
 
-/** What else there may be in a message of a type, besides `id`. */
-export const SAID = {
+/** The fields that a message of each type may have besides `id`. */
+export const SERVER_FIELDS = {
   subscribed: ['channel', 'token', 'table'],
   resync: ['channel', 'reason', 'token'],
   unsubscribed: ['channel'],
@@ -28,18 +44,18 @@ export const SAID = {
   error: ['code', 'message', 'details', 'hint'],
 } as const
 
-type Said = typeof SAID
+type ServerFields = typeof SERVER_FIELDS
 
-/** `id` null: it answers nothing that had a name. */
-export function printMessage<T extends keyof Said>(
+/** Prints a message. `id` null: it does not respond to a message with an id. */
+export function printMessage<T extends keyof ServerFields>(
   type: T,
   id: string | null,
-  rest?: Readonly<Partial<Record<Said[T][number], unknown>>>,
+  rest?: Readonly<Partial<Record<ServerFields[T][number], unknown>>>,
 ): string {
   return JSON.stringify({ type, ...(id === null ? {} : { id }), ...rest })
 }
 
-/** What is no error for callers says nothing about itself. */
+/** Prints an error. Unexpected errors reveal nothing. */
 export function printError(id: string | null, error: unknown): string {
   const known = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'an unexpected error occurred')
   const { code, message, details, hint } = known

@@ -1,24 +1,24 @@
 /**
- * One client of `/ws` (docs/reference/realtime.md), without the socket: who it is and until when, and what it asks for. Messages are
- * taken one after the other; whoever sends faster than they are answered is not read from meanwhile.
+ * The session of one client of `/ws` (docs/reference/realtime.md), independent of the socket: its identity,
+ * token expiry and requests. Messages are processed in order; reading is paused while too many are waiting.
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type ClientMessage, idOf, type MessageOf, parseMessage } from './message.ts'
-import { createOutbox, type Outbox, type Pipe } from './outbox.ts'
-import { createPace, type Pace } from './pace.ts'
+import { createMessageRate, type MessageRate } from './message-rate.ts'
 import type { Seat } from './quotas.ts'
+import { createSendQueue, type Pipe, type SendQueue } from './send-queue.ts'
 import { printError, printMessage } from './server-message.ts'
 import { Subscriptions, type SubscriptionsParts } from './subscriptions.ts'
 import { createTokenLife, type TokenLife } from './token-life.ts'
 
-/** A client that does not say who it is has gone by then. */
+/** How long a client may take to authenticate. */
 export const AUTH_MS_MAX = 5_000
 
-/** Messages that wait for those before them. */
-const WAITING_MAX = 32
+/** Limit on messages waiting to be processed. */
+const QUEUED_MESSAGES_MAX = 32
 
-/** Application codes of the closing handshake (RFC 6455, 7.4.2), after the HTTP status that says the same. */
+/** Application close codes (RFC 6455, 7.4.2), derived from the HTTP status with the same meaning. */
 export const CLOSE_UNAUTHORIZED = 4401
 export const CLOSE_TOO_SLOW = 4408
 export const CLOSE_TOO_MANY = 4429
@@ -27,17 +27,18 @@ export const CLOSE_GOING_AWAY = 1001
 /** Who calls cannot be known for the moment. */
 export const CLOSE_TRY_AGAIN = 1013
 
-/** The socket, as far as a session needs one. */
+/** The socket as a session needs it. */
 export interface Link extends Pipe {
-  /** Stops and goes on with reading. */
+  /** Pause and resume reading. */
   pause(): void
   resume(): void
   close(code: number, reason: string): void
 }
 
+/** What a session needs. */
 export interface SessionParts extends Omit<SubscriptionsParts, 'outbox' | 'fail' | 'seat'> {
   readonly link: Link
-  /** Null: the first message has to say. */
+  /** The caller; null if the first message must authenticate. */
   readonly identity: Identity | null
   readonly authenticate: (token: string) => Identity | Promise<Identity>
   readonly seat: Pick<Seat, 'claim' | 'assertRoom'>
@@ -45,90 +46,91 @@ export interface SessionParts extends Omit<SubscriptionsParts, 'outbox' | 'fail'
   readonly clock: () => number
 }
 
+/** One client's session. */
 export class Session {
   readonly #parts: SessionParts
-  readonly #outbox: Outbox
-  readonly #pace: Pace
-  readonly #life: TokenLife
+  readonly #queue: SendQueue
+  readonly #rate: MessageRate
+  readonly #tokenLife: TokenLife
   readonly #subscriptions: Subscriptions
-  /** Messages that have not been taken. */
+  /** Messages not yet processed. */
   readonly #waiting: Buffer[] = []
   #identity: Identity | null
   #isWorking = false
   #isPaused = false
-  #isOver = false
+  #isClosed = false
   #authTimer: NodeJS.Timeout | null = null
 
   constructor(parts: SessionParts) {
     const { link, identity, now, clock } = parts
     this.#parts = parts
     this.#identity = identity
-    this.#outbox = createOutbox({
+    this.#queue = createSendQueue({
       ...{ pipe: link, now },
       onTooSlow: () => this.#end(CLOSE_TOO_SLOW, 'the client reads too slowly'),
     })
-    this.#pace = createPace(link, now)
-    this.#life = createTokenLife(clock, {
-      expiring: () => this.#outbox.send(printError(null, expiring())),
+    this.#rate = createMessageRate(link, now)
+    this.#tokenLife = createTokenLife(clock, {
+      expiring: () => this.#queue.send(printError(null, expiring())),
       expired: () => this.#end(CLOSE_UNAUTHORIZED, 'the token has expired'),
     })
     this.#subscriptions = new Subscriptions({
       ...parts,
-      outbox: this.#outbox,
+      outbox: this.#queue,
       fail: (id, error) => this.#fail(id, error),
     })
     if (identity === null) this.#awaitAuth()
-    else this.#life.begin(identity.expiresAt)
+    else this.#tokenLife.begin(identity.expiresAt)
   }
 
   receive(message: Buffer, form: 'text' | 'binary'): void {
-    if (this.#isOver) return
-    this.#pace.took()
+    if (this.#isClosed) return
+    this.#rate.count()
     if (form === 'binary') {
-      const error = new GatewayError('PARSE_ERROR', 'messages are text frames with JSON; this one is binary')
+      const error = new GatewayError('PARSE_ERROR', 'a message must be a text frame with JSON; this one is binary')
       this.#fail(idOf(message), error)
       return
     }
     this.#waiting.push(message)
-    if (this.#waiting.length >= WAITING_MAX && !this.#isPaused) {
+    if (this.#waiting.length >= QUEUED_MESSAGES_MAX && !this.#isPaused) {
       this.#isPaused = true
-      this.#pace.pause()
+      this.#rate.pause()
     }
     if (!this.#isWorking) void this.#work()
   }
 
-  /** The gateway stops: the client should come back, not at the same moment as everybody else. */
+  /** Closes the connection because the gateway stops. Clients are asked to reconnect at different times. */
   leave(retryAfterMs: number): void {
     this.#end(CLOSE_GOING_AWAY, JSON.stringify({ retry_after_ms: retryAfterMs }))
   }
 
-  /** Ends it where the caller's token is one of those that have been revoked. */
+  /** Ends the session if the caller's token has been revoked. */
   revoke(isRevoked: (identity: Identity) => boolean): void {
     if (this.#identity !== null && isRevoked(this.#identity))
       this.#end(CLOSE_UNAUTHORIZED, 'the token has been revoked')
   }
 
-  /** The socket is gone. */
+  /** Called when the socket is closed. */
   closed(): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#isClosed) return
+    this.#isClosed = true
     this.#stopAwaitingAuth()
-    this.#life.end()
-    this.#pace.end()
-    this.#outbox.close()
+    this.#tokenLife.end()
+    this.#rate.end()
+    this.#queue.close()
     this.#waiting.length = 0
     this.#subscriptions.end()
   }
 
   #end(code: number, reason: string): void {
-    if (this.#isOver) return
+    if (this.#isClosed) return
     this.#parts.link.close(code, reason)
     this.closed()
   }
 
   #fail(id: string | null, error: unknown): void {
     this.#parts.count.error(error)
-    this.#outbox.send(printError(id, error))
+    this.#queue.send(printError(id, error))
   }
 
   // --- messages ---
@@ -137,23 +139,23 @@ export class Session {
     const waiting = this.#waiting
     this.#isWorking = true
     for (let message = waiting.shift(); message !== undefined; message = waiting.shift()) {
-      if (this.#isPaused && waiting.length < WAITING_MAX / 2) {
+      if (this.#isPaused && waiting.length < QUEUED_MESSAGES_MAX / 2) {
         this.#isPaused = false
-        this.#pace.resume()
+        this.#rate.resume()
       }
-      await this.#take(message)
+      await this.#process(message)
     }
     this.#isWorking = false
   }
 
-  /** Never rejects. */
-  async #take(bytes: Buffer): Promise<void> {
+  /** Processes a message. Never rejects. */
+  async #process(bytes: Buffer): Promise<void> {
     let message: ClientMessage | null = null
     try {
       message = parseMessage(bytes)
       await this.#handle(message)
     } catch (error) {
-      if (this.#isOver) return
+      if (this.#isClosed) return
       this.#fail(message?.id ?? idOf(bytes), error)
       if (this.#identity !== null) return
       if (error instanceof GatewayError && error.status === 429) this.#end(CLOSE_TOO_MANY, 'too many connections')
@@ -167,12 +169,12 @@ export class Session {
     if (message.type === 'auth') return this.#authenticate(message)
     const identity = this.#identity
     if (identity === null) {
-      this.#refuseCaller(message.id, 'the first message says who calls')
+      this.#refuseCaller(message.id, 'the first message must authenticate')
       return
     }
     switch (message.type) {
       case 'ping':
-        return this.#outbox.send(printMessage('pong', message.id))
+        return this.#queue.send(printMessage('pong', message.id))
       case 'subscribe':
         return this.#subscriptions.subscribe(message, identity)
       case 'unsubscribe':
@@ -184,10 +186,10 @@ export class Session {
     }
   }
 
-  // --- who calls ---
+  // // --- authentication ---
 
   #awaitAuth(): void {
-    const refuse = () => this.#refuseCaller(null, `no auth message came within ${AUTH_MS_MAX} ms`)
+    const refuse = () => this.#refuseCaller(null, `no auth message was received within ${AUTH_MS_MAX} ms`)
     this.#authTimer = setTimeout(refuse, AUTH_MS_MAX)
   }
 
@@ -204,18 +206,19 @@ export class Session {
   async #authenticate({ id, token }: MessageOf<'auth'>): Promise<void> {
     const { authenticate, seat } = this.#parts
     const renewed = await authenticate(token)
-    if (this.#isOver) return
+    if (this.#isClosed) return
     if (this.#identity !== null && !this.#subscriptions.isEmpty && !isSameCaller(this.#identity, renewed)) {
       throw new GatewayError(
         'FORBIDDEN',
-        'the token is of another tenant or user than the subscriptions of this connection; open another for it',
+        'the token belongs to another tenant or user than the subscriptions of ' +
+          'this connection; open another connection',
       )
     }
     seat.claim(renewed)
     this.#stopAwaitingAuth()
     this.#identity = renewed
-    this.#life.begin(renewed.expiresAt)
-    this.#outbox.send(printMessage('authenticated', id, { expires_at: isoOf(renewed.expiresAt) }))
+    this.#tokenLife.begin(renewed.expiresAt)
+    this.#queue.send(printMessage('authenticated', id, { expires_at: isoOf(renewed.expiresAt) }))
     this.#subscriptions.renew(renewed)
   }
 }

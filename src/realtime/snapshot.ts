@@ -1,35 +1,40 @@
 /**
- * Which transactions a read of the database saw, as PostgreSQL says it (PostgreSQL manual, pg_current_snapshot): what one read sees and another did not is told by two of
- * these, in whatever order transactions are committed. A token is one of them with the epoch in which its numbers mean something.
+ * Snapshots: the transactions that a read has seen (PostgreSQL manual, pg_current_snapshot). Two of them
+ * determine what one read sees and another did not, in whatever order transactions commit. A resume token
+ * consists of a snapshot and the epoch in which its numbers are valid.
  */
 
+/** A database snapshot. */
 export interface Snapshot {
-  /** Every transaction before this one is over. */
+  /** Every transaction below this number has ended. */
   readonly xmin: bigint
-  /** From this one on, none was seen. */
+  /** No transaction from this number on was visible. */
   readonly xmax: bigint
-  /** Those in between that were not over. */
+  /** Transactions in between that were in progress. */
   readonly open: readonly bigint[]
 }
 
-/** A token that named more would be as long as a message. */
+/** Limit on the open transactions in a token, which would otherwise become as long as a message. */
 export const TOKEN_OPEN_MAX = 16
 
-/** Of PostgreSQL's own text, `xmin:xmax:xip,…`. */
+/** Parses PostgreSQL's text, `xmin:xmax:xip,…`. */
 export function parseSnapshot(text: string): Snapshot {
   const [xmin, xmax, open] = text.split(':')
-  if (xmin === undefined || xmax === undefined || open === undefined) throw new Error(`"${text}" is no snapshot`)
+  if (xmin === undefined || xmax === undefined || open === undefined) throw new Error(`"${text}" is not a snapshot`)
   return { xmin: BigInt(xmin), xmax: BigInt(xmax), open: open === '' ? [] : open.split(',').map(BigInt) }
 }
 
-/** With more transactions open than a token names, all from the first of them on are taken for unseen: some are told again, and none is left out. */
+/**
+ * Prints a token. If more transactions are open than a token can list, all from the first open one on count
+ * as not seen: some changes are delivered again, but none is lost.
+ */
 export function printToken(epoch: string, { xmin, xmax, open }: Snapshot): string {
   const isShort = open.length <= TOKEN_OPEN_MAX
   const numbers = isShort ? [xmin, xmax - xmin, ...open.map(xid => xid - xmin)] : [xmin, 0n]
   return [epoch, ...numbers.map(number => number.toString(36))].join('.')
 }
 
-/** Null where it is not of this epoch, or nothing that we made. */
+/** Parses a token; null if it is malformed or from another epoch. */
 export function readToken(token: string, epoch: string): Snapshot | null {
   const [of, ...digits] = token.split('.')
   if (of !== epoch || digits.length < 2 || digits.length > TOKEN_OPEN_MAX + 2) return null
@@ -40,12 +45,12 @@ export function readToken(token: string, epoch: string): Snapshot | null {
   return { xmin, xmax: xmin + width, open: open.map(offset => xmin + offset) }
 }
 
-/** Whether all that `earlier` saw is seen by `later` as well. */
+/** Whether `later` includes everything that `earlier` includes. */
 export function covers(later: Snapshot, earlier: Snapshot): boolean {
   return later.xmax >= earlier.xmax && later.open.every(xid => xid >= earlier.xmax || earlier.open.includes(xid))
 }
 
-/** Far above what any cluster reaches, and within `xid8`. */
+/** Far beyond what any cluster reaches, and within `xid8`. */
 const XID_MAX = 2n ** 62n
 
 function numberOf(digits: string): bigint | null {

@@ -1,60 +1,74 @@
-/** One subscription as the hub keeps it: what it is told waits until its client knows that it has begun, and leaves out what was there before. */
+/**
+ * One subscription in the hub. Notifications are held until the client knows that it has subscribed; changes
+ * before its start are removed.
+ */
 import type { Identity } from '../identity/identity.ts'
 import type { Boundary } from './boundary.ts'
-import type { Group, Member, ResyncReason } from './group.ts'
-import type { Told } from './look.ts'
 import type { Release } from './quotas.ts'
-import type { WatchRequest } from './watch.ts'
+import type { SubscriptionRequest } from './subscription-plan.ts'
+import type { GroupMember, ResyncReason, VisibilityGroup } from './visibility-group.ts'
+import type { ChangeNotification } from './visibility-query.ts'
 
-export interface Receiver {
-  see(told: readonly Told[]): void
+/** Receives what the hub delivers to one subscription. */
+export interface SubscriptionReceiver {
+  notify(notifications: readonly ChangeNotification[]): void
   resync(reason: ResyncReason): void
-  /** It has ended: the table is gone, or the caller may not read it any more. */
-  refused(error: unknown): void
+  /** The subscription has ended: the table no longer exists, or the caller may no longer read it. */
+  ended(error: unknown): void
 }
 
-export interface Subscriber extends Member {
-  refused(error: unknown): void
+/** A subscription with its state. */
+export interface Subscriber extends GroupMember {
+  ended(error: unknown): void
   identity: Identity
-  readonly request: WatchRequest
-  readonly receiver: Receiver
-  group: Group | null
-  /** Gives back its share in the group, and what it counts for itself. */
+  readonly request: SubscriptionRequest
+  readonly receiver: SubscriptionReceiver
+  group: VisibilityGroup | null
+  /** Return the share in the group, and the subscription's own quota. */
   leaveGroup: Release
   readonly release: Release
-  /** Where it begins; null once it was told to read again, or where nobody knows. */
+  /** The start of the subscription; null after a resync, or if it is unknown. */
   boundary: Boundary | null
-  /** What it is told when it has started; null from then on. */
+  /** What is delivered after the start; null from then on. */
   held: (() => void)[] | null
 }
 
+/** Creates a subscription that holds everything until it is started. */
 export function createSubscriber(
-  request: WatchRequest,
+  request: SubscriptionRequest,
   identity: Identity,
-  receiver: Receiver,
-  of: Pick<Subscriber, 'release' | 'number'>,
+  receiver: SubscriptionReceiver,
+  quotas: Pick<Subscriber, 'release' | 'number'>,
 ): Subscriber {
   const subscriber: Subscriber = {
-    ...{ identity, request, receiver, ...of, leaveGroup: () => {}, group: null, boundary: null, held: [] },
-    see: told => inTurn(() => receiver.see(subscriber.boundary === null ? told : after(subscriber.boundary, told))),
+    ...{ identity, request, receiver, ...quotas, leaveGroup: () => {}, group: null, boundary: null, held: [] },
+    notify: notifications =>
+      whenStarted(() =>
+        receiver.notify(
+          subscriber.boundary === null ? notifications : withoutEarlier(subscriber.boundary, notifications),
+        ),
+      ),
     resync: reason =>
-      inTurn(() => {
-        // The server may have been started again, and give the same numbers to other transactions.
+      whenStarted(() => {
+        // After a restart, the server may reuse transaction numbers.
         subscriber.boundary = null
         receiver.resync(reason)
       }),
-    refused: error => inTurn(() => receiver.refused(error)),
+    ended: error => whenStarted(() => receiver.ended(error)),
   }
-  const inTurn = (telling: () => void) => {
-    if (subscriber.held === null) telling()
-    else subscriber.held.push(telling)
+  const whenStarted = (deliver: () => void) => {
+    if (subscriber.held === null) deliver()
+    else subscriber.held.push(deliver)
   }
   return subscriber
 }
 
-/** What is left without the transactions that were committed before. */
-function after(boundary: Boundary, told: readonly Told[]): readonly Told[] {
-  return told.map(item => ({
+/** The notifications without the transactions committed before the start. */
+function withoutEarlier(
+  boundary: Boundary,
+  notifications: readonly ChangeNotification[],
+): readonly ChangeNotification[] {
+  return notifications.map(item => ({
     ...item,
     steps: item.steps.filter(({ txid }) => !boundary.includes(txid)),
     token: boundary.laterOf(item.token),

@@ -1,4 +1,4 @@
-/** What one client of `/ws` has asked to be told of, by the names that it gave: subscriptions to tables, and live queries. */
+/** The subscriptions and live queries of one client, by the ids that it gave them. */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { shorten } from '../text/shorten.ts'
@@ -6,46 +6,48 @@ import type { SessionCounts } from './counts.ts'
 import type { Hub, Subscription } from './hub.ts'
 import type { LiveQueries, LiveQuery, LiveRequest } from './live-queries.ts'
 import type { MessageOf } from './message.ts'
-import type { Outbox, Recipient } from './outbox.ts'
+import { NotificationSender } from './notification-sender.ts'
 import type { Seat } from './quotas.ts'
+import type { Recipient, SendQueue } from './send-queue.ts'
 import { printMessage, printRows } from './server-message.ts'
-import { Teller } from './teller.ts'
 
 const CHANNEL_PREFIX = 'svc_table_'
 
+/** What subscriptions need. */
 export interface SubscriptionsParts {
-  readonly outbox: Outbox
+  readonly outbox: SendQueue
   readonly seat: Pick<Seat, 'assertRoom'>
   readonly hub: Pick<Hub, 'subscribe'>
   readonly live: Pick<LiveQueries, 'start'>
   readonly liveRequest: (message: MessageOf<'live_query'>) => LiveRequest
-  /** Milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
   readonly count: SessionCounts
-  /** Tells the client, under the name of what has failed. */
+  /** Sends an error for the subscription with this name. */
   readonly fail: (name: string, error: unknown) => void
 }
 
-interface Subscribed {
+interface ActiveSubscription {
   readonly kind: 'subscription'
   readonly channel: string
-  readonly teller: Teller
+  readonly sender: NotificationSender
   readonly subscription: Subscription
 }
 
-interface Live {
+interface ActiveLiveQuery {
   readonly kind: 'live query'
   readonly query: LiveQuery
 }
 
-type Item = Subscribed | Live
+type Item = ActiveSubscription | ActiveLiveQuery
 
+/** The subscriptions and live queries of one client. */
 export class Subscriptions {
   readonly #parts: SubscriptionsParts
   readonly #items = new Map<string, Item>()
-  /** The last of our own names. */
-  #named = 0
-  #isOver = false
+  /** The last generated name. */
+  #lastName = 0
+  #isClosed = false
 
   constructor(parts: SubscriptionsParts) {
     this.#parts = parts
@@ -59,23 +61,23 @@ export class Subscriptions {
     const { outbox, hub, now, count } = this.#parts
     const { channel, filter, select, events, since } = message
     if (!channel.startsWith(CHANNEL_PREFIX)) {
-      throw new GatewayError('PARSE_ERROR', `channel "${shorten(channel)}" is none; write svc_table_<table>`)
+      throw new GatewayError('PARSE_ERROR', `unknown channel "${shorten(channel)}"; expected svc_table_<table>`)
     }
     const name = this.#nameFor(message.id, 'subscription')
     const table = channel.slice(CHANNEL_PREFIX.length)
-    const teller = new Teller({ id: name, channel, table, events, outbox, now, count })
+    const sender = new NotificationSender({ id: name, channel, table, events, outbox, now, count })
     const subscription = await hub.subscribe({ table, filter, select, since }, identity, {
-      see: told => teller.see(told),
-      resync: reason => teller.resync(reason),
-      refused: error => this.#drop(name, error),
+      notify: told => sender.notify(told),
+      resync: reason => sender.resync(reason),
+      ended: error => this.#drop(name, error),
     })
-    if (this.#isOver) {
+    if (this.#isClosed) {
       subscription.end()
       return
     }
-    this.#items.set(name, { kind: 'subscription', channel, teller, subscription })
-    outbox.send(printMessage('subscribed', name, { channel, token: subscription.place }))
-    teller.begin(subscription)
+    this.#items.set(name, { kind: 'subscription', channel, sender, subscription })
+    outbox.send(printMessage('subscribed', name, { channel, token: subscription.startToken }))
+    sender.begin(subscription)
   }
 
   unsubscribe({ id, channel }: MessageOf<'unsubscribe'>): void {
@@ -92,10 +94,10 @@ export class Subscriptions {
     const { table } = message
     const name = this.#nameFor(message.id, 'live query')
     let seq = 0
-    // Each answer is whole, so the last one replaces those before it.
+    // Each result is complete, so the latest replaces earlier ones.
     const recipient: Recipient = {
       resyncText: () => printMessage('resync', name, { reason: 'slow reader' }),
-      lose() {
+      markLost() {
         count.resync('slow reader')
         query.repeat()
       },
@@ -123,7 +125,10 @@ export class Subscriptions {
     this.#parts.outbox.send(printMessage('unsubscribed', id))
   }
 
-  /** The client is somebody else now, or the same with a new token. What is not for them ends. */
+  /**
+   * Continues with another identity, or a new token of the same one. Subscriptions that it may not have are
+   * ended.
+   */
   renew(identity: Identity): void {
     for (const [name, item] of this.#items) {
       try {
@@ -136,12 +141,12 @@ export class Subscriptions {
   }
 
   end(): void {
-    this.#isOver = true
+    this.#isClosed = true
     for (const item of this.#items.values()) stop(item)
     this.#items.clear()
   }
 
-  /** It has ended, and not by the client. */
+  /** Ends a subscription with an error. */
   #drop(name: string, error: unknown): void {
     const item = this.#items.get(name)
     if (item === undefined) return
@@ -154,8 +159,8 @@ export class Subscriptions {
     stop(item)
   }
 
-  /** The one of this name, or all of the channel where that says nothing. */
-  #subscribed(id: string | null, channel: string | null): readonly (readonly [string, Subscribed])[] {
+  /** The subscription with this id, or all of the channel if none has it. */
+  #subscribed(id: string | null, channel: string | null): readonly (readonly [string, ActiveSubscription])[] {
     const subscribed = [...this.#items].flatMap(([name, item]) =>
       item.kind === 'subscription' ? [[name, item] as const] : [],
     )
@@ -163,23 +168,23 @@ export class Subscriptions {
     return named.length > 0 ? named : subscribed.filter(([, item]) => item.channel === channel)
   }
 
-  /** The client's own name, or one of ours. */
+  /** The client's own id, or a generated name. */
   #nameFor(id: string | null, kind: Item['kind']): string {
     this.#parts.seat.assertRoom(kind, [...this.#items.values()].filter(item => item.kind === kind).length)
     if (id === null) {
-      do this.#named++
-      while (this.#items.has(`#${this.#named}`))
-      return `#${this.#named}`
+      do this.#lastName++
+      while (this.#items.has(`#${this.#lastName}`))
+      return `#${this.#lastName}`
     }
     if (this.#items.has(id))
-      throw new GatewayError('PARSE_ERROR', `id "${shorten(id)}" is in use on this connection; choose another`)
+      throw new GatewayError('PARSE_ERROR', `id "${shorten(id)}" is already in use on this connection; choose another`)
     return id
   }
 }
 
 function stop(item: Item): void {
   if (item.kind === 'live query') item.query.stop()
-  else item.teller.end()
+  else item.sender.end()
 }
 
 function unknownId(name: string, what: string): GatewayError {

@@ -1,4 +1,7 @@
-/** Which callers may share what is read for them is decided here: a setting that is overlooked would show one's rows to another. */
+/**
+ * The rules decide which callers share what is read for them: an overlooked setting would show rows of one
+ * caller to another.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { execute } from '../../test/support/postgres.ts'
@@ -69,7 +72,7 @@ test.each([
   ],
   [`using (tenant = current_setting('request.jwt.claims', true)::jsonb ->> 'org')`, ['request.jwt.claims'], ['tenant']],
   ['using (true)', [], []],
-  // Nobody can tell which.
+  // The settings are unknown.
   [`using (tenant = current_setting(who, true))`, null, ['tenant', 'who']],
   [
     `using (tenant = current_setting('app.' || who, true) or who = current_setting('app.x', true))`,
@@ -95,11 +98,11 @@ test.each([
   [`using (org = (select nullif(current_setting('app.current_tenant_id', true), '')::uuid))`, 'org'],
   [`using (label = current_setting('app.current_user_id', true) and team > 1)`, 'label'],
   [`using (team = current_setting('app.current_tenant_id', true)::int and tenant is not null)`, 'team'],
-  // Equal values may have other texts.
+  // Equal values may have different text.
   [`using (folded = current_setting('app.current_tenant_id', true))`, null],
   [`using (amount = current_setting('app.current_tenant_id', true)::numeric)`, null],
   [`using (tenant = current_setting('app.current_tenant_id', true) or team = 1)`, null],
-] as const)('%s: rows are told apart by %s', async (policy, column) => {
+] as const)('%s: rows are routed by %s', async (policy, column) => {
   const { route } = await rulesWith(policy)
   expect(route?.column ?? null).toBe(column)
   if (route === null) return
@@ -120,7 +123,7 @@ test.each([
   expect([computed?.toString(), hash?.toString()]).toEqual([stored?.toString(), storedHash?.toString()])
 })
 
-test('permissive ones are alternatives, restrictive ones conditions; those of other roles and commands are nobody’s', async () => {
+test('permissive policies are alternatives, restrictive ones conditions, and those of other roles and commands are ignored', async () => {
   const { settings, condition } = await rulesWith(
     `using (tenant = current_setting('app.t', true))`,
     `for select using (who = 'all')`,
@@ -143,7 +146,7 @@ test('permissive ones are alternatives, restrictive ones conditions; those of ot
   expect(judged?.rows.map(([cell]) => cell?.toString())).toEqual(['t', 'f', 't', 'f', 'f'])
 })
 
-test('without a policy nobody sees anything, and without row-level security everybody', async () => {
+test('without a policy no row is visible, and without row-level security every row', async () => {
   expect((await rulesWith()).condition).toBe('(false)')
   await execute(database.adminUrl, 'alter table notes disable row level security')
   const { settings, condition } = await rulesWith()
@@ -151,17 +154,17 @@ test('without a policy nobody sees anything, and without row-level security ever
   await execute(database.adminUrl, 'alter table notes enable row level security')
 })
 
-test('it depends on what cascades to it, what its policies read, and what writes it under another name', async () => {
-  const { reads, views, heirs, writtenBy } = await rulesWith(
+test('a table depends on cascades to it, on tables its policies read, and on other names it is written under', async () => {
+  const { reads, views, inheriting, writtenBy } = await rulesWith(
     'using (exists (select from member m where m.team = notes.team))',
   )
-  // The view, the table that it is made of, and what that one's policy reads.
+  // The view, its underlying table, and the table that the policy of that one reads.
   expect([[...reads].sort(), views]).toEqual([['public.admins', 'public.members'], ['public.member']])
-  expect(heirs).toEqual(['public.old_notes'])
+  expect(inheriting).toEqual(['public.old_notes'])
   expect([...writtenBy].sort()).toEqual(['public.noted', 'public.old_notes', 'public.parents'])
 })
 
-test('whatever changes in a policy changes the fingerprint', async () => {
+test('every change of a policy changes the fingerprint', async () => {
   const before = await rulesWith('using (true)')
   expect((await rulesWith()).fingerprint).toBe(before.fingerprint)
   await execute(database.adminUrl, 'alter policy p0 on notes using (id > 0)')
@@ -172,6 +175,6 @@ test('whatever changes in a policy changes the fingerprint', async () => {
   await execute(database.adminUrl, 'alter table notes force row level security')
 })
 
-test('a table that is gone has no rules', async () => {
+test('a dropped table has no rules', async () => {
   expect(await readTableRules(pool, { ...table, oid: 4_000_000_000 })).toBeNull()
 })

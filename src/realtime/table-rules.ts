@@ -1,6 +1,7 @@
 /**
- * What decides who sees a row of a table: its policies, as PostgreSQL has them now. From them follow three things that a subscription needs – which of the
- * caller's settings matter, whether a row that is gone was to be seen, and which other tables' changes may show or hide rows of this one.
+ * The visibility rules of a table, derived from its current policies: the session settings that matter,
+ * whether a deleted row was visible, and which other tables can show or hide rows of this one when they
+ * change.
  */
 import type { Table } from '../catalog/model.ts'
 import { ANONYMOUS } from '../identity/authenticate.ts'
@@ -9,36 +10,53 @@ import { quoteIdentifier } from '../language/sql/quote.ts'
 import type { Database } from '../postgres/types.ts'
 import { exactColumns, type PolicyCondition, type Route, routeOf } from './route.ts'
 
+/** What decides which rows of a table are visible. */
 export interface TableRules {
-  /** Of the policies as they were read; what runs by these rules checks that it still holds (`FINGERPRINT`). */
+  /**
+   * Identifies the policies as they were read; statements that rely on these rules check it again
+   * (`FINGERPRINT`).
+   */
   readonly fingerprint: string
-  /** The settings that policies read: callers who have these in common see the same rows. Null: nobody can tell which. */
+  /**
+   * The settings that policies read: callers with equal values see the same rows. Null if they are unknown.
+   */
   readonly settings: readonly string[] | null
-  /** SQL of "to be seen by the caller" over a row called like the table; null where it cannot be asked of a row that is no longer there. */
+  /**
+   * SQL of the visibility condition on a row named like the table; null if it cannot be evaluated on a row
+   * that no longer exists.
+   */
   readonly condition: string | null
-  /** What a row must have to be seen; null: that is not so simple. */
+  /** The value a row must have to be visible; null if there is no such simple condition. */
   readonly route: Route | null
-  /** The columns that policies look at: a change of others neither shows nor hides a row. Null: nobody can tell. */
+  /**
+   * The columns that policies read; a change to others does not affect visibility. Null if they are unknown.
+   */
   readonly columns: ReadonlySet<string> | null
-  /** Tables, as `schema.name`, whose changes change who sees rows of this one: those that its policies read, and what those are made of in turn. */
+  /**
+   * Tables, as `schema.name`, whose changes affect visibility: those that policies read, and their underlying
+   * tables.
+   */
   readonly reads: readonly string[]
-  /** Views among those: names by which the tables may be written to. */
+  /** The views among them, whose names can be used for writes to the tables. */
   readonly views: readonly string[]
-  /** Tables that inherit from it: their rows are rows of this one. */
-  readonly heirs: readonly string[]
-  /** Tables, views and partitions that rows of this one are written by, and that a write of them does not tell. */
+  /** Tables that inherit from this one; their rows are rows of this table. */
+  readonly inheriting: readonly string[]
+  /**
+   * Tables, views and partitions through which rows of this table are written without its own notification.
+   */
   readonly writtenBy: readonly string[]
 }
 
-/** `xmin` of a row of the catalogue changes with every change of the row. `$1` is the table. */
+/** The `xmin` of a catalog row changes with every change of the row. `$1` is the table. */
 export const FINGERPRINT = `SELECT concat_ws(' ', c.relrowsecurity, c.relforcerowsecurity, row_security_active(c.oid), (
-  SELECT string_agg(concat_ws('.', p.oid, p.xmin), ' ' ORDER BY p.oid) FROM pg_catalog.pg_policy AS p WHERE p.polrelid = c.oid
+  SELECT string_agg(concat_ws('.', p.oid, p.xmin), ' ' ORDER BY p.oid) FROM pg_catalog.pg_policy AS p
+    WHERE p.polrelid = c.oid
 )) FROM pg_catalog.pg_class AS c WHERE c.oid = $1::oid`
 
-/** With a search path of PostgreSQL's own names alone, every other name in a condition is printed with its schema. */
+/** With only `pg_catalog` in the search path, every other name in a condition is printed with its schema. */
 const SEARCH_PATH = "SELECT set_config('search_path', 'pg_catalog', true)"
 
-/** A chain of cascading keys that is followed. */
+/** Limit on the length of a chain of cascading keys. */
 const CASCADE_DEPTH_MAX = 16
 
 const RULES = `
@@ -46,7 +64,8 @@ WITH RECURSIVE policy AS (
   SELECT p.oid, p.polpermissive, pg_get_expr(p.polqual, p.polrelid) AS condition
   FROM pg_policy AS p
   WHERE p.polrelid = $1::oid AND p.polcmd IN ('r', '*')
-    AND (p.polroles = '{0}' OR EXISTS (SELECT FROM unnest(p.polroles) AS r(oid) WHERE r.oid = 0 OR pg_has_role(r.oid, 'USAGE')))
+    AND (p.polroles = '{0}' OR EXISTS (SELECT FROM unnest(p.polroles) AS r(oid) WHERE r.oid = 0
+      OR pg_has_role(r.oid, 'USAGE')))
 ), mention AS (
   SELECT d.refclassid, d.refobjid, d.refobjsubid
   FROM pg_depend AS d JOIN policy AS p ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
@@ -62,7 +81,8 @@ WITH RECURSIVE policy AS (
   ) AS by JOIN pg_depend AS d ON d.classid = by.classid AND d.objid = by.oid AND d.refclassid = 'pg_class'::regclass
 ), asked_name(name, relkind) AS (
   SELECT n.nspname || '.' || c.relname, c.relkind FROM asked AS a
-  JOIN pg_class AS c ON c.oid = coalesce(pg_partition_root(a.oid)::oid, a.oid) JOIN pg_namespace AS n ON n.oid = c.relnamespace
+  JOIN pg_class AS c ON c.oid = coalesce(pg_partition_root(a.oid)::oid, a.oid)
+  JOIN pg_namespace AS n ON n.oid = c.relnamespace
   WHERE c.oid <> $1::oid
 ), changes_from(oid, depth) AS (
   SELECT confrelid, 1 FROM pg_constraint
@@ -73,7 +93,8 @@ WITH RECURSIVE policy AS (
 ), other_name(oid) AS (
   SELECT inhrelid FROM pg_inherits WHERE inhparent = $1::oid
   UNION SELECT inhparent FROM pg_inherits WHERE inhrelid = $1::oid
-  UNION SELECT r.ev_class FROM pg_depend AS d JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+  UNION SELECT r.ev_class FROM pg_depend AS d JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass
+    AND d.objid = r.oid
     WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::oid
 )
 SELECT json_build_object(
@@ -81,54 +102,65 @@ SELECT json_build_object(
   'active', row_security_active($1::oid),
   'readable', has_table_privilege($1::oid, 'SELECT'),
   'triggers', EXISTS (SELECT FROM pg_trigger WHERE tgrelid = $1::oid AND NOT tgisinternal AND tgtype & 2 = 2),
-  'policies', (SELECT coalesce(json_agg(json_build_object('permissive', polpermissive, 'condition', condition) ORDER BY oid), '[]') FROM policy),
-  'columns', (SELECT coalesce(json_agg(DISTINCT a.attname), '[]') FROM mention AS m JOIN pg_attribute AS a
-    ON m.refclassid = 'pg_class'::regclass AND m.refobjid = $1::oid AND a.attrelid = m.refobjid AND a.attnum = m.refobjsubid),
-  'inexact', (SELECT coalesce(json_agg(a.attname), '[]') FROM pg_attribute AS a JOIN pg_collation AS k ON k.oid = a.attcollation
+  'policies', (SELECT coalesce(json_agg(
+    json_build_object('permissive', polpermissive, 'condition', condition) ORDER BY oid), '[]') FROM policy),
+  'columns', (SELECT coalesce(json_agg(DISTINCT a.attname), '[]')
+    FROM mention AS m JOIN pg_attribute AS a
+    ON m.refclassid = 'pg_class'::regclass AND m.refobjid = $1::oid AND a.attrelid = m.refobjid
+      AND a.attnum = m.refobjsubid),
+  'inexact', (SELECT coalesce(json_agg(a.attname), '[]')
+    FROM pg_attribute AS a JOIN pg_collation AS k ON k.oid = a.attcollation
     WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT k.collisdeterministic),
   'foreign', EXISTS (SELECT FROM mention WHERE refclassid <> 'pg_class'::regclass
     AND (refclassid <> 'pg_type'::regclass OR refobjid IN (SELECT oid FROM pg_type WHERE typtype = 'd'))),
   'reads', (SELECT coalesce(json_agg(DISTINCT name), '[]') FROM asked_name WHERE relkind <> 'v'),
   'views', (SELECT coalesce(json_agg(DISTINCT name), '[]') FROM asked_name WHERE relkind = 'v'),
-  'heirs', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]') FROM pg_inherits AS i JOIN pg_class AS c
-    ON c.oid = i.inhrelid AND NOT c.relispartition JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE i.inhparent = $1::oid),
+  'inheriting', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]')
+    FROM pg_inherits AS i JOIN pg_class AS c
+    ON c.oid = i.inhrelid AND NOT c.relispartition JOIN pg_namespace AS n ON n.oid = c.relnamespace
+      WHERE i.inhparent = $1::oid),
   'written', (SELECT coalesce(json_agg(DISTINCT n.nspname || '.' || c.relname), '[]')
-    FROM (SELECT oid FROM changes_from UNION SELECT oid FROM other_name) AS f JOIN pg_class AS c ON c.oid = f.oid AND c.oid <> $1::oid JOIN pg_namespace AS n ON n.oid = c.relnamespace)
+    FROM (SELECT oid FROM changes_from UNION SELECT oid FROM other_name) AS f
+    JOIN pg_class AS c ON c.oid = f.oid AND c.oid <> $1::oid JOIN pg_namespace AS n ON n.oid = c.relnamespace)
 )`
 
-interface Read {
+/** The rules as the database returns them. */
+interface RawTableRules {
   readonly fingerprint: string | null
   readonly active: boolean
   readonly readable: boolean
-  /** There are triggers that may change a row on its way into the table. */
+  /** Whether triggers may change a row when it is written. */
   readonly triggers: boolean
   readonly policies: readonly { readonly permissive: boolean; readonly condition: string | null }[]
   readonly columns: readonly string[]
   /** Columns in which different texts can be equal. */
   readonly inexact: readonly string[]
-  /** A policy calls something that is not PostgreSQL's own; a domain's check may call anything. */
+  /** Whether a policy calls something that is not built in; a domain's constraint may call anything. */
   readonly foreign: boolean
   readonly reads: readonly string[]
   readonly views: readonly string[]
-  readonly heirs: readonly string[]
-  /** Tables whose changes cascade here; partitions and views through which rows of this table are written. */
+  readonly inheriting: readonly string[]
+  /**
+   * Tables whose changes cascade to this one, and partitions and views through which its rows are written.
+   */
   readonly written: readonly string[]
 }
 
-/** Null: the table is gone. */
+/** Reads the rules of a table; null if it no longer exists. */
 export async function readTableRules(database: Database, table: Table): Promise<TableRules | null> {
   const commands = [
     { text: SEARCH_PATH, parameters: [] },
     { text: RULES, parameters: [String(table.oid)] },
   ]
   const [, result] = await database.run(commands).result
-  const read = JSON.parse(result?.rows[0]?.[0]?.toString() ?? 'null') as Read | null
+  const read = JSON.parse(result?.rows[0]?.[0]?.toString() ?? 'null') as RawTableRules | null
   return read?.fingerprint == null ? null : rulesOf(read, table)
 }
 
-export function rulesOf(read: Read, table: Table): TableRules {
-  const { fingerprint, active, readable, triggers, foreign, reads, views, heirs, written } = read
-  const base = { fingerprint: fingerprint ?? '', reads, views, heirs, writtenBy: written }
+/** Derives the rules from what the database returned. */
+export function rulesOf(read: RawTableRules, table: Table): TableRules {
+  const { fingerprint, active, readable, triggers, foreign, reads, views, inheriting, written } = read
+  const base = { fingerprint: fingerprint ?? '', reads, views, writtenBy: written, inheriting }
   const isTable = table.kind === 'table' || table.kind === 'partitioned'
   const columns = triggers || table.columns.some(({ generated }) => generated !== null) ? null : new Set(read.columns)
   if (!active) return { ...base, settings: [], columns, route: null, condition: readable && isTable ? 'true' : null }
@@ -143,16 +175,16 @@ export function rulesOf(read: Read, table: Table): TableRules {
   return { ...base, settings: known, columns, route, condition: readable && isTable ? condition : null }
 }
 
-function policiesOf({ policies }: Read): readonly PolicyCondition[] {
+function policiesOf({ policies }: RawTableRules): readonly PolicyCondition[] {
   return policies.map(({ permissive, condition }) => ({ permissive, condition: condition ?? 'true' }))
 }
 
-/** What every statement of the gateway sets. */
+/** The settings of every statement that the gateway runs. */
 const SETTINGS: ReadonlySet<string> = new Set(settingsOf(ANONYMOUS).map(([name]) => name))
 
 const SETTING = /\bcurrent_setting\('((?:[^'\\]|'')*)'::text/g
 
-/** Null where a setting's name is computed, or the conditions set any. */
+/** Null if the name of a setting is computed, or if the conditions set one. */
 function settingsIn(conditions: readonly string[]): readonly string[] | null {
   const text = conditions.join('\n')
   const names = [...text.matchAll(SETTING)].map(([, name = '']) => name.replaceAll("''", "'").toLowerCase())
@@ -161,7 +193,10 @@ function settingsIn(conditions: readonly string[]): readonly string[] | null {
   return [...new Set(names)].sort()
 }
 
-/** The rows of `$1`, a JSON array of them, each answered by `t` where the caller would have seen it. */
+/**
+ * Evaluates the condition on the rows of `$1`, a JSON array: `t` for each row that the caller would have
+ * seen.
+ */
 export function conditionStatement(table: Table, condition: string): string {
   const name = quoteIdentifier(table.name)
   const type = `${quoteIdentifier(table.schema)}.${name}`

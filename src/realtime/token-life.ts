@@ -1,17 +1,21 @@
-/** The life of a token: a warning before it expires, and the end (docs/reference/realtime.md#close-codes). */
+/**
+ * The lifetime of a token: a warning before it expires, and the expiry (docs/reference/realtime.md#close-codes).
+ */
 
+/** How long before expiry the warning is sent. */
 export const WARNING_MS = 30_000
 
-/** A longer delay makes setTimeout fire at once (Node: TimeoutOverflowWarning). */
+/** A longer delay makes setTimeout fire immediately (Node: TimeoutOverflowWarning). */
 const DELAY_MS_MAX: number = 2 ** 31 - 1
 
+/** The timer of one connection's token. */
 export interface TokenLife {
-  /** Another token; null never expires. */
+  /** Starts with another token; null never expires. */
   begin(expiresAtSeconds: number | null): void
   end(): void
 }
 
-/** `clock`: milliseconds since the epoch. */
+/** Creates a timer. `clock` returns milliseconds since the epoch. */
 export function createTokenLife(
   clock: () => number,
   on: { readonly expiring: () => void; readonly expired: () => void },

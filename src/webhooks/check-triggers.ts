@@ -48,5 +48,8 @@ function notCaptured(what: string, { resource, schema, name }: Table, captured: 
     captured === null
       ? 'svc install has not been run for this database and role'
       : `svc install does not capture table "${resource}", or some of its triggers are missing`
-  return `${what} requires the database to capture changes of ${schema}.${name}: ${why}; run svc install, or remove this setting`
+  return (
+    `${what} requires the database to capture changes of ${schema}.${name}: ` +
+    `${why}; run svc install, or remove this setting`
+  )
 }

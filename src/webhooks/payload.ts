@@ -20,7 +20,10 @@ export const PAYLOAD_BYTES_MAX = 1_048_576
 
 /** Why a body is not sent. */
 export function bodyTooLarge(bytes: number): string {
-  return `the body has ${bytes} bytes; the limit is ${PAYLOAD_BYTES_MAX}. Set "columns" of the trigger to the ones needed`
+  return (
+    `the body has ${bytes} bytes; the limit is ${PAYLOAD_BYTES_MAX}. Set ` +
+    '"columns" of the trigger to the ones needed'
+  )
 }
 
 /** Builds the body. Only the trigger's columns are included, if it has any. */

@@ -90,8 +90,8 @@ test('all missing and malformed fields are reported together, each with its line
 `
   expect(await read(text)).toEqual([
     'f:1: 0.nam: unknown key; did you mean name?',
-    'f:1: 0: has no name',
-    'f:1: 0: has no table',
+    'f:1: 0: missing name',
+    'f:1: 0: missing table',
     'f:2: 0.operations.0: "crate" is not an operation; expected create, update, delete; did you mean create?',
     'f:2: 0.operations.1: "read" is not an operation; expected create, update, delete',
     'f:3: 0.webhook_url: expected a URL that begins with https:// or http://',
@@ -135,8 +135,8 @@ test.each([
   [one(', headers: {Transfer-Encoding: chunked}'), /is set by the gateway/],
   [one(', headers: {"a b": x}'), /"a b" is not a valid header name/],
   [one(', headers: {"a\\r\\nb": x}'), /is not a valid header name/],
-  [one(', headers: {A: x, a: y}'), /is there twice/],
-  [one(`, headers: {${Array.from({ length: 33 }, (_, at) => `h${at}: x`).join(', ')}}`), /at most 32 are possible/],
+  [one(', headers: {A: x, a: y}'), /is given twice/],
+  [one(`, headers: {${Array.from({ length: 33 }, (_, at) => `h${at}: x`).join(', ')}}`), /the limit is 32/],
   [one(', headers: {a: 5}'), /expected a string; put numbers in quotes/],
   [one(', headers: {a: "${EVIL}"}'), /0\.headers\.a: expected one line/],
   [one(', headers: {a: "x\\nb"}'), /expected one line/],
@@ -155,7 +155,7 @@ test.each([
   [one('').replace('name: a', 'name: "a\\u001b[2J"'), /control character/],
   [
     Array.from({ length: TRIGGERS_MAX + 1 }, (_, at) => one('').replace('name: a', `name: a${at}`)).join('\n'),
-    /at most 1000/,
+    /the limit is 1000/,
   ],
 ])('a file of triggers is refused: %.60s', async (text, expected) => {
   const found = await read(text)

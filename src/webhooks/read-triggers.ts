@@ -85,7 +85,7 @@ function readTrigger(
   if (entry === null) return []
   const required = <T>(key: Key, fallback: T, read: (value: unknown, path: Path) => T): T => {
     if (entry.has(key)) return read(entry.get(key), [...path, key])
-    problems.add(path, `is missing ${key}`)
+    problems.add(path, `missing ${key}`)
     return fallback
   }
   const optional = <T>(key: Key, fallback: T, read: (value: unknown, path: Path) => T): T =>

@@ -60,7 +60,7 @@ test('sockets of one address: one more is 429 before the upgrade, other addresse
   const sockets = [await open('t1', '192.0.2.1'), await open('t1', '192.0.2.1'), await open('t2', '192.0.2.1')]
   expect(await refusal('t3', '192.0.2.1')).toEqual({
     ...{ status: 429, retryAfter: '5', code: 'CONCURRENCY_LIMIT' },
-    message: 'this address has 3 sockets already (address_max_sockets); close some, or try again later',
+    message: 'this address already has 3 sockets, the limit (address_max_sockets); close some, or try again later',
   })
   expect(await refusals('address_max_sockets')).toBe(1)
   sockets.push(await open('t3', '192.0.2.2'))
@@ -71,7 +71,7 @@ test('sockets of one address: one more is 429 before the upgrade, other addresse
   await Promise.all(sockets.map(socket => socket.close()))
 })
 
-test('sockets of one tenant: one more is 429, or closed with 4429 where the first message says who calls', async () => {
+test('sockets of one tenant: one more is 429, or closed with 4429 where the first message must authenticate', async () => {
   const sockets: TestSocket[] = []
   for (let n = 1; n <= 4; n++) await vi.waitFor(async () => sockets.push(await open('t4', `192.0.2.1${n}`)))
   expect(await refusal('t4', '192.0.2.20')).toMatchObject({
@@ -107,7 +107,7 @@ test('subscriptions and live queries of one tenant, over all of its sockets', as
   expect(await subscribe(two, 'd')).toMatchObject({
     ...{ type: 'error', id: 'd', code: 'CONCURRENCY_LIMIT' },
     message:
-      'the tenant has 6 subscriptions and live queries already (tenant_max_subscriptions); close some, or try again later',
+      'the tenant already has 6 subscriptions and live queries, the limit (tenant_max_subscriptions); close some, or try again later',
   })
   two.say({ type: 'live_query', id: 'live', svc: 'get labels', table: 'labels' })
   expect(await two.next()).toMatchObject({ type: 'error', id: 'live', code: 'CONCURRENCY_LIMIT' })
@@ -166,20 +166,20 @@ test('different live queries of one tenant and of the process, and of one socket
     expect(await start(one, 'c', 3)).toMatchObject({
       ...{ type: 'error', id: 'c', code: 'CONCURRENCY_LIMIT' },
       message:
-        'the tenant has 2 different live queries already (tenant_max_live_queries); close some, or try again later',
+        'the tenant already has 2 different live queries, the limit (tenant_max_live_queries); close some, or try again later',
     })
     expect(await refusals('tenant_max_live_queries', small)).toBe(1)
     // One that is alike shares the run; the socket's own limit counts it.
     expect(await start(one, 'd', 1)).toMatchObject({ type: 'subscribed', id: 'd' })
     expect(await start(one, 'e', 1)).toMatchObject({
       ...{ type: 'error', id: 'e', code: 'FORBIDDEN' },
-      message: 'a connection has at most 3 live queries (socket_max_live_queries); open another',
+      message: 'a connection can have at most 3 live queries (socket_max_live_queries); open another connection',
     })
     expect(await refusals('socket_max_live_queries', small)).toBe(1)
     expect(await start(other, 'a', 1)).toMatchObject({ type: 'subscribed' })
     expect(await start(third, 'a', 1)).toMatchObject({
       ...{ type: 'error', code: 'UNAVAILABLE' },
-      message: 'the gateway has 3 different live queries already (max_live_queries); try again later',
+      message: 'the gateway already has 3 different live queries, the limit (max_live_queries); try again later',
     })
     expect(await refusals('max_live_queries', small)).toBe(1)
     other.say({ type: 'stop_live_query', id: 'a' })
@@ -203,7 +203,7 @@ test('sockets of the process: one more is 503 before the upgrade', async () => {
     const socket = await open('t1', '192.0.2.1', small)
     expect(await refusal('t2', '192.0.2.2', small)).toEqual({
       ...{ status: 503, retryAfter: '5', code: 'UNAVAILABLE' },
-      message: 'the gateway has 1 sockets already (max_sockets); try again later',
+      message: 'the gateway already has 1 sockets, the limit (max_sockets); try again later',
     })
     expect(await refusals('max_sockets', small)).toBe(1)
     await socket.close()

@@ -76,7 +76,8 @@ describe('claims', () => {
     await admin.query('truncate svc.webhook')
     await admin.query(
       `insert into svc.webhook (id, trigger, "schema", "table", operation, created_at, tenant, due_at)
-       select n, 'hook', 's', 't', 'DELETE', now(), to_char(n, 'FM0000'), now() + interval '1 hour' from generate_series(1, $1) as n`,
+       select n, 'hook', 's', 't', 'DELETE', now(), to_char(n, 'FM0000'),
+         now() + interval '1 hour' from generate_series(1, $1) as n`,
       [TENANTS_VISITED_MAX + 5],
     )
     await waiting('9999', 1)

@@ -88,7 +88,7 @@ with_due AS MATERIALIZED (
 picked AS MATERIALIZED (
   SELECT a.trigger, a.lease_ms, w.* FROM asked AS a JOIN with_due AS d ON d.trigger = a.trigger AND d.turn <= a.places
   CROSS JOIN LATERAL (
-    SELECT w.seq, w.key, w.due_at, 
+    SELECT w.seq, w.key, w.due_at,
       coalesce(octet_length(w.new::text), 0) + coalesce(octet_length(w.old::text), 0) AS bytes
     FROM svc.webhook AS w
     WHERE w.trigger = d.trigger AND ${TENANT} = d.tenant AND w.due_at <= now()
@@ -104,7 +104,7 @@ judged AS MATERIALIZED (
 ),
 waiting AS MATERIALIZED (
   SELECT j.seq, held.seq IS NOT NULL AS is_held FROM judged AS j LEFT JOIN LATERAL (
-    SELECT e.seq FROM svc.webhook AS e 
+    SELECT e.seq FROM svc.webhook AS e
     WHERE e.trigger = j.trigger AND e.key = j.key AND e.seq < j.seq
     ORDER BY e.seq LIMIT 1 FOR KEY SHARE SKIP LOCKED
   ) AS held ON true WHERE j.waits

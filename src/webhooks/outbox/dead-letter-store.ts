@@ -53,7 +53,7 @@ export const DEAD_LETTER_BATCH = 1_000
 
 const ms = (column: string): string => `floor(extract(epoch FROM ${column}) * 1000)::bigint`
 
-const COLUMNS = `d.id, d.trigger, d."schema", d."table", d.operation, d.tries, left(d.reason, 1000), 
+const COLUMNS = `d.id, d.trigger, d."schema", d."table", d.operation, d.tries, left(d.reason, 1000),
   ${ms('d.created_at')}, ${ms('d.given_up_at')}`
 
 /** Lists dead letters, newest first, starting after `before`; null starts with the newest. */
@@ -119,7 +119,7 @@ WHERE a.webhook = $1 ORDER BY a.at DESC LIMIT ${ATTEMPTS_SHOWN_MAX}`,
   }))
 }
 
-const SELECTED = `SELECT d.id FROM svc.webhook_dead AS d 
+const SELECTED = `SELECT d.id FROM svc.webhook_dead AS d
   WHERE ($1::text IS NULL OR d.id = $1) AND d.given_up_at <= $3::timestamptz
 
   AND ($2::json IS NULL OR d.trigger IN (SELECT json_array_elements_text($2::json)))
@@ -127,7 +127,8 @@ const SELECTED = `SELECT d.id FROM svc.webhook_dead AS d
 
 const REDELIVER = `WITH gone AS (DELETE FROM svc.webhook_dead AS d WHERE d.id = ANY (ARRAY(${SELECTED})) RETURNING d.*)
 INSERT INTO svc.webhook (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant)
-SELECT id, trigger, "schema", "table", operation, new, old, created_at, key, tenant FROM gone ORDER BY created_at RETURNING id`
+SELECT id, trigger, "schema", "table", operation, new, old, created_at, key, tenant FROM gone
+  ORDER BY created_at RETURNING id`
 
 const PURGE = `DELETE FROM svc.webhook_dead AS d WHERE d.id = ANY (ARRAY(${SELECTED})) RETURNING d.id`
 

@@ -44,7 +44,7 @@ export function totalOf({ byTrigger }: OutboxDepth): Omit<TriggerQueue, 'oldestM
 const DEPTH = `WITH RECURSIVE triggers AS (
   SELECT (SELECT w.trigger FROM svc.webhook AS w ORDER BY w.trigger LIMIT 1) AS name
   UNION ALL
-  SELECT (SELECT w.trigger FROM svc.webhook AS w WHERE w.trigger > t.name ORDER BY w.trigger LIMIT 1) 
+  SELECT (SELECT w.trigger FROM svc.webhook AS w WHERE w.trigger > t.name ORDER BY w.trigger LIMIT 1)
   FROM triggers AS t WHERE t.name IS NOT NULL
 )
 SELECT t.name, q.ready, q.waiting, q.in_flight, q.oldest, q.age FROM triggers AS t CROSS JOIN LATERAL (
@@ -53,7 +53,8 @@ SELECT t.name, q.ready, q.waiting, q.in_flight, q.oldest, q.age FROM triggers AS
     count(*) FILTER (WHERE w.due_at > now() AND w.leased_by IS NOT NULL) AS in_flight,
     floor(extract(epoch FROM min(w.created_at)) * 1000)::bigint AS oldest,
     greatest(0, floor(extract(epoch FROM now() - min(w.created_at)) * 1000))::bigint AS age
-  FROM (SELECT w.due_at, w.leased_by, w.created_at FROM svc.webhook AS w WHERE w.trigger = t.name LIMIT ${COUNTED_MAX}) AS w
+  FROM (SELECT w.due_at, w.leased_by, w.created_at FROM svc.webhook AS w WHERE w.trigger = t.name
+    LIMIT ${COUNTED_MAX}) AS w
 ) AS q WHERE t.name IS NOT NULL`
 
 const DEAD = `SELECT count(*) FROM (SELECT FROM svc.webhook_dead LIMIT ${COUNTED_MAX}) AS d`

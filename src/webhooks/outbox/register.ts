@@ -20,14 +20,16 @@ export interface TriggerRegistration {
 /** Serializes gateways, because each replaces the whole registration. */
 const LOCK = `SELECT pg_advisory_xact_lock(hashtext('svc.webhook_trigger'))`
 
-const UNREGISTER = `DELETE FROM svc.webhook_trigger AS t 
+const UNREGISTER = `DELETE FROM svc.webhook_trigger AS t
 WHERE t.name NOT IN (SELECT json_array_elements($1::json) ->> 'name') RETURNING t.name`
 
-const REGISTER = `INSERT INTO svc.webhook_trigger AS t (name, "schema", "table", operations, source, by_key, tenant_column)
+const REGISTER = `INSERT INTO svc.webhook_trigger AS t (name, "schema", "table", operations, source, by_key,
+  tenant_column)
 SELECT r.name, r."schema", r."table", r.operations, r.source, r.by_key, r.tenant_column
-FROM json_to_recordset($1::json) 
+FROM json_to_recordset($1::json)
   AS r(name text, "schema" text, "table" text, operations text[], source text, by_key boolean, tenant_column text)
-ON CONFLICT (name) DO UPDATE SET "schema" = excluded."schema", "table" = excluded."table", operations = excluded.operations,
+ON CONFLICT (name) DO UPDATE SET "schema" = excluded."schema", "table" = excluded."table",
+  operations = excluded.operations,
   source = excluded.source,
   by_key = excluded.by_key, tenant_column = excluded.tenant_column
 WHERE (t."schema", t."table", t.operations, t.source, t.by_key, t.tenant_column) IS DISTINCT FROM
@@ -78,7 +80,7 @@ const ORPHANED_FOR_SECONDS = 60
 const DEAD_LETTER_ORPHANS = `WITH RECURSIVE triggers AS (
   SELECT (SELECT w.trigger FROM svc.webhook AS w ORDER BY w.trigger LIMIT 1) AS name
   UNION ALL
-  SELECT (SELECT w.trigger FROM svc.webhook AS w WHERE w.trigger > t.name ORDER BY w.trigger LIMIT 1) 
+  SELECT (SELECT w.trigger FROM svc.webhook AS w WHERE w.trigger > t.name ORDER BY w.trigger LIMIT 1)
   FROM triggers AS t WHERE t.name IS NOT NULL
 ),
 orphans AS MATERIALIZED (
@@ -93,7 +95,8 @@ orphans AS MATERIALIZED (
   LIMIT ${ORPHAN_BATCH}
 ),
 gone AS (DELETE FROM svc.webhook AS w USING orphans AS o WHERE w.seq = o.seq RETURNING w.*)
-INSERT INTO svc.webhook_dead (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries, reason)
+INSERT INTO svc.webhook_dead (id, trigger, "schema", "table", operation, new, old, created_at, key, tenant,
+  tries, reason)
 SELECT ${idOf('gone')}, trigger, "schema", "table", operation, new, old, created_at, key, tenant, tries,
   'the trigger no longer exists or is disabled'
 FROM gone

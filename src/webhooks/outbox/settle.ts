@@ -52,7 +52,8 @@ export interface Settlement {
  * lease: if it has expired, another gateway may be attempting delivery at this moment.
  */
 const SETTLE = `WITH s AS MATERIALIZED (
-  SELECT * FROM json_to_recordset($1::json) AS s(seq bigint, id text, trigger text, verdict text, delay_ms bigint, reason text,
+  SELECT * FROM json_to_recordset($1::json) AS s(seq bigint, id text, trigger text, verdict text,
+    delay_ms bigint, reason text,
     try integer, outcome text, duration_ms integer, status integer, answer text, message text)
 ),
 tried AS (
@@ -67,7 +68,7 @@ again AS (
   FROM s WHERE w.seq = s.seq AND s.delay_ms IS NOT NULL AND w.leased_by = $2
 ),
 gone AS (
-  DELETE FROM svc.webhook AS w USING s WHERE w.seq = s.seq AND s.delay_ms IS NULL 
+  DELETE FROM svc.webhook AS w USING s WHERE w.seq = s.seq AND s.delay_ms IS NULL
     AND (s.verdict = 'delivered' OR w.leased_by = $2)
   RETURNING w.*
 )
@@ -82,7 +83,7 @@ FROM gone AS g JOIN s ON s.seq = g.seq WHERE s.verdict = 'dead' ON CONFLICT (id)
  * previous one was locked for deletion; otherwise it would miss one that a claim has just put off (claim.ts).
  */
 const WAKE_NEXT = `UPDATE svc.webhook AS w SET due_at = now() FROM (
-  SELECT DISTINCT (SELECT e.seq FROM svc.webhook AS e 
+  SELECT DISTINCT (SELECT e.seq FROM svc.webhook AS e
     WHERE e.trigger = k.trigger AND e.key = k.key ORDER BY e.seq LIMIT 1) AS seq
   FROM json_to_recordset($1::json) AS k(trigger text, key text) OFFSET 0
 ) AS next WHERE w.seq = next.seq AND w.leased_by IS NULL AND w.tries = 0`
@@ -105,7 +106,7 @@ export async function writeSettlements(
     })
 }
 
-const RELEASE = `UPDATE svc.webhook SET due_at = now(), leased_by = NULL 
+const RELEASE = `UPDATE svc.webhook SET due_at = now(), leased_by = NULL
 WHERE leased_by = $2 AND seq = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint))`
 
 /** Ends leases early, so that other gateways can claim the webhooks immediately. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { decodeNotice } from './notice.ts'
+import { decodeNotification } from './write-notification.ts'
 
-test('keys keep their digits', () => {
+test('keys keep all digits', () => {
   const payload =
     '{"txid":"7","origin":"me","before":true,"set":["a"],"by":"tenant","at":"2026-01-01T00:00:00+00:00","rows":[["I",{"id": 9007199254740993},-9007199254740993],["D",{"a": "x\\"]", "b": 1.50},null]]}'
-  expect(decodeNotice(payload)).toEqual({
+  expect(decodeNotification(payload)).toEqual({
     ...{ txid: '7', origin: 'me', hasBefore: true, assigned: ['a'], at: '2026-01-01T00:00:00+00:00' },
     ...{ by: 'tenant', whom: null },
     rows: [
@@ -14,8 +14,10 @@ test('keys keep their digits', () => {
   })
 })
 
-test('too many rows to tell', () => {
-  expect(decodeNotice('{"txid":"7","origin":"me","before":false,"set":null,"at":"x","bulk":900}')?.rows).toBeNull()
+test('a bulk change lists no rows', () => {
+  expect(
+    decodeNotification('{"txid":"7","origin":"me","before":false,"set":null,"at":"x","bulk":900}')?.rows,
+  ).toBeNull()
 })
 
 test.each([
@@ -26,6 +28,6 @@ test.each([
     '{"txid":"7","origin":"a","at":"x","rows":[["I","k"]]}',
   ],
   ['{"txid":"7","origin":"a","at":"x","set":[1]}', `{"a":${'['.repeat(100)}`],
-])('anybody may notify: %s', (...payloads) => {
-  for (const payload of payloads) expect(decodeNotice(payload)).toBeNull()
+])('a payload from another sender is rejected: %s', (...payloads) => {
+  for (const payload of payloads) expect(decodeNotification(payload)).toBeNull()
 })

@@ -1,35 +1,35 @@
 import { expect, test } from 'vitest'
 import {
-  type Change,
+  type ChangeEvent,
+  type ChangeOperation,
   mergeSteps,
-  type Operation,
-  type Sight,
   stepsOf,
   type Transition,
   transitionsOf,
-} from './change.ts'
+  type Visibility,
+} from './change-event.ts'
 
 let txids = 0
 
-/** In a transaction of its own, unless it is said which. */
-function change(operation: Operation, more: Partial<Change> = {}): Change {
+/** In a transaction of its own unless one is given. */
+function change(operation: ChangeOperation, more: Partial<ChangeEvent> = {}): ChangeEvent {
   const where = { seq: 1, key: '{"id": 1}', at: '', txid: String(txids++), from: '', to: '' }
   return { ...where, operation, before: null, assigned: null, routes: null, ...more }
 }
 
-function transition(...changes: readonly Change[]) {
+function transition(...changes: readonly ChangeEvent[]) {
   const [found] = transitionsOf(changes)
   if (found === undefined) throw new Error('there is a change')
   return found
 }
 
-/** What a subscriber to these events is told; by default to all. */
+/** What a subscriber to these events receives; by default to all events. */
 function outcomeOf(
   of: Transition,
-  sight: Sight,
+  sight: Visibility,
   decisive: ReadonlySet<string> | null,
-  events: readonly Operation[] = ['INSERT', 'UPDATE', 'DELETE'],
-): Operation | 'nothing' | 'unknown' {
+  events: readonly ChangeOperation[] = ['INSERT', 'UPDATE', 'DELETE'],
+): ChangeOperation | 'nothing' | 'unknown' {
   const steps = stepsOf(of, sight, decisive)
   if (steps === null) return 'unknown'
   const wanted = steps.filter(({ operation }) => events.includes(operation))
@@ -37,7 +37,7 @@ function outcomeOf(
 }
 
 test.each([
-  // What happened; whether the row is seen now; whether it was; what that comes to.
+  // Operation; whether the row is visible now; whether it was before; the result.
   ['INSERT', true, null, 'INSERT'],
   ['INSERT', false, null, 'nothing'],
   ['UPDATE', true, true, 'UPDATE'],
@@ -49,13 +49,13 @@ test.each([
   ['DELETE', false, true, 'DELETE'],
   ['DELETE', false, false, 'nothing'],
   ['DELETE', false, null, 'unknown'],
-  // It is there again.
+  // The row was inserted again.
   ['DELETE', true, true, 'UPDATE'],
-] as const)('%s, seen now: %s, before: %s', (operation, now, before, outcome) => {
+] as const)('%s, visible now: %s, before: %s, gives %s', (operation, now, before, outcome) => {
   expect(outcomeOf(transition(change(operation)), { now, before: [before] }, null)).toBe(outcome)
 })
 
-test('a change of columns that decide nothing neither shows nor hides a row', () => {
+test('a change to columns that do not affect visibility neither shows nor hides a row', () => {
   const sight = { now: false, before: [null] }
   const decisive = new Set(['tenant'])
   const changed = (...assigned: string[]) => transition(change('UPDATE', { assigned }))
@@ -64,14 +64,14 @@ test('a change of columns that decide nothing neither shows nor hides a row', ()
   expect(outcomeOf(changed('note'), sight, null)).toBe('unknown')
 })
 
-test('several changes of a row are one, from before the first', () => {
+test('several changes to a row become one transition from before the first', () => {
   const created = change('INSERT')
   expect(outcomeOf(transition(created, change('UPDATE')), { now: true, before: [null, true] }, null)).toBe('INSERT')
   const both = transition(change('UPDATE', { assigned: ['note'] }), change('UPDATE', { assigned: ['tenant'] }))
   expect(outcomeOf(both, { now: false, before: [null, null] }, new Set(['tenant']))).toBe('unknown')
 })
 
-test('what was between two of them may have been seen by a look that came before the news', () => {
+test('the state between two changes may have been visible to a query that was faster than the notification', () => {
   const away = transition(change('UPDATE'), change('UPDATE'))
   expect(outcomeOf(away, { now: false, before: [false, true] }, null)).toBe('DELETE')
   expect(outcomeOf(away, { now: false, before: [false, false] }, null)).toBe('nothing')
@@ -80,29 +80,29 @@ test('what was between two of them may have been seen by a look that came before
   expect(outcomeOf(gone, { now: false, before: [null, true] }, null)).toBe('DELETE')
 })
 
-test('what a transaction made and changed again nobody has seen', () => {
+test('a state that one transaction made and changed again was never visible', () => {
   const gone = transition(change('INSERT', { txid: '7' }), change('DELETE', { txid: '7' }))
   expect(gone.found).toHaveLength(1)
   expect(outcomeOf(gone, { now: false, before: [null] }, null)).toBe('nothing')
 })
 
 test.each([
-  // What happened; whether the row was visible before each and is now; the events; what that comes to.
+  // Operations; whether the row was visible before each and is visible now; the events; the result.
   [['INSERT', 'UPDATE'], [false, true, true], ['UPDATE'], 'UPDATE'],
   [['INSERT', 'UPDATE'], [false, true, true], ['INSERT'], 'INSERT'],
   [['INSERT', 'UPDATE'], [false, true, true], ['INSERT', 'UPDATE'], 'INSERT'],
   [['INSERT', 'UPDATE'], [false, true, true], ['DELETE'], 'nothing'],
-  // Whether the update found the row visible is unknown.
+  // It is unknown whether the row was visible to the update.
   [['INSERT', 'UPDATE'], [false, null, true], ['UPDATE'], 'UPDATE'],
-  // The row enters the filter with the second change: that is an insert.
+  // The second change makes the row match the filter, which is an insert.
   [['INSERT', 'UPDATE'], [false, false, true], ['UPDATE'], 'nothing'],
   [['INSERT', 'UPDATE'], [false, false, true], ['INSERT'], 'INSERT'],
-  // There is no row left to show the update with.
+  // The row no longer exists, so the update cannot be sent.
   [['UPDATE', 'DELETE'], [true, true, false], ['UPDATE'], 'nothing'],
   [['UPDATE', 'DELETE'], [true, true, false], ['DELETE'], 'DELETE'],
   [['INSERT', 'DELETE'], [false, true, false], ['INSERT'], 'nothing'],
   [['INSERT', 'DELETE'], [false, true, false], ['DELETE'], 'DELETE'],
-  // Gone, and there again.
+  // Deleted and inserted again.
   [['DELETE', 'INSERT'], [true, false, true], ['DELETE'], 'DELETE'],
   [['DELETE', 'INSERT'], [true, false, true], ['INSERT'], 'INSERT'],
   [['DELETE', 'INSERT'], [true, false, true], ['UPDATE'], 'nothing'],
@@ -112,7 +112,7 @@ test.each([
   expect(outcomeOf(transition(...operations.map(operation => change(operation))), sight, null, events)).toBe(outcome)
 })
 
-test('rows are told of in the order of their last change', () => {
+test("transitions are in the order of each row's last change", () => {
   const [a, b] = ['{"id": 1}', '{"id": 2}']
   const changes = [change('INSERT', { key: a }), change('INSERT', { key: b }), change('UPDATE', { key: a })]
   expect(transitionsOf(changes).map(({ last }) => [last.key, last.operation])).toEqual([

@@ -1,19 +1,19 @@
 import { expect, test, vi } from 'vitest'
-import { createMerged } from './merged.ts'
+import { createCoalescer } from './coalescer.ts'
 
 function record(intervalMs: number) {
   const made: string[] = []
   let merged = 0
-  const calls = createMerged<string>(intervalMs, {
+  const calls = createCoalescer<string>(intervalMs, {
     now: () => performance.now(),
-    make: value => made.push(value),
-    makeLate: value => made.push(`late ${value}`),
-    onMerge: () => merged++,
+    run: value => made.push(value),
+    runPostponed: value => made.push(`late ${value}`),
+    onPostpone: () => merged++,
   })
   return { calls, made, merged: () => merged }
 }
 
-test('the first is made at once, and those within the interval are one at its end, with the value of the last', () => {
+test('the first call runs immediately, and those within the interval become one call with the last value', () => {
   vi.useFakeTimers()
   try {
     const { calls, made, merged } = record(1_000)
@@ -39,7 +39,7 @@ test('the first is made at once, and those within the interval are one at its en
   }
 })
 
-test('an interval of 0 merges nothing', () => {
+test('an interval of 0 coalesces nothing', () => {
   const { calls, made, merged } = record(0)
   for (const value of ['a', 'b']) calls.call(value)
   expect([made, merged()]).toEqual([['a', 'b'], 0])

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Change } from './change.ts'
-import type { Group } from './group.ts'
-import { createGroups } from './groups.ts'
+import type { ChangeEvent } from './change-event.ts'
+import type { VisibilityGroup } from './visibility-group.ts'
+import { createVisibilityGroups } from './visibility-groups.ts'
 
-function change(seq: number, value: string): Change {
+function change(seq: number, value: string): ChangeEvent {
   const place = { from: 'from', to: seq === 3 ? 'to' : 'from' }
   const routes = { column: 'tenant', values: [JSON.stringify(value)] }
   return {
@@ -19,13 +19,13 @@ function change(seq: number, value: string): Change {
   }
 }
 
-/** What each of the groups gets, which see rows of these tenants; null: nobody knows of which. */
-function given(changes: readonly Change[], ...tenants: readonly (string | null)[]) {
-  const groups = createGroups()
+/** The changes each group receives; groups can see rows of these tenants, and null is an unrouted group. */
+function given(changes: readonly ChangeEvent[], ...tenants: readonly (string | null)[]) {
+  const groups = createVisibilityGroups()
   const got = tenants.map((tenant, index) => {
     const own: [number, string][] = []
-    const add = (added: readonly Change[]) => own.push(...added.map(({ seq, to }): [number, string] => [seq, to]))
-    const group = { add } as unknown as Group
+    const add = (added: readonly ChangeEvent[]) => own.push(...added.map(({ seq, to }): [number, string] => [seq, to]))
+    const group = { add } as unknown as VisibilityGroup
     groups.add(String(index), group)
     if (tenant !== null) groups.route(group, { column: 'tenant', values: [JSON.stringify(tenant), `#${tenant}`] })
     return own
@@ -37,7 +37,7 @@ function given(changes: readonly Change[], ...tenants: readonly (string | null)[
 
 const CHANGES = [change(1, 'a'), change(2, 'b'), change(3, 'c')]
 
-test('each group gets what may concern it, and the last of that leads to the end', () => {
+test('each group receives the changes that may concern it, and the last one carries the final token', () => {
   expect(given(CHANGES, 'a', 'b', null, 'd')).toEqual([
     [[1, 'to']],
     [[2, 'to']],
@@ -50,24 +50,24 @@ test('each group gets what may concern it, and the last of that leads to the end
   ])
 })
 
-test('what concerns no group costs none of them a look', () => {
+test('a change that concerns no group causes no query', () => {
   expect(given([change(3, 'x')], 'a', 'b')).toEqual([[], []])
 })
 
-test('a change of unknown whereabouts, or of another column, concerns every group', () => {
+test('an unrouted change, or one routed by another column, concerns every group', () => {
   const everybody = [[[3, 'to']], [[3, 'to']]]
   expect(given([{ ...change(3, 'a'), routes: null }], 'a', 'b')).toEqual(everybody)
   expect(given([{ ...change(3, 'a'), routes: { column: 'owner', values: ['"a"'] } }], 'a', 'b')).toEqual(everybody)
 })
 
-test('a value is found by its hash, and a row that moves concerns both', () => {
+test('a value is found by its hash, and a row that moves between tenants concerns both', () => {
   const moved = { ...change(3, 'a'), routes: { column: 'tenant', values: ['#a', '"b"'] } }
   expect(given([moved], 'a', 'b', 'c')).toEqual([[[3, 'to']], [[3, 'to']], []])
 })
 
-test('a group that is gone gets nothing', () => {
-  const groups = createGroups()
-  const group = { add: () => expect.unreachable() } as unknown as Group
+test('a removed group receives nothing', () => {
+  const groups = createVisibilityGroups()
+  const group = { add: () => expect.unreachable() } as unknown as VisibilityGroup
   groups.add('one', group)
   groups.route(group, { column: 'tenant', values: ['"a"'] })
   groups.delete(group)

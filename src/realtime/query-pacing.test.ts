@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import { createCrowd } from './crowd.ts'
+import { createQueryPacing } from './query-pacing.ts'
 
-test('many busy groups of one owner slow down its own looks alone', () => {
-  const crowd = createCrowd()
+test("many busy groups of one owner slow down only that owner's queries", () => {
+  const crowd = createQueryPacing()
   let interval = 0
   for (let group = 0; group < 2_000; group++) interval = crowd.enter('a')
   expect(interval).toBe(2_000)
   expect(crowd.enter('b')).toBe(25)
-  // Both have half of the looks.
+  // Each owner has half of the queries.
   expect(crowd.enter('a')).toBe(4_002)
   for (let group = 0; group < 2_001; group++) crowd.leave('a')
   expect(crowd.enter('a')).toBe(25)
 })
 
-test('one busy group each of many owners share the looks', () => {
-  const crowd = createCrowd()
+test('owners with one busy group each share the queries equally', () => {
+  const crowd = createQueryPacing()
   const intervals = Array.from({ length: 200 }, (_, owner) => crowd.enter(String(owner)))
   expect(intervals.at(-1)).toBe(200)
 })

@@ -1,10 +1,17 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { BEHIND_MS_MAX, CLOSE_BYTES, CONFLATE_BYTES, createOutbox, type Outbox, RESYNC_BYTES } from './outbox.ts'
+import {
+  BEHIND_MS_MAX,
+  CLOSE_BYTES,
+  CONFLATE_BYTES,
+  createSendQueue,
+  RESYNC_BYTES,
+  type SendQueue,
+} from './send-queue.ts'
 
-/** A reader of whom the test decides what it has taken. */
+/** A client whose reading is controlled by the test. */
 const pipe = { sent: [] as string[], buffered: 0, send: (text: string) => void pipe.sent.push(text) }
-const recipient = (name: string) => ({ resyncText: () => `resync ${name}`, lose: () => void resyncs++ })
-let outbox: Outbox
+const recipient = (name: string) => ({ resyncText: () => `resync ${name}`, markLost: () => void resyncs++ })
+let outbox: SendQueue
 let tooSlow = 0
 let resyncs = 0
 
@@ -13,14 +20,14 @@ beforeEach(() => {
   Object.assign(pipe, { sent: [], buffered: 0 })
   tooSlow = 0
   resyncs = 0
-  outbox = createOutbox({
+  outbox = createSendQueue({
     pipe,
     now: () => performance.now(),
     onTooSlow: () => tooSlow++,
   })
 })
 
-test('who keeps up is told everything at once', () => {
+test('a client that keeps up receives every message immediately', () => {
   const a = recipient('a')
   outbox.notify(a, 'k', 'one')
   outbox.notify(a, 'k', 'two')
@@ -28,7 +35,7 @@ test('who keeps up is told everything at once', () => {
   expect(pipe.sent).toEqual(['one', 'two', 'resync a'])
 })
 
-test('who is behind is told the last news of each row when there is room', () => {
+test('a client that is behind receives the latest change of each row once there is room', () => {
   const [a, b] = [recipient('a'), recipient('b')]
   pipe.buffered = CONFLATE_BYTES
   outbox.notify(a, 'k', 'k1')
@@ -37,7 +44,7 @@ test('who is behind is told the last news of each row when there is room', () =>
   outbox.notify(a, 'k', 'k2')
   expect(pipe.sent).toEqual([])
   pipe.buffered = 0
-  // Behind what waits, not in front of it.
+  // After the pending messages, not before them.
   outbox.notify(a, 'm', 'm1')
   vi.advanceTimersByTime(100)
   expect(pipe.sent).toEqual(['l1', 'k2', 'm1', 'other'])
@@ -45,7 +52,7 @@ test('who is behind is told the last news of each row when there is room', () =>
   expect(pipe.sent.at(-1)).toBe('k3')
 })
 
-test('who is far behind is told to read again, once, and nothing else until then', () => {
+test('a client that is far behind is asked to resync once and receives nothing else until then', () => {
   const a = recipient('a')
   pipe.buffered = CONFLATE_BYTES
   const text = 'x'.repeat(RESYNC_BYTES / 8)
@@ -58,7 +65,7 @@ test('who is far behind is told to read again, once, and nothing else until then
   expect(pipe.sent).toEqual(['resync a', 'fresh'])
 })
 
-test('a subscription that has ended is told nothing more', () => {
+test('a subscription that has ended receives nothing more', () => {
   const a = recipient('a')
   pipe.buffered = CONFLATE_BYTES
   outbox.notify(a, 'k', 'k1')
@@ -68,7 +75,7 @@ test('a subscription that has ended is told nothing more', () => {
   expect(pipe.sent).toEqual([])
 })
 
-test('who stays behind is given up, and so is who lets answers pile up', () => {
+test('the connection is closed for a client that stays behind or does not read its responses', () => {
   pipe.buffered = CONFLATE_BYTES
   outbox.notify(recipient('a'), 'k', 'k1')
   vi.advanceTimersByTime(BEHIND_MS_MAX - 1_000)
@@ -78,7 +85,7 @@ test('who stays behind is given up, and so is who lets answers pile up', () => {
   vi.advanceTimersByTime(BEHIND_MS_MAX)
   expect(tooSlow).toBe(1)
 
-  outbox = createOutbox({ pipe, now: () => performance.now(), onTooSlow: () => tooSlow++ })
+  outbox = createSendQueue({ pipe, now: () => performance.now(), onTooSlow: () => tooSlow++ })
   pipe.buffered = CLOSE_BYTES + 1
   outbox.send('pong')
   expect(tooSlow).toBe(2)

@@ -1,6 +1,6 @@
 /**
- * A subscription as a read: the tree of a list request with these filters and this selection, checked as every other read. Those that differ in their filters
- * alone are evaluated together (`evaluation.ts`).
+ * The plan of a subscription: the tree of a list request with its filters and columns, checked like every
+ * other read. Plans that differ only in their filters are evaluated together (`evaluation.ts`).
  */
 import type { Approvals } from '../access/list/approvals.ts'
 import type { ParameterKey, ParameterUse } from '../access/parameters.ts'
@@ -21,49 +21,65 @@ import { refuseMisspelt } from '../rest/read/request.ts'
 import { LIST_PARAMETERS, parametersIn, readRequest, type WrittenRequest } from '../rest/request.ts'
 import { SELF, tableNamed } from '../rest/resource.ts'
 import { Values } from '../rest/values.ts'
-import { columnOf, columnsIn, type Evaluation, type Filter, planEvaluation, type Variant } from './evaluation.ts'
+import { columnOf, columnsIn, type EvaluatedFilter, type Evaluation, planEvaluation, type Variant } from './evaluation.ts'
 
-export interface WatchRequest {
-  /** Resource name. */
+/** A subscription as requested. */
+export interface SubscriptionRequest {
+  /** The resource name. */
   readonly table: string
-  /** The query string of a list. */
+  /** The query string of a list request. */
   readonly filter: string
-  /** Columns as the list's `select` takes them; undefined: all that the caller may read. */
+  /** Columns as in the `select` of a list request; undefined selects all that the caller can read. */
   readonly select: string | undefined
 }
 
-export interface Watch {
+/** A checked subscription. */
+export interface SubscriptionPlan {
   readonly table: Table
-  /** Equal for watches that read the same but for the values of their filters. */
+  /** Equal for plans that read the same apart from the values of their filters. */
   readonly name: string
-  /** Watches with the same columns, of callers with the same rights, can be evaluated together. */
+  /** Plans with equal columns, of callers with the same rights, can be evaluated together. */
   readonly columns: string
   /** The key of the caller's rights. */
   readonly rights: string
   readonly hasFilter: boolean
   readonly variant: Variant
-  /** The columns that the filter looks at, and a route policy's. */
+  /** The columns that the filter and a route policy read. */
   readonly filtered: ReadonlySet<string>
-  /** The settings of the caller that a route policy's filter reads: callers who differ in them see different rows. */
+  /**
+   * The caller's settings that a route policy's filter reads: callers with different values see different
+   * rows.
+   */
   readonly settings: readonly string[]
-  /** Fails as the reads of this watch would. */
+  /** A statement that fails as the reads of this plan would. */
   readonly trial: BoundStatement<ReadStatement>
-  /** Of this watch alone. */
+  /** The evaluation of this plan alone. */
   readonly evaluation: Evaluation
-  /** Of this one and others with the same `columns`, in this order. Throws what they are refused for together. */
-  together(others: readonly Watch[]): Evaluation
-  readonly filter: Filter
+  /**
+   * The evaluation of this plan and others with the same `columns`, in this order.
+   * @throws GatewayError if they are refused together.
+   */
+  together(others: readonly SubscriptionPlan[]): Evaluation
+  readonly filter: EvaluatedFilter
 }
 
-export interface WatchParts {
+/** What planning needs. */
+export interface SubscriptionPlanParts {
   readonly view: View
   readonly searchLanguage: string
   readonly limits: FilterLimits
-  /** Null: everything may be asked. */
+  /** The allow-list; null if every query is allowed. */
   readonly approvals: Approvals | null
 }
 
-export function planWatch(request: WatchRequest, { view, searchLanguage, limits, approvals }: WatchParts): Watch {
+/**
+ * Plans a subscription.
+ * @throws GatewayError if it is malformed or not allowed.
+ */
+export function planSubscription(
+  request: SubscriptionRequest,
+  { view, searchLanguage, limits, approvals }: SubscriptionPlanParts,
+): SubscriptionPlan {
   const written = readRequest(
     { method: 'GET', query: request.filter, headers: {} },
     { kind: 'list', table: request.table },
@@ -72,12 +88,15 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   const context = { ...view, searchLanguage }
   const table = tableNamed(view, request.table)
   assertAllowed('read', table, view.rights)
-  assertWatchable(table)
+  assertSubscribable(table)
   const values = new Values()
   const { named, others } = sortOut(parametersIn(written), LIST_PARAMETERS)
   const [misplaced] = named.keys()
   if (misplaced !== undefined && !table.columnByName.has(misplaced)) {
-    throw new GatewayError('PARSE_ERROR', `a subscription's filter takes filters alone, no "${misplaced}"`)
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `the filter of a subscription can contain only filters; remove "${misplaced}"`,
+    )
   }
   refuseMisspelt(others, table, view, [])
   const filters = parseFilters(others, values, limits)
@@ -87,7 +106,7 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   const plain = compile(plainTree(table, fields, where), context, { kind: 'read', form: 'rows' })
   const uses = usesIn(plain)
   const varying = varyingOf(uses, filterValues)
-  const filter: Filter = { conditions: others, varying }
+  const filter: EvaluatedFilter = { conditions: others, varying }
   const parts = { table, select: request.select, view, searchLanguage, limits }
   const evaluation = planEvaluation([filter], parts)
   approvals?.answered(request)
@@ -110,11 +129,11 @@ export function planWatch(request: WatchRequest, { view, searchLanguage, limits,
   }
 }
 
-function assertWatchable(table: Table): void {
+function assertSubscribable(table: Table): void {
   if (table.primaryKey.length === 0) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `"${table.resource}" has no primary key, so its changes cannot say which row they are about; use live_query`,
+      `"${table.resource}" has no primary key, so its changes cannot identify rows; use live_query`,
     )
   }
   if (table.kind === 'view' || table.kind === 'materialized view') {
@@ -125,16 +144,16 @@ function assertWatchable(table: Table): void {
   }
 }
 
-/** What each parameter of the statement is, by its key. */
+/** The use of each parameter of the statement, by its key. */
 function usesIn({ parameters }: Statement): ReadonlyMap<ParameterKey, ParameterUse> {
   return new Map(parameters.flatMap(parameter => ('key' in parameter ? [[parameter.key, parameter.use] as const] : [])))
 }
 
-/** The parameters of the filter that can be read from a column of texts. */
+/** The parameters of the filter that can be read from a column of text. */
 function varyingOf(parameters: ReadonlyMap<ParameterKey, ParameterUse>, filterValues: number): readonly number[] {
   const keys: number[] = []
   for (const [key, { type, typeName, list }] of parameters) {
-    // A list of nobody knows what has no type to be cast to.
+    // A list whose type is unknown cannot be cast.
     const isTyped = !list || type !== null || typeName !== 'any type'
     if (Number(key) <= filterValues && isTyped) keys.push(Number(key))
   }
@@ -155,13 +174,15 @@ function variantOf(
   return { name: text, members: text }
 }
 
-/** To the allow-list, a subscription is the list of its rows. */
+/** The allow-list treats a subscription as a list request for its rows. */
 function withSelect(written: WrittenRequest, select: string | undefined): WrittenRequest {
   if (select === undefined) return written
   return { ...written, parameters: [...written.parameters, { kind: 'named', name: 'select', value: select }] }
 }
 
-/** The same columns of the same table without the way that they are read: for what is refused, in the words of any other read. It answers no rows. */
+/**
+ * A read of the same columns that returns no rows, so that errors are worded like those of any other read.
+ */
 function plainTree(table: Table, fields: readonly Field[], where: Expression | null): Get {
   const named = fields.length === 0 ? [star(SELF)] : fields
   const keys = table.primaryKey.map((name, index) => field(column(SELF, name), `key ${index}`))
@@ -170,7 +191,7 @@ function plainTree(table: Table, fields: readonly Field[], where: Expression | n
 
 const SETTING = /current_setting\('([^']*)'/g
 
-/** Out of the text that runs, which has every one of them by name. */
+/** The settings that appear in the text to execute. */
 function settingsIn(text: string): readonly string[] {
   return [...text.matchAll(SETTING)].map(([, name = '']) => name)
 }

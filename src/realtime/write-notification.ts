@@ -1,47 +1,52 @@
-/** What a write told of itself (run/announce): decoded from the payload of a NOTIFY, which anybody who may connect to the database can send. */
+/**
+ * The notification of a gateway write (run/announce), decoded from the payload of a NOTIFY, which any
+ * database user can send.
+ */
 
 import { bytesOf, type JsonObject, parseJsonBody } from '../json/json-body.ts'
-import type { Operation } from './change.ts'
+import type { ChangeOperation } from './change-event.ts'
 
-export interface Notice {
+/** A notification of one statement's changes. */
+export interface WriteNotification {
   readonly txid: string
-  /** The process that wrote. */
+  /** The process that made the write. */
   readonly origin: string
-  /** That process learns what the rows were before. */
+  /** Whether that process receives the old row images. */
   readonly hasBefore: boolean
-  /** Columns that a change assigned; null: rows came or went as a whole. */
+  /** The columns that the change assigned; null if rows were inserted or deleted. */
   readonly assigned: readonly string[] | null
-  /** The column whose values say whom the rows concern; null: none does. */
+  /** The routing column; null if there is none. */
   readonly by: string | null
-  /** Of rows that are too many to tell: the values that they have in it now, as hashes; null: nobody knows. */
+  /** The routing values of a bulk change, as hashes; null if unknown. */
   readonly whom: readonly string[] | null
-  /** When the transaction began, ISO 8601. */
+  /** When the transaction began, in ISO 8601. */
   readonly at: string
-  /** Null: too many to tell. */
-  readonly rows: readonly RowChange[] | null
+  /** The rows; null if there are too many to list. */
+  readonly rows: readonly NotifiedRow[] | null
 }
 
-export interface RowChange {
-  readonly operation: Operation
-  /** The key as JSON text, as PostgreSQL wrote it: digits that JavaScript would lose are kept, and texts can be compared. */
+/** One changed row. */
+export interface NotifiedRow {
+  readonly operation: ChangeOperation
+  /** The key as JSON text, as PostgreSQL printed it, so that no digits are lost and texts can be compared. */
   readonly key: string
-  /** The hash of the value that it has in `by` now, or had last; null: unknown. */
+  /** The hash of the row's routing value, or of its last one; null if unknown. */
   readonly route: string | null
 }
 
-const OPERATIONS: Readonly<Record<string, Operation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
+const OPERATIONS: Readonly<Record<string, ChangeOperation>> = { I: 'INSERT', U: 'UPDATE', D: 'DELETE' }
 
-/** Null for what no gateway wrote: then something changed, and nobody knows what. */
-export function decodeNotice(payload: string): Notice | null {
+/** Decodes a notification. Null if no gateway sent it; then the changes are unknown. */
+export function decodeNotification(payload: string): WriteNotification | null {
   try {
     const whole = parseJsonBody(Buffer.from(payload), Number.POSITIVE_INFINITY)
-    return whole.kind === 'object' ? noticeOf(whole) : null
+    return whole.kind === 'object' ? notificationOf(whole) : null
   } catch {
     return null
   }
 }
 
-function noticeOf(whole: JsonObject): Notice | null {
+function notificationOf(whole: JsonObject): WriteNotification | null {
   const member = (name: string): Buffer | null => {
     const found = whole.members.find(({ key }) => key === name)
     return found === undefined ? null : bytesOf(whole, found)
@@ -49,7 +54,7 @@ function noticeOf(whole: JsonObject): Notice | null {
   const value = (name: string): unknown => JSON.parse(member(name)?.toString() ?? 'null')
   const [txid, origin, at, assigned, by] = [value('txid'), value('origin'), value('at'), value('set'), value('by')]
   if (typeof txid !== 'string' || typeof origin !== 'string' || typeof at !== 'string') return null
-  if (assigned !== null && !isTexts(assigned)) return null
+  if (assigned !== null && !isStrings(assigned)) return null
   if (by !== null && typeof by !== 'string') return null
   const listed = member('rows')
   const rows = listed === null ? null : rowsOf(listed)
@@ -58,7 +63,7 @@ function noticeOf(whole: JsonObject): Notice | null {
   return { txid, origin, hasBefore: value('before') === true, assigned, by, whom, at, rows }
 }
 
-/** Digits that JavaScript would lose are kept. */
+/** As text, because numbers would lose digits. */
 function hashOf(bytes: Buffer | null): string | null {
   const text = bytes?.toString() ?? ''
   return /^-?\d{1,20}$/.test(text) ? text : null
@@ -71,11 +76,11 @@ function hashesOf(bytes: Buffer | null): readonly string[] | null {
   return hashes.every(hash => hash !== null) ? hashes : null
 }
 
-/** `["I",{"id": 7}]` each, and a third item that says whom it concerns. */
-function rowsOf(listed: Buffer): readonly RowChange[] | null {
+/** Each row is `["I",{"id": 7}]`, with an optional third item, the routing hash. */
+function rowsOf(listed: Buffer): readonly NotifiedRow[] | null {
   const list = parseJsonBody(listed, Number.POSITIVE_INFINITY)
   if (list.kind !== 'array') return null
-  const rows = list.items.map((item): RowChange | null => {
+  const rows = list.items.map((item): NotifiedRow | null => {
     const change = parseJsonBody(bytesOf(list, item), 3)
     if (change.kind !== 'array') return null
     const [letter, key, route] = change.items
@@ -88,6 +93,6 @@ function rowsOf(listed: Buffer): readonly RowChange[] | null {
   return rows.every(row => row !== null) ? rows : null
 }
 
-function isTexts(value: unknown): value is readonly string[] {
+function isStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every(item => typeof item === 'string')
 }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { BURST, createPace, RATE } from './pace.ts'
+import { createMessageRate, MESSAGE_BURST, MESSAGE_RATE } from './message-rate.ts'
 
-test('a burst is taken, then as many as come in a second; what is paused for another reason stays so', () => {
+test('a burst is accepted and then a number of messages per second, and a pause for another reason persists', () => {
   vi.useFakeTimers()
   let reading = true
   const link = {
@@ -12,11 +12,11 @@ test('a burst is taken, then as many as come in a second; what is paused for ano
       reading = true
     },
   }
-  const pace = createPace(link, () => performance.now())
-  for (let n = 0; n < BURST; n++) pace.took()
+  const pace = createMessageRate(link, () => performance.now())
+  for (let n = 0; n < MESSAGE_BURST; n++) pace.count()
   expect(reading).toBe(true)
-  // Some were on their way already.
-  for (let n = 0; n < RATE; n++) pace.took()
+  // Some were already in flight.
+  for (let n = 0; n < MESSAGE_RATE; n++) pace.count()
   expect(reading).toBe(false)
   vi.advanceTimersByTime(900)
   expect(reading).toBe(false)
@@ -24,7 +24,7 @@ test('a burst is taken, then as many as come in a second; what is paused for ano
   expect(reading).toBe(true)
 
   pace.pause()
-  for (let n = 0; n < BURST; n++) pace.took()
+  for (let n = 0; n < MESSAGE_BURST; n++) pace.count()
   vi.advanceTimersByTime(10_000)
   expect(reading).toBe(false)
   pace.resume()

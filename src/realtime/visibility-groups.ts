@@ -1,38 +1,40 @@
 /**
- * The groups of one table, found by what their rows have in common: a change is given to those that it may concern, and costs the others nothing, however many
- * they are.
+ * The visibility groups of one table, indexed by routing value: a change is passed only to the groups it may
+ * concern and costs the others nothing, however many there are.
  */
-import type { Change } from './change.ts'
-import type { Group, ResyncReason } from './group.ts'
+import type { ChangeEvent } from './change-event.ts'
 import type { Routes, RouteValue } from './route.ts'
+import type { ResyncReason, VisibilityGroup } from './visibility-group.ts'
 
-export interface Groups {
+/** An index of visibility groups. */
+export interface VisibilityGroups {
   readonly size: number
-  get(name: string): Group | undefined
-  add(name: string, group: Group): void
-  /** Answers its name. */
-  delete(group: Group): string
-  /** From now on it is given what has this value alone. */
-  route(group: Group, value: RouteValue): void
-  /** How many groups it concerns. */
-  distribute(changes: readonly Change[]): number
-  /** How many groups it concerns. */
+  get(name: string): VisibilityGroup | undefined
+  add(name: string, group: VisibilityGroup): void
+  /** Removes a group; returns its name. */
+  delete(group: VisibilityGroup): string
+  /** From now on, passes only changes with this routing value to the group. */
+  route(group: VisibilityGroup, value: RouteValue): void
+  /** Passes changes to groups; returns the number of groups concerned. */
+  distribute(changes: readonly ChangeEvent[]): number
+  /** Asks groups for a resync; returns the number of groups concerned. */
   resync(reason: ResyncReason, routes: Routes | null): number
-  /** Has those read again who subscribed before. */
-  remind(reason: ResyncReason, before: number): void
+  /** Asks subscriptions that began before `before` to resync. */
+  resyncEarlier(reason: ResyncReason, before: number): void
 }
 
-export function createGroups(): Groups {
-  const byName = new Map<string, Group>()
-  const names = new Map<Group, string>()
-  const routes = new Map<Group, RouteValue>()
-  /** Everything concerns them. */
-  const open = new Set<Group>()
-  /** By column, then by value. */
-  const routed = new Map<string, Map<string, Set<Group>>>()
+/** Creates an empty index. */
+export function createVisibilityGroups(): VisibilityGroups {
+  const byName = new Map<string, VisibilityGroup>()
+  const names = new Map<VisibilityGroup, string>()
+  const routes = new Map<VisibilityGroup, RouteValue>()
+  /** Groups without a routing value, which every change concerns. */
+  const unrouted = new Set<VisibilityGroup>()
+  /** Groups by routing column, then by value. */
+  const routed = new Map<string, Map<string, Set<VisibilityGroup>>>()
 
-  function unroute(group: Group): void {
-    open.delete(group)
+  function unroute(group: VisibilityGroup): void {
+    unrouted.delete(group)
     const value = routes.get(group)
     if (value === undefined) return
     routes.delete(group)
@@ -43,17 +45,17 @@ export function createGroups(): Groups {
     }
   }
 
-  function isRouted(group: Group, of: Routes | null): boolean {
+  function isRouted(group: VisibilityGroup, of: Routes | null): boolean {
     const value = routes.get(group)
     return of !== null && value?.column === of.column
   }
 
-  function* concernedBy(of: Routes | null): Iterable<Group> {
+  function* concernedBy(of: Routes | null): Iterable<VisibilityGroup> {
     if (of === null) {
       yield* names.keys()
       return
     }
-    yield* open
+    yield* unrouted
     for (const [column, byValue] of routed) {
       if (column === of.column) for (const value of of.values) yield* byValue.get(value) ?? []
       else for (const same of byValue.values()) yield* same
@@ -68,7 +70,7 @@ export function createGroups(): Groups {
     add(name, group) {
       byName.set(name, group)
       names.set(group, name)
-      open.add(group)
+      unrouted.add(group)
     },
     delete(group) {
       unroute(group)
@@ -81,15 +83,15 @@ export function createGroups(): Groups {
       if (!names.has(group)) return
       unroute(group)
       routes.set(group, value)
-      const byValue = routed.get(value.column) ?? new Map<string, Set<Group>>()
+      const byValue = routed.get(value.column) ?? new Map<string, Set<VisibilityGroup>>()
       routed.set(value.column, byValue)
       for (const text of value.values) byValue.set(text, (byValue.get(text) ?? new Set()).add(group))
     },
     distribute(changes) {
       const to = changes.at(-1)?.to ?? ''
-      const own = new Map<Group, Change[]>()
-      /** Those that have one which is surely theirs. */
-      const certain = new Set<Group>()
+      const own = new Map<VisibilityGroup, ChangeEvent[]>()
+      /** Groups that have at least one change that certainly concerns them. */
+      const certain = new Set<VisibilityGroup>()
       for (const change of changes) {
         for (const group of concernedBy(change.routes)) {
           if (isRouted(group, change.routes)) certain.add(group)
@@ -99,7 +101,7 @@ export function createGroups(): Groups {
         }
       }
       for (const [group, list] of own) {
-        // What comes after the last of them is nothing to this group.
+        // The changes after the group's last one do not concern it, so it can resume from their end.
         const given = list.map((change, index) => (index === list.length - 1 ? { ...change, to } : change))
         group.add(given, certain.has(group) ? 'its own' : 'perhaps its own')
       }
@@ -110,8 +112,8 @@ export function createGroups(): Groups {
       for (const group of concerned) group.resync(reason)
       return concerned.size
     },
-    remind(reason, before) {
-      for (const group of names.keys()) group.remind(reason, before)
+    resyncEarlier(reason, before) {
+      for (const group of names.keys()) group.resyncEarlier(reason, before)
     },
   }
 }

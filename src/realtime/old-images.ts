@@ -1,35 +1,41 @@
 /**
- * Rows as they were before our own writes changed them. They are never told of in a NOTIFY, which every role of the database may hear: they come back with
- * the answer of the write, and meet the notification here, by the number of their transaction. Either may come first.
+ * Old row images of this gateway's own writes. They are never sent in a NOTIFY, which every database role can
+ * receive: they are returned by the write and matched with the notification here, by transaction number.
+ * Either can arrive first.
  */
 import type { RowsBefore } from '../run/announcements.ts'
 
-/** All rows kept, as characters; the oldest go first, and whoever asks for them does without. */
-export const KEPT_CHARACTERS_MAX: number = 16 * 1024 * 1024
+/** Limit on the characters of all stored rows. The oldest are dropped first; a lookup then finds nothing. */
+export const OLD_IMAGES_CHARACTERS_MAX: number = 16 * 1024 * 1024
 
-/** What a row and what an entry take besides. */
-const AROUND_CHARACTERS = 200
+/** Characters added for the overhead of a row and of an entry. */
+const OVERHEAD_CHARACTERS = 200
 
-/** A notification comes with the commit, and the answer of the write not long after. */
+/**
+ * How long to wait for the images: the notification arrives with the commit, the write's result shortly
+ * after.
+ */
 const WAIT_MS_MAX = 5_000
 
-export interface RowsBeforeStore extends RowsBefore {
-  /** Null: they did not come, or did not stay. */
+/** Stores old row images by transaction and table. */
+export interface OldImageStore extends RowsBefore {
+  /** The images by key; null if they did not arrive or were dropped. */
   of(txid: string, table: string): Promise<ReadonlyMap<string, string> | null>
   close(): void
 }
 
-interface Kept {
+interface StoredImages {
   readonly rows: Map<string, string>
   characters: number
 }
 
-export function createRowsBefore(wants: (table: string) => boolean): RowsBeforeStore {
-  const kept = new Map<string, Kept>()
+/** Creates an empty store. `wants`: whether images of a table are needed. */
+export function createOldImageStore(wants: (table: string) => boolean): OldImageStore {
+  const kept = new Map<string, StoredImages>()
   const waiting = new Map<string, Set<(rows: ReadonlyMap<string, string> | null) => void>>()
   let characters = 0
 
-  function drop(name: string, { characters: size }: Kept): void {
+  function drop(name: string, { characters: size }: StoredImages): void {
     characters -= size
     kept.delete(name)
   }
@@ -37,27 +43,27 @@ export function createRowsBefore(wants: (table: string) => boolean): RowsBeforeS
   return {
     wants,
     learn(txid, table, rows) {
-      const name = nameOf(txid, table)
-      // A write that hit no row is not told of.
+      const name = entryName(txid, table)
+      // A write that changed no row sends no notification.
       if (rows.size === 0 && !waiting.has(name)) return
-      const known: Kept = kept.get(name) ?? { rows: new Map(), characters: 0 }
+      const known: StoredImages = kept.get(name) ?? { rows: new Map(), characters: 0 }
       kept.set(name, known)
-      let size = AROUND_CHARACTERS
+      let size = OVERHEAD_CHARACTERS
       for (const [key, row] of rows) {
         known.rows.set(key, row)
-        size += AROUND_CHARACTERS + key.length + row.length
+        size += OVERHEAD_CHARACTERS + key.length + row.length
       }
       known.characters += size
       characters += size
       for (const resolve of waiting.get(name) ?? []) resolve(known.rows)
       waiting.delete(name)
       for (const [oldest, entry] of kept) {
-        if (characters <= KEPT_CHARACTERS_MAX) break
+        if (characters <= OLD_IMAGES_CHARACTERS_MAX) break
         drop(oldest, entry)
       }
     },
     of(txid, table) {
-      const name = nameOf(txid, table)
+      const name = entryName(txid, table)
       const known = kept.get(name)
       if (known !== undefined) return Promise.resolve(known.rows)
       return new Promise(resolve => {
@@ -79,6 +85,6 @@ export function createRowsBefore(wants: (table: string) => boolean): RowsBeforeS
   }
 }
 
-function nameOf(txid: string, table: string): string {
+function entryName(txid: string, table: string): string {
   return `${txid} ${table}`
 }

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest'
-import { createRowsBefore, KEPT_CHARACTERS_MAX } from './rows-before.ts'
+import { createOldImageStore, OLD_IMAGES_CHARACTERS_MAX } from './old-images.ts'
 
 const rows = (text: string) => new Map([['{"id": 1}', text]])
 
-test('the answer of a write and its notification meet, whichever comes first', async () => {
-  const store = createRowsBefore(() => true)
+test('the result of a write and its notification are matched, whichever arrives first', async () => {
+  const store = createOldImageStore(() => true)
   store.learn('7', 'orders', rows('a'))
   expect(await store.of('7', 'orders')).toEqual(rows('a'))
   const waiting = store.of('8', 'orders')
@@ -13,18 +13,18 @@ test('the answer of a write and its notification meet, whichever comes first', a
   expect(await waiting).toEqual(rows('b'))
 })
 
-test('a write that hit no row leaves nothing behind', async () => {
-  const store = createRowsBefore(() => true)
+test('a write that changed no row leaves nothing behind', async () => {
+  const store = createOldImageStore(() => true)
   store.learn('1', 'orders', new Map())
-  // Kept, it would be there at once; so this waits, until the end.
+  // If it had been stored, it would be found immediately; so this waits until the end.
   const found = store.of('1', 'orders')
   store.close()
   expect(await found).toBeNull()
 })
 
-test('what does not come is not waited for without end', async () => {
+test('waiting for images ends after a limit', async () => {
   vi.useFakeTimers()
-  const store = createRowsBefore(() => true)
+  const store = createOldImageStore(() => true)
   const never = store.of('9', 'orders')
   await vi.advanceTimersByTimeAsync(6_000)
   expect(await never).toBeNull()
@@ -33,11 +33,11 @@ test('what does not come is not waited for without end', async () => {
   expect(await closing).toBeNull()
 })
 
-test('the oldest rows go when there are too many', async () => {
+test('the oldest images are dropped when there are too many', async () => {
   vi.useFakeTimers()
-  const store = createRowsBefore(() => true)
-  store.learn('1', 'orders', rows('x'.repeat(KEPT_CHARACTERS_MAX / 2)))
-  store.learn('2', 'orders', rows('y'.repeat(KEPT_CHARACTERS_MAX / 2)))
+  const store = createOldImageStore(() => true)
+  store.learn('1', 'orders', rows('x'.repeat(OLD_IMAGES_CHARACTERS_MAX / 2)))
+  store.learn('2', 'orders', rows('y'.repeat(OLD_IMAGES_CHARACTERS_MAX / 2)))
   const first = store.of('1', 'orders')
   await vi.advanceTimersByTimeAsync(6_000)
   expect(await first).toBeNull()

@@ -1,0 +1,188 @@
+/**
+ * The source of one table's changes: passes them to the visibility groups, and finds the changes a returning
+ * client has missed.
+ */
+
+import { bytesOf, parseJsonBody } from '../json/json-body.ts'
+import { type Boundary, createBoundary } from './boundary.ts'
+import type { CaptureKind, SourceListener } from './capture-sources.ts'
+import type { ChangeEvent, ChangeOperation } from './change-event.ts'
+import { createHistory } from './history.ts'
+import type { ChangeLog } from './log.ts'
+import type { OldImageStore } from './old-images.ts'
+import { hashed, type Routes } from './route.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { ResyncReason } from './visibility-group.ts'
+import { decodeNotification, type WriteNotification } from './write-notification.ts'
+
+/** Limit on notifications waiting to be processed. */
+const PENDING_NOTIFICATIONS_MAX = 10_000
+
+/** Delivers the changes of one table. */
+export interface ChangeSource extends SourceListener {
+  readonly capture: CaptureKind
+  /** The resume token after the last change received. */
+  token(): string
+  /**
+   * The start position for a client that receives every change from now on and has just read the given
+   * snapshot.
+   */
+  boundary(snapshot: Snapshot): Boundary
+  /** The changes since a token; null if they are not known. */
+  since(token: string): Promise<MissedChanges | null>
+}
+
+/** The changes that a returning client has missed. */
+export interface MissedChanges {
+  readonly changes: readonly ChangeEvent[]
+  /** The position after them, as far as it is known. */
+  readonly boundary: Boundary | null
+}
+
+/** Where a source delivers changes. */
+export interface ChangeSourceParts {
+  /** Receives changes to evaluate. */
+  readonly add: (changes: readonly ChangeEvent[]) => void
+  /** Requests a resync of the groups concerned by `routes`; by default of all. */
+  readonly resync: (reason: ResyncReason, routes?: Routes | null) => void
+  /** The routing column, if there is one. */
+  readonly routeBy: () => string | null
+}
+
+/**
+ * Creates the source for a table captured by triggers, which reads the change log. `table` is `schema.name`.
+ */
+export function createLogSource(
+  table: string,
+  log: Pick<ChangeLog, 'token' | 'boundary' | 'since'>,
+  { add, resync, routeBy }: ChangeSourceParts,
+): ChangeSource {
+  return {
+    capture: 'trigger',
+    token: () => log.token(),
+    boundary: snapshot => log.boundary(snapshot),
+    since: token => log.since(table, token),
+    changed: add,
+    invalidate: resync,
+    unavailable() {},
+    notification() {},
+    gap() {},
+    routeBy,
+  }
+}
+
+/** What a source of gateway writes needs. */
+export interface GatewayWriteSourceParts extends ChangeSourceParts {
+  /** The resource name. */
+  readonly table: string
+  /** The identifier of this process. */
+  readonly origin: string
+  readonly rowsBefore: Pick<OldImageStore, 'of'>
+  /**
+   * Whether columns of a row change only when a write assigns them: no trigger changes them and none is
+   * generated.
+   */
+  readonly isPlain: () => boolean
+}
+
+/**
+ * Creates the source for a table whose changes are known only from the notifications of gateway writes; this
+ * process keeps the most recent ones.
+ */
+export function createGatewayWriteSource(parts: GatewayWriteSourceParts): ChangeSource {
+  const { table, origin, rowsBefore, add, resync, routeBy, isPlain } = parts
+  const history = createHistory()
+  let pending: string[] = []
+  let processing = false
+
+  function doubt(reason: ResyncReason): void {
+    history.invalidate()
+    resync(reason)
+  }
+
+  async function process(payload: string): Promise<void> {
+    const notification = decodeNotification(payload)
+    if (notification === null || notification.rows === null) {
+      history.invalidate()
+      resync('bulk', notification === null ? null : routesOfMany(notification))
+      return
+    }
+    const { txid, assigned, at } = notification
+    const isOurs = notification.origin === origin
+    const rows = notification.hasBefore && isOurs ? await rowsBefore.of(txid, table) : null
+    const changes = notification.rows.map(({ operation, key, route }): ChangeEvent => {
+      const seq = history.next()
+      const place = { seq, from: history.tokenAt(seq - 1), to: history.tokenAt(seq) }
+      const before = rows?.get(key) ?? null
+      const routes = routesOf(notification, { operation, route, before })
+      return { ...place, operation, key, before, assigned, at, txid, routes }
+    })
+    history.add(changes)
+    add(changes)
+  }
+
+  /** Whether the routing column kept its value. */
+  function keepsRoute({ by, assigned }: WriteNotification): boolean {
+    return by !== null && assigned !== null && !assigned.includes(by) && isPlain()
+  }
+
+  /** The routes of a bulk change; null if it may concern any group. */
+  function routesOfMany(notification: WriteNotification): Routes | null {
+    const { by, whom, assigned } = notification
+    if (by === null || whom === null) return null
+    // Rows inserted or deleted as a whole had no other value.
+    return assigned === null || keepsRoute(notification) ? { column: by, values: whom.map(hashed) } : null
+  }
+
+  /** The routes of a row; null if it may concern any group. */
+  function routesOf(
+    notification: WriteNotification,
+    { operation, route, before }: { operation: ChangeOperation; route: string | null; before: string | null },
+  ): Routes | null {
+    const { by } = notification
+    if (by === null || route === null) return null
+    const values = [hashed(route)]
+    // An inserted row had no value before, and for a deleted row this is the value before.
+    if (operation === 'INSERT' || operation === 'DELETE') return { column: by, values }
+    const was = before === null ? null : memberOf(before, by)
+    if (was !== null) return { column: by, values: [...values, was] }
+    return keepsRoute(notification) ? { column: by, values } : null
+  }
+
+  async function processAll(): Promise<void> {
+    processing = true
+    for (let next = pending.shift(); next !== undefined; next = pending.shift()) await process(next)
+    processing = false
+  }
+
+  return {
+    capture: 'gateway',
+    token: history.token,
+    boundary: snapshot => createBoundary(snapshot, history.token()),
+    since(token) {
+      const changes = history.since(token)
+      return Promise.resolve(changes === null ? null : { changes, boundary: null })
+    },
+    notification(payload) {
+      if (pending.length >= PENDING_NOTIFICATIONS_MAX) {
+        pending = []
+        doubt('too many changes')
+        return
+      }
+      pending.push(payload)
+      if (!processing) void processAll()
+    },
+    gap: () => doubt('connection lost'),
+    invalidate: doubt,
+    changed() {},
+    unavailable() {},
+    routeBy,
+  }
+}
+
+/** The text of a member of a JSON object. */
+function memberOf(row: string, name: string): string | null {
+  const whole = parseJsonBody(Buffer.from(row), Number.POSITIVE_INFINITY)
+  const member = whole.kind === 'object' ? whole.members.find(({ key }) => key === name) : undefined
+  return member === undefined || whole.kind !== 'object' ? null : bytesOf(whole, member).toString()
+}

@@ -1,0 +1,260 @@
+/**
+ * The state of a table that is subscribed to: its capture source, its visibility groups, and its visibility
+ * rules.
+ */
+import type { Catalog, Table } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import type { Database } from '../postgres/types.ts'
+import { toGatewayError } from '../run/errors.ts'
+import type { CaptureSources, SourceListener, SourceSubscription, TableName } from './capture-sources.ts'
+import type { ChangeEvent } from './change-event.ts'
+import { type ChangeSource, createGatewayWriteSource, createLogSource } from './change-source.ts'
+import { createCoalescer } from './coalescer.ts'
+import type { ChangeLog } from './log.ts'
+import type { OldImageStore } from './old-images.ts'
+import type { RealtimeLimits } from './quotas.ts'
+import type { Routes } from './route.ts'
+import { FINGERPRINT, readTableRules, type TableRules } from './table-rules.ts'
+import type { ResyncReason } from './visibility-group.ts'
+import { createVisibilityGroups, type VisibilityGroups } from './visibility-groups.ts'
+
+/** How long to wait until changes are received; a write that began earlier may delay it. */
+const LISTEN_MS_MAX = 10_000
+
+/**
+ * Minimum interval between checks of the policies after a change that concerned no group: nothing else would
+ * notice that they have changed.
+ */
+const VERIFY_INTERVAL_MS = 1_000
+
+/** Reasons for a resync of all subscribers that a single write can cause. */
+const COALESCED: ReadonlySet<ResyncReason> = new Set(['bulk', 'dependency'])
+
+/** What the state of a table needs. */
+export interface TableStateParts {
+  readonly origin: string
+  readonly sources: CaptureSources
+  readonly log: ChangeLog
+  readonly catalog: () => Catalog
+  readonly database: Database
+  readonly rowsBefore: OldImageStore
+  readonly limits: Pick<RealtimeLimits, 'unroutedResyncIntervalMs'>
+  readonly now: () => number
+}
+
+/** The state of a table that is subscribed to. */
+export interface TableState {
+  /** `schema.name`. */
+  readonly name: string
+  /** The visibility groups by name. */
+  readonly groups: VisibilityGroups
+  readonly source: ChangeSource
+  /** Resolves once every later change is received. Rejects with `UNAVAILABLE`. */
+  listening(): Promise<void>
+  /** The visibility rules; null if the table no longer exists. Cached until they are forgotten. */
+  rules(table: Table): Promise<TableRules | null>
+  /** The rules as last read; null if not read yet. */
+  readonly known: TableRules | null
+  forgetRules(): void
+  invalidate(reason: ResyncReason): void
+  /**
+   * Adapts to changed capture of this table or of its dependencies. Rejects if changes can no longer be
+   * received.
+   */
+  recapture(): Promise<void>
+  close(): void
+}
+
+/** What the state of a table reports. */
+export interface TableStateEvents {
+  /** The policies no longer match `known`. */
+  readonly onStale: () => void
+  /** A resync of all subscribers was postponed and merged. */
+  readonly onMerge: () => void
+  /** The number of subscriptions so far; later ones do not need a postponed resync. */
+  readonly subscribed: () => number
+}
+
+/** Creates the state of a table and starts receiving its changes. */
+export function createTableState(named: TableName, parts: TableStateParts & TableStateEvents): TableState {
+  const { origin, sources, log, catalog, database, rowsBefore, onStale } = parts
+  const groups = createVisibilityGroups()
+  const allGroups = createCoalescer<{ readonly reason: ResyncReason; readonly before: number }>(
+    parts.limits.unroutedResyncIntervalMs,
+    {
+      ...{ now: parts.now, onPostpone: parts.onMerge },
+      run: ({ reason }) => void groups.resync(reason, null),
+      runPostponed: ({ reason, before }) => groups.resyncEarlier(reason, before),
+    },
+  )
+  let verifying: NodeJS.Timeout | null = null
+  let verifiedAt = Number.NEGATIVE_INFINITY
+  let oid = 0
+  let rules: Promise<TableRules | null> | null = null
+  let known: TableRules | null = null
+  let dependencies: readonly TableName[] = []
+  let dependencySubscriptions: readonly SourceSubscription[] = []
+  let closed = false
+  let source = createSource()
+  let subscription = sources.listen(named, source)
+  let captures = captured()
+
+  function createSource(): ChangeSource {
+    const to = {
+      add(changes: readonly ChangeEvent[]) {
+        if (groups.distribute(changes) === 0) verifySoon()
+      },
+      resync,
+      routeBy: () => known?.route?.column ?? null,
+      isPlain: () => known?.columns != null,
+    }
+    return sources.captureOf(named) === 'trigger'
+      ? createLogSource(named.name, log, to)
+      : createGatewayWriteSource({ table: named.resource, origin, rowsBefore, ...to })
+  }
+
+  function resync(reason: ResyncReason, routes: Routes | null = null): void {
+    // Writes by others cause these, as often as they occur.
+    if (routes === null && COALESCED.has(reason)) allGroups.call({ reason, before: parts.subscribed() })
+    else if (groups.resync(reason, routes) === 0) verifySoon()
+  }
+
+  function verifySoon(): void {
+    if (verifying !== null || closed || groups.size === 0) return
+    const dueAt = verifiedAt + VERIFY_INTERVAL_MS
+    verifying = setTimeout(
+      () => {
+        // Changes from now on are followed by another check.
+        verifying = null
+        verifiedAt = performance.now()
+        void verify()
+      },
+      Math.max(0, dueAt - performance.now()),
+    )
+    verifying.unref()
+  }
+
+  /** Checks whether the policies have changed. Never rejects. */
+  async function verify(): Promise<void> {
+    const rulesThen = known
+    try {
+      const [result] = await database.run([{ text: FINGERPRINT, parameters: [String(oid)] }]).result
+      if (rulesThen === known && result?.rows[0]?.[0]?.toString() !== known?.fingerprint) onStale()
+    } catch {
+      // The database is unavailable.
+      verifySoon()
+    }
+  }
+
+  function listenToDependencies(of: TableRules | null): Promise<unknown> {
+    const before = dependencySubscriptions
+    const { reads = [], views = [], inheriting = [], writtenBy = [] } = of ?? {}
+    // For a captured table it does not matter under which name it is written.
+    const isCaptured = (name: string) => sources.captureOf({ name, resource: '' }) === 'trigger'
+    const names = [reads.every(isCaptured) ? [] : views, source.capture === 'trigger' ? [] : writtenBy]
+    dependencies = namedIn(catalog(), new Set([...reads, ...inheriting, ...names.flat()]))
+    dependencySubscriptions = dependencies
+      .filter(table => table.resource !== '' || sources.captureOf(table) === 'trigger')
+      .map(table => sources.listen(table, invalidating(source)))
+    captures = captured()
+    for (const one of before) one.close()
+    return Promise.all(dependencySubscriptions.map(({ ready }) => ready))
+  }
+
+  /** The capture of this table and of each dependency. */
+  function captured(): string {
+    return [named, ...dependencies].map(sources.captureOf).join()
+  }
+
+  async function readRules(table: Table): Promise<TableRules | null> {
+    const read = await readTableRules(database, table)
+    oid = table.oid
+    await within(listenToDependencies(read), LISTEN_MS_MAX)
+    known = read
+    return read
+  }
+
+  return {
+    name: named.name,
+    groups,
+    get source() {
+      return source
+    },
+    listening: () => within(subscription.ready, LISTEN_MS_MAX),
+    rules(table) {
+      rules ??= readRules(table).catch(error => {
+        rules = null
+        throw toGatewayError(error, { statements: [], access: 'read only' })
+      })
+      return rules
+    },
+    get known() {
+      return known
+    },
+    forgetRules() {
+      rules = null
+    },
+    invalidate: reason => source.invalidate(reason),
+    async recapture() {
+      if (closed || captured() === captures) return
+      const before = subscription
+      if (sources.captureOf(named) !== source.capture) {
+        source = createSource()
+        subscription = sources.listen(named, source)
+      }
+      const current = source
+      try {
+        await Promise.all([subscription.ready, listenToDependencies(known)])
+      } finally {
+        if (before !== subscription) before.close()
+      }
+      // Writes between the old and the new source were not reported.
+      if (current === source) source.invalidate('schema changed')
+    },
+    close() {
+      closed = true
+      allGroups.close()
+      if (verifying !== null) clearTimeout(verifying)
+      for (const one of [subscription, ...dependencySubscriptions]) one.close()
+    },
+  }
+}
+
+/** A change to a dependency may affect any row. */
+function invalidating(source: ChangeSource): SourceListener {
+  const invalidate = () => source.invalidate('dependency')
+  return {
+    notification: invalidate,
+    changed: invalidate,
+    invalidate,
+    gap: () => source.invalidate('connection lost'),
+    unavailable() {},
+    routeBy: () => null,
+  }
+}
+
+/** Tables by `schema.name`; the resource is empty for tables that are not resources. */
+function namedIn({ tables }: Catalog, names: ReadonlySet<string>): readonly TableName[] {
+  const resources = new Map([...tables.values()].map(table => [`${table.schema}.${table.name}`, table.resource]))
+  return [...names].map(name => ({ name, resource: resources.get(name) ?? '' }))
+}
+
+/**
+ * Waits until changes are received, for at most `ms`.
+ * @throws GatewayError `UNAVAILABLE`
+ */
+export async function within(listening: Promise<unknown>, ms: number): Promise<void> {
+  const unavailable = (cause?: unknown) =>
+    new GatewayError('UNAVAILABLE', 'the gateway cannot receive changes at the moment; try again later', { cause })
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unavailable()), ms)
+  })
+  try {
+    await Promise.race([listening, timeout])
+  } catch (error) {
+    throw error instanceof GatewayError ? error : unavailable(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
