@@ -189,7 +189,7 @@ describe('check, without a database', () => {
       DATABASE_URL: 'postgres://app:hunter2@localhost/x?sslmood=require',
     })
     expect(code).toBe(1)
-    expect(out).toContain('error: The database cannot be reached: the database URL cannot be used:')
+    expect(out).toContain('error: The database cannot be reached: the database URL is invalid:')
     expect(out).toContain('sslmode')
     expect(out).not.toContain('hunter2')
     expect(out).toContain('no configuration file: 1 error, 0 warnings')

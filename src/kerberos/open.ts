@@ -1,7 +1,7 @@
 /** The provider of a target's tokens (`gss_provider`), and the circuit that everything in the process shares to reach it (docs/guides/database-connections.md#kerberos). */
 import type { GssProvider } from '../postgres/auth/gss.ts'
 import {
-  Circuit,
+  CircuitBreaker,
   type CircuitTransition,
   type Gss,
   GssAttempts,
@@ -31,12 +31,12 @@ export async function openGss({ address, gss }: ConnectionTarget, options: Kerbe
 /** Circuits kept; a process has a handful of targets. */
 const CIRCUITS_MAX = 64
 
-const circuits = new Map<string, Circuit>()
+const circuits = new Map<string, CircuitBreaker>()
 
 /** One for each server and service in this process: the pool, the listeners and the feed count their failures together. */
-function circuitOf(address: Address, { target }: GssSettings): Circuit {
+function circuitOf(address: Address, { target }: GssSettings): CircuitBreaker {
   const key = JSON.stringify([address, target])
-  const circuit = circuits.get(key) ?? new Circuit()
+  const circuit = circuits.get(key) ?? new CircuitBreaker()
   circuits.delete(key)
   circuits.set(key, circuit)
   const [oldest] = circuits.keys()

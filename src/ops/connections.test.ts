@@ -24,13 +24,13 @@ test('both URLs, every problem of each', async () => {
     {
       level: 'error',
       message:
-        'The database cannot be reached: the database URL cannot be used: unknown parameter "sslmood"; did you mean sslmode?; connect_timeout=0 is not a number of seconds from 1 to 600',
+        'The database cannot be reached: the database URL is invalid: unknown parameter "sslmood"; did you mean sslmode?; connect_timeout=0 is not a number of seconds from 1 to 600',
       fix: 'See database_url (DATABASE_URL).',
     },
     {
       level: 'error',
       message:
-        'Changes of the schema cannot be listened for: the database URL cannot be used: channel_binding=on is not one of disable, prefer, require',
+        'Changes of the schema cannot be listened for: the database URL is invalid: channel_binding=on is not one of disable, prefer, require',
       fix: 'See realtime_database_url.',
     },
   ])
@@ -41,7 +41,7 @@ test('a valid parameter of Kerberos while that is off is a warning, an invalid o
   expect(await connectionFindings(config(`database_url = "${url}?gss_service=postgres"`))).toEqual([
     {
       level: 'warning',
-      message: 'database_url: gss_service has no effect because Kerberos is switched off',
+      message: 'database_url: gss_service has no effect because Kerberos is not enabled',
       fix: 'Add auth_mode=gssapi_only or auth_gssapi=true, or remove the parameter.',
     },
   ])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Database, Result, Running } from '../postgres/types.ts'
+import type { Database, Result, RunningRequest } from '../postgres/types.ts'
 import { createServerTiming, printServerTiming, type Timed } from './server-timing.ts'
 
 /** Every work takes as long as it says, by a clock of its own; requests run side by side. */
@@ -45,7 +45,7 @@ describe('what is measured of a request', () => {
   })
   test('what fails is measured up to there, and fails as it would', async () => {
     const { timing, takes, plain } = world()
-    const failing = (): Running<readonly Result[]> => ({
+    const failing = (): RunningRequest<readonly Result[]> => ({
       result: takes(5).then(() => Promise.reject(new Error('refused'))),
       cancel: () => {},
     })

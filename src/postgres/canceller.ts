@@ -1,27 +1,32 @@
 /**
- * Decides when a connection's cancel request goes out. Such a request names a session, not a statement: it may be sent
- * only while everything that the session has been given is cancelled, and until its own connection is closed – the
- * signal has then been sent – the session must be given nothing new.
+ * Decides when a connection's cancel request is sent. A cancel request identifies a session, not a statement:
+ * it is sent only while everything the session was given is cancelled, and the session is given nothing new
+ * until the request's own connection is closed, because only then has the signal been sent.
  */
 import { type CancelOutcome, requestCancel } from './cancel.ts'
-import type { Session } from './conversation.ts'
+import type { Session } from './startup-conversation.ts'
 import type { ConnectionTarget } from './target.ts'
 
-/** Most statements end by themselves sooner than a second connection could be opened to cancel them. */
+/** Most statements finish sooner than a second connection could be opened to cancel them. */
 const CANCEL_AFTER_MS = 5
-/** A cancel request may overtake the statement it means; it is repeated, ever more slowly, until the answer is there. */
+/**
+ * A cancel request may overtake the statement it is meant for, so it is repeated with growing intervals until
+ * the response arrives.
+ */
 const CANCEL_AGAIN_MS = 100
 const CANCEL_AGAIN_MS_MAX = 2_000
 
+/** What a canceller needs. */
 export interface CancellerOptions {
   readonly target: ConnectionTarget
   readonly session: Session
-  /** Everything the session has been given is cancelled, and there is something. */
-  readonly mayCancel: () => boolean
-  /** A request is over. */
+  /** Whether everything the session was given is cancelled, and there is something to cancel. */
+  readonly canCancel: () => boolean
+  /** Called when a request is over. */
   readonly requested: (outcome: CancelOutcome) => void
 }
 
+/** Sends the cancel requests of one connection. */
 export class Canceller {
   readonly #options: CancellerOptions
   #timer: NodeJS.Timeout | null = null
@@ -32,19 +37,19 @@ export class Canceller {
     this.#options = options
   }
 
-  /** A request is on its way; nobody knows what it will hit. */
+  /** Whether a request is in progress; it is unknown what it will cancel. */
   get inFlight(): boolean {
     return this.#inFlight
   }
 
-  /** To be called whenever `mayCancel` may have become true. */
+  /** Called whenever `mayCancel` may have become true. */
   consider(delayMs: number = CANCEL_AFTER_MS): void {
-    // Process 0: the server gave no key to cancel with.
+    // Process 0: the server sent no cancellation key.
     const impossible = this.#closed || this.#options.session.processId === 0
-    if (impossible || this.#timer !== null || this.#inFlight || !this.#options.mayCancel()) return
+    if (impossible || this.#timer !== null || this.#inFlight || !this.#options.canCancel()) return
     this.#timer = setTimeout(() => {
       this.#timer = null
-      if (this.#options.mayCancel()) void this.#send(delayMs)
+      if (this.#options.canCancel()) void this.#send(delayMs)
     }, delayMs)
   }
 

@@ -1,31 +1,34 @@
 /**
- * One session in use: exchanges go out one behind the other, answers come back in that order. It is a state machine
- * over two facts – who is at the head, and whether something odd has happened; anything odd ends it.
+ * A session in use: pending requests are sent in a row, and responses arrive in that order. A state machine
+ * over two facts: which request is at the head, and whether anything unexpected has happened, which closes
+ * the connection.
  */
+
+import { Batch } from './batch.ts'
 import { type CancelOutcome, requestCancel } from './cancel.ts'
 import { Canceller } from './canceller.ts'
-import type { Session } from './conversation.ts'
-import type { Took } from './costs.ts'
 import type { Carrier } from './dispatcher.ts'
 import { DatabaseError, ProtocolError, refusal } from './errors.ts'
-import type { Channel, Exchange } from './exchange.ts'
 import { NO_FIELDS, readFields } from './fields.ts'
 import { Fifo } from './fifo.ts'
 import { type Flow, NO_FLOW } from './flow.ts'
+import type { MeasuredLatency } from './latency-estimates.ts'
+import type { PendingRequest, RequestChannel } from './pending-request.ts'
+import { PreparedStatements } from './prepared-statements.ts'
 import { BACKEND, decodeBackend, decodeCommandTag, decodeErrorFields, decodeStatus } from './protocol/backend.ts'
 import { writeClose, writeTerminate } from './protocol/frontend.ts'
 import { describeType } from './protocol/reader.ts'
 import type { Writer } from './protocol/writer.ts'
 import type { Connected } from './startup.ts'
-import { Statements } from './statements.ts'
+import type { Session } from './startup-conversation.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Command } from './types.ts'
-import { Unit } from './unit.ts'
-import { lost, type Wire, type WireSink } from './wire.ts'
+import { connectionLost, type Wire, type WireSink } from './wire.ts'
 
-/** A statement that has run longer than this is slow: nothing is put behind it any more. */
+/** A statement that has run longer than this is slow; nothing more is sent behind it. */
 const SLOW_MS = 5
 
+/** What a connection needs. */
 export interface ConnectionOptions {
   readonly target: ConnectionTarget
   readonly statementCacheSize: number
@@ -33,44 +36,49 @@ export interface ConnectionOptions {
   readonly clock: () => number
 }
 
+/** Receives the events of a connection. */
 export interface ConnectionListener {
-  /** The exchange is over, or – `again` – wants to be sent once more. */
-  finished(connection: Connection, exchange: Exchange, took: Took, again: boolean): void
-  /** It may take work again after it could not for a while. */
+  /** The request is finished or, if `again`, must be sent once more. */
+  finished(connection: Connection, exchange: PendingRequest, took: MeasuredLatency, again: boolean): void
+  /** The connection can take work again. */
   available(connection: Connection): void
   /**
-   * It is gone – in good order when `reason` is null. What was sent has been rejected (`failed` of them); `unsent` has
-   * certainly not run.
+   * The connection is closed, in an orderly way if `reason` is null. Sent requests were rejected (`failed` of
+   * them); `unsent` ones have certainly not run.
    */
-  closed(connection: Connection, reason: Error | null, failed: number, unsent: readonly Exchange[]): void
+  closed(connection: Connection, reason: Error | null, failed: number, unsent: readonly PendingRequest[]): void
   cancelRequested(outcome: CancelOutcome): void
   notification(channel: string, payload: string): void
 }
 
-export class Connection implements WireSink, Channel, Carrier {
+/** A session with its pending requests. */
+export class Connection implements WireSink, RequestChannel, Carrier {
   readonly session: Session
   owner: Flow | null = null
-  readonly statements: Statements
+  readonly statements: PreparedStatements
   readonly #options: ConnectionOptions
   readonly #listener: ConnectionListener
   readonly #wire: Wire
-  readonly #pending = new Fifo<Exchange>()
-  /** How many of the last ones in `#pending` the server cannot have seen. */
+  readonly #pending = new Fifo<PendingRequest>()
+  /** How many of the last entries of `#pending` the server cannot have received. */
   #unsent = 0
   #expectedMs = 0
-  /** When the head of the line became it, or the line was sent. */
+  /** When the head of the line became the head, or when the line was sent. */
   #since: number
-  /** The bytes in which the last answer ended. */
+  /** The chunk in which the last response ended. */
   #chunk: Buffer | null = null
   #exclusive = false
-  /** Units that the connection sent by itself, to run the commands that failed exchanges owed. */
-  readonly #own = new WeakSet<Exchange>()
+  /** Batches that the connection sent by itself, to run the owed commands of failed requests. */
+  readonly #own = new WeakSet<PendingRequest>()
   #cancelled = 0
-  /** The exchange that was interrupted. */
-  #overdue: Exchange | null = null
+  /** The request that was interrupted. */
+  #overdue: PendingRequest | null = null
   readonly #canceller: Canceller
   #retired = false
-  /** Parameters whose value is not that of the session's start: somebody's statement changed what others would see. */
+  /**
+   * Parameters whose value differs from the session's start, because a statement changed them for later
+   * requests.
+   */
   readonly #drifted = new Set<string>()
 
   constructor(connected: Connected, options: ConnectionOptions, listener: ConnectionListener) {
@@ -79,11 +87,11 @@ export class Connection implements WireSink, Channel, Carrier {
     this.#options = options
     this.#listener = listener
     this.#since = options.clock()
-    this.statements = new Statements(options.statementCacheSize)
+    this.statements = new PreparedStatements(options.statementCacheSize)
     this.#canceller = new Canceller({
       target: options.target,
       session: this.session,
-      mayCancel: () => this.#mayCancel(),
+      canCancel: () => this.#mayCancel(),
       requested: outcome => this.#cancelRequested(outcome),
     })
     this.#wire.sink = this
@@ -101,12 +109,12 @@ export class Connection implements WireSink, Channel, Carrier {
     return this.#wire.closed
   }
 
-  /** A cancel request that is under way could still hit whatever comes next. */
+  /** False while a cancel request in progress could cancel whatever comes next. */
   get isFree(): boolean {
     return this.#pending.length === 0 && !this.#canceller.inFlight
   }
 
-  /** When it last had something to do; meaningful while `depth` is 0. */
+  /** When it became idle; meaningful only while `depth` is 0. */
   get idleSince(): number {
     return this.#since
   }
@@ -123,7 +131,7 @@ export class Connection implements WireSink, Channel, Carrier {
     )
   }
 
-  /** How long something sent now would probably wait for its turn; Infinity behind something slow. */
+  /** The expected wait of something sent now; Infinity behind a slow statement. */
   waitMs(now: number): number {
     const head = this.#pending.peek()
     if (head === undefined) return 0
@@ -137,13 +145,19 @@ export class Connection implements WireSink, Channel, Carrier {
     return this.#pending.length > this.#unsent ? now - this.#since : 0
   }
 
-  /** How long the server has owed the head of the line an answer. */
+  /** How long the response to the head of the line has been due. */
   unansweredMs(now: number): number {
-    return this.#pending.length > this.#unsent ? (this.#pending.peek() as Exchange).unansweredMs(now, this.#since) : 0
+    return this.#pending.length > this.#unsent
+      ? (this.#pending.peek() as PendingRequest).unansweredMs(now, this.#since)
+      : 0
   }
 
-  /** Throws what encoding throws (a text with a zero byte, too many parameters); then nothing was sent. */
-  send(exchange: Exchange): void {
+  /**
+   * Sends a request.
+   * @throws RangeError or ProtocolError if encoding fails (a zero byte in text, too many parameters); nothing
+   * was sent then.
+   */
+  send(exchange: PendingRequest): void {
     for (const name of this.statements.takeToClose()) writeClose(this.writer, 'statement', name)
     const mark = this.writer.length
     try {
@@ -160,7 +174,7 @@ export class Connection implements WireSink, Channel, Carrier {
     this.#wire.flushSoon()
   }
 
-  /** Takes nothing more; closes when what it carries is answered. */
+  /** Takes nothing more, and closes when all pending requests are finished. */
   retire(): void {
     this.#retired = true
     this.#endIfDone()
@@ -170,18 +184,24 @@ export class Connection implements WireSink, Channel, Carrier {
     this.#wire.destroy(reason)
   }
 
-  /** True once `interrupt` was called for the statement that runs. */
+  /** Whether `interrupt` was called for the running statement. */
   get isOverdue(): boolean {
     return this.#overdue !== null && this.#overdue === this.#pending.peek()
   }
 
-  /** Cancels the statement that runs although its caller still waits. Does nothing while other statements were sent behind it. */
+  /**
+   * Cancels the running statement although its caller is still waiting. Has no effect while others were sent
+   * behind it.
+   */
   interrupt(): void {
     this.#overdue = this.#pending.peek() ?? null
     this.#canceller.consider()
   }
 
-  /** Gives up a connection that does not answer. Its session gets nothing more, so the cancel request can hit only what it was running. */
+  /**
+   * Gives up a connection that does not respond. Its session gets nothing more, so the cancel request can
+   * only hit what it was running.
+   */
   abandon(reason: Error): void {
     const { session } = this
     this.destroy(reason)
@@ -264,7 +284,7 @@ export class Connection implements WireSink, Channel, Carrier {
 
   tooLong(type: number, bodyBytes: number): void {
     if (type !== BACKEND.dataRow)
-      throw new ProtocolError(`${describeType(type)} has ${bodyBytes} bytes, more than any may have`)
+      throw new ProtocolError(`${describeType(type)} has ${bodyBytes} bytes, more than the limit`)
     this.#head(type).rowTooLong(bodyBytes)
   }
 
@@ -284,7 +304,7 @@ export class Connection implements WireSink, Channel, Carrier {
     const sent = pending.slice(0, pending.length - this.#unsent)
     const unsent = pending.slice(pending.length - this.#unsent)
     this.#unsent = 0
-    const error = lost(true, reason)
+    const error = connectionLost(true, reason)
     for (const exchange of sent) exchange.reject(error)
     for (const exchange of unsent) exchange.unsent()
     const others = unsent.filter(exchange => !this.#own.has(exchange))
@@ -296,9 +316,9 @@ export class Connection implements WireSink, Channel, Carrier {
     return this.#cancelled === this.#pending.length || (this.#pending.length === 1 && this.isOverdue)
   }
 
-  #head(type: number): Exchange {
+  #head(type: number): PendingRequest {
     const head = this.#pending.length > this.#unsent ? this.#pending.peek() : undefined
-    if (head === undefined) throw new ProtocolError(`the server sent ${describeType(type)} although nothing was asked`)
+    if (head === undefined) throw new ProtocolError(`the server sent ${describeType(type)} without a pending request`)
     return head
   }
 
@@ -307,7 +327,8 @@ export class Connection implements WireSink, Channel, Carrier {
     const status = decodeStatus(bytes, start, end)
     if (status !== 'idle') {
       throw new ProtocolError(
-        `a statement left its connection inside a transaction (${status}); BEGIN must not be sent, a unit is one already`,
+        `a statement left its connection inside a transaction (${status}); a batch ` +
+          'already is a transaction, so BEGIN must not be sent',
       )
     }
     const again = exchange.finished()
@@ -315,7 +336,7 @@ export class Connection implements WireSink, Channel, Carrier {
     this.#overdue = null
     this.#expectedMs = this.#pending.length === 0 ? 0 : this.#expectedMs - exchange.expectedMs
     const now = this.#options.clock()
-    const took = { ms: now - this.#since, atMost: end < bytes.length || bytes === this.#chunk }
+    const took = { ms: now - this.#since, isUpperLimit: end < bytes.length || bytes === this.#chunk }
     this.#chunk = bytes
     this.#since = now
     if (exchange.exclusive) this.#exclusive = false
@@ -327,22 +348,26 @@ export class Connection implements WireSink, Channel, Carrier {
     if (this.#retired) this.#endIfDone()
   }
 
-  /** Runs the commands that a failed exchange owes before it takes anything new. If they fail, the connection is closed. */
+  /**
+   * Runs the commands that a failed request owes before anything new is sent. If they fail, the connection is
+   * closed.
+   */
   #settle(owed: readonly Command[]): void {
     if (this.#retired) return
-    const unit = new Unit(this.owner ?? NO_FLOW, owed, () => {})
+    const unit = new Batch(this.owner ?? NO_FLOW, owed, () => {})
     unit.result.catch(error => this.destroy(error))
     this.#own.add(unit)
     this.send(unit)
   }
 
   #error(error: DatabaseError): void {
-    // After FATAL the server closes; what it says of the head is true of everything behind it.
+    // The server closes the connection after FATAL, so the error applies to everything behind the head as
+    // well.
     if (error.severity !== 'ERROR' || this.#pending.length === this.#unsent) this.#wire.destroy(error)
-    else (this.#pending.peek() as Exchange).failed(error)
+    else (this.#pending.peek() as PendingRequest).failed(error)
   }
 
-  #copy(head: Exchange): void {
+  #copy(head: PendingRequest): void {
     const error = refusal('0A000', 'COPY to or from the client is not supported', 'Use SELECT or INSERT.')
     this.#pending.shift()
     head.reject(error)
@@ -353,10 +378,13 @@ export class Connection implements WireSink, Channel, Carrier {
     const message = decodeBackend(type, bytes, start, end)
     if (message.kind === 'notification') this.#listener.notification(message.channel, message.payload)
     else if (message.kind === 'parameterStatus') this.#parameter(message.name, message.value)
-    else throw new ProtocolError(`the server sent ${message.kind} to a session that is open`)
+    else throw new ProtocolError(`the server sent ${message.kind} in an open session`)
   }
 
-  /** Reported when a value at the end of a transaction differs from the last one reported: it was not transaction-local. */
+  /**
+   * Reports a parameter if its value at the end of a transaction differs from the last reported one: it was
+   * not transaction-local.
+   */
   #parameter(name: string, value: string): void {
     if (this.session.parameters.get(name) === value) this.#drifted.delete(name)
     else this.#drifted.add(name)
@@ -373,7 +401,7 @@ export class Connection implements WireSink, Channel, Carrier {
 
   #cancelRequested(outcome: CancelOutcome): void {
     this.#listener.cancelRequested(outcome)
-    // It could still hit whatever comes next.
+    // It could still cancel whatever comes next.
     if (outcome === 'unknown') this.#retired = true
     if (this.#retired) this.#endIfDone()
     else if (this.accepting) this.#listener.available(this)

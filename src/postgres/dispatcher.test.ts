@@ -1,18 +1,21 @@
-/** How connections are shared between flows: what holds after any sequence of events, and that every flow gets a turn. */
+/**
+ * How connections are shared between flows: what holds after any sequence of events, and that every flow gets
+ * a turn.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { Batch } from './batch.ts'
 import { type Carrier, Dispatcher } from './dispatcher.ts'
-import type { Exchange } from './exchange.ts'
 import type { Flow } from './flow.ts'
+import type { PendingRequest } from './pending-request.ts'
 import { UNLIMITED } from './result-budget.ts'
 import type { Command } from './types.ts'
-import { Unit } from './unit.ts'
 
 /** A connection that answers when the test calls `answer`. */
 class Line implements Carrier {
   owner: Flow | null = null
   accepting = true
-  readonly carried: Exchange[] = []
+  readonly carried: PendingRequest[] = []
 
   get depth(): number {
     return this.carried.length
@@ -31,7 +34,7 @@ class Line implements Carrier {
     return this.carried.reduce((sum, { expectedMs }) => sum + expectedMs, 0)
   }
 
-  send(exchange: Exchange): void {
+  send(exchange: PendingRequest): void {
     for (const { flow } of this.carried) if (flow !== exchange.flow) throw new Error('two flows on one connection')
     this.carried.push(exchange)
   }
@@ -40,9 +43,9 @@ class Line implements Carrier {
 interface Bench {
   readonly dispatcher: Dispatcher
   readonly lines: Line[]
-  submit(flow: string, text: string): Exchange
+  submit(flow: string, text: string): PendingRequest
   /** The connection answers what it carries first. */
-  answer(line: Line, tookMs?: number): Exchange
+  answer(line: Line, tookMs?: number): PendingRequest
   close(line: Line): void
   held(flow: string): number
 }
@@ -74,15 +77,15 @@ function bench(size: number, flowMax: number): Bench {
     lines,
     submit(flow, text) {
       const command: Command = { text, parameters: [], flow }
-      const unit = new Unit(dispatcher.flowOf(command), [command], exchange => dispatcher.withdraw(exchange))
+      const unit = new Batch(dispatcher.flowOf(command), [command], exchange => dispatcher.withdraw(exchange))
       unit.result.catch(() => {})
       dispatcher.submit(unit)
       open()
       return unit
     },
     answer(line, tookMs = 0.01) {
-      const exchange = line.carried.shift() as Exchange
-      dispatcher.answered(line, exchange, { ms: tookMs, atMost: false })
+      const exchange = line.carried.shift() as PendingRequest
+      dispatcher.answered(line, exchange, { ms: tookMs, isUpperLimit: false })
       dispatcher.dispatch()
       open()
       return exchange
@@ -201,9 +204,9 @@ test('after any sequence of events a connection serves one flow, shares hold, an
       (size, share, steps) => {
         const flowMax = Math.max(1, Math.ceil(size * share))
         const { dispatcher, lines, submit, answer, close, held } = bench(size, flowMax)
-        const submitted: Exchange[] = []
-        const answered = new Set<Exchange>()
-        const cancelled = new Set<Exchange>()
+        const submitted: PendingRequest[] = []
+        const answered = new Set<PendingRequest>()
+        const cancelled = new Set<PendingRequest>()
         const check = (): void => {
           for (const flow of FLOWS.slice(1)) expect(held(flow)).toBeLessThanOrEqual(flowMax)
           const carried = lines.flatMap(line => line.carried)

@@ -1,51 +1,56 @@
 /**
- * Gives exchanges to connections. An exchange is sent at once if its flow's share allows it (`shares.ts`) and a connection is idle or has little to do
- * (`scheduling.ts`). Otherwise it waits for its flow's turn (`waiting.ts`). Sockets, and how connections are opened, are up to the pool.
+ * Assigns requests to connections. A request is sent immediately if its flow's share allows it (`shares.ts`)
+ * and a connection is idle or has little to do (`scheduling.ts`). Otherwise it waits for its flow's turn
+ * (`wait-queue.ts`). The pool owns sockets and opens connections.
  */
-import { type Costs, createCosts, type Took } from './costs.ts'
+
 import { CancelledError, UnavailableError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
 import { type Flow, Flows, OWN_FLOW } from './flow.ts'
+import { createLatencyEstimates, type LatencyEstimates, type MeasuredLatency } from './latency-estimates.ts'
+import type { PendingRequest } from './pending-request.ts'
 import type { ResultBudget } from './result-budget.ts'
 import { type Candidate, choose } from './scheduling.ts'
 import { Shares } from './shares.ts'
 import type { Command } from './types.ts'
-import { type Line, Waiting } from './waiting.ts'
+import { type WaitLine, WaitQueue } from './wait-queue.ts'
 
+/** A connection as the dispatcher sees it. */
 export interface Carrier extends Candidate {
-  /** The flow whose exchanges it carries; null while it is free. Set by the dispatcher. */
+  /** The flow whose requests it carries; null while it is free. Set by the dispatcher. */
   owner: Flow | null
-  /** True if another flow can take it: everything is answered, and no cancel request is under way. */
+  /** Whether another flow can take it: everything is finished, and no cancel request is in progress. */
   readonly isFree: boolean
   readonly streaming: boolean
-  /** Throws what encoding throws; then nothing was sent. */
-  send(exchange: Exchange): void
+  /** Sends a request. If encoding throws, nothing was sent. */
+  send(exchange: PendingRequest): void
 }
 
+/** What a dispatcher needs. */
 export interface DispatcherOptions {
-  /** Connections of the pool, whether open or not. */
+  /** The size of the pool, counting connections not opened yet. */
   readonly size: number
-  /** Connections of a flow that is alone. */
+  /** Limit on the connections of a flow while no other flow has any. */
   readonly flowMax: number
-  /** Streams of one flow at the same time. */
+  /** Limit on the concurrent streams of one flow. */
   readonly flowStreamsMax: number
   readonly waitingMax: number
   readonly acquireTimeoutMs: number
   readonly clock: () => number
   readonly budget: ResultBudget
-  /** One more connection would be worth having. */
+  /** Called when one more connection would be useful. */
   readonly grow: () => void
-  /** It waited for a connection until its deadline. */
-  readonly expired: (exchange: Exchange) => void
+  /** Called when a request has waited until its deadline. */
+  readonly expired: (exchange: PendingRequest) => void
 }
 
+/** Assigns requests to connections. */
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #carriers: Carrier[] = []
-  readonly #costs: Costs = createCosts()
+  readonly #costs: LatencyEstimates = createLatencyEstimates()
   readonly #flows = new Flows()
   readonly #shares: Shares
-  readonly #waiting: Waiting
+  readonly #waiting: WaitQueue
   readonly #streamsMax: number
   #streams = 0
   #held = 0
@@ -55,8 +60,8 @@ export class Dispatcher {
     const { size, flowMax, clock, expired } = options
     this.#options = options
     this.#shares = new Shares({ size, flowMax })
-    this.#waiting = new Waiting({ own: this.#flows.own, clock, expired })
-    // One connection stays for everything else, unless there is only one.
+    this.#waiting = new WaitQueue({ own: this.#flows.own, clock, expired })
+    // One connection is reserved for everything else, unless there is only one.
     this.#streamsMax = Math.max(1, size - 1)
   }
 
@@ -64,7 +69,7 @@ export class Dispatcher {
     return this.#waiting.length
   }
 
-  /** Flows with something that waits. */
+  /** Flows with waiting requests. */
   get waitingFlows(): number {
     return this.#waiting.units.flows + this.#waiting.streams.flows
   }
@@ -73,28 +78,28 @@ export class Dispatcher {
     return this.#streams
   }
 
-  /** Since the start: exchanges that had to wait because their flow had used up its share, while a connection was free. */
+  /** Requests so far that waited because their flow had used up its share while a connection was free. */
   get held(): number {
     return this.#held
   }
 
-  /** Since the start: streams that had to wait because their flow had as many as it can have. */
+  /** Streams so far that waited because their flow had reached its limit. */
   get streamsHeld(): number {
     return this.#streamsHeld
   }
 
-  /** Of a transaction that begins with this command. */
+  /** The flow of a transaction that begins with this command. */
   flowOf(first: Command | undefined): Flow {
     return this.#flows.find(first?.flow ?? OWN_FLOW)
   }
 
-  submit(exchange: Exchange): void {
+  submit(exchange: PendingRequest): void {
     const { flow } = exchange
     exchange.deadline = this.#options.clock() + this.#options.acquireTimeoutMs
     const line = this.#waiting.lineOf(exchange)
-    if (line.queueOf(flow).length === 0 && this.#mayJoin(flow) && this.#place(exchange)) return
+    if (line.queueOf(flow).length === 0 && this.#mayJoin(flow) && this.#trySend(exchange)) return
     if (this.#isCrowded(flow, line)) {
-      const message = `${this.#options.waitingMax} requests are waiting for a database connection already`
+      const message = `${this.#options.waitingMax} requests are already waiting for a database connection`
       exchange.reject(new UnavailableError(message, false))
       return
     }
@@ -104,18 +109,18 @@ export class Dispatcher {
     this.#growIfAllowed(flow)
   }
 
-  /** For an exchange that had its turn and could not use it. */
-  putBack(exchange: Exchange): void {
+  /** Returns a request that had its turn but could not be sent. */
+  putBack(exchange: PendingRequest): void {
     this.#waiting.putBack(exchange)
   }
 
-  /** Takes it out of the queue. */
-  withdraw(exchange: Exchange): void {
+  /** Removes a request from the queue. */
+  withdraw(exchange: PendingRequest): void {
     this.#waiting.remove(exchange)
   }
 
   /** Empties the queue. */
-  drain(): readonly Exchange[] {
+  drain(): readonly PendingRequest[] {
     return this.#waiting.drain()
   }
 
@@ -132,26 +137,31 @@ export class Dispatcher {
     this.#release(carrier)
   }
 
-  /** The carrier has been answered an exchange. */
-  answered(carrier: Carrier, exchange: Exchange, took: Took): void {
+  /** Called when a connection has finished a request. */
+  answered(carrier: Carrier, exchange: PendingRequest, took: MeasuredLatency): void {
     if (exchange.exclusive) this.#streamEnded(carrier)
-    else this.#costs.learn(exchange.costKey, took)
+    else this.#costs.learn(exchange.latencyKey, took)
     if (carrier.isFree) this.#release(carrier)
   }
 
-  /** The carrier takes work again. */
+  /** Called when a connection can take work again. */
   available(carrier: Carrier): void {
     if (carrier.isFree) this.#release(carrier)
   }
 
-  /** Gives every flow that waits a turn. Call it after a connection has been answered, added or removed. */
+  /**
+   * Gives every waiting flow a turn. Called after a connection has finished a request, was added or removed.
+   */
   dispatch(): void {
     if (this.#waiting.length === 0) return
-    if (this.#streams < this.#streamsMax) this.#waiting.streams.serve(this.#place)
-    this.#waiting.units.serve(this.#place)
+    if (this.#streams < this.#streamsMax) this.#waiting.streams.serve(this.#trySend)
+    this.#waiting.units.serve(this.#trySend)
   }
 
-  /** True while a flow without a connection waits. The other flows then send nothing more, so that a connection becomes free. */
+  /**
+   * Whether a flow without a connection is waiting. Other flows then send nothing more, so that a connection
+   * becomes free.
+   */
   get #isContended(): boolean {
     const { units, streams } = this.#waiting
     return units.isStarving || (streams.isStarving && this.#streams < this.#streamsMax)
@@ -161,16 +171,16 @@ export class Dispatcher {
     return flow.isOwn || this.#waiting.length === 0 || !this.#isContended
   }
 
-  /** The queue has the same threshold as the connections: a flow may have as many places as are free. */
-  #isCrowded(flow: Flow, line: Line): boolean {
+  /** Applies the connections' threshold to the queue: a flow may have as many places as are free. */
+  #isCrowded(flow: Flow, line: WaitLine): boolean {
     const free = this.#options.waitingMax - this.#waiting.length
     return free <= 0 || (!flow.isOwn && line.queueOf(flow).length >= free)
   }
 
-  /** Sends it on a connection, if there is one for it; returns false if it has to wait. */
-  readonly #place = (exchange: Exchange): boolean => {
+  /** Sends a request if a connection can take it; returns false if it has to wait. */
+  readonly #trySend = (exchange: PendingRequest): boolean => {
     if (exchange.cancelled) {
-      // It was cancelled while it lay in a connection that broke.
+      // It was cancelled while it was pending on a connection that broke.
       exchange.reject(new CancelledError())
       return true
     }
@@ -181,8 +191,8 @@ export class Dispatcher {
       return true
     }
     if (exchange.exclusive && (this.#streams >= this.#streamsMax || !this.#mayStream(flow))) return false
-    const mayTake = this.#mayTake(flow)
-    exchange.expectedMs = this.#costs.expect(exchange.costKey)
+    const mayTake = this.#canTake(flow)
+    exchange.expectedMs = this.#costs.expect(exchange.latencyKey)
     const weight = exchange.exclusive ? Infinity : exchange.expectedMs
     const { candidate, grow } = choose(this.#carriers, flow, mayTake, weight, this.#options.clock())
     if (grow && mayTake) this.#options.grow()
@@ -211,8 +221,8 @@ export class Dispatcher {
     if (owner !== null) owner.streaming--
   }
 
-  /** No flow takes a second connection while another waits for its first. */
-  #mayTake(flow: Flow): boolean {
+  /** Whether a flow may take a further connection: not while another flow waits for its first. */
+  #canTake(flow: Flow): boolean {
     return this.#shares.allows(flow) && (flow.connections === 0 || flow.isOwn || !this.#isContended)
   }
 

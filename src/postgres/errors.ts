@@ -1,16 +1,19 @@
-/** What can go wrong between us and PostgreSQL. None of these know HTTP; one place above translates them. */
+/** Errors of the connection to PostgreSQL. They are independent of HTTP; one place above translates them. */
 import type { ErrorFields } from './protocol/backend.ts'
 
 export { ProtocolError } from './protocol/error.ts'
 
-/** The server refused a statement: the fields of its ErrorResponse (PostgreSQL manual, 54.8), null where it sent none. */
+/**
+ * The server refused a statement: the fields of its ErrorResponse (PostgreSQL manual, 54.8), null where it
+ * sent none.
+ */
 export class DatabaseError extends Error {
   readonly sqlstate: string
-  /** Not localised: `ERROR`, `FATAL`, `PANIC`. */
+  /** Not localized: `ERROR`, `FATAL`, `PANIC`. */
   readonly severity: string
   readonly detail: string | null
   readonly hint: string | null
-  /** 1-based, in characters of the statement. */
+  /** The position in the statement, in characters from 1. */
   readonly position: number | null
   readonly where: string | null
   readonly schema: string | null
@@ -18,11 +21,14 @@ export class DatabaseError extends Error {
   readonly column: string | null
   readonly dataType: string | null
   readonly constraint: string | null
-  /** The function of the server's source that reported it: the only part that is neither localised nor ambiguous. */
+  /**
+   * The function in the server's source that reported the error: the only field that is neither localized nor
+   * ambiguous.
+   */
   readonly routine: string | null
 
   constructor(fields: ErrorFields) {
-    super(fields.get('M') ?? 'the server gave no message')
+    super(fields.get('M') ?? 'the server sent no message')
     this.name = 'DatabaseError'
     this.sqlstate = fields.get('C') ?? 'XX000'
     this.severity = fields.get('V') ?? fields.get('S') ?? 'ERROR'
@@ -39,7 +45,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** A refusal of our own, in the form and under the SQLSTATE that PostgreSQL would use for it. */
+/** A refusal by the gateway itself, with the SQLSTATE that PostgreSQL would use. */
 export function refusal(sqlstate: string, message: string, hint: string): DatabaseError {
   return new DatabaseError(
     new Map([
@@ -52,8 +58,8 @@ export function refusal(sqlstate: string, message: string, hint: string): Databa
 }
 
 /**
- * No connection in time, or the connection broke. With `sent` the server may or may not have done the work; without,
- * it certainly has not.
+ * No connection was available in time, or the connection broke. With `sent` the server may have executed the
+ * statement; without, it certainly has not.
  */
 export class UnavailableError extends Error {
   readonly sent: boolean
@@ -65,25 +71,25 @@ export class UnavailableError extends Error {
   }
 }
 
-/** The server has not answered in time. The reason for which a connection was destroyed. */
-export class SilentError extends Error {
+/** The server did not respond in time; the reason for destroying a connection. */
+export class UnresponsiveError extends Error {
   constructor(ms: number) {
-    super(`no answer for ${ms} ms`)
+    super(`no response for ${ms} ms`)
     this.name = 'SilentError'
   }
 }
 
-/** The caller asked for it: `cancel()` of what was running or waiting. */
+/** The caller cancelled a running or waiting request. */
 export class CancelledError extends Error {
   constructor() {
-    super('the caller cancelled this')
+    super('the caller cancelled this request')
     this.name = 'CancelledError'
   }
 }
 
 /**
- * A connection could not be made. `permanent`: trying again cannot help until somebody changes the configuration here
- * or in the server (wrong password, unknown database, a certificate that does not verify, a policy that forbids).
+ * A connection could not be made. `permanent`: retrying cannot help until the configuration of gateway or
+ * server changes (wrong password, unknown database, invalid certificate, a policy that forbids it).
  */
 export class ConnectError extends Error {
   readonly permanent: boolean
@@ -95,7 +101,7 @@ export class ConnectError extends Error {
   }
 }
 
-/** Nothing was tried: it is known to be of no use before so many milliseconds have passed. */
+/** No attempt was made, because attempts are blocked for some time. */
 export class BlockedError extends ConnectError {
   readonly forMs: number
 
@@ -105,12 +111,12 @@ export class BlockedError extends ConnectError {
   }
 }
 
-/** A connection URL that cannot be used, with everything that is wrong with it. No problem quotes the password. */
+/** A connection URL is unusable, for all the reasons listed. No reason quotes the password. */
 export class UrlError extends Error {
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {
-    super(`the database URL cannot be used: ${problems.join('; ')}`)
+    super(`the database URL is invalid: ${problems.join('; ')}`)
     this.name = 'UrlError'
     this.problems = problems
   }

@@ -1,8 +1,9 @@
-/** A queue whose both ends are cheap: an array would copy itself on every `shift`. */
+/** A queue with cheap operations at both ends; an array would copy itself on every `shift`. */
 
-/** Below this the empty front is not worth closing up. */
+/** Below this size, the empty front is not compacted. */
 const COMPACT_FROM = 64
 
+/** A first-in, first-out queue. */
 export class Fifo<T> {
   #items: T[] = []
   #head = 0
@@ -15,7 +16,7 @@ export class Fifo<T> {
     this.#items.push(item)
   }
 
-  /** Back to the front: for what had its turn and did not get to use it. */
+  /** Returns an item to the front. */
   unshift(item: T): void {
     if (this.#head > 0) this.#items[--this.#head] = item
     else this.#items.unshift(item)
@@ -28,7 +29,7 @@ export class Fifo<T> {
   shift(): T | undefined {
     const item = this.#items[this.#head]
     if (this.#head === this.#items.length) return undefined
-    // The slot must not keep alive what has left.
+    // Release the reference.
     this.#items[this.#head++] = undefined as T
     if (this.#head === this.#items.length) {
       this.#items.length = 0
@@ -40,7 +41,7 @@ export class Fifo<T> {
     return item
   }
 
-  /** Removes one item wherever it stands; false if it is not there. */
+  /** Removes an item wherever it is; returns false if it is not in the queue. */
   remove(item: T): boolean {
     const index = this.#items.indexOf(item, this.#head)
     if (index === -1) return false

@@ -1,25 +1,30 @@
 /**
- * On whose behalf exchanges run: a tenant, a user without a tenant, or the gateway itself. A connection carries the exchanges of one flow at a time, so that
- * no exchange waits behind another flow's statement, however long that takes.
+ * A flow: the requests of a tenant, of a user without a tenant, or of the gateway itself. A connection
+ * carries the requests of one flow at a time, so that no request waits behind another flow's statement.
  */
-import type { Exchange } from './exchange.ts'
-import { Fifo } from './fifo.ts'
 
-/** Key of the gateway's own flow: the catalogue, health checks, the change log. It has no share and does not wait its turn. */
+import { Fifo } from './fifo.ts'
+import type { PendingRequest } from './pending-request.ts'
+
+/**
+ * The key of the gateway's own flow: catalog, health checks, change log. It has no share and takes
+ * precedence.
+ */
 export const OWN_FLOW = ''
 
-/** Idle flows are kept up to this number, so that a request of a known tenant allocates nothing. */
+/** Limit on idle flows, which are kept so that a request of a known tenant allocates nothing. */
 const IDLE_FLOWS_MAX = 1_024
 
+/** The scheduling state of one flow. */
 export class Flow {
   readonly key: string
-  /** Connections that carry its exchanges, or are not free again yet. */
+  /** Connections that carry its requests or are not free again yet. */
   connections = 0
-  /** Connections among them that carry a stream. */
+  /** Those of them that carry a stream. */
   streaming = 0
-  /** What waits for a connection, each in order of arrival. */
-  readonly units: Fifo<Exchange> = new Fifo()
-  readonly streams: Fifo<Exchange> = new Fifo()
+  /** Waiting requests, in order of arrival. */
+  readonly batches: Fifo<PendingRequest> = new Fifo()
+  readonly streams: Fifo<PendingRequest> = new Fifo()
 
   constructor(key: string) {
     this.key = key
@@ -30,14 +35,14 @@ export class Flow {
   }
 
   get isIdle(): boolean {
-    return this.connections === 0 && this.units.length === 0 && this.streams.length === 0
+    return this.connections === 0 && this.batches.length === 0 && this.streams.length === 0
   }
 }
 
-/** For exchanges that are sent without a dispatcher, such as those of the listener. */
+/** For requests sent without a dispatcher, such as those of the listener. */
 export const NO_FLOW: Flow = new Flow(OWN_FLOW)
 
-/** Flows by key. Idle ones are forgotten from time to time. */
+/** Flows by key. Idle ones are dropped from time to time. */
 export class Flows {
   readonly own: Flow = new Flow(OWN_FLOW)
   readonly #flows = new Map<string, Flow>()
@@ -51,14 +56,14 @@ export class Flows {
     if (key === OWN_FLOW) return this.own
     const known = this.#flows.get(key)
     if (known !== undefined) return known
-    if (this.#flows.size >= this.#forgetAt) this.#forgetIdle()
+    if (this.#flows.size >= this.#forgetAt) this.#dropIdle()
     const flow = new Flow(key)
     this.#flows.set(key, flow)
     return flow
   }
 
-  /** Runs again when as many new flows have come as are left, so that its cost per flow is constant. */
-  #forgetIdle(): void {
+  /** Runs again after as many new flows as were left, so that its cost per flow is constant. */
+  #dropIdle(): void {
     for (const [key, flow] of this.#flows) if (flow.isIdle) this.#flows.delete(key)
     this.#forgetAt = Math.max(IDLE_FLOWS_MAX, this.#flows.size * 2)
   }

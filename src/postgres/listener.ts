@@ -1,43 +1,46 @@
 /**
- * A connection of its own for LISTEN. It asks regularly whether the other side is
- * still there – a half-open socket never tells – comes back by itself, and says when notifications may have been missed.
+ * A dedicated connection for LISTEN. It sends heartbeats, because a half-open socket reports nothing,
+ * reconnects by itself, and reports when notifications may have been missed.
  */
 import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
+import { Batch } from './batch.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
 import { BlockedError, ConnectError, UnavailableError } from './errors.ts'
 import { NO_FLOW } from './flow.ts'
 import { connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Command, Row } from './types.ts'
-import { Unit } from './unit.ts'
 
-/** Names are cut by the server behind this many bytes; a name that was cut would never match. */
+/** The server truncates longer names; a truncated name would never match. */
 const CHANNEL_BYTES_MAX = 63
-/** One per table, and some. */
+/** Limit on the channels, about one per table. */
 const CHANNELS_MAX = 10_000
 const HEARTBEAT_MS = 10_000
 const HEARTBEAT_ANSWER_MS = 5_000
 const RECONNECT: Backoff = { firstMs: 100, maxMs: 5_000 }
 
+/** What a listener needs. */
 export interface ListenerOptions {
   readonly target: ConnectionTarget
   readonly onNotification: (channel: string, payload: string) => void
-  /** The connection was lost and all channels are listened to again: what was notified in between is lost. */
+  /** The connection was lost and all channels are listened to again; notifications in between are lost. */
   readonly onGap: () => void
-  /** Needed where the target allows Kerberos. */
+  /** Required if the target allows Kerberos. */
   readonly gss?: Gss | null
   readonly onEvent?: (event: ListenerEvent) => void
   readonly heartbeatMs?: number
-  /** A heartbeat that is not answered within this time means that the connection is dead. */
+  /** Time limit on the response to a heartbeat, after which the connection counts as dead. */
   readonly heartbeatAnswerMs?: number
   readonly random?: () => number
-  /** Done on every new connection once its channels are listened to, and before anybody is told so. */
-  readonly prepare?: Prepare
+  /** Runs on every new connection once its channels are listened to, and before callers are informed. */
+  readonly prepare?: PrepareConnection
 }
 
-export type Prepare = (ask: (command: Command) => Promise<readonly Row[]>) => Promise<void>
+/** Prepares a new connection by running commands. */
+export type PrepareConnection = (ask: (command: Command) => Promise<readonly Row[]>) => Promise<void>
 
+/** An event of the listener's connection. */
 export type ListenerEvent =
   | { readonly kind: 'connected'; readonly processId: number }
   | {
@@ -48,23 +51,27 @@ export type ListenerEvent =
     }
   | { readonly kind: 'lost'; readonly error: Error }
 
+/** Listens on channels. */
 export interface Listener {
-  /** Resolves when the channel is listened to, however long the database is away. Rejects when closed, or for a name no channel can have. */
+  /**
+   * Resolves once the channel is listened to, however long the database is unavailable. Rejects when the
+   * listener is closed, or for an invalid name.
+   */
   listen(channel: string): Promise<void>
-  /** Nothing more is called back for it. */
+  /** Stops callbacks for the channel. */
   unlisten(channel: string): void
   readonly connected: boolean
   close(): void
 }
 
-/** Connects at the first `listen`. */
+/** Creates a listener, which connects at the first `listen`. */
 export function createListener(options: ListenerOptions): Listener {
   return new PostgresListener(options)
 }
 
 class PostgresListener implements Listener, ConnectionListener {
   readonly #options: Required<ListenerOptions>
-  /** With those who wait for it. An empty list: it is listened to, or will be again. */
+  /** Channels with their waiting callers. An empty list: the channel is listened to, or will be again. */
   readonly #channels = new Map<string, { resolve(): void; reject(error: Error): void }[]>()
   readonly #shutdown = new AbortController()
   #connection: Connection | null = null
@@ -94,11 +101,13 @@ class PostgresListener implements Listener, ConnectionListener {
     const bytes = Buffer.byteLength(channel)
     if (bytes === 0 || bytes > CHANNEL_BYTES_MAX || channel.includes('\0')) {
       return Promise.reject(
-        new RangeError(`channel names have 1 to ${CHANNEL_BYTES_MAX} bytes, none of them zero; this one has ${bytes}`),
+        new RangeError(
+          `a channel name must have 1 to ${CHANNEL_BYTES_MAX} bytes ` + `without zero bytes; this one has ${bytes}`,
+        ),
       )
     }
     if (!this.#channels.has(channel) && this.#channels.size >= CHANNELS_MAX) {
-      return Promise.reject(new RangeError(`${CHANNELS_MAX} channels are listened to already`))
+      return Promise.reject(new RangeError(`${CHANNELS_MAX} channels are already being listened to`))
     }
     return new Promise((resolve, reject) => {
       const waiters = this.#channels.get(channel) ?? []
@@ -139,7 +148,7 @@ class PostgresListener implements Listener, ConnectionListener {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
     if (this.#shutdown.signal.aborted) return
-    this.#options.onEvent({ kind: 'lost', error: reason ?? new Error('a setting of the session changed') })
+    this.#options.onEvent({ kind: 'lost', error: reason ?? new Error('a session setting changed') })
     this.#openLater(null)
   }
 
@@ -147,7 +156,7 @@ class PostgresListener implements Listener, ConnectionListener {
   available(): void {}
   cancelRequested(): void {}
 
-  // --- Inside ---
+  // // --- connection ---
 
   async #open(): Promise<void> {
     this.#opening = true
@@ -164,14 +173,18 @@ class PostgresListener implements Listener, ConnectionListener {
     }
   }
 
-  /** Adopts the connection in the same turn in which nothing is left to listen to: channels may be added meanwhile. */
+  /**
+   * Adopts the connection in the same turn in which the last channel is listened to; channels may be added
+   * concurrently.
+   */
   async #listenToAll(connection: Connection): Promise<void> {
     const listened = new Set<string>()
     let prepared = false
     try {
       for (;;) {
         this.#shutdown.signal.throwIfAborted()
-        // The server may have closed right behind its answer; `closed` was told before anybody had adopted it.
+        // The server may have closed right after its response; `closed` was called before the connection was
+        // adopted.
         if (connection.isClosed) throw new Error('the connection was lost right after its channels were listened to')
         const missing = [...this.#channels.keys()].filter(channel => !listened.has(channel))
         if (missing.length === 0 && prepared) break
@@ -232,9 +245,9 @@ class PostgresListener implements Listener, ConnectionListener {
     for (const waiter of this.#channels.get(channel)?.splice(0) ?? []) waiter.resolve()
   }
 
-  #send(connection: Connection, commands: readonly Command[]): Unit {
-    const unit = new Unit(NO_FLOW, commands, () => {})
-    // Whoever needs the outcome looks at it; losing the connection is dealt with in `closed`.
+  #send(connection: Connection, commands: readonly Command[]): Batch {
+    const unit = new Batch(NO_FLOW, commands, () => {})
+    // Callers who need the outcome await it themselves; `closed` handles a lost connection.
     unit.result.catch(() => {})
     connection.send(unit)
     return unit
@@ -243,7 +256,7 @@ class PostgresListener implements Listener, ConnectionListener {
   #scheduleHeartbeat(connection: Connection): void {
     this.#timer = setTimeout(() => {
       this.#timer = setTimeout(
-        () => connection.destroy(new Error(`no answer to a heartbeat within ${this.#options.heartbeatAnswerMs} ms`)),
+        () => connection.destroy(new Error(`no response to a heartbeat within ${this.#options.heartbeatAnswerMs} ms`)),
         this.#options.heartbeatAnswerMs,
       )
       this.#send(connection, [{ text: 'select 1', parameters: [] }]).result.then(

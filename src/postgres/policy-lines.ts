@@ -1,7 +1,8 @@
-/** What a connection URL comes to, for people: every default filled in, no secret. */
+/** Describes the effective settings of a connection URL, with all defaults and without secrets. */
 import { describePolicy } from './auth/policy.ts'
 import { type ConnectionTarget, describeTarget, type TlsSettings } from './target.ts'
 
+/** The lines of the description. */
 export function policyLines(target: ConnectionTarget): readonly string[] {
   const { auth, gss } = target
   const binding = auth.scram ? `; channel_binding=${auth.channelBinding}` : ''
@@ -13,7 +14,9 @@ export function policyLines(target: ConnectionTarget): readonly string[] {
       ? []
       : [`Kerberos: gss_provider=${gss.provider}; target ${gss.target}; ${retryLine(gss.retries, gss.retryBaseMs)}`]),
     ...(gss === null ? [] : [`circuit: ${circuitLine(gss.circuit)}`]),
-    `session: connect_timeout=${target.connectTimeoutMs / 1000}; application_name=${target.applicationName ?? 'svc'}; target_session_attrs=${target.sessionAttributes}${target.options === null ? '' : `; options=${target.options}`}`,
+    `session: connect_timeout=${target.connectTimeoutMs / 1000}; ` +
+      `application_name=${target.applicationName ?? 'svc'}; ` +
+      `target_session_attrs=${target.sessionAttributes}${target.options === null ? '' : `; options=${target.options}`}`,
   ]
 }
 

@@ -1,4 +1,6 @@
-/** The pool against a scripted server: order, what is sent when, and what happens when a server misbehaves. */
+/**
+ * The pool against a scripted server: order, what is sent when, and what happens when a server misbehaves.
+ */
 import { afterEach, expect, test } from 'vitest'
 import {
   error,
@@ -15,7 +17,7 @@ import { CancelledError, DatabaseError, UnavailableError } from './errors.ts'
 import { createPool, type Pool, type PoolEvent, type PoolOptions } from './pool.ts'
 import type { BackendMessage } from './protocol/backend.ts'
 import type { FrontendMessage } from './protocol/frontend.ts'
-import type { Command, Running } from './types.ts'
+import type { Command, RunningRequest } from './types.ts'
 import { parseUrl } from './url.ts'
 
 const opened: { pool: Pool; server: FakePostgres }[] = []
@@ -34,8 +36,8 @@ interface Bench {
 }
 
 /**
- * A pool of one connection unless told otherwise, and a server whose sessions follow `script` once they are open. Time
- * stands still, so that no statement is slow because the machine is.
+ * A pool of one connection unless told otherwise, and a server whose sessions follow `script` once they are
+ * open. Time stands still, so that no statement is slow because the machine is.
  */
 async function bench(
   script: (session: FakeSession) => Promise<void>,
@@ -60,7 +62,7 @@ function ask(
   pool: Pool,
   text = 'select value',
   ...parameters: string[]
-): Running<readonly { rows: readonly unknown[] }[]> {
+): RunningRequest<readonly { rows: readonly unknown[] }[]> {
   return pool.run([{ text, parameters }])
 }
 
@@ -183,7 +185,8 @@ test('nobody relies on a Parse that is still under way: what precedes it may fai
   })
   const [first, known, other] = ['first', 'a known one', 'other'].map(text => ({ text, parameters: [] }))
   for (const command of [first, known]) await pool.run([command] as Command[]).result
-  // The cost of a unit is that of the longest text behind its first, which is known to be small: so one is put behind the other.
+  // The cost of a unit is that of the longest text behind its first, which is known to be small: so one is
+  // put behind the other.
   const failing = pool.run([first, other, known] as Command[])
   const behind = pool.run([other, known] as Command[])
   await expect(failing.result).rejects.toThrow('division by zero')
@@ -482,7 +485,8 @@ test('when the connection breaks, what was sent fails and what was not goes to a
     main.push(session)
     await session.until('sync')
     session.send(...firstAnswer(`from ${session.number}`), READY)
-    // More than the sockets hold: the write of the next unit will not end, and what comes after it stays in our hands.
+    // More than the sockets hold: the write of the next unit will not end, and what comes after it stays in
+    // our hands.
     if (session.number === 1) session.socket.pause()
   })
   await ask(pool).result
@@ -539,7 +543,7 @@ test('a write that is completed and never confirmed is given up after answerTime
   )
   const failure = await ask(pool, 'insert').result.catch(reason => reason)
   expect(failure).toMatchObject({ name: 'UnavailableError', sent: true })
-  expect(failure.message).toContain('no answer for 40000 ms')
+  expect(failure.message).toContain('no response for 40000 ms')
   expect([syncs, pool.stats().waiting]).toEqual([1, 0])
 })
 
@@ -615,9 +619,12 @@ test('waiting ends at the deadline, and the queue is bounded', async () => {
   const stuck = ask(pool, 'never answered').result.catch(() => {})
   await expect.poll(() => pool.stats().inFlight).toBe(1)
   const waiting = [ask(pool), ask(pool)].map(unit => unit.result.catch(reason => reason))
-  await expect(ask(pool).result).rejects.toThrow('2 requests are waiting for a database connection already')
+  await expect(ask(pool).result).rejects.toThrow('2 requests are already waiting for a database connection')
   for (const failure of await Promise.all(waiting)) {
-    expect(failure).toMatchObject({ message: 'no database connection within 30 ms: all are busy', sent: false })
+    expect(failure).toMatchObject({
+      message: 'no database connection available within 30 ms: all are busy',
+      sent: false,
+    })
   }
   expect(pool.stats()).toMatchObject({ waiting: 0, timedOut: 2 })
   await pool.close({ deadlineMs: 0 })
@@ -824,7 +831,7 @@ test('a server that stops answering is given up after answerTimeoutMs', async ()
     },
     { answerTimeoutMs: 50, clock: () => performance.now() },
   )
-  await expect(ask(pool).result).rejects.toThrow('no answer for 50 ms')
+  await expect(ask(pool).result).rejects.toThrow('no response for 50 ms')
 })
 
 /** A server whose one session is in the hands of the test, and the cancel requests that it gets. */

@@ -1,75 +1,83 @@
 /**
- * The pool: opens connections when they are needed, opens them again with growing pauses when they are lost, and closes them. The dispatcher decides
- * which exchange gets which connection.
+ * The connection pool: opens connections when needed, reopens lost ones with growing pauses, and closes them.
+ * The dispatcher decides which connection takes a request.
  */
 import type { Gss } from './auth/gss-attempts.ts'
+import { Batch } from './batch.ts'
 import type { CancelOutcome } from './cancel.ts'
 import { Connection, type ConnectionListener } from './connection.ts'
-import type { Took } from './costs.ts'
+import { ConnectionFactory } from './connection-factory.ts'
+import { DescribeRequest } from './describe-request.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { CancelledError, type ConnectError, SilentError, UnavailableError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
-import { Opener } from './opener.ts'
-import { Probe } from './probe.ts'
+import { CancelledError, type ConnectError, UnavailableError, UnresponsiveError } from './errors.ts'
+import type { MeasuredLatency } from './latency-estimates.ts'
+import type { PendingRequest } from './pending-request.ts'
 import { type ResultBudget, UNLIMITED } from './result-budget.ts'
 import type { Connected } from './startup.ts'
 import { Stream, type StreamHost } from './stream.ts'
 import type { ConnectionTarget } from './target.ts'
-import type { Command, Database, Result, Row, Running, ServerTime, StatementDescription } from './types.ts'
-import { Unit } from './unit.ts'
+import type { Command, Database, Result, Row, RunningRequest, ServerTime, StatementDescription } from './types.ts'
 
-/** The last one stays; the others go when they had nothing to do for so long. */
+/** Idle time after which a connection is closed; the last one stays open. */
 const IDLE_MS_MAX = 300_000
 const SWEEP_MS = 250
 
 /**
- * A transaction pooler gives a session to somebody else at ReadyForQuery, also when more has been sent behind the Sync and is in
- * that session already: what one client asks is answered to another. So nothing is sent before the last answer is here.
+ * A transaction pooler assigns a session to another client at ReadyForQuery, even if more has already been
+ * sent after the Sync: one client's request would be answered to another. So nothing is sent before the last
+ * response has arrived.
  */
 const THROUGH_POOLER = { statementCacheSize: 0, pipelineDepth: 1 } as const
 
+/** What a pool needs. */
 export interface PoolOptions {
   readonly target: ConnectionTarget
   readonly maxConnections?: number
-  /** Connections that a flow may use while no other flow has any; half of them unless given. */
+  /** Connections that a flow may use while no other flow has any; by default half of them. */
   readonly flowConnectionsMax?: number
-  /** Streams that a flow can have at the same time; one less than its connections unless given. */
+  /** Concurrent streams of a flow; by default one less than its connections. */
   readonly flowStreamsMax?: number
-  /** How long a unit may wait for a connection. */
+  /** How long a request may wait for a connection. */
   readonly acquireTimeoutMs?: number
-  /** How many exchanges one connection carries at most. */
+  /** Limit on the requests pending on one connection. */
   readonly pipelineDepth?: number
-  /** How many may wait for a connection. */
+  /** Limit on the requests waiting for a connection. */
   readonly waitingMax?: number
-  /** Prepared statements per connection. */
+  /** Limit on the prepared statements per connection. */
   readonly statementCacheSize?: number
   /**
-   * False behind a transaction pooler: every statement is parsed each time, nothing is kept in the session, and a
-   * connection carries one exchange at a time.
+   * False behind a transaction pooler: every statement is parsed each time, nothing is kept in the session,
+   * and a connection carries one request at a time.
    */
   readonly preparedStatements?: boolean
   /**
-   * A statement, or a batch of a stream, that takes longer is cancelled. Longer than the longest statement_timeout in use: this is for servers that do not
-   * keep to theirs. 0: never.
+   * A statement, or a block of a stream, that takes longer is cancelled. To be set longer than any
+   * statement_timeout in use: this is for servers that do not observe theirs. 0: never.
    */
   readonly cancelAfterMs?: number
-  /** A connection on which one takes longer is destroyed: a half-open socket gives no sign. Longer than `cancelAfterMs`. 0: never. */
+  /**
+   * A connection on which one takes longer is destroyed, because a half-open socket gives no sign. Longer
+   * than `cancelAfterMs`. 0: never.
+   */
   readonly answerTimeoutMs?: number
-  /** A stream whose reader takes nothing for so long is ended: it holds a connection and a snapshot. */
+  /**
+   * A stream whose reader takes nothing for this long is ended, because it holds a connection and a snapshot.
+   */
   readonly readerIdleMs?: number
-  /** Bytes of results that may be in memory; no limit unless given. */
+  /** Limit on the bytes of results in memory; unlimited by default. */
   readonly resultBudget?: ResultBudget
-  /** Bytes of one result, which is kept in memory; not of the gateway's own statements. */
+  /** Limit on the bytes of one result, which is kept in memory; does not apply to the gateway's own statements. */
   readonly resultBytesMax?: number
-  /** Needed where the target allows Kerberos. */
+  /** Required if the target allows Kerberos. */
   readonly gss?: Gss | null
   readonly onEvent?: (event: PoolEvent) => void
-  /** Milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   readonly clock?: () => number
-  /** 0 to 1, for the spread of reconnects. */
+  /** A random number from 0 to 1, for the variation of delays. */
   readonly random?: () => number
 }
 
+/** An event of the pool. */
 export type PoolEvent =
   | { readonly kind: 'connected'; readonly processId: number; readonly tookMs: number }
   | {
@@ -78,48 +86,59 @@ export type PoolEvent =
       readonly failures: number
       readonly retryInMs: number
     }
-  /** `failed`: were sent and are rejected; `requeued`: had not been sent and go to another connection. */
+  /**
+   * `failed` requests had been sent and were rejected; `requeued` ones had not been sent and go to another
+   * connection.
+   */
   | { readonly kind: 'lost'; readonly error: Error; readonly failed: number; readonly requeued: number }
-  /** A prepared statement was of no use any more; the unit was sent again. */
+  /** A prepared statement had become invalid; the batch was sent again. */
   | { readonly kind: 'retried' }
   | { readonly kind: 'cancel-requested'; readonly outcome: CancelOutcome }
 
+/** Figures of the pool. */
 export interface PoolStats {
   readonly open: number
   readonly opening: number
   readonly idle: number
   readonly busy: number
   readonly streaming: number
-  /** Exchanges that connections carry. */
+  /** Requests pending on connections. */
   readonly inFlight: number
-  /** Exchanges that wait for a connection. */
+  /** Requests waiting for a connection. */
   readonly waiting: number
-  /** Flows whose exchanges wait. */
+  /** Flows with waiting requests. */
   readonly waitingFlows: number
-  /** Since the start: had to wait because their flow had used up its share, while a connection was free. */
+  /**
+   * Since the start: requests that waited because their flow had used up its share while a connection was
+   * free.
+   */
   readonly held: number
-  /** Since the start: streams that had to wait because their flow had as many as it can have. */
+  /** Since the start: streams that waited because their flow had reached its limit. */
   readonly streamsHeld: number
-  /** Since the start: answered, whether well or not. */
+  /** Since the start: finished requests, successful or not. */
   readonly finished: number
-  /** Since the start: gave up waiting for a connection. */
+  /** Since the start: requests that timed out waiting for a connection. */
   readonly timedOut: number
   /** Since the start: connections that broke. */
   readonly lost: number
 }
 
+/** A pool of connections. */
 export interface Pool extends Database {
   /**
-   * Resolves once a connection works, however long that takes. Rejects with `ConnectError` when trying again cannot
-   * help, with `UnavailableError` when the pool is closed meanwhile.
+   * Resolves once a connection works, however long that takes. Rejects with `ConnectError` when retrying
+   * cannot help, and with `UnavailableError` when the pool is closed in the meantime.
    */
   ready(): Promise<void>
   stats(): PoolStats
-  /** Takes nothing new, finishes what is in flight and waiting, then closes; after the deadline what is left is rejected. */
+  /**
+   * Accepts nothing new, finishes what is in flight and waiting, then closes; after the deadline, the rest is
+   * rejected.
+   */
   close(options: { readonly deadlineMs: number }): Promise<void>
 }
 
-/** Opens nothing yet: the first `run`, `stream` or `ready` does. */
+/** Creates a pool, which opens no connection before the first `run`, `stream` or `ready`. */
 export function createPool(options: PoolOptions): Pool {
   return new PostgresPool(options)
 }
@@ -128,7 +147,7 @@ class PostgresPool implements Pool, ConnectionListener {
   readonly #options: Required<PoolOptions>
   readonly #connections: Connection[] = []
   readonly #dispatcher: Dispatcher
-  readonly #opener: Opener
+  readonly #opener: ConnectionFactory
   readonly #sweep: NodeJS.Timeout
   readonly #streamHost: StreamHost
   #readyWaiters: { resolve(): void; reject(error: Error): void }[] = []
@@ -175,7 +194,7 @@ class PostgresPool implements Pool, ConnectionListener {
       grow: () => this.#grow(),
       expired: exchange => this.#expired(exchange),
     })
-    this.#opener = new Opener({
+    this.#opener = new ConnectionFactory({
       ...{ target, throughPooler: !preparedStatements, gss, clock, random },
       opened: (connected, tookMs) => this.#adopt(connected, tookMs),
       failed: (error, failures, retryInMs) => this.#openFailed(error, failures, retryInMs),
@@ -185,7 +204,7 @@ class PostgresPool implements Pool, ConnectionListener {
     this.#sweep.unref()
   }
 
-  run(commands: readonly Command[], worked?: ServerTime): Running<readonly Result[]> {
+  run(commands: readonly Command[], worked?: ServerTime): RunningRequest<readonly Result[]> {
     const flow = this.#dispatcher.flowOf(commands[0])
     const { resultBudget, resultBytesMax } = this.#options
     const unit = new Unit(flow, commands, this.#drop, worked, resultBudget, resultBytesMax)
@@ -193,8 +212,8 @@ class PostgresPool implements Pool, ConnectionListener {
     return unit
   }
 
-  describe(before: readonly Command[], text: string, worked?: ServerTime): Running<StatementDescription> {
-    const probe = new Probe(this.#dispatcher.flowOf(before[0]), before, text, this.#drop, worked)
+  describe(before: readonly Command[], text: string, worked?: ServerTime): RunningRequest<StatementDescription> {
+    const probe = new DescribeRequest(this.#dispatcher.flowOf(before[0]), before, text, this.#drop, worked)
     this.#submit(probe)
     return probe
   }
@@ -256,14 +275,14 @@ class PostgresPool implements Pool, ConnectionListener {
       if (connection.depth === 0) connection.retire()
       else connection.destroy(closedError())
     }
-    // Last: what a connection had not sent yet has come back to the queue.
+    // Last, because unsent requests of closed connections return to the queue.
     for (const exchange of this.#dispatcher.drain()) exchange.reject(closedError())
   }
 
   // --- ConnectionListener ---
 
-  finished(connection: Connection, exchange: Exchange, took: Took, again: boolean): void {
-    exchange.worked.ms += took.ms
+  finished(connection: Connection, exchange: PendingRequest, took: MeasuredLatency, again: boolean): void {
+    exchange.serverTime.ms += took.ms
     this.#dispatcher.answered(connection, exchange, took)
     if (again) {
       this.#options.onEvent({ kind: 'retried' })
@@ -280,7 +299,7 @@ class PostgresPool implements Pool, ConnectionListener {
     this.#dispatcher.dispatch()
   }
 
-  closed(connection: Connection, reason: Error | null, failed: number, unsent: readonly Exchange[]): void {
+  closed(connection: Connection, reason: Error | null, failed: number, unsent: readonly PendingRequest[]): void {
     const index = this.#connections.indexOf(connection)
     if (index !== -1) this.#connections.splice(index, 1)
     this.#dispatcher.remove(connection)
@@ -298,33 +317,33 @@ class PostgresPool implements Pool, ConnectionListener {
   }
 
   notification(): void {
-    // Nobody listens on a pooled connection; `listener.ts` has its own.
+    // Pooled connections do not listen; `listener.ts` has its own connection.
   }
 
-  // --- Giving work to connections ---
+  // // --- assigning work ---
 
-  #submit(exchange: Exchange): void {
+  #submit(exchange: PendingRequest): void {
     if (this.#closing) exchange.reject(closedError())
     else this.#dispatcher.submit(exchange)
   }
 
-  /** The caller of an exchange that waits has gone. */
-  readonly #drop = (exchange: Exchange): void => {
+  /** Drops a waiting request whose caller has gone. */
+  readonly #drop = (exchange: PendingRequest): void => {
     this.#dispatcher.withdraw(exchange)
     exchange.reject(new CancelledError())
     this.#checkDrained()
   }
 
-  #expired(exchange: Exchange): void {
+  #expired(exchange: PendingRequest): void {
     this.#timedOut++
     const { lastFailure } = this.#opener
     const why = lastFailure?.message ?? 'all are busy'
-    const message = `no database connection within ${this.#options.acquireTimeoutMs} ms: ${why}`
+    const message = `no database connection available within ${this.#options.acquireTimeoutMs} ms: ${why}`
     exchange.reject(new UnavailableError(message, false, lastFailure ?? undefined))
     this.#checkDrained()
   }
 
-  // --- Making connections ---
+  // // --- opening connections ---
 
   #grow(): void {
     if (this.#connections.length + this.#opener.opening >= this.#options.maxConnections) return
@@ -351,17 +370,17 @@ class PostgresPool implements Pool, ConnectionListener {
     if (error.permanent) for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(error)
   }
 
-  // --- Upkeep ---
+  // // --- upkeep ---
 
   #inspect(): void {
     const now = this.#options.clock()
     const { cancelAfterMs, answerTimeoutMs } = this.#options
     for (const connection of [...this.#connections]) {
       const unansweredMs = connection.unansweredMs(now)
-      // If this process was late, the answer can be here already: it is read before the next look.
+      // If this process was late, the response may already be there; it is read before the next inspection.
       const isDue = cancelAfterMs === 0 || connection.isOverdue
       if (answerTimeoutMs > 0 && unansweredMs > answerTimeoutMs && isDue) {
-        connection.abandon(new SilentError(answerTimeoutMs))
+        connection.abandon(new UnresponsiveError(answerTimeoutMs))
       } else if (cancelAfterMs > 0 && unansweredMs > cancelAfterMs) {
         connection.interrupt()
       } else if (connection.depth === 0 && this.#connections.length > 1 && now - connection.idleSince > IDLE_MS_MAX) {

@@ -1,4 +1,7 @@
-/** Describing a statement against a scripted server: what is sent, what is made of the answer, and how it ends. */
+/**
+ * Describing a statement against a scripted server: what is sent, what is made of the answer, and how it
+ * ends.
+ */
 import { afterEach, expect, test } from 'vitest'
 import {
   description,
@@ -157,7 +160,7 @@ test('it waits in the same queue, with the same limits', async () => {
   const stuck = pool.run([settings]).result.catch(() => {})
   await expect.poll(() => pool.stats().inFlight).toBe(1)
   const waiting = pool.describe([], 'select 1').result.catch(reason => reason)
-  await expect(pool.describe([], 'select 2').result).rejects.toThrow('1 requests are waiting')
+  await expect(pool.describe([], 'select 2').result).rejects.toThrow('1 requests are already waiting')
   expect(await waiting).toMatchObject({ name: 'UnavailableError', sent: false })
   await pool.close({ deadlineMs: 0 })
   await stuck

@@ -1,10 +1,14 @@
-/** How far an attempt to connect has come. A server that falls silent or hangs up does not say where it was; we do. */
+/**
+ * The step that a connection attempt has reached, for error messages: a server that stops responding does not
+ * report it.
+ */
 import type { Mechanism } from './auth/mechanism.ts'
 
+/** The current step of a connection attempt. */
 export class Progress {
   #step: string | Mechanism = 'opening the connection'
 
-  /** Completes a sentence: "no answer while …". */
+  /** Completes the sentence "no response while …". */
   set step(step: string) {
     this.#step = step
   }
@@ -13,13 +17,13 @@ export class Progress {
     return typeof this.#step === 'string' ? this.#step : `authenticating with ${this.#step.name}: ${this.#step.step}`
   }
 
-  /** From now on the mechanism knows. */
+  /** From now on, the authentication mechanism provides the step. */
   follow(mechanism: Mechanism): void {
     this.#step = mechanism
   }
 }
 
-/** The sentence's end, for errors that do not say themselves at which step they came. */
+/** The end of a sentence for errors that do not name the step themselves. */
 export function during({ step }: Progress): string {
   return `(while ${step})`
 }

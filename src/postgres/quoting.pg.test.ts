@@ -1,4 +1,7 @@
-/** Literals in our statements are quoted for `standard_conforming_strings = on`; nobody's URL may turn that off. */
+/**
+ * Literals in our statements are quoted for `standard_conforming_strings = on`; nobody's URL may turn that
+ * off.
+ */
 import { expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { createPool } from './pool.ts'

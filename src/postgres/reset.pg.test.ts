@@ -1,7 +1,7 @@
 /**
- * What a stored function may leave behind, and what the end of its unit has to say so that the next unit finds nothing:
- * everything stands in one transaction, so a function that fails has changed nothing, and one that succeeds is tidied up
- * behind before anybody else can look.
+ * What a stored function may leave behind, and what the end of its unit has to say so that the next unit
+ * finds nothing: everything stands in one transaction, so a function that fails has changed nothing, and one
+ * that succeeds is tidied up behind before anybody else can look.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
@@ -99,7 +99,10 @@ const HOSTILE: readonly (readonly [name: string, value: string])[] = [
   ['check_function_bodies', 'off'],
 ]
 
-/** All settings of the session, also those that nobody has declared, and who one is. PL/pgSQL declares its own when it is loaded. */
+/**
+ * All settings of the session, also those that nobody has declared, and who one is. PL/pgSQL declares its own
+ * when it is loaded.
+ */
 const SNAPSHOT = `
   select jsonb_object_agg(name, coalesce(current_setting(name, true), ''))
     || jsonb_build_object('current_user', current_user, 'session_user', session_user, 'role', current_setting('role'))

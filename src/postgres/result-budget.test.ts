@@ -1,4 +1,7 @@
-/** Results count from the moment they are read, and are given up when there is no room for them. Against a scripted server. */
+/**
+ * Results count from the moment they are read, and are given up when there is no room for them. Against a
+ * scripted server.
+ */
 import { afterEach, expect, test } from 'vitest'
 import {
   error,

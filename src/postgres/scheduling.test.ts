@@ -1,7 +1,7 @@
 /** Which connection takes the next exchange: fast work is packed, slow work stands alone. */
 import { expect, test } from 'vitest'
-import { createCosts, UNKNOWN_MS } from './costs.ts'
 import { Flow } from './flow.ts'
+import { createLatencyEstimates, UNKNOWN_LATENCY_MS } from './latency-estimates.ts'
 import { choose } from './scheduling.ts'
 
 const flow = new Flow('a tenant')
@@ -39,7 +39,7 @@ test('with no connection below that wait it takes the shortest, and wants one mo
 
 test('slow or unknown work takes an idle connection', () => {
   const candidates = [connection('busy', 0.3), connection('idle', 0)]
-  expect(choose(candidates, flow, true, UNKNOWN_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
+  expect(choose(candidates, flow, true, UNKNOWN_LATENCY_MS, 0)).toEqual({ candidate: candidates[1], grow: false })
 })
 
 test('nothing is put behind something slow: better to wait for whichever is free first', () => {
@@ -61,50 +61,50 @@ test('another flow’s connection is never chosen, and a free one only where ano
 })
 
 test('a text that never ran is unknown; then it is what it took, slowly following changes, more slowly upwards', () => {
-  const costs = createCosts()
-  expect(costs.expect('select 1')).toBe(UNKNOWN_MS)
-  costs.learn('select 1', { ms: 1, atMost: false })
+  const costs = createLatencyEstimates()
+  expect(costs.expect('select 1')).toBe(UNKNOWN_LATENCY_MS)
+  costs.learn('select 1', { ms: 1, isUpperLimit: false })
   expect(costs.expect('select 1')).toBe(1)
-  costs.learn('select 1', { ms: 2, atMost: false })
+  costs.learn('select 1', { ms: 2, isUpperLimit: false })
   expect(costs.expect('select 1')).toBeCloseTo(1.02)
-  costs.learn('select 1', { ms: 0.02, atMost: false })
+  costs.learn('select 1', { ms: 0.02, isUpperLimit: false })
   expect(costs.expect('select 1')).toBeCloseTo(0.92)
 })
 
 test('a statement that is plainly slow now and then is no fast one', () => {
-  const costs = createCosts()
-  for (let n = 1; n <= 500; n++) costs.learn('select 1', { ms: n % 10 === 0 ? 20 : 0.1, atMost: false })
+  const costs = createLatencyEstimates()
+  for (let n = 1; n <= 500; n++) costs.learn('select 1', { ms: n % 10 === 0 ? 20 : 0.1, isUpperLimit: false })
   expect(costs.expect('select 1')).toBeGreaterThan(1)
 })
 
 test('a statement that is slow every other time is taken for its faster runs, and for a slow one when it always is', () => {
-  const costs = createCosts()
-  for (let n = 0; n < 500; n++) costs.learn('select 1', { ms: n % 2 === 0 ? 0.1 : 0.7, atMost: false })
+  const costs = createLatencyEstimates()
+  for (let n = 0; n < 500; n++) costs.learn('select 1', { ms: n % 2 === 0 ? 0.1 : 0.7, isUpperLimit: false })
   expect(costs.expect('select 1')).toBeCloseTo(0.2, 1)
-  for (let n = 0; n < 5; n++) costs.learn('select 1', { ms: 20, atMost: false })
+  for (let n = 0; n < 5; n++) costs.learn('select 1', { ms: 20, isUpperLimit: false })
   expect(costs.expect('select 1')).toBeGreaterThan(1)
 })
 
 test('an upper limit lowers the estimate and never raises it, unless it is plainly slow', () => {
-  const costs = createCosts()
-  costs.learn('select 1', { ms: 1, atMost: false })
-  costs.learn('select 1', { ms: 4, atMost: true })
+  const costs = createLatencyEstimates()
+  costs.learn('select 1', { ms: 1, isUpperLimit: false })
+  costs.learn('select 1', { ms: 4, isUpperLimit: true })
   expect(costs.expect('select 1')).toBe(1)
-  costs.learn('select 1', { ms: 0, atMost: true })
+  costs.learn('select 1', { ms: 0, isUpperLimit: true })
   expect(costs.expect('select 1')).toBeCloseTo(0.9)
-  costs.learn('select 1', { ms: 10.9, atMost: true })
+  costs.learn('select 1', { ms: 10.9, isUpperLimit: true })
   expect(costs.expect('select 1')).toBeCloseTo(1.9)
 })
 
 test('one stall counts as 50 ms at most', () => {
-  const costs = createCosts()
-  costs.learn('select 1', { ms: 60_000, atMost: false })
+  const costs = createLatencyEstimates()
+  costs.learn('select 1', { ms: 60_000, isUpperLimit: false })
   expect(costs.expect('select 1')).toBe(50)
 })
 
 test('at most 10 000 texts are remembered; the oldest is forgotten', () => {
-  const costs = createCosts()
-  for (let index = 0; index <= 10_000; index++) costs.learn(`select ${index}`, { ms: 1, atMost: false })
-  expect(costs.expect('select 0')).toBe(UNKNOWN_MS)
+  const costs = createLatencyEstimates()
+  for (let index = 0; index <= 10_000; index++) costs.learn(`select ${index}`, { ms: 1, isUpperLimit: false })
+  expect(costs.expect('select 0')).toBe(UNKNOWN_LATENCY_MS)
   expect(costs.expect('select 1')).toBe(1)
 })

@@ -1,36 +1,38 @@
 /**
- * Which of its flow's connections takes the next exchange, or whether it takes another one. Few connections with many exchanges in flight beat many
- * connections with few: answers and questions share packets, and the server's processes do not compete for cores. So fast work is packed onto the connection
- * that is busiest, while the wait there is too short to notice. Slow work gets a connection to itself.
+ * Chooses which of a flow's connections takes the next request, or whether it takes another connection. Few
+ * connections with many requests in flight are faster than many with few: requests and responses share
+ * packets, and server processes do not compete for CPUs. So fast work is packed onto the busiest connection
+ * while the wait there is negligible, and slow work gets a connection to itself.
  */
 
 import type { Flow } from './flow.ts'
 
-/** What takes longer goes where the wait is shortest. */
+/** Slower statements go where the wait is shortest. */
 const FAST_MS = 1
-/** Waiting this long behind fast work is the price of packing; beyond it, work spreads and the pool grows. */
+/** The accepted wait behind fast work; beyond it, work spreads and the pool grows. */
 const PACK_MS = 2
-/** Where the wait would be longer than this, the exchange waits for whichever connection is free first instead. */
+/** If the wait would be longer, the request waits for whichever connection is free first. */
 const QUEUE_MS_MAX = 5
 
-/** What the choice needs to know of a connection. */
+/** A connection as a candidate for a request. */
 export interface Candidate {
-  /** The flow whose exchanges it carries; null while it is free. */
+  /** The flow whose requests it carries; null while it is free. */
   readonly owner: Flow | null
   readonly accepting: boolean
   readonly depth: number
-  /** Infinity behind something slow. */
+  /** The expected wait; Infinity behind a slow statement. */
   waitMs(now: number): number
 }
 
+/** The chosen connection. */
 export interface Choice<C> {
-  /** Null: wait. */
+  /** Null: the request waits. */
   readonly candidate: C | null
-  /** One more connection would be worth having. */
+  /** Whether one more connection would be useful. */
   readonly grow: boolean
 }
 
-/** Among the connections of `flow`, and with `mayTake` the free ones. */
+/** Chooses among the connections of `flow` and, with `mayTake`, the free ones. */
 export function choose<C extends Candidate>(
   candidates: readonly C[],
   flow: Flow,

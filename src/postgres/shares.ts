@@ -1,18 +1,21 @@
 /**
- * How many connections one flow may use. A running statement cannot be interrupted, and no estimate says how long it takes, so some connections are kept free
- * of a flow that has several already: a *dynamic threshold*, as switches use it to share packet buffers (Choudhury and Hahne, 1998). A flow may take another
- * connection while the number it has is below a fixed multiple of the number that is free. A flow that is alone gets `flowMax`; with more flows each gets less,
- * and one without a connection may take any that is free.
+ * Limits the connections of one flow. A running statement cannot be preempted and its duration is not known,
+ * so some connections are kept free of flows that already have several: a *dynamic threshold*, as switches
+ * use it to share packet buffers (Choudhury and Hahne, 1998). A flow may take another connection while it has
+ * fewer than a fixed multiple of the free ones. A single flow gets `flowMax`; with more flows each gets
+ * fewer, and one without a connection may take any free one.
  */
 import type { Flow } from './flow.ts'
 
+/** The size of the pool, and the limit per flow. */
 export interface SharesOptions {
-  /** Connections of the pool, whether open or not. */
+  /** The size of the pool, counting connections not opened yet. */
   readonly size: number
-  /** Connections of a flow that is alone; `size` or more means no limit. */
+  /** Limit on the connections of a single flow; `size` or more means no limit. */
   readonly flowMax: number
 }
 
+/** Counts connections by flow. */
 export class Shares {
   readonly #size: number
   readonly #flowMax: number
@@ -35,10 +38,10 @@ export class Shares {
     return this.#size - this.#taken
   }
 
-  /** Returns true if the flow may take one more connection. */
+  /** Whether the flow may take one more connection. */
   allows(flow: Flow): boolean {
     if (flow.connections === 0 || flow.isOwn) return true
-    // Beside others, a flow takes no more than what leaves one for a newcomer.
+    // With several flows, a flow leaves at least one connection for a new one.
     const free = this.#flows > 1 ? this.free - 1 : this.free
     return flow.connections * this.#reserve < this.#flowMax * free
   }

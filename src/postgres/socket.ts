@@ -1,4 +1,7 @@
-/** Opens a socket to the server, encrypted as the target says, within its time. For sessions and for cancel requests. */
+/**
+ * Opens a socket to the server, encrypted as the target requires, within its time limit. Used for sessions
+ * and cancel requests.
+ */
 import { connect, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { ConnectError } from './errors.ts'
@@ -6,22 +9,30 @@ import { during, type Progress } from './progress.ts'
 import { type Address, type ConnectionTarget, describeTarget } from './target.ts'
 import { upgrade } from './tls.ts'
 
-/** After this much silence the kernel starts asking whether the other side is still there. */
+/** After this period of silence, the kernel starts sending keep-alive probes. */
 const KEEP_ALIVE_MS = 30_000
 
-export interface Opened {
+/** An open socket. */
+export interface OpenedSocket {
   readonly socket: Socket
-  /** The server's, DER; null if the connection is not encrypted. */
+  /** The server's certificate in DER; null if the connection is not encrypted. */
   readonly certificate: Buffer | null
 }
 
-/** Rejects with `ConnectError`; an aborted `signal` (deadline or shutdown) destroys the socket. */
-export async function openSocket(target: ConnectionTarget, signal: AbortSignal, progress: Progress): Promise<Opened> {
+/**
+ * Opens the socket. Rejects with `ConnectError`; an aborted `signal` (deadline or shutdown) destroys the
+ * socket.
+ */
+export async function openSocket(
+  target: ConnectionTarget,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<OpenedSocket> {
   signal.throwIfAborted()
   const { address } = target
   let isConnected = false
   const raw = connectTo(address)
-  // Whoever waits for something hears of an error; one in between ends the socket and must not end the process.
+  // Waiting code handles errors itself; an error in between closes the socket and must not end the process.
   raw.on('error', () => {})
   const onAbort = (): void => {
     raw.destroy(signal.reason)
@@ -45,26 +56,26 @@ export async function openSocket(target: ConnectionTarget, signal: AbortSignal, 
 }
 
 /**
- * Node makes this much memory for every read and gives back what was too much; an answer has some hundred bytes. Here reads share it, and what was read is
- * never overwritten.
+ * Node allocates this much memory for every read, although a response has some hundred bytes. Here, reads
+ * share a block, and data already read is never overwritten.
  */
-const PIECE_BYTES = 64 * 1024
-/** With less of it left the next read gets another. */
+const BLOCK_BYTES = 64 * 1024
+/** With less space left, the next read gets a new block. */
 const READ_BYTES_MIN = 16 * 1024
 
 function connectTo(address: Address): Socket {
-  let piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
+  let piece = Buffer.allocUnsafeSlow(BLOCK_BYTES)
   const socket = connect({
     ...(address.kind === 'unix' ? { path: address.path } : { host: address.host, port: address.port }),
     onread: {
       buffer() {
-        if (piece.length < READ_BYTES_MIN) piece = Buffer.allocUnsafeSlow(PIECE_BYTES)
+        if (piece.length < READ_BYTES_MIN) piece = Buffer.allocUnsafeSlow(BLOCK_BYTES)
         return piece
       },
       callback(bytesRead) {
         const chunk = piece.subarray(0, bytesRead)
         piece = piece.subarray(bytesRead)
-        // As a socket does that has no memory of its own; what is done with it may stop the reading, and says so to the socket.
+        // As sockets without their own buffer do; a listener may pause reading.
         socket.emit('data', chunk)
         return true
       },
@@ -85,12 +96,12 @@ function connected(socket: Socket): Promise<void> {
 
 function certificateOf(socket: TLSSocket): Buffer {
   const certificate = socket.getPeerX509Certificate()
-  // No cipher that Node offers by default goes without one.
-  if (certificate === undefined) throw new ConnectError('the server showed no certificate', true)
+  // Every cipher that Node offers by default requires a certificate.
+  if (certificate === undefined) throw new ConnectError('the server presented no certificate', true)
   return certificate.raw
 }
 
-/** Trying several addresses fails with all their errors and an empty message of its own. */
+/** A connection to several addresses fails with an aggregate error whose own message is empty. */
 function describe(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describe).join(', ')
   return (error as Error).message

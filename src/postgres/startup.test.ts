@@ -134,7 +134,7 @@ test('the server must complete the proof before it lets us in', async () => {
     session.send(AUTHENTICATION_OK, READY)
     await session.gone
   })
-  expect(refused.message).toContain('let us in before it completed SCRAM-SHA-256')
+  expect(refused.message).toContain('the login before completing SCRAM-SHA-256')
 })
 
 test('no byte of the password leaves for a method the policy forbids', async () => {
@@ -146,7 +146,9 @@ test('no byte of the password leaves for a method the policy forbids', async () 
     await session.gone
   })
   expect(refused).toMatchObject({ permanent: true })
-  expect(refused.message).toContain('the server offers the bare password (password); the policy allows SCRAM-SHA-256')
+  expect(refused.message).toContain(
+    'the server offers the cleartext password (password); the policy allows SCRAM-SHA-256',
+  )
   expect(Buffer.concat(received).length).toBe(0)
 })
 
@@ -164,11 +166,11 @@ test('a server that goes on talking while it is our turn is not believed', async
     )
     await session.gone
   })
-  expect(refused.message).toContain('while it was our turn')
+  expect(refused.message).toContain('out of turn')
 })
 
 test.each<[string, BackendMessage[], string]>([
-  ['a session before authentication', [READY], 'readyForQuery before authentication was done'],
+  ['a session before authentication', [READY], 'readyForQuery before authentication was complete'],
   ['rows', [AUTHENTICATION_OK, { kind: 'dataRow', columns: [] }], 'dataRow during start-up'],
   [
     'another protocol',
@@ -178,7 +180,7 @@ test.each<[string, BackendMessage[], string]>([
   [
     'another encoding',
     [AUTHENTICATION_OK, { kind: 'parameterStatus', name: 'client_encoding', value: 'LATIN1' }, READY],
-    'speaks LATIN1 although UTF8',
+    'session uses LATIN1 although UTF8',
   ],
 ])('%s ends the attempt', async (_what, messages, message) => {
   const refused = await failure(async session => {
@@ -247,7 +249,7 @@ test('sslmode=prefer goes on without TLS where there is none; require does not',
   wire.destroy(new Error('done'))
   const refused = await failure(session => script(session).catch(() => {}), 'sslmode=require')
   expect(refused).toMatchObject({ permanent: true })
-  expect(refused.message).toContain('the server has no TLS and sslmode=require demands it')
+  expect(refused.message).toContain('the server has no TLS, which sslmode=require requires; set')
 })
 
 test('bytes behind the answer to the request for TLS are an attack', async () => {
@@ -257,7 +259,7 @@ test('bytes behind the answer to the request for TLS are an attack', async () =>
       session.raw(Buffer.concat([Buffer.from(answer), Buffer.from('injected')]))
       await session.gone
     }, 'sslmode=prefer')
-    expect(refused.message).toContain('unencrypted bytes behind its answer')
+    expect(refused.message).toContain('unencrypted bytes after its response')
   }
 })
 
@@ -290,6 +292,9 @@ test.each([
       await session.gone
     }, `sslmode=disable&target_session_attrs=${wanted}`)
     // A failover may change it.
-    expect(refused).toMatchObject({ permanent: false, message: `${message}, and target_session_attrs=${wanted}` })
+    expect(refused).toMatchObject({
+      permanent: false,
+      message: `${message}, but target_session_attrs=${wanted} is required`,
+    })
   },
 )

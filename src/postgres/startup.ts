@@ -1,54 +1,62 @@
 /**
- * From nothing to a session that is ready for queries: socket, TLS, start-up packet, authentication
- * (PostgreSQL manual, 54.2.1).
+ * Establishes a session that is ready for queries: socket, TLS, startup packet, authentication (PostgreSQL
+ * manual, 54.2.1).
  */
 import { randomBytes } from 'node:crypto'
 import { createGss } from './auth/gss.ts'
-import type { Gss, Try } from './auth/gss-attempts.ts'
-import { allowsGssAlone, type Circumstances } from './auth/policy.ts'
-import { converse, type Session, STARTUP_MESSAGE_BYTES_MAX } from './conversation.ts'
+import type { ConnectTry, Gss } from './auth/gss-attempts.ts'
+import { type AuthContext, allowsGssAlone } from './auth/policy.ts'
 import { ConnectError, DatabaseError } from './errors.ts'
 import { during, Progress } from './progress.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
 import { openSocket } from './socket.ts'
+import { converse, type Session, STARTUP_MESSAGE_BYTES_MAX } from './startup-conversation.ts'
 import { type ConnectionTarget, describeTarget } from './target.ts'
 import { Wire } from './wire.ts'
 
-/** As much of a server's reason is shown: it may be anybody's. */
+/** Limit on the length shown of a server's message, which is not trusted. */
 const REASON_LENGTH_MAX = 1_000
 
+/** An established session. */
 export interface Connected {
   readonly wire: Wire
   readonly session: Session
 }
 
+/** What connecting needs. */
 export interface ConnectOptions {
   readonly target: ConnectionTarget
-  /** A pooler is in between: only parameters that every pooler passes on are sent. */
+  /** Whether a pooler is in between: only parameters that every pooler accepts are sent. */
   readonly throughPooler: boolean
-  /** Aborting gives up. The target's own timeout applies besides, to each try. */
+  /** Aborts the attempt. The target's own timeout applies to each try in addition. */
   readonly signal?: AbortSignal
-  /** Where Kerberos gets its tokens; nothing is tried without it if the target allows Kerberos. */
+  /** The source of Kerberos tokens; without it, targets that allow Kerberos are refused. */
   readonly gss?: Gss | null
 }
 
-/** SQLSTATE classes that trying again does not cure: authorisation, unknown database, bad start-up parameter, no right. */
+/**
+ * SQLSTATE classes for which retrying does not help: authorization, unknown database, invalid startup
+ * parameter, missing privilege.
+ */
 const PERMANENT = /^(28|3D|22|42)/
 
-/** PgBouncer, when it is sent what we send to servers. It saves whoever forgot the key: a session would be shared while it is pipelined. */
+/**
+ * PgBouncer's reply to startup parameters meant for servers. Detects a missing `prepared_statements` setting,
+ * with which a session would be shared while it is pipelined.
+ */
 const POOLER_REFUSAL = /^unsupported startup parameter/
 
-/** Rejects with `ConnectError`. The wire has no sink yet; set one in the same turn. */
+/** Connects. Rejects with `ConnectError`. The wire has no sink yet; it must be set in the same turn. */
 export function connect(options: ConnectOptions): Promise<Connected> {
   const { target, gss, signal = NEVER } = options
   if (target.gss === null) return tryOnce(options, null)
-  if (!gss) return Promise.reject(new ConnectError('nothing was set up that Kerberos could get its tokens from', true))
+  if (!gss) return Promise.reject(new ConnectError('no provider of Kerberos tokens is configured', true))
   return gss.attempts.run(attempt => tryOnce(options, attempt), signal)
 }
 
 const NEVER = new AbortController().signal
 
-async function tryOnce(options: ConnectOptions, kerberos: Try | null): Promise<Connected> {
+async function tryOnce(options: ConnectOptions, kerberos: ConnectTry | null): Promise<Connected> {
   const { target, signal: shutdown } = options
   shutdown?.throwIfAborted()
   if (kerberos !== null) kerberos.usesGss = allowsGssAlone(target.auth)
@@ -74,7 +82,7 @@ async function establish(
   options: ConnectOptions,
   signal: AbortSignal,
   progress: Progress,
-  kerberos: Try | null,
+  kerberos: ConnectTry | null,
 ): Promise<Connected> {
   const { target } = options
   const { socket, certificate } = await openSocket(target, signal, progress)
@@ -98,8 +106,12 @@ async function establish(
   }
 }
 
-/** Null: the target allows no Kerberos. */
-function tokensOf({ target, gss }: ConnectOptions, signal: AbortSignal, kerberos: Try | null): Circumstances['gss'] {
+/** The source of tokens; null if the target does not allow Kerberos. */
+function tokensOf(
+  { target, gss }: ConnectOptions,
+  signal: AbortSignal,
+  kerberos: ConnectTry | null,
+): AuthContext['gss'] {
   if (target.gss === null || !gss || kerberos === null) return null
   const service = target.gss.target
   return method => {
@@ -109,9 +121,9 @@ function tokensOf({ target, gss }: ConnectOptions, signal: AbortSignal, kerberos
 }
 
 /**
- * Fixed here, so that no setting of a role or database changes it: what an answer looks like, except for TimeZone, which
- * is the operator's to choose; and how a quoted text of ours is read. What is sent by name prevails over `options`
- * (PostgreSQL manual, 54.2.1 has both), so what gives way to the operator's options is left out.
+ * Fixed here so that no setting of a role or database changes the format of results (except TimeZone, which
+ * the operator may choose) or how quoted text is parsed. Parameters sent by name override `options`
+ * (PostgreSQL manual, 54.2.1), so those that the operator's options may override are left out.
  */
 function startupParameters(options: ConnectOptions): (readonly [string, string])[] {
   const { target } = options
@@ -123,7 +135,7 @@ function startupParameters(options: ConnectOptions): (readonly [string, string])
     ['DateStyle', 'ISO'],
   ]
   if (target.options !== null) parameters.push(['options', target.options])
-  // The quoting of literals rests on it. The server applies it after whatever `options` says.
+  // The quoting of literals depends on it. The server applies it after `options`.
   parameters.push(['standard_conforming_strings', 'on'])
   // PgBouncer refuses parameters that it does not track.
   if (options.throughPooler) return parameters
@@ -135,8 +147,9 @@ function startupParameters(options: ConnectOptions): (readonly [string, string])
 }
 
 /**
- * How many orders of joins the planner tries. These are PostgreSQL's own defaults, set here because a server, a database or a role may have others: with
- * `join_collapse_limit = 100` a query that the limits allow is planned for minutes, and no timeout is looked at meanwhile.
+ * Limits on the join orders that the planner tries. These are PostgreSQL's defaults, set here because a
+ * server, database or role may differ: with `join_collapse_limit = 100`, planning a permitted query takes
+ * minutes, during which no timeout is checked.
  */
 export const PLANNER: readonly (readonly [string, string])[] = [
   ['join_collapse_limit', '8'],
@@ -145,7 +158,10 @@ export const PLANNER: readonly (readonly [string, string])[] = [
   ['geqo_threshold', '12'],
 ]
 
-/** `-c name=value` or `--name=value`, where PostgreSQL reads hyphens in the name as underscores, and any case. */
+/**
+ * Whether `options` sets a parameter: `-c name=value` or `--name=value`, where PostgreSQL treats hyphens in
+ * names as underscores, in any case.
+ */
 function isSetBy(options: string | null, name: string): boolean {
   return options !== null && new RegExp(`(^|\\s)(-c\\s*|--)${name.replaceAll('_', '[-_]')}=`, 'i').test(options)
 }
@@ -153,7 +169,7 @@ function isSetBy(options: string | null, name: string): boolean {
 function checkSession(session: Session, target: ConnectionTarget): void {
   const encoding = session.parameters.get('client_encoding')
   if (encoding !== undefined && encoding !== 'UTF8') {
-    throw new ConnectError(`the session speaks ${encoding} although UTF8 was asked for; is a pooler in between?`, true)
+    throw new ConnectError(`the session uses ${encoding} although UTF8 was requested; is a pooler in between?`, true)
   }
   const standby = session.parameters.get('in_hot_standby') === 'on'
   const readOnly = standby || session.parameters.get('default_transaction_read_only') === 'on'
@@ -164,13 +180,16 @@ function checkSession(session: Session, target: ConnectionTarget): void {
     (target.sessionAttributes === 'standby' && !standby)
   if (!wrong) return
   const found = standby ? 'a standby' : readOnly ? 'a primary whose sessions are read-only' : 'a primary'
-  throw new ConnectError(`the server is ${found}, and target_session_attrs=${target.sessionAttributes}`, false)
+  throw new ConnectError(
+    `the server is ${found}, but ` + `target_session_attrs=${target.sessionAttributes} is required`,
+    false,
+  )
 }
 
 function toConnectError(error: unknown, target: ConnectionTarget, progress: Progress): ConnectError {
   if (error instanceof ConnectError) return error
   const message = (error as Error).message.slice(0, REASON_LENGTH_MAX)
-  // What the server says of itself needs no step of ours beside it.
+  // A message from the server needs no step in addition.
   if (error instanceof DatabaseError && POOLER_REFUSAL.test(message)) {
     return new ConnectError(
       `no session with ${describeTarget(target)}: ${message}; a pooler is in between: set prepared_statements = false`,

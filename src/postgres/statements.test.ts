@@ -1,8 +1,8 @@
 /** The books on prepared statements. */
 import { expect, test } from 'vitest'
-import { Statements } from './statements.ts'
+import { PreparedStatements } from './prepared-statements.ts'
 
-function used(statements: Statements, text: string) {
+function used(statements: PreparedStatements, text: string) {
   const statement = statements.use(text)
   statement.sent = true
   statement.parsed = true
@@ -11,13 +11,13 @@ function used(statements: Statements, text: string) {
 }
 
 test('the same text is the same statement', () => {
-  const statements = new Statements(2)
+  const statements = new PreparedStatements(2)
   expect(used(statements, 'a')).toBe(statements.use('a'))
   expect(statements.use('b').name).toBe('s2')
 })
 
 test('a statement whose Parse is under way is left alone: an unnamed one serves meanwhile', () => {
-  const statements = new Statements(2)
+  const statements = new PreparedStatements(2)
   const named = statements.use('a')
   named.sent = true
   expect(statements.use('a').name).toBe('')
@@ -28,7 +28,7 @@ test('a statement whose Parse is under way is left alone: an unnamed one serves 
 })
 
 test('the least recently used one is evicted and closed once', () => {
-  const statements = new Statements(2)
+  const statements = new PreparedStatements(2)
   for (const text of ['a', 'b', 'a', 'c']) used(statements, text)
   expect(statements.size).toBe(2)
   expect(statements.takeToClose()).toEqual(['s2'])
@@ -38,7 +38,7 @@ test('the least recently used one is evicted and closed once', () => {
 })
 
 test('what is forgotten gets a new name, and is closed only if the server has it', () => {
-  const statements = new Statements(10)
+  const statements = new PreparedStatements(10)
   const known = used(statements, 'a')
   const refused = statements.use('b')
   refused.sent = true
@@ -50,7 +50,7 @@ test('what is forgotten gets a new name, and is closed only if the server has it
 })
 
 test('with size 0 every use is a new unnamed statement', () => {
-  const statements = new Statements(0)
+  const statements = new PreparedStatements(0)
   const statement = used(statements, 'a')
   expect(statement.name).toBe('')
   expect(statements.use('a')).not.toBe(statement)
@@ -58,7 +58,7 @@ test('with size 0 every use is a new unnamed statement', () => {
 })
 
 test('a text that is too long to keep a plan of is parsed at each use', () => {
-  const statements = new Statements(4)
+  const statements = new PreparedStatements(4)
   expect(statements.use('x'.repeat(16_385)).name).toBe('')
   expect(statements.use('x'.repeat(16_384)).name).not.toBe('')
   expect(statements.size).toBe(1)

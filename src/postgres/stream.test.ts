@@ -275,7 +275,7 @@ test('a reader that takes nothing for too long loses the stream, and is told so'
   const stream = pool.stream([settings], rows, 1)
   await stream.next()
   await expect.poll(() => pool.stats().streaming).toBe(0)
-  await expect(stream.next()).rejects.toThrow('nobody read the stream for 20 ms')
+  await expect(stream.next()).rejects.toThrow('the stream was not read for 20 ms')
   expect(text(await stream.next())).toBe('done')
 })
 
@@ -293,7 +293,7 @@ test('a server that falls silent within a batch is given up after answerTimeoutM
   )
   const stream = pool.stream([settings], rows, 1)
   expect(text(await stream.next())).toEqual(['1'])
-  await expect(stream.next()).rejects.toThrow('no answer for 40000 ms')
+  await expect(stream.next()).rejects.toThrow('no response for 40000 ms')
   expect(pool.stats()).toMatchObject({ streaming: 0, open: 0 })
 })
 
@@ -311,7 +311,7 @@ test('a server that falls silent after the last row is given up as well', async 
   )
   const stream = pool.stream([settings], rows, 10)
   expect(text(await stream.next())).toEqual(['1'])
-  await expect(stream.next()).rejects.toThrow('no answer for 40000 ms')
+  await expect(stream.next()).rejects.toThrow('no response for 40000 ms')
 })
 
 test('the time a reader takes is not the server’s, neither between batches nor when it makes room again', async () => {
@@ -351,7 +351,7 @@ test('two calls of next at a time are a mistake of the caller', async () => {
   })
   const stream = pool.stream([settings], rows, 1)
   const first = stream.next().catch(() => {})
-  await expect(stream.next()).rejects.toThrow('before the last next() had answered')
+  await expect(stream.next()).rejects.toThrow('before the previous next() had resolved')
   await pool.close({ deadlineMs: 0 })
   await first
 })
@@ -360,5 +360,5 @@ test('a batch has at least one row', async () => {
   const pool = await bench(async session => {
     await session.gone
   })
-  expect(() => pool.stream([], rows, 0)).toThrow('batchRows is 0; it is at least 1')
+  expect(() => pool.stream([], rows, 0)).toThrow('batchRows is 0; it must be at least 1')
 })

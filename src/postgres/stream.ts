@@ -1,26 +1,35 @@
 /**
- * Rows through a portal, batch by batch: Execute with a row limit and Flush, the next Execute when the reader has taken
- * the last batch, Sync at the end (PostgreSQL manual, 54.2.3). One batch is fetched ahead, so that the database works
- * while the reader does. Batches grow from a few rows to `batchRows` as fast as they come. Rows in memory: at most two
- * batches, and never much more than `READY_BYTES_MAX` waiting.
+ * Streams rows through a portal, block by block: Execute with a row limit and Flush, the next Execute when
+ * the reader has taken the last block, Sync at the end (PostgreSQL manual, 54.2.3). One block is fetched
+ * ahead, so that database and reader work concurrently. Blocks grow from a few rows to `batchRows` as fast as
+ * they arrive. At most two blocks are in memory, and never much more than `READY_BYTES_MAX` waiting.
  */
 import { type DatabaseError, ProtocolError, refusal, UnavailableError } from './errors.ts'
-import { type Channel, type Exchange, NOTHING_OWED, owedOf } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
 import type { Flow } from './flow.ts'
-import { Plan } from './plan.ts'
+import { NOTHING_OWED, owedOf, type PendingRequest, type RequestChannel } from './pending-request.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeExecute, writeFlush, writeSync } from './protocol/frontend.ts'
 import { MESSAGE_BYTES_MAX } from './protocol/reader.ts'
-import { Held, type ResultBudget } from './result-budget.ts'
+import { HeldBytes, type ResultBudget } from './result-budget.ts'
+import { CommandPlan } from './statement-plan.ts'
 import type { Command, Row, ServerTime } from './types.ts'
 
-/** When rows of this size wait to be taken, the socket is not read any more; a batch may then arrive in pieces. */
+/**
+ * Limit on the bytes of rows waiting to be taken; the socket is then paused, and a block may arrive in
+ * pieces.
+ */
 export const READY_BYTES_MAX: number = 1024 * 1024
 
-/** The first batch: small, so that the first rows of a slow statement do not wait for a thousand others. */
+/**
+ * Rows of the first block, which is small so that the first rows of a slow statement do not wait for a
+ * thousand others.
+ */
 const FIRST_ROWS = 16
-/** Batches that take longer become smaller, others larger: PostgreSQL sends nothing before a batch is full or fills its buffer. */
+/**
+ * Target duration of a block: slower blocks become smaller, faster ones larger. PostgreSQL sends nothing
+ * before a block is complete or fills its buffer.
+ */
 const BATCH_MS = 100
 
 interface Waiter {
@@ -28,25 +37,27 @@ interface Waiter {
   reject(error: unknown): void
 }
 
+/** The pool as a stream sees it. */
 export interface StreamHost {
-  /** A reader that takes nothing for so long loses the stream: its connection and its snapshot are worth more. */
+  /** How long a reader may take nothing before its stream is ended. */
   readonly readerIdleMs: number
   start(stream: Stream): void
-  /** It has not been given to a connection yet and does not want one any more: takes it out of its queue and rejects it. */
+  /** Removes a stream that has no connection yet from its queue and rejects it. */
   drop(stream: Stream): void
-  /** Milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   clock(): number
   readonly budget: ResultBudget
 }
 
 type State = 'new' | 'waiting' | 'running' | 'ended'
 
-export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
+/** A stream of rows. */
+export class Stream implements PendingRequest, AsyncIterableIterator<readonly Row[]> {
   readonly exclusive = true
   readonly readsOnly = true
   readonly flow: Flow
-  readonly costKey: string
-  readonly worked: ServerTime
+  readonly latencyKey: string
+  readonly serverTime: ServerTime
   expectedMs = 0
   deadline = 0
   readonly #host: StreamHost
@@ -55,33 +66,33 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   readonly #batchRows: number
   readonly #after: readonly Command[]
   #state: State = 'new'
-  #channel: Channel | null = null
-  #plan: Plan | null = null
-  /** Rows that the last Execute asked for, and when. */
-  #asked = 0
+  #channel: RequestChannel | null = null
+  #plan: CommandPlan | null = null
+  /** Rows requested by the last Execute, and when. */
+  #requested = 0
   #askedAt = 0
-  /** When it became the server's turn: something was asked, or room was made for more of the answer. */
+  /** When the server's turn began: something was requested, or space was made for more of the response. */
   #serverSince = 0
-  /** How long the last complete batch took. */
+  /** How long the last complete block took. */
   #lastMs = 0
-  /** Commands of `#before` that are complete. */
+  /** Completed commands of `#before`. */
   #passed = 0
   #tags: string[] = []
   #ready: Row[] = []
   #readyBytes = 0
-  readonly #held: Held
-  /** The batch in `#ready` is all that was asked for. */
+  readonly #held: HeldBytes
+  /** Whether `#ready` holds all rows of the current block. */
   #boundary = false
   #paused = false
-  /** An Execute has not been answered yet. */
+  /** Whether an Execute is pending. */
   #fetching = false
   #synced = false
   #delivered = false
   #cancelled = false
   #failure: Error | null = null
-  /** The server has refused one of its commands, and skipped the others. */
+  /** Whether the server refused a command and skipped the rest. */
   #refused = false
-  /** Rows interest nobody any more, nor does an error; the reader is told this one, if anything. */
+  /** Set when neither rows nor errors are needed any more; the reader receives this error, if any. */
   #abandoned: { readonly error: Error | null } | null = null
   #retried = false
   #waiter: Waiter | null = null
@@ -98,16 +109,16 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     worked: ServerTime = { ms: 0 },
   ) {
     if (!Number.isInteger(batchRows) || batchRows < 1)
-      throw new RangeError(`batchRows is ${batchRows}; it is at least 1`)
+      throw new RangeError(`batchRows is ${batchRows}; it must be at least 1`)
     this.#host = host
     this.flow = flow
     this.#before = before
     this.#command = command
     this.#batchRows = batchRows
     this.#after = after
-    this.costKey = command.text
-    this.worked = worked
-    this.#held = new Held(host.budget, flow)
+    this.latencyKey = command.text
+    this.serverTime = worked
+    this.#held = new HeldBytes(host.budget, flow)
   }
 
   get cancelled(): boolean {
@@ -125,19 +136,20 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   }
 
   next(): Promise<IteratorResult<readonly Row[]>> {
-    if (this.#waiter !== null) return Promise.reject(new Error('next() was called before the last next() had answered'))
+    if (this.#waiter !== null)
+      return Promise.reject(new Error('next() was called before the previous ' + 'next() had resolved'))
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject }
       if (this.#state === 'new') {
         this.#state = 'waiting'
         this.#host.start(this)
       } else {
-        this.#hand()
+        this.#deliver()
       }
     })
   }
 
-  /** Resolves when the connection is free again; the statement is cancelled if it is in the middle of a batch. */
+  /** Resolves when the connection is free again; a statement in the middle of a block is cancelled. */
   async return(): Promise<IteratorResult<readonly Row[]>> {
     await this.#abandon(null)
     return { done: true, value: undefined }
@@ -150,13 +162,13 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
 
   // --- Exchange ---
 
-  /** Between batches, and while the socket is not read, everybody waits for the reader. */
+  /** Between blocks, and while the socket is paused, the server waits for the reader. */
   unansweredMs(now: number): number {
-    return (this.#fetching || this.#synced) && !this.#paused ? this.worked.ms + now - this.#serverSince : 0
+    return (this.#fetching || this.#synced) && !this.#paused ? this.serverTime.ms + now - this.#serverSince : 0
   }
 
-  write(channel: Channel): void {
-    const plan = new Plan()
+  write(channel: RequestChannel): void {
+    const plan = new CommandPlan()
     const { writer, statements } = channel
     this.#state = 'running'
     this.#channel = channel
@@ -179,15 +191,16 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
 
   parseComplete(): void {
     if (this.#plan?.parseComplete() !== true)
-      throw new ProtocolError('the server confirmed a statement nobody prepared')
+      throw new ProtocolError('the server confirmed a statement that was not prepared')
   }
 
   parametersDescribed(): void {
-    // Parameters are sent as text: PostgreSQL knows their types, and we need not.
+    // Parameters are sent as text, so their types are not needed.
   }
 
   described(fields: readonly FieldDescription[]): void {
-    if (this.#plan?.described(fields) !== true) throw new ProtocolError('the server described a statement unasked')
+    if (this.#plan?.described(fields) !== true)
+      throw new ProtocolError('the server described a statement ' + 'without a request')
   }
 
   dataRow(bytes: Buffer, start: number, end: number): void {
@@ -197,7 +210,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     if (this.#readyBytes < READY_BYTES_MAX) return
     this.#held.grow(this.#readyBytes, false)
     if (this.#waiter !== null) {
-      this.#hand()
+      this.#deliver()
     } else if (!this.#paused) {
       this.#paused = true
       this.#channel?.pause()
@@ -205,7 +218,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     }
   }
 
-  /** Waiting rows take no more than `READY_BYTES_MAX` whatever the budget; a single row can be larger. */
+  /** Limits the waiting rows to `READY_BYTES_MAX` whatever the budget; a single row can be larger. */
   rowBegins(bytes: number): boolean {
     if (this.#passed < this.#before.length || !this.#fetching || this.#abandoned !== null) return false
     const whole = this.#readyBytes + bytes
@@ -216,9 +229,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   }
 
   rowTooLong(bytes: number): void {
-    this.#stop(
-      refusal('54000', `a row has ${bytes} bytes; at most ${MESSAGE_BYTES_MAX} are accepted`, 'Ask for fewer columns.'),
-    )
+    this.#stop(refusal('54000', `a row has ${bytes} bytes; the limit is ${MESSAGE_BYTES_MAX}`, 'Select fewer columns.'))
   }
 
   complete(tag: string): void {
@@ -227,12 +238,12 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
       this.#passed++
       return
     }
-    // The rows are complete already, and this is what comes after them.
+    // The rows are complete; this is the completion of a later command.
     if (!this.#fetching) return
     this.#fetching = false
     this.#boundary = true
     this.#sync()
-    this.#hand()
+    this.#deliver()
   }
 
   suspended(): void {
@@ -242,7 +253,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     this.#fetching = false
     this.#boundary = true
     this.#lastMs = this.#host.clock() - this.#askedAt
-    this.#hand()
+    this.#deliver()
   }
 
   failed(error: DatabaseError): void {
@@ -253,8 +264,8 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   }
 
   finished(): boolean {
-    const channel = this.#channel as Channel
-    const plan = this.#plan as Plan
+    const channel = this.#channel as RequestChannel
+    const plan = this.#plan as CommandPlan
     plan.forgetUnconfirmed(channel.statements)
     if (this.#failure !== null && 'sqlstate' in this.#failure) {
       const stale = plan.isStale(this.#failure as DatabaseError, this.#tags, channel.statements)
@@ -278,10 +289,10 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     this.#end()
   }
 
-  // --- Inside ---
+  // // --- internals ---
 
-  /** Gives the reader what there is, if there is a reader and something worth giving. */
-  #hand(): void {
+  /** Passes what is available to the reader, if one is waiting. */
+  #deliver(): void {
     const waiter = this.#waiter
     const full = this.#boundary || this.#readyBytes >= READY_BYTES_MAX
     if (waiter !== null && this.#ready.length > 0 && (full || this.#state === 'ended')) {
@@ -301,7 +312,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
       if (failure === null) waiter.resolve({ done: true, value: undefined })
       else waiter.reject(failure)
     } else if (this.#boundary && this.#ready.length === 0 && !this.#synced) {
-      // A batch of no rows that is not the end: ask on.
+      // An empty block that is not the end: request the next.
       this.#boundary = false
       this.#fetchMore()
     }
@@ -311,9 +322,12 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   #fetchMore(): void {
     this.#awaitServer()
     if (this.#fetching || this.#synced || this.#state !== 'running') return
-    const channel = this.#channel as Channel
+    const channel = this.#channel as RequestChannel
     this.#fetching = true
-    writeExecute(channel.writer, this.#ask(this.#lastMs > BATCH_MS ? Math.ceil(this.#asked / 2) : this.#asked * 2))
+    writeExecute(
+      channel.writer,
+      this.#ask(this.#lastMs > BATCH_MS ? Math.ceil(this.#requested / 2) : this.#requested * 2),
+    )
     writeFlush(channel.writer)
     channel.flushSoon()
   }
@@ -326,15 +340,15 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
   }
 
   #ask(rows: number): number {
-    this.#asked = Math.min(rows, this.#batchRows)
+    this.#requested = Math.min(rows, this.#batchRows)
     this.#askedAt = this.#host.clock()
     this.#serverSince = this.#askedAt
-    return this.#asked
+    return this.#requested
   }
 
   #sync(): void {
     if (this.#synced) return
-    const channel = this.#channel as Channel
+    const channel = this.#channel as RequestChannel
     this.#synced = true
     this.#serverSince = this.#host.clock()
     if (!this.#refused)
@@ -343,7 +357,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     channel.flushSoon()
   }
 
-  /** Gives up with an error that the reader gets to see. */
+  /** Ends the stream with an error for the reader. */
   #stop(error: Error): void {
     void this.#abandon(this.#failure ?? error)
   }
@@ -381,10 +395,10 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
     this.#idleTimer = null
     for (const resolve of this.#onEnd.splice(0)) resolve()
-    this.#hand()
+    this.#deliver()
   }
 
-  /** The clock runs while rows are there and nobody takes them. */
+  /** Starts the timer that runs while rows are available and not taken. */
   #watchReader(): void {
     const idle = this.#waiter === null && this.#state === 'running' && (this.#boundary || this.#paused)
     if (!idle) {
@@ -395,7 +409,7 @@ export class Stream implements Exchange, AsyncIterableIterator<readonly Row[]> {
     const { readerIdleMs } = this.#host
     this.#idleTimer ??= setTimeout(() => {
       this.#idleTimer = null
-      const message = `nobody read the stream for ${readerIdleMs} ms, so its connection was taken back`
+      const message = `the stream was not read for ${readerIdleMs} ms, so its connection was released`
       this.#stop(new UnavailableError(message, true))
     }, readerIdleMs)
   }

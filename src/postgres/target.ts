@@ -1,4 +1,4 @@
-/** Where a database is, who we are there, and under which conditions we talk to it: what a connection URL says, in types. */
+/** A connection target: the contents of a connection URL as types. */
 import type { GssSettings } from './auth/gss-attempts.ts'
 import type { AuthPolicy } from './auth/policy.ts'
 
@@ -13,41 +13,46 @@ export interface ConnectionTarget {
   /** Null unless the policy allows GSSAPI, SSPI or Kerberos. */
   readonly gss: GssSettings | null
   readonly applicationName: string | null
-  /** For TCP, TLS and authentication together. */
+  /** Time limit on TCP, TLS and authentication together. */
   readonly connectTimeoutMs: number
-  /** Command-line options for the backend, e.g. `-c search_path=x`. */
+  /** Command-line options for the backend, such as `-c search_path=x`. */
   readonly options: string | null
   readonly sessionAttributes: SessionAttributes
-  /** Parameters that are valid and have no effect, as sentences. */
+  /** Warnings about valid parameters that have no effect. */
   readonly warnings: readonly string[]
 }
 
+/** A server's address. */
 export type Address =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
-  /** `path` is the socket file; TLS is never spoken there, as in libpq. */
+  /** `path` is the socket file; TLS is never used there, as in libpq. */
   | { readonly kind: 'unix'; readonly path: string }
 
+/** The settings of `ssl…` parameters. */
 export interface TlsSettings {
   readonly mode: SslMode
-  /** Path of a PEM file, or `system` for the authorities that the runtime trusts. */
+  /** The path of a PEM file, or `system` for the authorities that the runtime trusts. */
   readonly rootCertificates: string | null
   readonly certificate: ClientCertificate | null
 }
 
+/** A client certificate and its key. */
 export interface ClientCertificate {
   readonly certPath: string
   readonly keyPath: string
-  /** Of an encrypted key. */
+  /** The password of an encrypted key. */
   readonly password: string | null
 }
 
+/** Values of `sslmode`. */
 export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 export type SslMode = (typeof SSL_MODES)[number]
 
+/** Values of `target_session_attrs`. */
 export const SESSION_ATTRIBUTES = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
 export type SessionAttributes = (typeof SESSION_ATTRIBUTES)[number]
 
-/** For logs and messages: everything but the secrets. */
+/** The target without secrets, for logs and messages. */
 export function describeTarget(target: ConnectionTarget): string {
   const { address } = target
   const where =
@@ -57,11 +62,12 @@ export function describeTarget(target: ConnectionTarget): string {
   return `${target.user}@${where}/${target.database}`
 }
 
+/** Whether a mode verifies the certificate. */
 export function isVerifying(mode: SslMode): boolean {
   return mode === 'verify-ca' || mode === 'verify-full'
 }
 
-/** An authority that somebody named is asked, whatever the mode. */
+/** Whether the certificate chain is verified; an explicitly named authority is used in any mode. */
 export function verifiesChain({ mode, rootCertificates }: TlsSettings): boolean {
   return isVerifying(mode) || rootCertificates !== null
 }

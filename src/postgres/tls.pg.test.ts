@@ -1,6 +1,7 @@
 /**
- * TLS against a real server (docs/guides/database-connections.md#every-parameter): what each sslmode takes, and what it refuses with a message
- * that says what to do. What pg_hba.conf asks for besides is in auth/auth.pg.test.ts.
+ * TLS against a real server (docs/guides/database-connections.md#every-parameter): what each sslmode takes,
+ * and what it refuses with a message that says what to do. What pg_hba.conf asks for besides is in
+ * auth/auth.pg.test.ts.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -69,7 +70,10 @@ beforeAll(async () => {
 
 afterAll(() => server?.close())
 
-/** Connections made from now on see it: the postmaster reads everything anew before it starts the next backend. */
+/**
+ * Connections made from now on see it: the postmaster reads everything anew before it starts the next
+ * backend.
+ */
 async function set(settings: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
     await execute(server.adminUrl, `alter system set ${name} = '${value}'`)
@@ -228,7 +232,8 @@ test('to one signed with Ed25519 it cannot be bound', async () => {
   await serve('ed25519')
   await expect(tlsVersion({ channel_binding: 'require' })).rejects.toThrow('not defined for the signature')
   await expect(tlsVersion({ channel_binding: 'require' })).rejects.toMatchObject({ permanent: true })
-  // The server cannot compute it either, and says no more than that it went wrong; without the offer being used all is well.
+  // The server cannot compute it either, and says no more than that it went wrong; without the offer being
+  // used all is well.
   expect(await tlsVersion({ channel_binding: 'prefer' })).toBe('TLSv1.3')
 })
 

@@ -1,6 +1,6 @@
 /**
- * Turns a plain socket into an encrypted one, as `sslmode` says (PostgreSQL manual, 34.19.1 and 54.2.10).
- * `verify-ca` and `verify-full` really verify, and any mode with `sslrootcert` verifies the chain once there is TLS.
+ * Encrypts a socket as `sslmode` requires (PostgreSQL manual, 34.19.1 and 54.2.10). `verify-ca` and
+ * `verify-full` verify the server, and any mode with `sslrootcert` verifies the chain once TLS is in use.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { type Address, type ClientCertificate, type TlsSettings, verifiesChain }
 const YES = 0x53
 const NO = 0x4e
 
-/** What `tls.connect` needs; read anew for each connection, so that renewed files are picked up. */
+/** Loads what `tls.connect` needs, again for each connection, so that renewed files are picked up. */
 async function loadTls(settings: TlsSettings): Promise<tls.ConnectionOptions> {
   const { rootCertificates, certificate } = settings
   const options: tls.ConnectionOptions = { minVersion: 'TLSv1.2', rejectUnauthorized: verifiesChain(settings) }
@@ -25,7 +25,7 @@ async function loadTls(settings: TlsSettings): Promise<tls.ConnectionOptions> {
   return certificate === null ? options : { ...options, ...(await loadCertificate(certificate)) }
 }
 
-/** Checked here, because the handshake would name neither the file nor what is wrong with it. */
+/** Checked here, because a failed handshake would name neither the file nor the problem. */
 async function loadCertificate({ certPath, keyPath, password }: ClientCertificate): Promise<tls.ConnectionOptions> {
   const cert = await loadPem('sslcert', certPath)
   const pem = await loadPem('sslkey', keyPath)
@@ -50,8 +50,8 @@ function whyUnusable(pem: Buffer, password: string | null): string {
 }
 
 /**
- * Asks the server for TLS and shakes hands. Resolves with the encrypted socket, or with the plain one if the server has
- * no TLS and the mode is `prefer`. The caller bounds the time and destroys `socket` on failure.
+ * Requests TLS and performs the handshake. Resolves with the encrypted socket, or with the plain one if the
+ * server has no TLS and the mode is `prefer`. The caller limits the time and destroys `socket` on failure.
  */
 export async function upgrade(
   socket: Socket,
@@ -60,7 +60,7 @@ export async function upgrade(
   progress: Progress,
 ): Promise<Socket> {
   if (settings.mode === 'disable' || address.kind === 'unix') return socket
-  progress.step = 'asking for TLS'
+  progress.step = 'requesting TLS'
   const options = await loadTls(settings)
   const writer = new Writer(8)
   writeSslRequest(writer)
@@ -69,21 +69,21 @@ export async function upgrade(
   const bytes = await answer
   const code = bytes[0]
   if (code !== YES && code !== NO) {
-    // What it says instead is not shown: nobody has proved to be the server yet.
+    // The response is not shown, because the server is not authenticated yet.
     throw new ConnectError('the server did not understand the request for TLS; it may not be PostgreSQL', false)
   }
-  // Bytes behind the answer came from before the handshake: somebody in between could have put them there, and they
-  // would be read as if they had been encrypted (CVE-2021-23222).
+  // Bytes after the response were received before the handshake: an attacker in between could have inserted
+  // them, and they would be treated as if they had been encrypted (CVE-2021-23222).
   if (bytes.length > 1)
-    throw new ConnectError('the server sent unencrypted bytes behind its answer to the request for TLS', false)
+    throw new ConnectError('the server sent unencrypted bytes after its response to the TLS request', false)
   if (code === NO) {
     if (settings.mode === 'prefer') return socket
     throw new ConnectError(
-      `the server has no TLS and sslmode=${settings.mode} demands it; switch on ssl in postgresql.conf`,
+      `the server has no TLS, which sslmode=${settings.mode} requires; set ssl = on in postgresql.conf`,
       true,
     )
   }
-  progress.step = 'shaking hands for TLS'
+  progress.step = 'performing the TLS handshake'
   return handshake(socket, address.host, settings, options)
 }
 
@@ -96,7 +96,7 @@ async function loadPem(parameter: string, path: string): Promise<Buffer> {
   }
   if (parameter === 'sslkey') return pem
   try {
-    // Node passes over what it cannot read in a bundle, and would then trust nobody without a word.
+    // Node skips unreadable certificates in a bundle, and would then trust none without an error.
     new X509Certificate(pem)
   } catch (error) {
     throw new ConnectError(`${parameter}=${path} holds no certificate in PEM form`, true, error)
@@ -108,7 +108,7 @@ function firstBytes(socket: Socket): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (socket.destroyed) throw new ConnectError('the server closed the connection when asked for TLS', false)
     const onData = (chunk: Buffer): void => {
-      // Whatever comes next belongs to the handshake; it must stay in the socket until that reads it.
+      // What follows belongs to the handshake, and must stay in the socket until that reads it.
       socket.pause()
       settle()
       resolve(chunk)
@@ -137,13 +137,13 @@ function handshake(
       secured = tls.connect({
         ...options,
         socket,
-        // An address is no server name (RFC 6066, 3).
+        // An IP address is not a valid server name (RFC 6066, 3).
         ...(isIP(host) === 0 ? { servername: host } : {}),
         checkServerIdentity: (_name, certificate) =>
           settings.mode === 'verify-full' ? tls.checkServerIdentity(host, certificate) : undefined,
       })
     } catch (error) {
-      // An unreadable key or certificate is noticed here.
+      // An unreadable key or certificate is detected here.
       reject(new ConnectError(`TLS cannot be set up with these files: ${(error as Error).message}`, true, error))
       return
     }
@@ -151,7 +151,8 @@ function handshake(
     secured.on('error', () => {})
     const fail = (error: Error): void => {
       settle()
-      // Node names what failed in verification by an upper-case code: it will fail again until somebody acts.
+      // Node reports a failed verification with an upper-case code; it fails again until the configuration
+      // changes.
       const permanent = secured.authorizationError != null || isVerificationCode((error as NodeJS.ErrnoException).code)
       reject(
         new ConnectError(`TLS with the server failed (sslmode=${settings.mode}): ${error.message}`, permanent, error),

@@ -1,13 +1,13 @@
-/** The parameters of a connection URL: their names, their values, and what each becomes. */
+/** The parameters of a connection URL: their names, values and results. */
 import { shorten } from '../text/shorten.ts'
 import { CHANNEL_BINDINGS } from './auth/channel-binding.ts'
 import { AUTH_MODES, type AuthPolicy } from './auth/policy.ts'
 import { type ConnectionTarget, SESSION_ATTRIBUTES, SSL_MODES, type SslMode } from './target.ts'
 import { GSS_PARAMETERS, GSS_TOGGLES, type GssParameters, readGss, readGssMethods } from './url-kerberos.ts'
-import { type Bounds, oneOf, readBoolean, readInteger } from './url-values.ts'
+import { type NumberBounds, oneOf, readBoolean, readInteger } from './url-values.ts'
 
-/** As libpq counts it. A wait without end is not offered. */
-const CONNECT_TIMEOUT: Bounds = { min: 1, max: 600, default: 10, unit: 'seconds' }
+/** As in libpq, but without an unlimited wait. */
+const CONNECT_TIMEOUT: NumberBounds = { min: 1, max: 600, default: 10, unit: 'seconds' }
 
 export const PARAMETERS: ReadonlySet<string> = new Set([
   'host',
@@ -33,31 +33,31 @@ export const PARAMETERS: ReadonlySet<string> = new Set([
   ...GSS_PARAMETERS,
 ])
 
-/** What other clients call the same thing, or what they have and this one has not, by name: what to write instead. */
-export const FOREIGN: ReadonlyMap<string, string> = new Map([
-  ['ssl', 'write sslmode=require, verify-ca or verify-full'],
-  ['sslnegotiation', 'leave it out: TLS is asked for before it begins'],
-  ['sslcompression', 'leave it out: TLS is never compressed'],
-  ['ssl_min_protocol_version', 'leave it out: TLS 1.2 is the oldest that is spoken'],
-  ['sslcrl', 'leave it out: revocation lists are not read'],
-  ['gssencmode', 'leave it out: encryption is by TLS, and GSSAPI authenticates only'],
-  ['krbsrvname', 'write gss_service'],
-  ['gsslib', 'write gss_provider'],
-  ['require_auth', 'write auth_mode, auth_scram, auth_md5 …'],
-  ['hostaddr', 'write the address as host'],
-  ['passfile', 'write the password into the URL, or let svc.toml take it from the environment'],
-  ['service', 'write the parameters themselves'],
-  ['client_encoding', 'leave it out: sessions speak UTF8'],
+/** Parameters of other clients that are not supported here, by name, with what to use instead. */
+export const UNSUPPORTED_PARAMETERS: ReadonlyMap<string, string> = new Map([
+  ['ssl', 'use sslmode=require, verify-ca or verify-full'],
+  ['sslnegotiation', 'remove it: TLS is always negotiated by request'],
+  ['sslcompression', 'remove it: TLS compression is never used'],
+  ['ssl_min_protocol_version', 'remove it: TLS 1.2 is the oldest supported version'],
+  ['sslcrl', 'remove it: revocation lists are not supported'],
+  ['gssencmode', 'remove it: encryption uses TLS, and GSSAPI is for authentication only'],
+  ['krbsrvname', 'use gss_service'],
+  ['gsslib', 'use gss_provider'],
+  ['require_auth', 'use auth_mode, auth_scram, auth_md5 …'],
+  ['hostaddr', 'put the address into host'],
+  ['passfile', 'put the password into the URL, or reference an environment variable in svc.toml'],
+  ['service', 'give the parameters themselves'],
+  ['client_encoding', 'remove it: sessions always use UTF8'],
   ['pgbouncer', 'set prepared_statements = false under [gateway]'],
   ['connection_limit', 'set max_connections under [gateway]'],
   ['pool_timeout', 'set acquire_timeout_ms under [gateway]'],
   ['schema', 'set schemas under [gateway]'],
-  ['search_path', 'write options=-c%20search_path%3D…'],
+  ['search_path', 'use options=-c%20search_path%3D…'],
   ['statement_timeout', 'set statement_timeout_ms under [gateway]'],
 ])
 
-/** What the parameters say; those of the place and the user may override the URL's own. */
-export interface Settings {
+/** The values of the parameters; those of address and user may override the URL's own. */
+export interface UrlSettings {
   readonly host: string | null
   readonly port: number | null
   readonly user: string | null
@@ -67,11 +67,11 @@ export interface Settings {
     ConnectionTarget,
     'tls' | 'auth' | 'applicationName' | 'connectTimeoutMs' | 'options' | 'sessionAttributes'
   >
-  /** All but the host in it. */
+  /** Without the host. */
   readonly gss: GssParameters | null
 }
 
-export function readSettings(given: ReadonlyMap<string, string>, problems: string[], warnings: string[]): Settings {
+export function readSettings(given: ReadonlyMap<string, string>, problems: string[], warnings: string[]): UrlSettings {
   const port = given.get('port')
   const tls = readTls(given, problems)
   const auth = readAuth(given, problems)
@@ -101,25 +101,28 @@ function readTls(given: ReadonlyMap<string, string>, problems: string[]): Connec
   const keyPath = given.get('sslkey') || null
   if ((certPath === null) !== (keyPath === null)) {
     problems.push(
-      `${certPath === null ? 'sslkey' : 'sslcert'} is given without ${certPath === null ? 'sslcert' : 'sslkey'}; both or neither`,
+      `${certPath === null ? 'sslkey' : 'sslcert'} is given without ` +
+        `${certPath === null ? 'sslcert' : 'sslkey'}; give both or neither`,
     )
   }
   if (mode === 'verify-ca' && (rootCertificates === null || rootCertificates === 'system')) {
     problems.push(
-      'sslmode=verify-ca needs sslrootcert=<file>: any certificate of a public authority would pass; or use sslmode=verify-full',
+      'sslmode=verify-ca requires sslrootcert=<file>, because any certificate of a public ' +
+        'authority would pass; or use sslmode=verify-full',
     )
   }
   if (rootCertificates === 'system' && mode !== 'verify-full' && mode !== 'verify-ca') {
     problems.push(
-      `sslrootcert=system needs sslmode=verify-full, not ${mode}: any certificate of a public authority would pass`,
+      `sslrootcert=system requires sslmode=verify-full, not ${mode}, because any ` +
+        'certificate of a public authority would pass',
     )
   }
   if (mode === 'disable' && (rootCertificates !== null || certPath !== null)) {
-    problems.push('sslmode=disable together with certificates; leave out one or the other')
+    problems.push('sslmode=disable is combined with certificates; remove one or the other')
   }
   const password = given.get('sslpassword') ?? null
   if (password !== null && keyPath === null) {
-    problems.push('sslpassword is given without sslkey, the encrypted key that it opens')
+    problems.push('sslpassword is given without sslkey, the encrypted key it belongs to')
   }
   const certificate = certPath !== null && keyPath !== null ? { certPath, keyPath, password } : null
   return { mode, rootCertificates, certificate }
@@ -137,13 +140,13 @@ function readAuth(given: ReadonlyMap<string, string>, problems: string[]): AuthP
     gss: readGssMethods(given, base.gss, problems),
   }
   if (!policy.scram && !policy.md5 && policy.cleartext === 'never' && policy.gss.length === 0) {
-    problems.push('every way of authenticating is switched off; leave auth_scram=false out, or allow another')
+    problems.push('every authentication method is disabled; remove auth_scram=false, or allow another method')
   }
   if (policy.channelBinding === 'require' && !policy.scram) {
-    problems.push('channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other')
+    problems.push('channel_binding=require works only with SCRAM, but auth_scram is false; remove one or the other')
   }
   if (policy.channelBinding === 'require' && given.get('sslmode') === 'disable') {
-    problems.push('channel_binding=require binds to TLS, and sslmode=disable has none; use sslmode=require')
+    problems.push('channel_binding=require requires TLS, but sslmode=disable turns it off; use sslmode=require')
   }
   return policy
 }

@@ -1,10 +1,11 @@
-/** Values of a connection URL's parameters: what is given becomes a type, or a problem that names what would have been right. */
+/** Reads values of a connection URL's parameters; problems name the accepted values. */
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
 
-export type Given = ReadonlyMap<string, string>
+/** The parameters of the URL by name. */
+export type UrlParameters = ReadonlyMap<string, string>
 
-export function readBoolean(name: string, given: Given, problems: string[]): boolean | null {
+export function readBoolean(name: string, given: UrlParameters, problems: string[]): boolean | null {
   const value = oneOf(name, given.get(name), ['true', 'false'], problems)
   return value === null ? null : value === 'true'
 }
@@ -24,15 +25,16 @@ export function oneOf<T extends string>(
   return null
 }
 
-export interface Bounds {
+/** The accepted range of a number. */
+export interface NumberBounds {
   readonly min: number
   readonly max: number
   readonly default: number
-  /** For messages: `seconds`. */
+  /** The unit for messages, such as `seconds`. */
   readonly unit: string
 }
 
-export function readInteger(name: string, given: Given, bounds: Bounds, problems: string[]): number {
+export function readInteger(name: string, given: UrlParameters, bounds: NumberBounds, problems: string[]): number {
   const value = given.get(name)
   if (value === undefined) return bounds.default
   const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : -1

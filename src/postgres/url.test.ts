@@ -117,7 +117,7 @@ test('all problems are reported together', () => {
     'port "99999" is not a number from 1 to 65535',
     'unknown parameter "sslmod"; did you mean sslmode?',
     'sslmode=on is not one of disable, prefer, require, verify-ca, verify-full',
-    'sslcert is given without sslkey; both or neither',
+    'sslcert is given without sslkey; give both or neither',
     'auth_md5=yes is not one of true, false',
     'connect_timeout=0 is not a number of seconds from 1 to 600',
   ])
@@ -125,42 +125,36 @@ test('all problems are reported together', () => {
 
 test.each([
   ['mysql://a@b/c', 'its scheme is "mysql"; expected postgres://user:password@host:port/database'],
-  ['postgres://a@b/c?sslmode', 'parameter "sslmode" has no value; write sslmode=…'],
+  ['postgres://a@b/c?sslmode', 'parameter "sslmode" has no value; expected sslmode=…'],
   ['postgres://a@b/c?sslmode=require&sslmode=disable', 'sslmode is given twice'],
-  ['postgres://db/c', 'no user is named; write postgres://user:password@host:port/database'],
-  ['postgres://a:%zz@b/c', 'the password is not valid percent-encoding; a literal % is written %25'],
-  [
-    'postgres://a@b,c/d',
-    'several hosts are named; one is supported: put the list behind one name, or a proxy in front',
-  ],
-  ['postgres://a@::1/d', '"::1" is not host:port; an IPv6 address stands in brackets: [::1]:5432'],
-  ['postgres://a%00@b/c', 'the user contains a zero byte (%00), which PostgreSQL cannot hold'],
+  ['postgres://db/c', 'the user is missing; expected postgres://user:password@host:port/database'],
+  ['postgres://a:%zz@b/c', 'the password is not valid percent-encoding; a literal % must be encoded as %25'],
+  ['postgres://a@b,c/d', 'several hosts are given, but one is supported; use one DNS name for all, or a proxy'],
+  ['postgres://a@::1/d', '"::1" is not host:port; an IPv6 address must be in brackets: [::1]:5432'],
+  ['postgres://a%00@b/c', 'the user contains a zero byte (%00), which PostgreSQL cannot store'],
   ['postgres://a@b/c?application_name=%00', 'application_name contains a zero byte (%00)'],
   ['postgres://a@b/c?xyz=1', 'unknown parameter "xyz"'],
   ['postgres://a@b/c?__proto__=1', 'unknown parameter "__proto__"'],
-  [
-    'postgres://a@/c?host=b,d',
-    'several hosts are named; one is supported: put the list behind one name, or a proxy in front',
-  ],
-  ['postgres://a@b/c?ssl=true', 'parameter "ssl" is not known here; write sslmode=require, verify-ca or verify-full'],
-  ['postgres://a@b/c?krbsrvname=pg', 'parameter "krbsrvname" is not known here; write gss_service'],
+  ['postgres://a@/c?host=b,d', 'several hosts are given, but one is supported; use one DNS name for all, or a proxy'],
+  ['postgres://a@b/c?ssl=true', 'parameter "ssl" is not supported; use sslmode=require, verify-ca or verify-full'],
+  ['postgres://a@b/c?krbsrvname=pg', 'parameter "krbsrvname" is not supported; use gss_service'],
   [
     'postgres://a@b/c?sslmode=requre',
     'sslmode=requre is not one of disable, prefer, require, verify-ca, verify-full; did you mean require?',
   ],
-  ['postgres://a@b/c?sslpassword=x', 'sslpassword is given without sslkey, the encrypted key that it opens'],
+  ['postgres://a@b/c?sslpassword=x', 'sslpassword is given without sslkey, the encrypted key it belongs to'],
   ['postgres://a@b/c?channel_binding=yes', 'channel_binding=yes is not one of disable, prefer, require'],
   [
     'postgres://a@b/c?channel_binding=require&sslmode=disable',
-    'channel_binding=require binds to TLS, and sslmode=disable has none; use sslmode=require',
+    'channel_binding=require requires TLS, but sslmode=disable turns it off; use sslmode=require',
   ],
   [
     'postgres://a@%2Frun/c?channel_binding=require',
-    'channel_binding=require binds to TLS, which a Unix socket never speaks; leave it out or name a host',
+    'channel_binding=require requires TLS, which a Unix socket never uses; remove it or give a host',
   ],
   [
     'postgres://a@b/c?channel_binding=require&auth_mode=compat&auth_scram=false',
-    'channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other',
+    'channel_binding=require works only with SCRAM, but auth_scram is false; remove one or the other',
   ],
   ['postgres://a@b/c?gss_connect_retries=many', 'gss_connect_retries=many is not a number of retries from 0 to 20'],
   [
@@ -169,33 +163,36 @@ test.each([
   ],
   [
     'postgres://a@b/c?auth_kerberos=true',
-    'auth_kerberos=true is the exchange that PostgreSQL dropped with 9.3, and gss_provider=linux_krb5 does not speak it; write auth_gssapi=true',
+    'auth_kerberos=true selects a protocol that PostgreSQL removed in 9.3 and that gss_provider=linux_krb5 does not support; use auth_gssapi=true',
   ],
   [
     'postgres://a@b/c?auth_gssapi=true&gss_service=postgres/b',
-    'gss_service is the name of a service, such as postgres; a whole target is gss_target=service@host',
+    'gss_service must be the name of a service, such as postgres; for a complete target use gss_target=service@host',
   ],
-  ['postgres://a@b/c?auth_gssapi=true&gss_target=b', 'gss_target is service@host, such as postgres@db.example.com'],
+  [
+    'postgres://a@b/c?auth_gssapi=true&gss_target=b',
+    'gss_target must be service@host, such as postgres@db.example.com',
+  ],
   [
     'postgres://a@b/c?auth_gssapi=true&gss_circuit_threshold=0',
     'gss_circuit_threshold=0 is not a number of failures from 1 to 1000',
   ],
   [
     'postgres://a@%2Frun/c?auth_gssapi=true',
-    'PostgreSQL has no Kerberos over a Unix socket; name a host, or use another way of authenticating',
+    'PostgreSQL does not support Kerberos over a Unix socket; give a host, or use another authentication method',
   ],
   [
     'postgres://a@b/c?auth_mode=gssapi_only&channel_binding=require',
-    'channel_binding=require is of SCRAM alone, and auth_scram is false; leave out one or the other',
+    'channel_binding=require works only with SCRAM, but auth_scram is false; remove one or the other',
   ],
   ['postgres://a@b/c?auth_mode=gssapi', 'auth_mode=gssapi is not one of scram_only, gssapi_only, compat'],
   [
     'postgres://a@b/c?auth_scram=false',
-    'every way of authenticating is switched off; leave auth_scram=false out, or allow another',
+    'every authentication method is disabled; remove auth_scram=false, or allow another method',
   ],
   [
     'postgres://a@b/c?sslmode=disable&sslrootcert=/x',
-    'sslmode=disable together with certificates; leave out one or the other',
+    'sslmode=disable is combined with certificates; remove one or the other',
   ],
   [
     'postgres://a@b/c?target_session_attrs=master',
@@ -206,7 +203,7 @@ test.each([
 })
 
 test('a check that any public authority could pass is refused', () => {
-  expect(problems('postgres://a@b/c?sslmode=verify-ca')[0]).toContain('sslmode=verify-ca needs sslrootcert=<file>')
+  expect(problems('postgres://a@b/c?sslmode=verify-ca')[0]).toContain('sslmode=verify-ca requires sslrootcert=<file>')
   expect(problems('postgres://a@b/c?sslmode=require&sslrootcert=system')[0]).toContain('needs sslmode=verify-full')
   expect(problems('postgres://a@b/c?sslmode=verify-full&sslrootcert=system')).toEqual([])
 })
@@ -285,6 +282,6 @@ test('a valid parameter of Kerberos is a warning while Kerberos is off', () => {
   const off = parseUrl(`postgres://a@b/c?${all}`)
   expect(off.gss).toBeNull()
   expect(off.warnings).toHaveLength(8)
-  expect(off.warnings[0]).toBe('gss_provider has no effect because Kerberos is switched off')
+  expect(off.warnings[0]).toBe('gss_provider has no effect because Kerberos is not enabled')
   expect(parseUrl(`postgres://a@b/c?auth_mode=gssapi_only&${all}`).warnings).toEqual([])
 })

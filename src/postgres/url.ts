@@ -1,6 +1,7 @@
 /**
- * Parses a connection URL (PostgreSQL manual, 34.1.1.2; docs/guides/database-connections.md#every-parameter). Everything that is wrong is
- * reported together. A parameter is honoured, or refused by name; one of Kerberos while that is off is a warning.
+ * Parses a connection URL (PostgreSQL manual, 34.1.1.2; docs/guides/database-connections.md#every-parameter).
+ * All problems are reported together. A parameter is honored, or refused by name; a Kerberos parameter
+ * without Kerberos is a warning.
  */
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
@@ -8,22 +9,26 @@ import type { GssSettings } from './auth/gss-attempts.ts'
 import { UrlError } from './errors.ts'
 import { type Address, type ConnectionTarget, isVerifying } from './target.ts'
 import type { GssParameters } from './url-kerberos.ts'
-import { FOREIGN, PARAMETERS, readPort, readSettings } from './url-parameters.ts'
+import { PARAMETERS, readPort, readSettings, UNSUPPORTED_PARAMETERS } from './url-parameters.ts'
 
-/** Throws `UrlError` with all problems. */
+/**
+ * Parses the URL.
+ * @throws UrlError with all problems
+ */
 export function parseUrl(text: string): ConnectionTarget {
   const problems: string[] = []
   const match = /^(?:postgres|postgresql):\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text)
   if (match === null) throw new UrlError([malformed(text)])
   const [, authority = '', path = '', query = ''] = match
-  // A password with a bare "/" or "?" ends the authority early: then nothing of it may be quoted as a port or a name.
+  // An unescaped "/" or "?" in a password ends the authority early: then no part of it may be quoted as port
+  // or name.
   if (/^[^@[]*:(?!\d*$)[^@]*$/.test(authority)) throw new UrlError([malformed(text)])
   const { user, password, host, port } = readAuthority(authority, problems)
   const warnings: string[] = []
   const settings = readSettings(readQuery(query, problems), problems, warnings)
 
   const finalUser = settings.user ?? user
-  if (finalUser === null) problems.push('no user is named; write postgres://user:password@host:port/database')
+  if (finalUser === null) problems.push('the user is missing; expected postgres://user:password@host:port/database')
   const database = settings.dbname ?? (decode(path, 'database name', problems) || finalUser || '')
   const address = toAddress(settings.host ?? host, settings.port ?? port, problems)
   const target = {
@@ -40,15 +45,15 @@ export function parseUrl(text: string): ConnectionTarget {
     ['database name', database],
     ['password', target.password ?? ''],
   ] as const) {
-    if (value.includes('\0')) problems.push(`the ${name} contains a zero byte (%00), which PostgreSQL cannot hold`)
+    if (value.includes('\0')) problems.push(`the ${name} contains a zero byte (%00), which PostgreSQL cannot store`)
   }
   if (target.address.kind === 'unix' && isVerifying(target.tls.mode)) {
     problems.push(
-      `sslmode=${target.tls.mode} cannot be had over a Unix socket, which never speaks TLS; leave it out or name a host`,
+      `sslmode=${target.tls.mode} is not possible over a Unix socket, which never uses TLS; remove it or give a host`,
     )
   }
   if (target.address.kind === 'unix' && target.auth.channelBinding === 'require') {
-    problems.push('channel_binding=require binds to TLS, which a Unix socket never speaks; leave it out or name a host')
+    problems.push('channel_binding=require requires TLS, which a Unix socket never uses; remove it or give a host')
   }
   if (problems.length > 0) throw new UrlError(problems)
   return target
@@ -59,7 +64,10 @@ function malformed(text: string): string {
   if (scheme !== undefined && scheme !== 'postgres' && scheme !== 'postgresql') {
     return `its scheme is "${scheme}"; expected postgres://user:password@host:port/database`
   }
-  return 'it is not of the form postgres://user:password@host:port/database?parameters; a "/", "?", "#" or "@" inside user or password is written %2F, %3F, %23, %40'
+  return (
+    'expected postgres://user:password@host:port/database?parameters; a "/", "?", "#" or "@" in ' +
+    'the user or password must be encoded as %2F, %3F, %23, %40'
+  )
 }
 
 interface Authority {
@@ -69,9 +77,12 @@ interface Authority {
   readonly port: number
 }
 
-const SEVERAL_HOSTS = 'several hosts are named; one is supported: put the list behind one name, or a proxy in front'
+const SEVERAL_HOSTS = 'several hosts are given, but one is supported; use one DNS name for all, or a proxy'
 
-/** authority = [ user [ ":" password ] "@" ] host [ ":" port ] ; host = name | "[" IPv6 "]" | percent-encoded path */
+/**
+ * authority = [ user [ ":" password ] "@" ] host [ ":" port ] ; host = name | "[" IPv6 "]" | percent-encoded
+ * path
+ */
 function readAuthority(authority: string, problems: string[]): Authority {
   const at = authority.lastIndexOf('@')
   const credentials = at === -1 ? '' : authority.slice(0, at)
@@ -87,7 +98,7 @@ function readAuthority(authority: string, problems: string[]): Authority {
   }
   const match = /^(?:\[([0-9a-fA-F:.]+(?:%25[^\]]+)?)\]|([^:[\]]*))(?::([^:]*))?$/.exec(place)
   if (match === null) {
-    problems.push(`"${shorten(place)}" is not host:port; an IPv6 address stands in brackets: [::1]:5432`)
+    problems.push(`"${shorten(place)}" is not host:port; an IPv6 address must be in brackets: [::1]:5432`)
     return { user, password, host: 'localhost', port: 5432 }
   }
   const host = decode(match[1] ?? match[2] ?? '', 'host', problems) || 'localhost'
@@ -101,10 +112,12 @@ function toAddress(host: string, port: number, problems: string[]): Address {
   return { kind: 'tcp', host, port }
 }
 
-/** The Kerberos ticket is for the host as the URL has it. */
+/** The Kerberos ticket is for the host as written in the URL. */
 function toGss({ service, target, ...rest }: GssParameters, address: Address, problems: string[]): GssSettings {
   if (address.kind === 'unix') {
-    problems.push('PostgreSQL has no Kerberos over a Unix socket; name a host, or use another way of authenticating')
+    problems.push(
+      'PostgreSQL does not support Kerberos over a Unix socket; give a ' + 'host, or use another authentication method',
+    )
     return { ...rest, target: service }
   }
   return { ...rest, target: target ?? `${service}@${address.host}` }
@@ -118,9 +131,9 @@ function readQuery(query: string, problems: string[]): Map<string, string> {
     if (equals === -1) {
       problems.push(
         PARAMETERS.has(part)
-          ? `parameter "${part}" has no value; write ${part}=…`
-          : // It may be the second half of a password.
-            'a parameter has no "=" and no name that is known; an "&" inside a value is written %26',
+          ? `parameter "${part}" has no value; expected ${part}=…`
+          : // It may be part of a password.
+            'a parameter has no "=" and an unknown name; an "&" in a value must be encoded as %26',
       )
       continue
     }
@@ -135,10 +148,10 @@ function readQuery(query: string, problems: string[]): Map<string, string> {
 }
 
 function unknownParameter(name: string): string {
-  const instead = FOREIGN.get(name)
-  if (instead !== undefined) return `parameter "${name}" is not known here; ${instead}`
+  const instead = UNSUPPORTED_PARAMETERS.get(name)
+  if (instead !== undefined) return `parameter "${name}" is not supported; ${instead}`
   if (!/^[\w.-]*$/.test(name))
-    return 'a parameter has a name that none has; an "&" or "=" inside a value is written %26, %3D'
+    return 'a parameter has an unknown name; an "&" or "=" in a value must be encoded as %26 or %3D'
   const near = nearest(name, PARAMETERS)
   return `unknown parameter "${shorten(name)}"${near === null ? '' : `; did you mean ${near}?`}`
 }
@@ -147,7 +160,7 @@ function decode(text: string, what: string, problems: string[]): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    problems.push(`the ${what} is not valid percent-encoding; a literal % is written %25`)
+    problems.push(`the ${what} is not valid percent-encoding; a literal % must be encoded as %25`)
     return ''
   }
 }

@@ -1,22 +1,22 @@
 /** Who waits for a connection waits until its own deadline. */
 import { expect, test } from 'vitest'
-import type { Exchange } from './exchange.ts'
+import { Batch } from './batch.ts'
 import { Flow } from './flow.ts'
-import { Unit } from './unit.ts'
-import { Waiting } from './waiting.ts'
+import type { PendingRequest } from './pending-request.ts'
+import { WaitQueue } from './wait-queue.ts'
 
 const own = new Flow('')
 
-function unit(deadline: number, flow = own): Exchange {
-  const made = new Unit(flow, [], () => {})
+function unit(deadline: number, flow = own): PendingRequest {
+  const made = new Batch(flow, [], () => {})
   made.deadline = deadline
   return made
 }
 
 test('what is put back with an earlier deadline expires at that one', async () => {
   const start = performance.now()
-  const expired: Exchange[] = []
-  const waiting = new Waiting({ own, clock: () => performance.now(), expired: exchange => expired.push(exchange) })
+  const expired: PendingRequest[] = []
+  const waiting = new WaitQueue({ own, clock: () => performance.now(), expired: exchange => expired.push(exchange) })
   const late = unit(start + 60_000)
   const early = unit(start + 20)
   waiting.add(late)
@@ -28,8 +28,8 @@ test('what is put back with an earlier deadline expires at that one', async () =
 
 test('when the first has left before its deadline, the next one still expires at its own', async () => {
   const start = performance.now()
-  const expired: Exchange[] = []
-  const waiting = new Waiting({ own, clock: () => performance.now(), expired: exchange => expired.push(exchange) })
+  const expired: PendingRequest[] = []
+  const waiting = new WaitQueue({ own, clock: () => performance.now(), expired: exchange => expired.push(exchange) })
   const gone = unit(start + 20)
   const next = unit(start + 40)
   waiting.add(gone)

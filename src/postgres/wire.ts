@@ -1,30 +1,35 @@
 /**
- * One socket: messages out, collected and written once per turn of the event loop; messages in, cut out of the bytes.
- * At most one write is under way, so the buffer behind it can be reused, and a slow peer is noticed at once.
+ * One socket: outgoing messages are collected and written once per turn of the event loop; incoming messages
+ * are cut from the bytes received. At most one write is in progress, so the buffer behind it can be reused,
+ * and a slow peer is noticed immediately.
  */
 import type { Socket } from 'node:net'
 import { UnavailableError } from './errors.ts'
 import { type MessageSink, Reader } from './protocol/reader.ts'
 import { Writer } from './protocol/writer.ts'
 
-/** With this much unwritten behind a write that is still under way, the connection takes nothing more. */
+/** With this many bytes unwritten behind a write in progress, the connection takes nothing more. */
 const CONGESTED_BYTES = 256 * 1024
 
+/** Receives the messages of a wire. */
 export interface WireSink extends MessageSink {
-  /** Everything encoded so far is being handed to the socket: from now on the server may have seen it. */
+  /**
+   * Everything encoded so far is being written to the socket: the server may have received it from now on.
+   */
   flushed(): void
-  /** Called once, whatever ended it; nothing comes after it. */
+  /** Called once with the reason; nothing follows. */
   closed(error: Error): void
 }
 
-/** Takes what nobody is waiting for: between start-up and use, and after the end. */
-const NOBODY: WireSink = { message() {}, tooLong() {}, flushed() {}, closed() {} }
+/** Discards messages that nothing is waiting for: between startup and use, and after the end. */
+const DISCARD: WireSink = { message() {}, tooLong() {}, flushed() {}, closed() {} }
 
+/** The messages of one socket. */
 export class Wire {
   readonly writer: Writer = new Writer()
   readonly #socket: Socket
   readonly #reader: Reader
-  #sink: WireSink = NOBODY
+  #sink: WireSink = DISCARD
   #scheduled = false
   #writing = false
   #closed = false
@@ -41,7 +46,7 @@ export class Wire {
     socket.on('error', error => this.destroy(error))
     socket.on('end', () => this.destroy(new Error('the server closed the connection')))
     socket.on('close', () => this.destroy(new Error('the connection was closed')))
-    // It was paused while nobody listened (see tls.ts).
+    // It was paused while it had no listener (see tls.ts).
     socket.resume()
   }
 
@@ -57,12 +62,12 @@ export class Wire {
     return this.#closed
   }
 
-  /** True while the peer does not take what we write. */
+  /** Whether the peer does not take what is written. */
   get congested(): boolean {
     return this.#writing && this.writer.length >= CONGESTED_BYTES
   }
 
-  /** Sends what the writer holds when this turn of the event loop has collected everything it wants to say. */
+  /** Sends what the writer holds at the end of this turn of the event loop. */
   flushSoon(): void {
     if (this.#scheduled) return
     this.#scheduled = true
@@ -77,19 +82,19 @@ export class Wire {
     this.#socket.resume()
   }
 
-  /** Says the rest and closes in good order. */
+  /** Writes the rest and closes in an orderly way. */
   end(): void {
     if (this.#closed) return
     this.#closed = true
     this.#reader.stop()
-    this.#sink = NOBODY
+    this.#sink = DISCARD
     this.#socket.end(Buffer.from(this.writer.take()))
-    // A peer that never closes its half must not keep ours.
+    // A peer that never closes its half must not keep the socket open.
     this.#socket.setTimeout(1000, () => this.#socket.destroy())
     this.#socket.resume()
   }
 
-  /** Idempotent; the sink hears of it once, with the first reason. */
+  /** Closes the socket. Idempotent; the sink is called once, with the first reason. */
   destroy(reason: Error): void {
     if (this.#closed) return
     this.#closed = true
@@ -97,7 +102,7 @@ export class Wire {
     this.#reader.stop()
     this.#socket.destroy()
     const sink = this.#sink
-    this.#sink = NOBODY
+    this.#sink = DISCARD
     sink.closed(reason)
   }
 
@@ -131,7 +136,7 @@ export class Wire {
   }
 }
 
-/** What pending work is told when its connection is gone. */
-export function lost(sent: boolean, reason: Error): UnavailableError {
+/** The error for pending requests whose connection is lost. */
+export function connectionLost(sent: boolean, reason: Error): UnavailableError {
   return new UnavailableError(`the connection to the database was lost: ${reason.message}`, sent, reason)
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Catalog } from '../catalog/model.ts'
 import type { Emit } from '../events.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Listener, Prepare } from '../postgres/listener.ts'
+import type { Listener, PrepareConnection } from '../postgres/listener.ts'
 import type { Database } from '../postgres/types.ts'
 import type { TextReader } from '../query/query.ts'
 import { readParameters } from '../query/request.ts'
@@ -33,7 +33,7 @@ const RECONNECT_SPREAD_MS = 5_000
 const LOCK_RETRY_MS = 20
 
 /** Opens a listener. `prepare` runs on every new connection before it counts as listening. */
-export type OpenListener = (hearing: ChannelListener, prepare: Prepare) => Listener
+export type OpenListener = (hearing: ChannelListener, prepare: PrepareConnection) => Listener
 
 /** What realtime needs. */
 export interface RealtimeParts {
@@ -235,7 +235,7 @@ export function createRealtime(parts: RealtimeParts): Realtime {
 }
 
 /** Waits until all writes that began without notifications have ended; later ones send them. */
-const acquireLocks: Prepare = async ask => {
+const acquireLocks: PrepareConnection = async ask => {
   for (;;) {
     const [row] = await ask(LISTEN_LOCKS)
     if (row?.[0]?.toString() === '0') return

@@ -1,9 +1,9 @@
 /** Waiting for PostgreSQL on behalf of a client that may not wait as long. */
 import type { Incoming } from '../exchange.ts'
-import type { Reading, Row, Running } from '../run/run.ts'
+import type { Reading, Row, RunningRequest } from '../run/run.ts'
 
 /** The result, unless the client goes away first: what nobody hears of is cancelled, and a write undone. */
-export function untilGone<T>(incoming: Incoming, running: Running<T>): Promise<T> {
+export function untilGone<T>(incoming: Incoming, running: RunningRequest<T>): Promise<T> {
   incoming.onAbort(() => running.cancel())
   incoming.usage.waits()
   return running.result

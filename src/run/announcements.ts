@@ -4,7 +4,7 @@ import { toldColumns } from '../compile/print-write.ts'
 import type { BoundStatement, WriteStatement } from '../compile/statement.ts'
 import { GatewayError } from '../errors.ts'
 import { DatabaseError } from '../postgres/errors.ts'
-import type { Command, Result, Row, Running } from '../postgres/types.ts'
+import type { Command, Result, Row, RunningRequest } from '../postgres/types.ts'
 import { createAnnouncer } from './announce.ts'
 import { rebound } from './rebound.ts'
 
@@ -23,8 +23,8 @@ export interface Announcements {
     attempt: (
       statements: readonly BoundStatement<WriteStatement>[],
       more: readonly Command[],
-    ) => Running<readonly Result[]>,
-  ): Running<readonly Result[]>
+    ) => RunningRequest<readonly Result[]>,
+  ): RunningRequest<readonly Result[]>
   /** Tells that rows of a table may have changed, no matter which. */
   doubt(table: string): Command
 }

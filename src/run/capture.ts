@@ -11,7 +11,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { Storing } from '../language/sql/storing.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { rebound } from './rebound.ts'
-import type { Row, Runner, Running, ServerTime, Written } from './run.ts'
+import type { Row, Runner, RunningRequest, ServerTime, Written } from './run.ts'
 
 export interface RowChange {
   readonly operation: Happened
@@ -72,9 +72,9 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
     statements: readonly BoundStatement<WriteStatement>[],
     wants: readonly (Wanted | null)[],
     worked: ServerTime,
-  ): Running<readonly Written[]> {
+  ): RunningRequest<readonly Written[]> {
     const stores = wants.some(found => found !== null && found.storing !== null)
-    let current: Running<readonly Written[]> = runner.write(identity, statements.map(telling(wants)), worked)
+    let current: RunningRequest<readonly Written[]> = runner.write(identity, statements.map(telling(wants)), worked)
     let cancelled = false
     const unseen = (): void => {
       for (const found of wants) if (isAsked(found)) watch.reportUnreadable(found.own.table)
@@ -207,7 +207,7 @@ function isUnstored(error: unknown): boolean {
 }
 
 /**
- * Ours, not the server's (postgres/unit.ts): the rows are more than can be held, and the change is probably
+ * Ours, not the server's (postgres/batch.ts): the rows are more than can be held, and the change is probably
  * made.
  */
 function isOversize(error: unknown): error is GatewayError {

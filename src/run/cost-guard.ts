@@ -13,7 +13,7 @@ import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
 import { type Estimate, readEstimate } from './estimate.ts'
 import { createEstimates } from './estimates.ts'
-import type { Row, Runner, Running, ServerTime } from './run.ts'
+import type { Row, Runner, RunningRequest, ServerTime } from './run.ts'
 import { tooExpensive } from './too-expensive.ts'
 
 export interface CostGuardParts {
@@ -109,7 +109,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     identity: Identity,
     judged: readonly BoundStatement<Judged>[],
     worked: ServerTime,
-  ): Running<readonly Estimate[]> {
+  ): RunningRequest<readonly Estimate[]> {
     const plans = judged.map(({ statement, values }) => ({
       statement: explained(statement),
       values,
@@ -166,7 +166,7 @@ function planOf(rows: readonly Row[] | undefined): string {
 
 /** One thing after another for one caller, who may go away at any time. */
 interface Steps {
-  run<T>(start: () => Running<T>): Promise<T>
+  run<T>(start: () => RunningRequest<T>): Promise<T>
   cancel(): void
 }
 
@@ -196,11 +196,11 @@ function createSteps(): Steps {
 
 /** Something that several wait for. It is cancelled when the last of them is gone. */
 interface Shared {
-  join(worked: ServerTime): Running<readonly Estimate[]>
+  join(worked: ServerTime): RunningRequest<readonly Estimate[]>
 }
 
 /** `time`: of `running`, which counts for each who waited. `ended`: it is over, or nobody wants it any more. */
-function share(running: Running<readonly Estimate[]>, time: ServerTime, ended: () => void): Shared {
+function share(running: RunningRequest<readonly Estimate[]>, time: ServerTime, ended: () => void): Shared {
   let waiting = 0
   running.result.then(ended, ended)
   return {

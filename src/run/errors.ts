@@ -7,7 +7,7 @@ import { baseOf } from '../access/types.ts'
 import { TOO_MANY_ROWS } from '../compile/print-write.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
-import { CancelledError, DatabaseError, SilentError, UnavailableError } from '../postgres/errors.ts'
+import { CancelledError, DatabaseError, UnresponsiveError, UnavailableError } from '../postgres/errors.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { shorten } from '../text/shorten.ts'
 import { meantOperator } from './meant-operator.ts'
@@ -25,7 +25,7 @@ export interface Attempt {
 export function toGatewayError(error: unknown, attempt: Attempt): unknown {
   if (error instanceof DatabaseError) return fromDatabase(error, attempt)
   if (error instanceof UnavailableError) {
-    if (error.cause instanceof SilentError && attempt.access === 'read only') {
+    if (error.cause instanceof UnresponsiveError && attempt.access === 'read only') {
       return new GatewayError('TIMEOUT', 'the database did not answer within statement_timeout_ms', { cause: error })
     }
     return error.sent && attempt.access === 'read write'
@@ -180,7 +180,7 @@ function isOutage(error: DatabaseError): boolean {
   )
 }
 
-/** Ours, not the server's (postgres/unit.ts): the answer was too large to be held, and the change may be committed. */
+/** Ours, not the server's (postgres/batch.ts): the answer was too large to be held, and the change may be committed. */
 function isOversize(error: DatabaseError): boolean {
   return error.sqlstate === '54000' && error.routine === null
 }

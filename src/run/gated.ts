@@ -5,12 +5,12 @@
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Gate } from '../limits/gate.ts'
-import type { Row, Runner, Running } from './run.ts'
+import type { Row, Runner, RunningRequest } from './run.ts'
 
 /** `gate` null: nobody is counted. */
 export function createGatedRunner(runner: Runner, gate: Gate | null): Runner {
   if (gate === null) return runner
-  function gated<T>(caller: Identity, start: () => Running<T>): Running<T> {
+  function gated<T>(caller: Identity, start: () => RunningRequest<T>): RunningRequest<T> {
     if (!gate?.enter(caller)) return { result: Promise.reject(saturated(caller)), cancel() {} }
     const leave = () => gate.leave(caller)
     try {

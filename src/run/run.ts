@@ -2,13 +2,13 @@
 
 import type { BoundStatement, CallStatement, Readable, StreamStatement, WriteStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Command, Database, Result, ResultFormat, Row, Running, ServerTime } from '../postgres/types.ts'
+import type { Command, Database, Result, ResultFormat, Row, RunningRequest, ServerTime } from '../postgres/types.ts'
 import type { Announcements } from './announcements.ts'
 import { isStaleSchema, timedOut, toGatewayError } from './errors.ts'
 import { CONSTRAINTS_NOW, RESET, RESET_AFTER_CHANGE, RESET_AFTER_READ, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
 
-export type { Row, Running, ServerTime } from '../postgres/types.ts'
+export type { Row, RunningRequest, ServerTime } from '../postgres/types.ts'
 
 /** All transactions of a request share one statement timeout. `worked`: of the request; what of the timeout is left is for the transaction. */
 export interface Runner {
@@ -19,11 +19,11 @@ export interface Runner {
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
     worked: ServerTime,
-  ): Running<readonly Written[]>
+  ): RunningRequest<readonly Written[]>
   /** Runs a statement that calls a function of the database, and undoes whatever settings the function leaves behind. */
-  call(identity: Identity, statement: BoundStatement<CallStatement>, how: CallMode, worked: ServerTime): Running<Called>
+  call(identity: Identity, statement: BoundStatement<CallStatement>, how: CallMode, worked: ServerTime): RunningRequest<Called>
   /** Has PostgreSQL read a statement without running it. */
-  parse(identity: Identity, statement: CallStatement, worked: ServerTime): Running<void>
+  parse(identity: Identity, statement: CallStatement, worked: ServerTime): RunningRequest<void>
   /** Rows as PostgreSQL produces them, batch by batch as they are taken; the connection is held until the end. */
   stream(
     identity: Identity,
@@ -32,7 +32,7 @@ export interface Runner {
   ): AsyncIterableIterator<readonly Row[]>
 }
 
-export interface Reading extends Running<readonly (readonly Row[])[]> {
+export interface Reading extends RunningRequest<readonly (readonly Row[])[]> {
   /** The result, where it was kept and nothing was executed. */
   readonly kept?: readonly (readonly Row[])[]
 }
@@ -72,7 +72,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   /** A transaction in one packet; nothing is sent where the request has no time left. */
-  function send(commands: readonly Command[], worked: ServerTime): Running<readonly Result[]> {
+  function send(commands: readonly Command[], worked: ServerTime): RunningRequest<readonly Result[]> {
     if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
     return database.run(commands, worked)
   }
@@ -84,7 +84,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     commands: readonly Command[],
     worked: ServerTime,
     take: (results: readonly Result[]) => T,
-  ): Running<T> {
+  ): RunningRequest<T> {
     const running = send(commands, worked)
     return {
       result: running.result.then(take, error => fail(error, statements, access)),
@@ -143,7 +143,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
       const attempt = (
         asked: readonly BoundStatement<WriteStatement>[],
         more: readonly Command[],
-      ): Running<readonly Result[]> => {
+      ): RunningRequest<readonly Result[]> => {
         const first = settings.numbered(identity, worked.ms)
         const running = send([first, ...inTime(asked, worked), ...more, ...beforeDeferred(worked), ...after], worked)
         return {

@@ -2,7 +2,7 @@
 
 import type { Statement } from '../compile/statement.ts'
 import type { Emit } from '../events.ts'
-import type { Runner, Running } from './run.ts'
+import type { Runner, RunningRequest } from './run.ts'
 
 export interface StatementLogParts {
   readonly emit: Emit
@@ -18,7 +18,7 @@ export function logStatements(runner: Runner, { emit, requestId }: StatementLogP
     return () =>
       emit({ kind: 'statement', requestId: id, sql, durationMs: Math.round((performance.now() - started) * 100) / 100 })
   }
-  function logged<R extends Running<unknown>>(statements: readonly Statement[], start: () => R): R {
+  function logged<R extends RunningRequest<unknown>>(statements: readonly Statement[], start: () => R): R {
     const end = begin(statements)
     const running = start()
     running.result.then(end, end)

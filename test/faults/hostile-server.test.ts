@@ -58,7 +58,7 @@ const CLEARTEXT = ask({ method: 'cleartext' })
 
 /** What a server does, turn by turn, and what the client is doing when it stops after so many of them. */
 const TURNS: readonly { readonly step: string; play(session: FakeSession): Promise<void> }[] = [
-  { step: 'asking for TLS', play: async () => {} },
+  { step: 'requesting TLS', play: async () => {} },
   {
     step: 'starting the session',
     async play(session) {
@@ -81,7 +81,7 @@ const TURNS: readonly { readonly step: string; play(session: FakeSession): Promi
     },
   },
   {
-    step: 'authenticating with SCRAM-SHA-256: waiting to be let in',
+    step: 'authenticating with SCRAM-SHA-256: waiting for AuthenticationOk',
     async play(session) {
       await session.next()
       const { clientFirst, serverFirst, withoutProof } = said.get(session) ?? nothing
@@ -91,7 +91,7 @@ const TURNS: readonly { readonly step: string; play(session: FakeSession): Promi
     },
   },
   {
-    step: 'waiting for the session that it promised',
+    step: 'waiting for the session',
     play: async session => session.send(AUTHENTICATION_OK),
   },
 ]
@@ -251,15 +251,15 @@ test('letting in at any step of SCRAM but the last is not believed', async () =>
       }),
       'sslmode=prefer',
     )
-    expect(message).toBe('the server let us in before it completed SCRAM-SHA-256; it may be an impostor')
+    expect(message).toBe('the server accepted the login before completing SCRAM-SHA-256; it may be an impostor')
     expect(permanent).toBe(true)
   }
 })
 
 test.each<[string, BackendMessage, string]>([
-  ['trust', AUTHENTICATION_OK, 'the server let us in without any proof'],
+  ['trust', AUTHENTICATION_OK, 'the server accepted the login without any proof'],
   ['md5', MD5, 'the server offers md5'],
-  ['the bare password', CLEARTEXT, 'the server offers the bare password (password)'],
+  ['the bare password', CLEARTEXT, 'the server offers the cleartext password (password)'],
   ['GSSAPI', ask({ method: 'gss' }), 'the server offers GSSAPI'],
   ['SCRAM without TLS', OFFER, 'this connection has no TLS; use sslmode=require'],
 ])('channel_binding=require is not content with %s', async (_what, message, reason) => {
@@ -271,7 +271,7 @@ test.each<[string, BackendMessage, string]>([
     }),
     'sslmode=prefer&auth_mode=compat&auth_cleartext=true&channel_binding=require',
   )
-  expect(refused.message).toContain(`channel_binding=require demands SCRAM-SHA-256-PLUS, and ${reason}`)
+  expect(refused.message).toContain(`channel_binding=require requires SCRAM-SHA-256-PLUS, but ${reason}`)
   expect(refused.permanent).toBe(true)
   expect(Buffer.concat(received).length).toBe(0)
 })
@@ -285,7 +285,7 @@ test('a recorded conversation is of no use', async () => {
     }),
     'sslmode=prefer',
   )
-  expect(message).toContain('it did not extend the nonce we sent; somebody may be replaying an old conversation')
+  expect(message).toContain('it did not extend the nonce that was sent; an old conversation may be being replayed')
 })
 
 test('no two attempts send the same nonce', async () => {
@@ -335,7 +335,7 @@ test('plain bytes behind the S are an attack, whenever they are sent', async () 
       session.raw(Buffer.concat([Buffer.from('S'), injected]))
       await session.gone
     }, 'sslmode=require')
-    expect(message).toContain('unencrypted bytes behind its answer to the request for TLS')
+    expect(message).toContain('unencrypted bytes after its response to the TLS request')
   }
 })
 

@@ -122,7 +122,7 @@ test('md5 only by permission', async () => {
 })
 
 test('the bare password only by permission, and without TLS only by an explicit one', async () => {
-  await expect(whoAmI({ user: 'by_password' })).rejects.toThrow('the server offers the bare password (password)')
+  await expect(whoAmI({ user: 'by_password' })).rejects.toThrow('the server offers the cleartext password (password)')
   expect(await whoAmI({ user: 'by_password', parameters: { auth_mode: 'compat' } })).toBe('by_password encrypted')
   const open = { sslmode: 'disable', auth_mode: 'compat' }
   await expect(whoAmI({ user: 'by_password', parameters: open })).rejects.toThrow('over a connection without TLS')

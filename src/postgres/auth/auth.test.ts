@@ -56,8 +56,8 @@ test.each([
   ['our nonce and nothing more', 'r=abc,s=W22Z,i=4096', 'did not extend the nonce'],
   ['too few iterations', 'r=abcdef,s=W22Z,i=4095', '4095 iterations; accepted are 4096 to 1000000'],
   ['too many iterations', 'r=abcdef,s=W22Z,i=1000001', '1000001 iterations; accepted are 4096 to 1000000'],
-  ['an extension that must be understood', 'm=x,r=abcdef,s=W22Z,i=4096', 'its first message is not one'],
-  ['no salt', 'r=abcdef,s=,i=4096', 'its first message is not one'],
+  ['an extension that must be understood', 'm=x,r=abcdef,s=W22Z,i=4096', 'its first message is malformed'],
+  ['no salt', 'r=abcdef,s=,i=4096', 'its first message is malformed'],
 ])('SCRAM refuses %s', async (_what, text, message) => {
   const scram = createScram('pencil', 'abc', UNBOUND)
   const writer = new Writer()
@@ -73,7 +73,7 @@ test.each(['v=AAAA', 'v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=', 'e=<scrip
     scram.respond(SASL, writer)
     await scram.respond(challenge('r=abcdef,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096'), writer)
     expect(() => scram.respond({ method: 'saslFinal', data: Buffer.from(text) }, writer)).toThrow(
-      'may not be the server',
+      'may not be the intended server',
     )
     expect(scram.finished).toBe(false)
   },
@@ -85,7 +85,7 @@ test('what a server says of its refusal is told', async () => {
   scram.respond(SASL, writer)
   await scram.respond(challenge('r=abcdef,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096'), writer)
   const final: Authentication = { method: 'saslFinal', data: Buffer.from('e=channel-bindings-dont-match') }
-  expect(() => scram.respond(final, writer)).toThrow('it refused us: channel-bindings-dont-match')
+  expect(() => scram.respond(final, writer)).toThrow('it refused the login: channel-bindings-dont-match')
 })
 
 test.each<[Authentication, Authentication]>([
@@ -135,7 +135,7 @@ test('the default takes SCRAM and refuses the rest, naming both sides', () => {
     'the server offers md5; the policy allows SCRAM-SHA-256.',
   )
   expect(() => chooseMechanism({ method: 'cleartext' }, policy, credentials, encrypted)).toThrow(
-    'the server offers the bare password (password); the policy allows SCRAM-SHA-256.',
+    'the server offers the cleartext password (password); the policy allows SCRAM-SHA-256.',
   )
   expect(() => chooseMechanism({ method: 'gss' }, policy, credentials, encrypted)).toThrow('the server offers GSSAPI;')
   expect(() => chooseMechanism({ method: 'sasl', mechanisms: ['OAUTHBEARER'] }, policy, credentials, plain)).toThrow(
@@ -155,6 +155,6 @@ test('compat adds md5, and the bare password where nobody can read it', () => {
 
 test('a password that is asked for and not there is said so', () => {
   expect(() => chooseMechanism(SASL, AUTH_MODES.scram_only, { user: 'app', password: null }, plain)).toThrow(
-    'asks for a password (SCRAM-SHA-256) and the database URL has none',
+    'requests a password (SCRAM-SHA-256), but the database URL has none',
   )
 })

@@ -57,7 +57,7 @@ test.each<[ChannelBindingMode, readonly string[], Buffer | null, string, string]
 })
 
 test.each<[ChannelBindingMode, readonly string[], Buffer | null, string]>([
-  ['require', PLAIN, certificate, 'the server offers SCRAM-SHA-256 alone'],
+  ['require', PLAIN, certificate, 'the server offers SCRAM-SHA-256 only;'],
   ['require', PLAIN, null, 'this connection has no TLS'],
   ['require', BOTH, unbindable, 'not defined for the signature'],
   ['prefer', BOTH, null, 'although this connection has no TLS'],

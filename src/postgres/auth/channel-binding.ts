@@ -1,7 +1,8 @@
 /**
- * How a SCRAM conversation refers to the TLS session around it (RFC 5802, 6; PostgreSQL manual, 54.3.1; `channel_binding`).
- * Somebody in the middle with a certificate of their own has another end point than the server, so a bound conversation
- * fails; and if they hide that the server could bind, the server learns that from the `y` we then say.
+ * Channel binding: how a SCRAM conversation refers to the TLS session around it (RFC 5802, 6; PostgreSQL
+ * manual, 54.3.1; `channel_binding`). An attacker in between with another certificate has another end point
+ * than the server, so a bound conversation fails; if the attacker hides that the server supports binding, the
+ * server detects that from the `y` sent.
  */
 import { ConnectError } from '../errors.ts'
 import { serverEndPoint } from './end-point.ts'
@@ -14,14 +15,20 @@ export const SCRAM_SHA_256_PLUS = 'SCRAM-SHA-256-PLUS'
 
 export interface ChannelBinding {
   readonly mechanism: typeof SCRAM_SHA_256 | typeof SCRAM_SHA_256_PLUS
-  /** The header of the conversation: `n` we cannot bind, `y` we could and the server does not offer it, `p` we do. */
+  /**
+   * The header of the conversation: `n` binding is not possible here, `y` possible here but not offered by
+   * the server, `p` bound.
+   */
   readonly header: 'n,,' | 'y,,' | 'p=tls-server-end-point,,'
   readonly endPoint: Buffer
 }
 
 export const UNBOUND: ChannelBinding = { mechanism: SCRAM_SHA_256, header: 'n,,', endPoint: Buffer.alloc(0) }
 
-/** `certificate`: the server's, DER; null without TLS. Throws `ConnectError` where `require` cannot be met, or the offer makes no sense. */
+/**
+ * Chooses the binding. `certificate`: the server's, in DER; null without TLS.
+ * @throws ConnectError if `require` cannot be met, or the offer is inconsistent
+ */
 export function bindChannel(
   mode: ChannelBindingMode,
   offered: readonly string[],
@@ -30,13 +37,14 @@ export function bindChannel(
   const isOffered = offered.includes(SCRAM_SHA_256_PLUS)
   if (certificate === null) {
     if (isOffered) {
-      // A server offers it inside TLS only: its TLS ends at somebody else.
+      // A server offers it only inside TLS: its TLS connection must end elsewhere.
       throw new ConnectError(
-        `the server offers ${SCRAM_SHA_256_PLUS} although this connection has no TLS; somebody in between may have taken it off`,
+        `the server offers ${SCRAM_SHA_256_PLUS} although this connection has no ` +
+          'TLS; a proxy in between may have removed it',
         true,
       )
     }
-    if (mode === 'require') throw demanded('this connection has no TLS; use sslmode=require')
+    if (mode === 'require') throw bindingRequired('this connection has no TLS; use sslmode=require')
     return UNBOUND
   }
   if (mode === 'disable') return unbound(offered)
@@ -44,26 +52,27 @@ export function bindChannel(
   if (endPoint !== null && isOffered)
     return { mechanism: SCRAM_SHA_256_PLUS, header: 'p=tls-server-end-point,,', endPoint }
   if (mode === 'require') {
-    throw demanded(
+    throw bindingRequired(
       endPoint === null
-        ? "it is not defined for the signature of the server's certificate (such as Ed25519); use one signed with RSA or ECDSA"
-        : `the server offers ${offered.join(', ')} alone; a proxy that ends TLS cannot have it`,
+        ? "it is not defined for the signature of the server's certificate (such as " +
+            'Ed25519); use one signed with RSA or ECDSA'
+        : `the server offers ${offered.join(', ')} only; a proxy that terminates TLS cannot support it`,
     )
   }
-  // Not even able to bind: then it is no sign of anything that the server does not offer it.
+  // Binding is not possible here, so a missing offer by the server means nothing.
   return endPoint === null ? unbound(offered) : { ...UNBOUND, header: 'y,,' }
 }
 
-/** A server that binds offers to do without as well; PostgreSQL always does. */
+/** A server that supports binding also offers to do without; PostgreSQL always does. */
 function unbound(offered: readonly string[]): ChannelBinding {
   if (offered.includes(SCRAM_SHA_256)) return UNBOUND
   throw new ConnectError(
-    `the server offers ${offered.join(', ')} alone, and this connection cannot be bound to its TLS`,
+    `the server offers ${offered.join(', ')} only, but this connection cannot be bound to its TLS session`,
     true,
   )
 }
 
-/** For all that `channel_binding=require` forbids. */
-export function demanded(reason: string): ConnectError {
-  return new ConnectError(`channel_binding=require demands ${SCRAM_SHA_256_PLUS}, and ${reason}`, true)
+/** The error for everything that `channel_binding=require` forbids. */
+export function bindingRequired(reason: string): ConnectError {
+  return new ConnectError(`channel_binding=require requires ${SCRAM_SHA_256_PLUS}, but ${reason}`, true)
 }

@@ -1,4 +1,7 @@
-/** The circuit of docs/guides/database-connections.md#kerberos, example by example, and with random events in random order. */
+/**
+ * The circuit of docs/guides/database-connections.md#kerberos, example by example, and with random events in
+ * random order.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { abandoned, type CircuitState, CLOSED, enter, failed, succeeded } from './circuit.ts'

@@ -1,9 +1,8 @@
 /**
- * The circuit that guards attempts to connect with Kerberos (docs/guides/database-connections.md#kerberos): too many failures within a
- * window open it, and nothing is tried until the cooldown is over; then one attempt decides. So a KDC that is away is not
- * asked by everybody all the time, and an account is not locked by a gateway that knows no better.
- *
- * A pure state machine: every function takes the time and answers the next state.
+ * The circuit breaker for connection attempts with Kerberos (docs/guides/database-connections.md#kerberos):
+ * too many failures within a window open it, and no attempt is made until the cooldown is over; then one
+ * attempt decides. This protects an unavailable KDC from requests, and an account from being locked.
+ * A pure state machine: every function takes the time and returns the next state.
  */
 
 export interface CircuitSettings {
@@ -16,17 +15,17 @@ export interface CircuitSettings {
 }
 
 export type CircuitState =
-  /** `failures`: when they were, oldest first; always fewer than `threshold`. */
+  /** `failures`: their times, oldest first; always fewer than `threshold`. */
   | { readonly kind: 'closed'; readonly generation: number; readonly failures: readonly number[] }
   | { readonly kind: 'open'; readonly generation: number; readonly untilMs: number }
-  /** One attempt is under way, and its outcome decides. */
+  /** One attempt is in progress, and its outcome decides. */
   | { readonly kind: 'half-open'; readonly generation: number }
 
 export const CLOSED: CircuitState = { kind: 'closed', generation: 0, failures: [] }
 
 /**
- * May an attempt begin? If so it carries the `generation` of the new state, and tells its outcome under that: what was
- * begun before the circuit changed says nothing about it as it is now.
+ * Whether an attempt may begin. If so, it carries the `generation` of the new state and reports its outcome
+ * under it: attempts that began before the circuit changed do not count.
  */
 export type Entry =
   | { readonly kind: 'allowed'; readonly state: CircuitState }
@@ -62,7 +61,7 @@ export function failed(
   return failures.length >= threshold ? open : { ...state, failures }
 }
 
-/** The attempt has no outcome: it was given up for reasons of our own, or Kerberos was not asked for after all. */
+/** The attempt has no outcome: it was aborted by the gateway, or Kerberos was not used after all. */
 export function abandoned(state: CircuitState, generation: number, nowMs: number): CircuitState {
   if (state.kind !== 'half-open' || state.generation !== generation) return state
   return { kind: 'open', generation: generation + 1, untilMs: nowMs }

@@ -1,4 +1,4 @@
-/** Authentication by the bare password. The policy allows it over TLS only, unless somebody insisted. */
+/** Authentication by cleartext password. The policy allows it over TLS only, unless configured explicitly. */
 import { writePassword } from '../protocol/frontend.ts'
 import { type Mechanism, oneAnswer } from './mechanism.ts'
 

@@ -1,7 +1,7 @@
 /**
- * `tls-server-end-point` (RFC 5929, 4.1): what ties a SCRAM conversation to the certificate of the TLS session it runs in.
- * It is the certificate's hash, by the hash function of the certificate's own signature, and by SHA-256 in place of the
- * broken MD5 and SHA-1.
+ * `tls-server-end-point` (RFC 5929, 4.1): ties a SCRAM conversation to the certificate of its TLS session. It
+ * is the certificate's hash, using the hash function of the certificate's own signature, or SHA-256 in place
+ * of the broken MD5 and SHA-1.
  */
 import { createHash } from 'node:crypto'
 
@@ -36,15 +36,18 @@ const OBJECT_IDENTIFIER = 0x06
 const FIRST_OPTION = 0xa0
 
 /**
- * Null where RFC 5929 leaves it undefined: the signature has no hash function of its own (Ed25519), or none that is known
- * here. `certificate` is DER.
+ * The end point of a DER certificate. Null where RFC 5929 does not define it: the signature has no separate
+ * hash function (Ed25519), or an unknown one.
  */
 export function serverEndPoint(certificate: Buffer): Buffer | null {
   const hash = signatureHash(certificate)
   return hash === null ? null : createHash(hash).update(certificate).digest()
 }
 
-/** Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm AlgorithmIdentifier, signatureValue } (RFC 5280, 4.1) */
+/**
+ * Certificate ::= SEQUENCE { tbsCertificate, signatureAlgorithm AlgorithmIdentifier, signatureValue } (RFC
+ * 5280, 4.1)
+ */
 function signatureHash(certificate: Buffer): string | null {
   const parts = children(certificate, 0)
   const algorithm = parts[1] === undefined ? [] : children(certificate, parts[1].at)
@@ -55,7 +58,9 @@ function signatureHash(certificate: Buffer): string | null {
   return parameters === undefined ? null : pssHash(certificate, parameters)
 }
 
-/** RSASSA-PSS-params ::= SEQUENCE { hashAlgorithm [0] AlgorithmIdentifier DEFAULT sha1, … } (RFC 4055, 3.1) */
+/**
+ * RSASSA-PSS-params ::= SEQUENCE { hashAlgorithm [0] AlgorithmIdentifier DEFAULT sha1, … } (RFC 4055, 3.1)
+ */
 function pssHash(bytes: Buffer, parameters: Element): string | null {
   const option = children(bytes, parameters.at).find(({ tag }) => tag === FIRST_OPTION)
   if (option === undefined) return 'sha256'
@@ -64,7 +69,7 @@ function pssHash(bytes: Buffer, parameters: Element): string | null {
   return identifier === undefined ? null : (HASH[objectIdentifier(bytes, identifier)] ?? null)
 }
 
-/** One element of DER: where it stands, and where its content does. */
+/** One DER element: its position and the position of its content. */
 interface Element {
   readonly tag: number
   readonly at: number
@@ -72,7 +77,10 @@ interface Element {
   readonly end: number
 }
 
-/** The elements within a constructed one. OpenSSL has parsed the certificate before us; what does not fit is left out all the same. */
+/**
+ * The elements within a constructed one. OpenSSL has parsed the certificate before; anything malformed is
+ * skipped.
+ */
 function children(bytes: Buffer, at: number): readonly Element[] {
   const parent = elementAt(bytes, at, bytes.length)
   const found: Element[] = []
@@ -97,7 +105,7 @@ function elementAt(bytes: Buffer, at: number, end: number): Element | null {
   return start + length > end ? null : { tag, at, start, end: start + length }
 }
 
-/** Dotted. Base 128, the first two numbers in one (X.690 8.19). */
+/** Dotted notation: base 128, with the first two numbers combined (X.690 8.19). */
 function objectIdentifier(bytes: Buffer, { start, end }: Element): string {
   const numbers: number[] = []
   let number = 0

@@ -1,6 +1,6 @@
 /**
- * Attempts to connect where Kerberos may be used: failures that may pass are tried again, ever more patiently, and the
- * circuit keeps everybody from trying what has failed too often (docs/guides/database-connections.md#kerberos).
+ * Connection attempts that may use Kerberos: transient failures are retried with growing pauses, and the
+ * circuit breaker blocks attempts after too many failures (docs/guides/database-connections.md#kerberos).
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Backoff, delayMs } from '../backoff.ts'
@@ -8,12 +8,12 @@ import { BlockedError, ConnectError } from '../errors.ts'
 import { abandoned, type CircuitSettings, type CircuitState, CLOSED, enter, failed, succeeded } from './circuit.ts'
 import type { GssProvider } from './gss.ts'
 
-/** What a `gss_…` part of a connection URL says. */
+/** The settings of the `gss_…` parameters of a connection URL. */
 export interface GssSettings {
   readonly provider: GssProviderName
   /** `service@host` */
   readonly target: string
-  /** Of a failure that may pass, behind the first attempt. */
+  /** Retries of a transient failure, after the first attempt. */
   readonly retries: number
   readonly retryBaseMs: number
   readonly circuit: CircuitSettings
@@ -27,23 +27,26 @@ export interface Gss {
   readonly attempts: GssAttempts
 }
 
-/** Told each time the circuit changes. */
+/** A change of the circuit breaker. */
 export interface CircuitTransition {
   readonly from: CircuitState['kind']
   readonly to: CircuitState['kind']
-  /** What was the last straw, where there is one. */
+  /** The failure that caused it, if any. */
   readonly error: Error | null
 }
 
-/** The circuit of one connection target: everything in the process that connects to it shares the state, with its own settings. */
-export class Circuit {
+/**
+ * The circuit breaker of one connection target: all connections of the process to it share the state, each
+ * with its own settings.
+ */
+export class CircuitBreaker {
   state: CircuitState = CLOSED
   lastFailure: Error | null = null
 }
 
 export interface GssAttemptsOptions {
   readonly settings: GssSettings
-  readonly circuit: Circuit
+  readonly circuit: CircuitBreaker
   readonly onTransition: (transition: CircuitTransition) => void
   readonly clock?: () => number
   readonly random?: () => number
@@ -51,12 +54,12 @@ export interface GssAttemptsOptions {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** The longest pause between two tries of one attempt. */
+/** Limit on the pause between two tries. */
 const PAUSE_MS_MAX = 30_000
 
-/** What one try found out on its way. */
-export interface Try {
-  /** The server asked for Kerberos, or could ask for nothing else: then its outcome counts. */
+/** What one try found out. */
+export interface ConnectTry {
+  /** Whether the server requested Kerberos, or could request nothing else: then its outcome counts. */
   usesGss: boolean
 }
 
@@ -75,8 +78,11 @@ export class GssAttempts {
     return this.#options.circuit.state.kind
   }
 
-  /** `connect` is tried `retries` times more at most. Rejects with `ConnectError`; an aborted `signal` ends everything. */
-  async run<T>(connect: (attempt: Try) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Runs `connect`, with up to `retries` retries. Rejects with `ConnectError`; an aborted `signal` ends
+   * everything.
+   */
+  async run<T>(connect: (attempt: ConnectTry) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { settings, random, pause } = this.#options
     const backoff: Backoff = { firstMs: settings.retryBaseMs, maxMs: PAUSE_MS_MAX }
     for (let failures = 0; ; ) {
@@ -84,20 +90,20 @@ export class GssAttempts {
       if (outcome.kind === 'connected') return outcome.value
       failures++
       if (outcome.isFinal || failures > settings.retries) throw outcome.error
-      // What failed is of more interest than that somebody lost patience.
+      // The failure is more informative than the abort.
       await pause(delayMs(backoff, failures, random), signal).catch(() => {
         throw outcome.error
       })
     }
   }
 
-  async #try<T>(connect: (attempt: Try) => Promise<T>, signal: AbortSignal): Promise<Outcome<T>> {
+  async #try<T>(connect: (attempt: ConnectTry) => Promise<T>, signal: AbortSignal): Promise<Outcome<T>> {
     const { circuit, clock, settings } = this.#options
     const entry = enter(circuit.state, clock())
     this.#become(entry.state, null)
     if (entry.kind === 'blocked') return { kind: 'failed', error: this.#blocked(entry.forMs), isFinal: true }
     const { generation } = entry.state
-    const attempt: Try = { usesGss: false }
+    const attempt: ConnectTry = { usesGss: false }
     try {
       const value = await connect(attempt)
       this.#become(
@@ -126,9 +132,11 @@ export class GssAttempts {
   #blocked(forMs: number): BlockedError {
     const { target, circuit } = this.#options.settings
     const { lastFailure } = this.#options.circuit
-    const when = forMs > 0 ? `for another ${Math.ceil(forMs)} ms` : 'until the one that is under way has ended'
+    const when = forMs > 0 ? `for another ${Math.ceil(forMs)} ms` : 'until the attempt in progress has ended'
     return new BlockedError(
-      `attempts to connect with Kerberos to ${target} are blocked ${when}, after ${circuit.threshold} failures within ${circuit.windowMs} ms (gss_circuit_threshold, gss_circuit_window_ms); the last: ${lastFailure?.message ?? 'unknown'}`,
+      `attempts to connect with Kerberos to ${target} are blocked ${when}, after ${circuit.threshold} failures ` +
+        `within ${circuit.windowMs} ms (gss_circuit_threshold, gss_circuit_window_ms); ` +
+        `the last: ${lastFailure?.message ?? 'unknown'}`,
       forMs,
       lastFailure ?? undefined,
     )

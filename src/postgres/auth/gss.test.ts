@@ -1,4 +1,7 @@
-/** GSSAPI and its kin against scripted servers and a scripted provider: the message flow, and what is not believed. */
+/**
+ * GSSAPI and its kin against scripted servers and a scripted provider: the message flow, and what is not
+ * believed.
+ */
 import { afterEach, expect, test } from 'vitest'
 import {
   AUTHENTICATION_OK,
@@ -13,7 +16,7 @@ import type { Authentication, BackendMessage } from '../protocol/backend.ts'
 import { connect } from '../startup.ts'
 import { parseUrl } from '../url.ts'
 import { type GssConversation, GssError, type GssMethod, type GssRequest } from './gss.ts'
-import { Circuit, type CircuitTransition, GssAttempts } from './gss-attempts.ts'
+import { CircuitBreaker, type CircuitTransition, GssAttempts } from './gss-attempts.ts'
 
 const servers: FakePostgres[] = []
 
@@ -37,7 +40,7 @@ async function bench({ script, converse = () => mutual, parameters = 'auth_mode=
   const transitions: CircuitTransition[] = []
   const clock = { now: 0 }
   const attempts = new GssAttempts({
-    circuit: new Circuit(),
+    circuit: new CircuitBreaker(),
     settings: target.gss,
     onTransition: transition => transitions.push(transition),
     clock: () => clock.now,
@@ -136,7 +139,7 @@ test('letting us in before the server has proved who it is, is not believed', as
     },
   })
   expect(await run()).toMatchObject({
-    message: 'the server let us in before it completed GSSAPI; it may be an impostor',
+    message: 'the server accepted the login before completing GSSAPI; it may be an impostor',
     permanent: true,
   })
 })
@@ -208,8 +211,12 @@ test('a server that never has enough is stopped', async () => {
 test.each<[string, () => Promise<{ token: Buffer | null; done: boolean }>, string]>([
   ['fails', () => Promise.reject(new GssError('no such principal', false)), 'no such principal'],
   ['breaks', () => Promise.reject(new TypeError('x is not a function')), 'x is not a function'],
-  ['says nothing', async () => ({ token: null, done: false }), 'no token for the server, and no end either'],
-  ['says too much', async () => ({ token: Buffer.alloc(65_536), done: false }), 'a token of 65536 bytes'],
+  [
+    'says nothing',
+    async () => ({ token: null, done: false }),
+    'the provider returned neither a token for the server nor an end',
+  ],
+  ['says too much', async () => ({ token: Buffer.alloc(65_536), done: false }), 'the token has 65536 bytes'],
 ])('a provider that %s is an error with step and target, and is not tried again', async (_what, step, message) => {
   const { run, pauses } = await bench({ script: welcoming('gss'), converse: () => step })
   const refused = await run()
@@ -337,7 +344,7 @@ test('the circuit: while one is let through, others wait their turn', async () =
   clock.now = 1_000
   const [one, other] = await Promise.all([run(), run()])
   expect(one).toBe('a session')
-  expect(String(other)).toContain('are blocked until the one that is under way has ended')
+  expect(String(other)).toContain('are blocked until the attempt in progress has ended')
   expect(server.count).toBe(3)
 })
 

@@ -1,7 +1,7 @@
 /**
- * GSSAPI, SSPI and Kerberos V5 (PostgreSQL manual, 54.2.1, AuthenticationGSS and what follows it): both sides exchange
- * tokens until each is content. Where the tokens come from is the provider's business: the gateway acquires no tickets and
- * logs nobody in (docs/guides/database-connections.md#kerberos).
+ * GSSAPI, SSPI and Kerberos V5 (PostgreSQL manual, 54.2.1, AuthenticationGSS and the following): both sides
+ * exchange tokens until both are satisfied. The provider supplies the tokens; the gateway acquires no tickets
+ * and performs no login (docs/guides/database-connections.md#kerberos).
  */
 import { ConnectError } from '../errors.ts'
 import type { Authentication } from '../protocol/backend.ts'
@@ -9,35 +9,37 @@ import { writeAnswer } from '../protocol/frontend.ts'
 import type { Writer } from '../protocol/writer.ts'
 import type { Mechanism } from './mechanism.ts'
 
-/** The question the server asks first, as its protocol calls it. */
+/** The server's authentication requests, by their protocol names. */
 export const GSS_METHODS = { gss: 'GSSAPI', sspi: 'SSPI', kerberos: 'Kerberos V5' } as const
 export type GssMethod = keyof typeof GSS_METHODS
 
 export interface GssProvider {
-  /** One conversation. */
+  /** Starts a conversation. */
   start(request: GssRequest): GssConversation
 }
 
 export interface GssRequest {
-  /** `service@host`: whom we want to talk to. */
+  /** `service@host`: the service to authenticate to. */
   readonly target: string
   readonly method: GssMethod
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the result is not needed any more. */
   readonly signal: AbortSignal
 }
 
-/** Takes what the server sent, null at first. Rejects with `GssError` when it is known whether trying again may help. */
+/**
+ * Takes what the server sent, null at first. Rejects with `GssError` if it is known whether a retry may help.
+ */
 export type GssConversation = (token: Buffer | null) => Promise<GssStep>
 
 export interface GssStep {
-  /** For the server; null when there is nothing left to say. */
+  /** For the server; null when there is nothing more to send. */
   readonly token: Buffer | null
-  /** The server has proved to be the target: nothing more is needed from it. */
+  /** Whether the server has proved to be the target, so that nothing more is needed from it. */
   readonly done: boolean
 }
 
 export class GssError extends Error {
-  /** The same may go well in a moment: a KDC did not answer. */
+  /** Whether a retry may help: for example, a KDC did not respond. */
   readonly transient: boolean
 
   constructor(message: string, transient: boolean, cause?: unknown) {
@@ -47,9 +49,9 @@ export class GssError extends Error {
   }
 }
 
-/** Kerberos needs one or two; negotiation before it a few more. */
+/** Kerberos needs one or two steps; negotiation before it a few more. */
 const STEPS_MAX = 16
-/** PostgreSQL takes none that is larger (PG_MAX_AUTH_TOKEN_LENGTH). */
+/** PostgreSQL accepts no larger token (PG_MAX_AUTH_TOKEN_LENGTH). */
 const TOKEN_BYTES_MAX = 65_535
 
 export function createGss(method: GssMethod, target: string, converse: GssConversation): Mechanism {
@@ -64,7 +66,7 @@ export function createGss(method: GssMethod, target: string, converse: GssConver
       throw new ConnectError(`the server sent "${challenge.method}" out of turn during ${name} authentication`, false)
     }
     steps++
-    // A token is a view of the bytes that came in; the provider may keep it.
+    // A token is a view of the received bytes; the provider may keep it.
     return proceed(challenge.method === 'gssContinue' ? Buffer.from(challenge.data) : null, writer)
   }
 
@@ -75,9 +77,12 @@ export function createGss(method: GssMethod, target: string, converse: GssConver
     })
     isWaiting = false
     if (token !== null && token.length > TOKEN_BYTES_MAX) {
-      throw failure(new GssError(`a token of ${token.length} bytes, where PostgreSQL takes ${TOKEN_BYTES_MAX}`, false))
+      throw failure(
+        new GssError(`the token has ${token.length} bytes; the limit of ` + `PostgreSQL is ${TOKEN_BYTES_MAX}`, false),
+      )
     }
-    if (token === null && !done) throw failure(new GssError('no token for the server, and no end either', false))
+    if (token === null && !done)
+      throw failure(new GssError('the provider returned neither a token ' + 'for the server nor an end', false))
     isDone = done
     if (token !== null) writeAnswer(writer, token)
   }
@@ -94,12 +99,12 @@ export function createGss(method: GssMethod, target: string, converse: GssConver
   return {
     name,
     respond,
-    // PostgreSQL's last token and AuthenticationOk come in one packet.
+    // PostgreSQL sends its last token and AuthenticationOk in one packet.
     mayBeFollowed: true,
     isBound: false,
     get step() {
       if (isWaiting) return `waiting for a token for ${target} (step ${steps})`
-      return isDone ? 'waiting to be let in' : `waiting for its token (step ${steps})`
+      return isDone ? 'waiting for AuthenticationOk' : `waiting for the server's token (step ${steps})`
     },
     get finished() {
       return isDone

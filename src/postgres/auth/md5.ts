@@ -1,4 +1,7 @@
-/** Authentication by salted MD5 (PostgreSQL manual, 54.2.1, AuthenticationMD5Password). Kept for old servers; off by default. */
+/**
+ * Authentication by salted MD5 (PostgreSQL manual, 54.2.1, AuthenticationMD5Password). Kept for old servers;
+ * off by default.
+ */
 import { createHash } from 'node:crypto'
 import { writePassword } from '../protocol/frontend.ts'
 import { type Mechanism, oneAnswer } from './mechanism.ts'

@@ -1,29 +1,32 @@
-/** What a way of authenticating is to the start-up: a conversation of its own until the server says AuthenticationOk. */
+/** An authentication mechanism as startup sees it: a conversation until the server sends AuthenticationOk. */
 import { ConnectError } from '../errors.ts'
 import type { Authentication } from '../protocol/backend.ts'
 import type { Writer } from '../protocol/writer.ts'
 
 export interface Mechanism {
-  /** As people write it: `SCRAM-SHA-256`, `md5`, `password`. */
+  /** The usual name: `SCRAM-SHA-256`, `md5`, `password`. */
   readonly name: string
-  /** What is being waited for, for errors: "waiting for its challenge". */
+  /** What is being waited for, for error messages: "waiting for its challenge". */
   readonly step: string
-  /** Writes the answer to what the server asked. Throws `ConnectError` on a step that is not part of the conversation. */
+  /**
+   * Writes the response to the server's message.
+   * @throws ConnectError on a message that is not part of the conversation
+   */
   respond(challenge: Authentication, writer: Writer): Promise<void> | void
-  /** The server may go on behind its question without an answer: there may be none to give. */
+  /** Whether the server may continue without a response: there may be none to give. */
   readonly mayBeFollowed: boolean
-  /** The conversation is worth nothing outside of this TLS session. */
+  /** Whether the conversation is bound to this TLS session. */
   readonly isBound: boolean
-  /** AuthenticationOk is believed only now: before, a server could skip the proof that it knows us. */
+  /** Whether AuthenticationOk is accepted: before this, a server could skip its own proof. */
   readonly finished: boolean
 }
 
-/** A mechanism that is asked once and answers once; `answer` says whether that was its question. */
+/** A mechanism with one request and one response; `answer` returns whether the request was its own. */
 export function oneAnswer(name: string, answer: (challenge: Authentication, writer: Writer) => boolean): Mechanism {
   let hasAnswered = false
   return {
     name,
-    step: 'waiting to be let in',
+    step: 'waiting for AuthenticationOk',
     mayBeFollowed: false,
     isBound: false,
     respond(challenge, writer) {

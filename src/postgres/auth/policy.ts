@@ -1,7 +1,16 @@
-/** Which authentication methods are accepted (docs/guides/database-connections.md#every-parameter), and the choice of one when the server has asked. */
+/**
+ * The accepted authentication methods (docs/guides/database-connections.md#every-parameter), and the choice
+ * of one for the server's request.
+ */
 import { ConnectError } from '../errors.ts'
 import type { Authentication } from '../protocol/backend.ts'
-import { bindChannel, type ChannelBindingMode, demanded, SCRAM_SHA_256, SCRAM_SHA_256_PLUS } from './channel-binding.ts'
+import {
+  bindChannel,
+  bindingRequired,
+  type ChannelBindingMode,
+  SCRAM_SHA_256,
+  SCRAM_SHA_256_PLUS,
+} from './channel-binding.ts'
 import { createCleartext } from './cleartext.ts'
 import { GSS_METHODS, type GssMethod } from './gss.ts'
 import { createMd5 } from './md5.ts'
@@ -11,10 +20,13 @@ import { createScram } from './scram.ts'
 export interface AuthPolicy {
   readonly scram: boolean
   readonly md5: boolean
-  /** `tls-only` is what a preset gives; `always` takes an explicit `auth_cleartext=true`. */
+  /** `tls-only` is set by a preset; `always` requires an explicit `auth_cleartext=true`. */
   readonly cleartext: 'never' | 'tls-only' | 'always'
   readonly channelBinding: ChannelBindingMode
-  /** Questions of the server that are answered with tokens: AuthenticationGSS, AuthenticationSSPI, AuthenticationKerberosV5. */
+  /**
+   * Requests of the server that are answered with tokens: AuthenticationGSS, AuthenticationSSPI,
+   * AuthenticationKerberosV5.
+   */
   readonly gss: readonly GssMethod[]
 }
 
@@ -30,33 +42,34 @@ export interface Credentials {
   readonly password: string | null
 }
 
-export interface Circumstances {
-  /** The server's, DER; null on a connection without TLS. */
+export interface AuthContext {
+  /** The server's certificate in DER; null on a connection without TLS. */
   readonly certificate: Buffer | null
   readonly random: (bytes: number) => Buffer
-  /** Null where nothing was set up to get tokens from. */
+  /** Null if no provider of tokens is configured. */
   readonly gss: ((method: GssMethod) => Mechanism) | null
 }
 
-/** RFC 5802 asks for a nonce that nobody guesses; libpq takes as many. */
+/** RFC 5802 requires an unguessable nonce; libpq uses as many bytes. */
 const NONCE_BYTES = 18
 
 /**
- * Throws `ConnectError` naming what the server offered and what the policy allows, when the two do not meet; nothing
- * that depends on the password has been sent by then.
+ * Chooses a mechanism. Nothing that depends on the password has been sent by then.
+ * @throws ConnectError naming what the server offered and what the policy allows, if they have no method in
+ * common
  */
 export function chooseMechanism(
   offer: Authentication,
   policy: AuthPolicy,
   credentials: Credentials,
-  circumstances: Circumstances,
+  circumstances: AuthContext,
 ): Mechanism {
   if (offer.method === 'sasl' && policy.scram && offersScram(offer.mechanisms)) {
     const binding = bindChannel(policy.channelBinding, offer.mechanisms, circumstances.certificate)
     const nonce = circumstances.random(NONCE_BYTES).toString('base64')
     return createScram(passwordFor(credentials, binding.mechanism), nonce, binding)
   }
-  if (policy.channelBinding === 'require') throw demanded(`the server offers ${describeOffer(offer)}`)
+  if (policy.channelBinding === 'require') throw bindingRequired(`the server offers ${describeOffer(offer)}`)
   if (isGssMethod(offer.method) && policy.gss.includes(offer.method) && circumstances.gss !== null) {
     return circumstances.gss(offer.method)
   }
@@ -69,7 +82,8 @@ export function chooseMechanism(
     }
     if (policy.cleartext === 'tls-only') {
       throw new ConnectError(
-        'the server asks for the bare password over a connection without TLS; use sslmode=require, or write auth_cleartext=true to send it anyway',
+        'the server requests the cleartext password over a connection without TLS; use ' +
+          'sslmode=require, or set auth_cleartext=true to send it anyway',
         true,
       )
     }
@@ -80,7 +94,7 @@ export function chooseMechanism(
   )
 }
 
-/** Whatever happens to a connection under this policy happens to Kerberos. */
+/** Whether Kerberos is the only allowed method, so that every failure counts for it. */
 export function allowsGssAlone({ scram, md5, cleartext, gss }: AuthPolicy): boolean {
   return gss.length > 0 && !scram && !md5 && cleartext === 'never'
 }
@@ -93,19 +107,22 @@ function offersScram(mechanisms: readonly string[]): boolean {
   return mechanisms.includes(SCRAM_SHA_256) || mechanisms.includes(SCRAM_SHA_256_PLUS)
 }
 
-/** AuthenticationOk has come: whether what went before it is enough. */
+/** Checks, after AuthenticationOk, whether the authentication was sufficient. */
 export function checkAuthenticated(mechanism: Mechanism | null, policy: AuthPolicy): void {
   if (mechanism !== null && !mechanism.finished) {
-    throw new ConnectError(`the server let us in before it completed ${mechanism.name}; it may be an impostor`, true)
+    throw new ConnectError(
+      'the server accepted the login before completing ' + `${mechanism.name}; it may be an impostor`,
+      true,
+    )
   }
   if (policy.channelBinding === 'require' && mechanism?.isBound !== true) {
-    throw demanded('the server let us in without any proof')
+    throw bindingRequired('the server accepted the login without any proof')
   }
 }
 
 function passwordFor(credentials: Credentials, mechanism: string): string {
   if (credentials.password !== null) return credentials.password
-  throw new ConnectError(`the server asks for a password (${mechanism}) and the database URL has none`, true)
+  throw new ConnectError(`the server requests a password (${mechanism}), but the database URL has none`, true)
 }
 
 function describeOffer(offer: Authentication): string {
@@ -113,7 +130,7 @@ function describeOffer(offer: Authentication): string {
     case 'sasl':
       return offer.mechanisms.length === 0 ? 'no mechanism' : offer.mechanisms.join(', ')
     case 'cleartext':
-      return 'the bare password (password)'
+      return 'the cleartext password (password)'
     default:
       return isGssMethod(offer.method) ? GSS_METHODS[offer.method] : offer.method
   }
@@ -136,9 +153,15 @@ function remedy(offer: Authentication, policy: AuthPolicy): string {
     case 'sspi':
       return 'Allow it with auth_sspi=true or auth_mode=gssapi_only, or change the method in pg_hba.conf'
     case 'kerberos':
-      return 'Servers have not asked for it since PostgreSQL 9.3; upgrade, or allow it with auth_kerberos=true and a gss_module that speaks it'
+      return (
+        'PostgreSQL servers since 9.3 do not request it; upgrade, or allow it with ' +
+        'auth_kerberos=true and a gss_module that supports it'
+      )
     case 'md5':
-      return 'Store the password as SCRAM (password_encryption = scram-sha-256, set it again) or allow it with auth_mode=compat'
+      return (
+        'Store the password as SCRAM (set password_encryption = scram-sha-256, then set the ' +
+        'password again), or allow MD5 with auth_mode=compat'
+      )
     case 'cleartext':
       return 'Use scram-sha-256 in pg_hba.conf, or allow it with auth_mode=compat'
     default:

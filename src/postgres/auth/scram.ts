@@ -1,6 +1,6 @@
 /**
- * SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; PostgreSQL manual, 54.3.1): the password never leaves, and the
- * server proves that it knows us before we believe anything it says.
+ * SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; PostgreSQL manual, 54.3.1): the password is never
+ * sent, and the server proves that it knows it before anything it sends is trusted.
  */
 import { createHash, createHmac, pbkdf2, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -12,28 +12,28 @@ import { type ChannelBinding, SCRAM_SHA_256_PLUS } from './channel-binding.ts'
 import type { Mechanism } from './mechanism.ts'
 import { saslprep } from './saslprep.ts'
 
-/** RFC 7677, 4: fewer would let a server in the middle collect a proof that is cheap to guess from. */
+/** RFC 7677, 4: with fewer, a server in between could collect a proof that is cheap to guess from. */
 const ITERATIONS_MIN = 4096
-/** More would let it keep our threads busy; half a second of work. */
+/** Limit on the work that a server can cause: half a second. */
 const ITERATIONS_MAX = 1_000_000
-/** PostgreSQL's salts have 16 bytes and its nonces 24 characters; nothing sensible has more than this. */
+/** Limits on salt and nonce; PostgreSQL's salts have 16 bytes and its nonces 24 characters. */
 const SALT_BYTES_MAX = 1024
 const NONCE_LENGTH_MAX = 1024
 
 const derive = promisify(pbkdf2)
 
-/** Where a conversation stands, and what it waits for there. */
+/** The steps of a conversation, and what is waited for in each. */
 const STEPS = {
   first: 'waiting for its offer',
   challenge: 'waiting for its challenge',
   final: 'waiting for its proof',
-  finished: 'waiting to be let in',
+  finished: 'waiting for AuthenticationOk',
 } as const
 
-/** `nonce` is fresh and random for each connection: at least 18 bytes, base64. */
+/** Creates the mechanism. `nonce` must be random for each connection: at least 18 bytes, base64. */
 export function createScram(password: string, nonce: string, binding: ChannelBinding): Mechanism {
   const { mechanism, header } = binding
-  // PostgreSQL takes the user from the start-up packet and ignores this one.
+  // PostgreSQL uses the user of the startup packet and ignores this one.
   const clientFirst = `n=,r=${nonce}`
   let step: keyof typeof STEPS = 'first'
   let expectedSignature: Buffer | null = null
@@ -81,7 +81,7 @@ export interface ScramProofs {
   readonly serverSignature: Buffer
 }
 
-/** RFC 5802, 3, the formulas one by one. */
+/** The formulas of RFC 5802, 3. */
 export async function scramProofs(
   password: string,
   salt: Buffer,
@@ -96,7 +96,10 @@ export async function scramProofs(
   return { clientProof, serverSignature: hmac(hmac(saltedPassword, 'Server Key'), authMessage) }
 }
 
-/** What PostgreSQL stores of a password (PostgreSQL manual, pg_authid), so that the password itself is not sent. */
+/**
+ * The verifier that PostgreSQL stores for a password (PostgreSQL manual, pg_authid), so that the password
+ * itself is not sent.
+ */
 export async function scramVerifier(password: string, salt: Buffer): Promise<string> {
   const saltedPassword = await derive(saslprep(password), salt, ITERATIONS_MIN, 32, 'sha256')
   const storedKey = createHash('sha256').update(hmac(saltedPassword, 'Client Key')).digest('base64')
@@ -111,16 +114,17 @@ function hmac(key: Buffer, text: string): Buffer {
 /** server-first-message = "r=" c-nonce s-nonce ",s=" base64 ",i=" posit-number */
 function parseServerFirst(text: string, nonce: string): { fullNonce: string; salt: Buffer; iterations: number } {
   const match = /^r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})(?:,|$)/.exec(text)
-  if (match === null) throw scramFailure('its first message is not one')
+  if (match === null) throw scramFailure('its first message is malformed')
   const [, fullNonce = '', saltText = '', iterationsText = ''] = match
   if (!fullNonce.startsWith(nonce) || fullNonce.length === nonce.length || fullNonce.length > NONCE_LENGTH_MAX) {
-    throw scramFailure('it did not extend the nonce we sent; somebody may be replaying an old conversation')
+    throw scramFailure('it did not extend the nonce that was sent; an old conversation may be being replayed')
   }
   const salt = Buffer.from(saltText, 'base64')
-  if (salt.length > SALT_BYTES_MAX) throw scramFailure(`its salt has ${salt.length} bytes`)
+  if (salt.length > SALT_BYTES_MAX)
+    throw scramFailure(`its salt has ${salt.length} bytes; the ` + `limit is ${SALT_BYTES_MAX}`)
   const iterations = Number(iterationsText)
   if (iterations < ITERATIONS_MIN || iterations > ITERATIONS_MAX) {
-    throw scramFailure(`it asks for ${iterations} iterations; accepted are ${ITERATIONS_MIN} to ${ITERATIONS_MAX}`)
+    throw scramFailure(`it requests ${iterations} iterations; accepted are ${ITERATIONS_MIN} to ${ITERATIONS_MAX}`)
   }
   return { fullNonce, salt, iterations }
 }
@@ -128,11 +132,11 @@ function parseServerFirst(text: string, nonce: string): { fullNonce: string; sal
 /** server-final-message = "e=" error / "v=" base64 */
 function checkServerFinal(text: string, expected: Buffer): void {
   const refusal = /^e=([a-z-]{1,64})(?:,|$)/.exec(text)?.[1]
-  if (refusal !== undefined) throw scramFailure(`it refused us: ${refusal}`)
+  if (refusal !== undefined) throw scramFailure(`it refused the login: ${refusal}`)
   const match = /^v=([A-Za-z0-9+/]+={0,2})(?:,|$)/.exec(text)
   const signature = Buffer.from(match?.[1] ?? '', 'base64')
   if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) {
-    throw scramFailure('it could not prove that it knows our password; it may not be the server you mean')
+    throw scramFailure('it did not prove that it knows the password; it may not be the intended server')
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Three tables of RFC 3454: what Unicode 3.2, by which SASLprep is defined, made of each code point. The properties that
- * regular expressions know are those of today's Unicode, where thousands of code points have been assigned since.
+ * Three tables of RFC 3454: properties of code points in Unicode 3.2, by which SASLprep is defined. Regular
+ * expressions know those of current Unicode, in which thousands of code points have been assigned since.
  */
 
 /** A.1: unassigned code points. */

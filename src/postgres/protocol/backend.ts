@@ -1,6 +1,6 @@
 /**
- * What the server says, both ways: the pool decodes these, the scripted server of the tests encodes them.
- * PostgreSQL manual, 54.7 "Message Formats"; error fields 54.8.
+ * Messages of the server, decoded by the pool and encoded by the scripted server of the tests. PostgreSQL
+ * manual, 54.7 "Message Formats"; error fields 54.8.
  */
 import { ProtocolError } from './error.ts'
 import { Fields } from './fields.ts'
@@ -38,7 +38,7 @@ const STATUS_FAILED = 0x45
 
 export type TransactionStatus = 'idle' | 'transaction' | 'failed'
 
-/** AuthenticationXXX codes (PostgreSQL manual, 54.7). The ones not named here are of another age. */
+/** AuthenticationXXX codes (PostgreSQL manual, 54.7). Obsolete ones are not included. */
 const AUTHENTICATION = {
   ok: 0,
   kerberos: 2,
@@ -68,7 +68,10 @@ export interface Field {
   readonly format: number
 }
 
-/** Fields of an ErrorResponse or NoticeResponse by their letter; `S` severity, `C` SQLSTATE, `M` message … (PostgreSQL manual, 54.8). */
+/**
+ * Fields of an ErrorResponse or NoticeResponse by their letter; `S` severity, `C` SQLSTATE, `M` message …
+ * (PostgreSQL manual, 54.8).
+ */
 export type ErrorFields = ReadonlyMap<string, string>
 
 export type BackendMessage =
@@ -91,8 +94,9 @@ export type BackendMessage =
   | { readonly kind: 'bindComplete' | 'closeComplete' | 'emptyQuery' | 'noData' | 'parseComplete' | 'portalSuspended' }
 
 /**
- * The hottest function of the client. Columns are views of the bytes that came in, never strings, never copies:
- * whoever keeps a row for long copies it, or keeps alive the chunk (at most 64 KiB, or the row's own size) it lies in.
+ * The hottest function of the client. Columns are views of the bytes that came in, never strings, never
+ * copies: whoever keeps a row for long copies it, or keeps alive the chunk (at most 64 KiB, or the row's own
+ * size) it lies in.
  */
 export function decodeDataRow(bytes: Buffer, start: number, end: number): (Buffer | null)[] {
   if (end - start < 2) throw new ProtocolError('a data row is too short to hold its column count')
@@ -121,7 +125,10 @@ export function decodeDataRow(bytes: Buffer, start: number, end: number): (Buffe
   return columns
 }
 
-/** Tags seen last, by their first byte and length: there is a handful of them, and to compare one is cheaper than to decode it. */
+/**
+ * Tags seen last, by their first byte and length: there is a handful of them, and to compare one is cheaper
+ * than to decode it.
+ */
 const recentTags: string[] = new Array(64).fill('')
 
 /** `SELECT 25`. Latin-1 is enough and cheaper: a tag is ASCII. */

@@ -1,4 +1,6 @@
-/** The codec in both directions: what is written is read back, and what nobody wrote is refused, not believed. */
+/**
+ * The codec in both directions: what is written is read back, and what nobody wrote is refused, not believed.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BACKEND, type BackendMessage, decodeBackend, encodeBackend } from './backend.ts'
@@ -17,7 +19,8 @@ import {
 import { LONG_BYTES, MESSAGE_BYTES_MAX, Reader } from './reader.ts'
 import { Writer } from './writer.ts'
 
-// Letters of every UTF-8 length, without the zero byte that ends a string of the protocol and without lone surrogates.
+// Letters of every UTF-8 length, without the zero byte that ends a string of the protocol and without lone
+// surrogates.
 const text = fc.string({ unit: 'grapheme', maxLength: 30 }).map(value => value.replaceAll('\0', ''))
 const nonEmpty = text.filter(value => value !== '')
 const buffer = fc.uint8Array({ maxLength: 40 }).map(bytes => Buffer.from(bytes))
@@ -374,7 +377,8 @@ test('a message that loses its last bytes is refused, whatever it is', () => {
       // A field of "all the rest" cannot know that it was longer.
       const open = message.kind === 'backendKeyData' || message.kind === 'authentication'
       fc.pre(end < bytes.length && !open)
-      // An error without its terminator, a row without its column: none may look like another message of the same type.
+      // An error without its terminator, a row without its column: none may look like another message of the
+      // same type.
       expect(() => decodeBackend(bytes[0] as number, bytes, 5, end)).toThrow(ProtocolError)
     }),
   )

@@ -1,4 +1,7 @@
-/** Reads the fields of one message body; never past its end. For the messages that are not worth decoding by hand. */
+/**
+ * Reads the fields of one message body; never past its end. For the messages that are not worth decoding by
+ * hand.
+ */
 import { ProtocolError } from './error.ts'
 
 export class Fields {

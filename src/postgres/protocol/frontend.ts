@@ -44,7 +44,10 @@ export type FrontendMessage =
   | { readonly kind: 'cancelRequest'; readonly processId: number; readonly secret: Buffer }
   | { readonly kind: 'sslRequest' }
   | { readonly kind: 'gssEncryptionRequest' }
-  /** PasswordMessage, SASLInitialResponse and SASLResponse in raw form: what they hold depends on the authentication. */
+  /**
+   * PasswordMessage, SASLInitialResponse and SASLResponse in raw form: what they hold depends on the
+   * authentication.
+   */
   | { readonly kind: 'answer'; readonly body: Buffer }
   | { readonly kind: 'query'; readonly text: string }
   | { readonly kind: 'parse'; readonly statement: string; readonly text: string; readonly typeOids: readonly number[] }
@@ -123,8 +126,8 @@ export function writeParse(writer: Writer, statement: string, text: string): voi
 }
 
 /**
- * The part of a Bind message between the two names and the formats of the results: parameters in text format. It
- * depends on the values alone, so it can be made once and sent on any connection.
+ * The part of a Bind message between the two names and the formats of the results: parameters in text format.
+ * It depends on the values alone, so it can be made once and sent on any connection.
  */
 export function writeParameters(writer: Writer, parameters: readonly (string | Uint8Array | null)[]): void {
   if (parameters.length > PARAMETERS_MAX) {
@@ -148,7 +151,10 @@ export function writeParameters(writer: Writer, parameters: readonly (string | U
   }
 }
 
-/** Binds the unnamed portal. `parameters` are values, or what `writeParameters` made of them; all columns come in one format. */
+/**
+ * Binds the unnamed portal. `parameters` are values, or what `writeParameters` made of them; all columns come
+ * in one format.
+ */
 export function writeBind(
   writer: Writer,
   statement: string,

@@ -1,17 +1,23 @@
 /**
- * Cuts a byte stream into messages. Messages that lie whole within a chunk are handed out in place; only one that
- * straddles chunks is copied, once, into a buffer that grows with what has really arrived.
+ * Cuts a byte stream into messages. Messages that lie whole within a chunk are handed out in place; only one
+ * that straddles chunks is copied, once, into a buffer that grows with what has really arrived.
  */
 import { ProtocolError } from './error.ts'
 
 /** PostgreSQL itself stops at 1 GiB; nobody wants a single row of this size in an answer. */
 export const MESSAGE_BYTES_MAX: number = 64 * 1024 * 1024
 
-/** A declared length is believed at once up to this; beyond, memory follows the bytes that came, and the sink is asked first. */
+/**
+ * A declared length is believed at once up to this; beyond, memory follows the bytes that came, and the sink
+ * is asked first.
+ */
 export const LONG_BYTES: number = 64 * 1024
 
 export interface MessageSink {
-  /** The body lies in `bytes` from `start` to `end`; it may be kept (the bytes are never overwritten). `type` is 0 for an untyped packet. */
+  /**
+   * The body lies in `bytes` from `start` to `end`; it may be kept (the bytes are never overwritten). `type`
+   * is 0 for an untyped packet.
+   */
   message(type: number, bytes: Buffer, start: number, end: number): void
   /** A body longer than the limit. Return to have it skipped unread, or throw. */
   tooLong(type: number, bodyBytes: number): void
@@ -49,7 +55,10 @@ export class Reader {
     this.#partial = null
   }
 
-  /** Throws `ProtocolError` (impossible length) and whatever the sink throws; the stream is unusable afterwards. */
+  /**
+   * Throws `ProtocolError` (impossible length) and whatever the sink throws; the stream is unusable
+   * afterwards.
+   */
   push(chunk: Buffer): void {
     let at = 0
     if (this.#skip > 0) at = this.#skipped(chunk, 0)

@@ -1,16 +1,16 @@
-/** The growing buffer that messages are encoded into; it is reused, so that sending allocates nothing. */
+/** A growing buffer that messages are encoded into and that is reused, so that sending allocates nothing. */
 import { ProtocolError } from './error.ts'
 
-/** More than this waits in one buffer only when something is wrong: far above a request body, far below memory. */
+/** Limit on the bytes waiting in one buffer: far above a request body, far below memory. */
 const WRITER_BYTES_MAX = 256 * 1024 * 1024
 
-/** A buffer that grew beyond this for one large message is not kept for the next. */
+/** A buffer that grew beyond this for one large message is not kept. */
 const KEPT_BYTES_MAX = 1024 * 1024
 
-/** Up to this length a loop over ASCII beats the call into the runtime's encoder. */
+/** Up to this length, a loop over ASCII is faster than the runtime's encoder. */
 const SHORT_STRING = 24
 
-/** From this length the exact size is worth counting before room for the worst case is made. */
+/** From this length, counting the exact size is cheaper than reserving the worst case. */
 const LONG_STRING = 16 * 1024
 
 export class Writer {
@@ -29,14 +29,14 @@ export class Writer {
     return this.#length
   }
 
-  /** Forgets everything behind `length`: how a half-encoded unit is taken back. */
+  /** Discards everything after `length`, such as a partly encoded batch. */
   truncate(length: number): void {
     this.#length = length
   }
 
   /**
-   * Hands out what was written and goes on in a second buffer. The view stays valid until `recycle`, which must be
-   * called before the next `take`.
+   * Returns what was written and continues in a second buffer. The view is valid until `recycle`, which must
+   * be called before the next `take`.
    */
   take(): Buffer {
     const view = this.#bytes.subarray(0, this.#length)
@@ -99,10 +99,13 @@ export class Writer {
     this.#length = at + bytes.write(value, at, 'utf8')
   }
 
-  /** A String of the protocol: ends with a zero byte, so it must not contain one – the rest would be read as another field. */
+  /**
+   * A String of the protocol, which ends with a zero byte and must not contain one: the rest would be read as
+   * another field.
+   */
   cstring(value: string): void {
     if (value.includes('\0'))
-      throw new ProtocolError('a name or statement text contains a zero byte; PostgreSQL cannot hold one')
+      throw new ProtocolError('a name or statement text contains a zero byte, which PostgreSQL cannot store')
     this.string(value)
     this.uint8(0)
   }
@@ -126,7 +129,7 @@ export class Writer {
     this.#set32(lengthAt, this.#length - lengthAt)
   }
 
-  /** Room for a 32-bit length that is known only after what it counts. */
+  /** Space for a 32-bit length that is known only after its content. */
   beginField(): number {
     return this.beginUntyped()
   }
@@ -147,7 +150,9 @@ export class Writer {
     const needed = this.#length + count
     if (needed <= this.#bytes.length) return
     if (needed > WRITER_BYTES_MAX) {
-      throw new ProtocolError(`a message would need ${needed} bytes; at most ${WRITER_BYTES_MAX} may wait to be sent`)
+      throw new ProtocolError(
+        `a message needs ${needed} bytes; the limit on bytes ` + `waiting to be sent is ${WRITER_BYTES_MAX}`,
+      )
     }
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
     this.#bytes.copy(grown, 0, 0, this.#length)

@@ -1,31 +1,41 @@
-/** Writes the commands of one exchange and keeps the books on which of its statements the server has got to know. */
+/** Writes the commands of one request and tracks which of its statements the server has prepared. */
 import type { DatabaseError } from './errors.ts'
 import type { FieldDescription } from './fields.ts'
 import { isEncoded } from './parameters.ts'
+import { type PreparedStatement, type PreparedStatements, unnamed } from './prepared-statements.ts'
 import { writeBind, writeClose, writeDescribe, writeExecute, writeParse } from './protocol/frontend.ts'
 import type { Writer } from './protocol/writer.ts'
-import { type Statement, type Statements, unnamed } from './statements.ts'
 import type { Command } from './types.ts'
 
-const NONE: readonly Statement[] = []
+const NONE: readonly PreparedStatement[] = []
 
-/** "prepared statement … does not exist": a pooler gave us another session, or somebody said DEALLOCATE or DISCARD ALL. */
+/**
+ * "prepared statement … does not exist": a pooler switched sessions, or someone ran DEALLOCATE or DISCARD
+ * ALL.
+ */
 const INVALID_STATEMENT_NAME = '26000'
 const FEATURE_NOT_SUPPORTED = '0A000'
-/** Reports "cached plan must not change result type" in the server's plancache.c; the message itself is localised. */
+/**
+ * Reports "cached plan must not change result type" in the server's plancache.c; the message itself is
+ * localized.
+ */
 const REVALIDATE = 'RevalidateCachedQuery'
 
-/** Command tags of what a rollback undoes completely. A CALL or DO may have committed; COMMIT certainly has. */
+/**
+ * Command tags of commands that a rollback undoes completely. A CALL or DO may have committed; COMMIT
+ * certainly has.
+ */
 const UNDONE = /^((SELECT|INSERT|UPDATE|DELETE|MERGE) |(SET|RESET|SET CONSTRAINTS|UNLISTEN|DISCARD TEMP)$)/
 
-export class Plan {
-  readonly #used: Statement[] = []
-  #fresh: Statement[] | typeof NONE = NONE
+/** The commands of one request as sent on one connection. */
+export class CommandPlan {
+  readonly #used: PreparedStatement[] = []
+  #fresh: PreparedStatement[] | typeof NONE = NONE
   #parsed = 0
   #described = 0
 
-  /** Parse and Describe at the first use of the text on this connection; then Bind and Execute. */
-  write(command: Command, rowsMax: number, writer: Writer, statements: Statements): void {
+  /** Writes Parse and Describe at the first use of the text on this connection; then Bind and Execute. */
+  write(command: Command, rowsMax: number, writer: Writer, statements: PreparedStatements): void {
     const statement = statements.use(command.text)
     this.#used.push(statement)
     if (!statement.sent) this.#prepare(statement, writer)
@@ -34,21 +44,21 @@ export class Plan {
     writeExecute(writer, rowsMax)
   }
 
-  /** Parse and Describe without a use; nothing of it stays in the session. */
+  /** Writes Parse and Describe without executing; nothing remains in the session. */
   writeDescribe(text: string, writer: Writer): void {
     const statement = unnamed(text)
     this.#prepare(statement, writer)
     writeClose(writer, 'statement', statement.name)
   }
 
-  #prepare(statement: Statement, writer: Writer): void {
+  #prepare(statement: PreparedStatement, writer: Writer): void {
     this.#fresh = [...this.#fresh, statement]
     writeParse(writer, statement.name, statement.text)
     writeDescribe(writer, 'statement', statement.name)
     statement.sent = true
   }
 
-  /** False when the server confirms more than it was asked for. */
+  /** Returns false when the server confirms more than was requested. */
   parseComplete(): boolean {
     const statement = this.#fresh[this.#parsed++]
     if (statement === undefined) return false
@@ -65,25 +75,26 @@ export class Plan {
   }
 
   fields(index: number): readonly FieldDescription[] {
-    return (this.#used[index] as Statement).fields
+    return (this.#used[index] as PreparedStatement).fields
   }
 
   /**
-   * What was not confirmed does not exist: the server skipped it, or it was never sent. What was parsed and not described
-   * – cancelled in between, or it waited for a lock for too long – exists, and nobody knows its columns.
+   * Statements not confirmed do not exist: the server skipped them, or they were never sent. Those parsed but
+   * not described – cancelled in between, or waiting too long for a lock – exist, but their columns are
+   * unknown.
    */
-  forgetUnconfirmed(statements: Statements): void {
+  forgetUnconfirmed(statements: PreparedStatements): void {
     for (const statement of this.#fresh) {
       if (!statement.described) statements.forget(statement)
     }
   }
 
   /**
-   * True if the error only says that a statement prepared earlier is of no use any more, and all that was done before
-   * it has been undone with it: then the same commands, prepared anew, may be sent once more. What a function says of a
-   * statement of its own has a context.
+   * Whether an error means only that a prepared statement has become invalid, and everything before it has
+   * been rolled back: then the same commands can be sent again with new statements. An error in a function's
+   * own statement has a context.
    */
-  isStale(error: DatabaseError, tags: readonly string[], statements: Statements): boolean {
+  isStale(error: DatabaseError, tags: readonly string[], statements: PreparedStatements): boolean {
     const stale =
       (error.sqlstate === INVALID_STATEMENT_NAME && error.where === null) ||
       (error.sqlstate === FEATURE_NOT_SUPPORTED && error.routine === REVALIDATE)

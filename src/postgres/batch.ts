@@ -1,40 +1,47 @@
-/** One transaction in one packet: Bind and Execute of each command, one Sync. What `run` hands out. */
+/**
+ * A batch: one transaction in one packet, with Bind and Execute of each command and one Sync. The
+ * implementation of `run`.
+ */
 import { CancelledError, type DatabaseError, ProtocolError, refusal } from './errors.ts'
-import { type Channel, type Exchange, NOTHING_OWED, owedOf } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
 import type { Flow } from './flow.ts'
-import { Plan } from './plan.ts'
+import { NOTHING_OWED, owedOf, type PendingRequest, type RequestChannel } from './pending-request.ts'
 import { decodeDataRow } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
-import { Held, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED } from './result-budget.ts'
-import type { Command, Result, Row, Running, ServerTime } from './types.ts'
+import { HeldBytes, type ResultBudget, ROW_BYTES, STEP_BYTES, UNCOUNTED_BYTES, UNLIMITED } from './result-budget.ts'
+import { CommandPlan } from './statement-plan.ts'
+import type { Command, Result, Row, RunningRequest, ServerTime } from './types.ts'
 
-/** Rows of one unit are kept in memory together; an answer beyond this asks to be streamed. Callers can have a lower limit. */
+/**
+ * Limit on the rows of one batch, which are kept in memory; larger results must be streamed. Pools can have a
+ * lower limit.
+ */
 const RESULT_BYTES_MAX = 64 * 1024 * 1024
 
-export class Unit implements Exchange, Running<readonly Result[]> {
+/** A pending batch of commands. */
+export class Batch implements PendingRequest, RunningRequest<readonly Result[]> {
   readonly result: Promise<readonly Result[]>
   readonly exclusive = false
   readonly flow: Flow
-  readonly costKey: string
-  readonly worked: ServerTime
+  readonly latencyKey: string
+  readonly serverTime: ServerTime
   readonly readsOnly: boolean
   expectedMs = 0
   deadline = 0
   cancelled = false
   readonly #commands: readonly Command[]
-  readonly #drop: (unit: Exchange) => void
+  readonly #drop: (unit: PendingRequest) => void
   readonly #budget: ResultBudget
   #resolve!: (results: readonly Result[]) => void
   #reject!: (error: Error) => void
-  #channel: Channel | null = null
-  #plan: Plan | null = null
+  #channel: RequestChannel | null = null
+  #plan: CommandPlan | null = null
   #results: Result[] = []
   #rows: Row[] = []
   #bytes = 0
-  /** Bytes that the result may have before it asks for more. */
+  /** Bytes that the result may have before more budget is requested. */
   #room = UNCOUNTED_BYTES
-  #held: Held | null = null
+  #held: HeldBytes | null = null
   readonly #bytesMax: number
   /** Why the rest of the result is not read. */
   #refused: Error | null = null
@@ -42,11 +49,11 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   #retried = false
   #settled = false
 
-  /** `drop` takes it out of the queue in which it waits for a connection, and rejects it. */
+  /** `drop` removes it from the wait queue and rejects it. */
   constructor(
     flow: Flow,
     commands: readonly Command[],
-    drop: (unit: Exchange) => void,
+    drop: (unit: PendingRequest) => void,
     worked: ServerTime = { ms: 0 },
     budget: ResultBudget = UNLIMITED,
     resultBytesMax: number = RESULT_BYTES_MAX,
@@ -54,11 +61,11 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     this.#bytesMax = flow.isOwn ? RESULT_BYTES_MAX : resultBytesMax
     this.flow = flow
     this.readsOnly = commands[0]?.readsOnly === true
-    this.worked = worked
+    this.serverTime = worked
     this.#budget = budget
     this.#commands = commands
     this.#drop = drop
-    this.costKey = costKeyOf(commands)
+    this.latencyKey = latencyKeyOf(commands)
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -68,7 +75,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   cancel(): void {
     if (this.cancelled || this.#settled) return
     this.cancelled = true
-    // Who cancels need not look at what becomes of it.
+    // A caller that cancels does not need to handle the rejection.
     this.result.catch(() => {})
     if (this.#channel === null) this.#drop(this)
     else this.#channel.cancel()
@@ -79,11 +86,11 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   }
 
   unansweredMs(now: number, headSince: number): number {
-    return this.worked.ms + now - headSince
+    return this.serverTime.ms + now - headSince
   }
 
-  write(channel: Channel): void {
-    const plan = new Plan()
+  write(channel: RequestChannel): void {
+    const plan = new CommandPlan()
     this.#channel = channel
     this.#plan = plan
     this.#results = []
@@ -103,15 +110,16 @@ export class Unit implements Exchange, Running<readonly Result[]> {
 
   parseComplete(): void {
     if (this.#plan?.parseComplete() !== true)
-      throw new ProtocolError('the server confirmed a statement nobody prepared')
+      throw new ProtocolError('the server confirmed a statement that was not prepared')
   }
 
   parametersDescribed(): void {
-    // Parameters are sent as text: PostgreSQL knows their types, and we need not.
+    // Parameters are sent as text, so their types are not needed.
   }
 
   described(fields: readonly FieldDescription[]): void {
-    if (this.#plan?.described(fields) !== true) throw new ProtocolError('the server described a statement unasked')
+    if (this.#plan?.described(fields) !== true)
+      throw new ProtocolError('the server described a statement ' + 'without a request')
   }
 
   dataRow(bytes: Buffer, start: number, end: number): void {
@@ -133,8 +141,9 @@ export class Unit implements Exchange, Running<readonly Result[]> {
 
   complete(tag: string): void {
     const index = this.#results.length
-    if (index >= this.#commands.length) throw new ProtocolError(`the server completed "${tag}", which nobody asked for`)
-    this.#results.push({ fields: (this.#plan as Plan).fields(index), rows: this.#rows, tag })
+    if (index >= this.#commands.length)
+      throw new ProtocolError(`the server completed "${tag}", which ` + 'was not requested')
+    this.#results.push({ fields: (this.#plan as CommandPlan).fields(index), rows: this.#rows, tag })
     this.#rows = []
   }
 
@@ -147,8 +156,8 @@ export class Unit implements Exchange, Running<readonly Result[]> {
   }
 
   finished(): boolean {
-    const plan = this.#plan as Plan
-    const statements = (this.#channel as Channel).statements
+    const plan = this.#plan as CommandPlan
+    const statements = (this.#channel as RequestChannel).statements
     const failure = this.#failure
     if (failure !== null) {
       plan.forgetUnconfirmed(statements)
@@ -163,7 +172,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     if (failure !== null) {
       this.reject(failure)
     } else if (this.#results.length !== this.#commands.length) {
-      throw new ProtocolError(`the server answered ${this.#results.length} of ${this.#commands.length} commands`)
+      throw new ProtocolError(`the server completed ${this.#results.length} of ${this.#commands.length} commands`)
     } else if (this.cancelled) {
       this.reject(new CancelledError())
     } else {
@@ -185,13 +194,16 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     this.#reject(this.#refused ?? (this.cancelled ? new CancelledError() : error))
   }
 
-  /** Makes room for a result of so many bytes. Returns false if there is none: the result is given up. */
+  /**
+   * Reserves budget for a result of `bytes` bytes. Returns false if there is none; the result is given up
+   * then.
+   */
   #grow(bytes: number): boolean {
     if (bytes > this.#bytesMax) {
       this.#refuseSize(bytes)
       return false
     }
-    this.#held ??= new Held(this.#budget, this.flow)
+    this.#held ??= new HeldBytes(this.#budget, this.flow)
     const refused = this.#held.grow(bytes + this.#rows.length * ROW_BYTES + STEP_BYTES, this.readsOnly)
     if (refused === null) {
       this.#room = Math.min(bytes + STEP_BYTES, this.#bytesMax)
@@ -200,7 +212,7 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     this.#refused = refused
     this.#rows = []
     this.#release()
-    // Nothing more of it is kept, and PostgreSQL need not go on.
+    // Nothing more is kept, so PostgreSQL need not continue.
     this.cancelled = true
     this.#channel?.cancel()
     return false
@@ -211,29 +223,29 @@ export class Unit implements Exchange, Running<readonly Result[]> {
     this.#room = UNCOUNTED_BYTES
   }
 
-  /** The work itself may have succeeded, and is then committed; only its answer cannot be had. */
+  /** The statement may have succeeded and been committed; only its result is unavailable. */
   #refuseSize(bytes: number): void {
     this.#rows = []
     this.#release()
     this.#failure ??= refusal(
       '54000',
-      `the result has more than ${this.#bytesMax} bytes (${bytes} so far)`,
-      'Ask for fewer rows or columns, or stream them.',
+      `the result exceeds ${this.#bytesMax} bytes (${bytes} so far)`,
+      'Select fewer rows or columns, or stream them.',
     )
   }
 }
 
-/** Of so many commands the first few tell what kind of unit it is. */
-const LOOKED_AT = 5
+/** The first few commands identify the kind of a batch. */
+const KEY_COMMANDS_MAX = 5
 
 /**
- * What a unit is expected to cost is remembered by this. The first command prepares for the others, and what follows the one that matters tidies up behind
- * it, in few words; a unit of very many commands costs more than one of a few.
+ * The key of a batch's latency estimate. The first command sets up the others, and short ones after the main
+ * command clean up; a batch of very many commands costs more than one of a few.
  */
-function costKeyOf(commands: readonly Command[]): string {
+function latencyKeyOf(commands: readonly Command[]): string {
   const [first] = commands
   let longest = ''
-  for (let index = 1; index < commands.length && index < LOOKED_AT; index++) {
+  for (let index = 1; index < commands.length && index < KEY_COMMANDS_MAX; index++) {
     const command = commands[index]
     if (command?.upkeep === true) continue
     const text = command?.text ?? ''

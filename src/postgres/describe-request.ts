@@ -1,37 +1,41 @@
 /**
- * Parse and Describe of one text behind the settings it is to be read under, and nothing of it is run
- * (PostgreSQL manual, 54.2.3). What `describe` hands out.
+ * Parses and describes a statement under given settings without running it (PostgreSQL manual, 54.2.3). The
+ * implementation of `describe`.
  */
 import { CancelledError, type DatabaseError, ProtocolError } from './errors.ts'
-import { type Channel, type Exchange, NOTHING_OWED } from './exchange.ts'
 import type { FieldDescription } from './fields.ts'
 import type { Flow } from './flow.ts'
-import { Plan } from './plan.ts'
+import { NOTHING_OWED, type PendingRequest, type RequestChannel } from './pending-request.ts'
 import { decodeParameterDescription } from './protocol/backend.ts'
 import { writeSync } from './protocol/frontend.ts'
-import type { Command, Running, ServerTime, StatementDescription } from './types.ts'
+import { CommandPlan } from './statement-plan.ts'
+import type { Command, RunningRequest, ServerTime, StatementDescription } from './types.ts'
 
-/** To parse costs much the same whatever the text; and what people ask about must not push out what is run. */
+/**
+ * Parsing costs about the same for any text, and described texts must not displace the estimates of texts
+ * that run.
+ */
 const COST_KEY = 'Parse, Describe'
 
-export class Probe implements Exchange, Running<StatementDescription> {
+/** A pending describe request. */
+export class DescribeRequest implements PendingRequest, RunningRequest<StatementDescription> {
   readonly result: Promise<StatementDescription>
   readonly exclusive = false
   readonly flow: Flow
-  readonly costKey: string = COST_KEY
-  readonly worked: ServerTime
+  readonly latencyKey: string = COST_KEY
+  readonly serverTime: ServerTime
   readonly readsOnly = true
   expectedMs = 0
   deadline = 0
   cancelled = false
   readonly #before: readonly Command[]
   readonly #text: string
-  readonly #drop: (probe: Exchange) => void
+  readonly #drop: (probe: PendingRequest) => void
   #resolve!: (description: StatementDescription) => void
   #reject!: (error: Error) => void
-  #channel: Channel | null = null
-  #plan: Plan | null = null
-  /** Of the commands before the text. */
+  #channel: RequestChannel | null = null
+  #plan: CommandPlan | null = null
+  /** Tags of the commands before the text. */
   #tags: string[] = []
   #parameterTypeOids: readonly number[] | null = null
   #fields: readonly FieldDescription[] | null = null
@@ -39,16 +43,16 @@ export class Probe implements Exchange, Running<StatementDescription> {
   #retried = false
   #settled = false
 
-  /** `drop` takes it out of the queue in which it waits for a connection, and rejects it. */
+  /** `drop` removes it from the wait queue and rejects it. */
   constructor(
     flow: Flow,
     before: readonly Command[],
     text: string,
-    drop: (probe: Exchange) => void,
+    drop: (probe: PendingRequest) => void,
     worked: ServerTime = { ms: 0 },
   ) {
     this.flow = flow
-    this.worked = worked
+    this.serverTime = worked
     this.#before = before
     this.#text = text
     this.#drop = drop
@@ -61,23 +65,23 @@ export class Probe implements Exchange, Running<StatementDescription> {
   cancel(): void {
     if (this.cancelled || this.#settled) return
     this.cancelled = true
-    // Who cancels need not look at what becomes of it.
+    // A caller that cancels does not need to handle the rejection.
     this.result.catch(() => {})
     if (this.#channel === null) this.#drop(this)
     else this.#channel.cancel()
   }
 
-  /** It runs nothing that would have to be undone. */
+  /** Nothing is run that would have to be undone. */
   get owed(): readonly Command[] {
     return NOTHING_OWED
   }
 
   unansweredMs(now: number, headSince: number): number {
-    return this.worked.ms + now - headSince
+    return this.serverTime.ms + now - headSince
   }
 
-  write(channel: Channel): void {
-    const plan = new Plan()
+  write(channel: RequestChannel): void {
+    const plan = new CommandPlan()
     const { writer, statements } = channel
     this.#channel = channel
     this.#plan = plan
@@ -98,7 +102,7 @@ export class Probe implements Exchange, Running<StatementDescription> {
 
   parseComplete(): void {
     if (this.#plan?.parseComplete() !== true)
-      throw new ProtocolError('the server confirmed a statement nobody prepared')
+      throw new ProtocolError('the server confirmed a statement that was not prepared')
   }
 
   parametersDescribed(bytes: Buffer, start: number, end: number): void {
@@ -106,12 +110,13 @@ export class Probe implements Exchange, Running<StatementDescription> {
   }
 
   described(fields: readonly FieldDescription[]): void {
-    if (this.#plan?.described(fields) !== true) throw new ProtocolError('the server described a statement unasked')
+    if (this.#plan?.described(fields) !== true)
+      throw new ProtocolError('the server described a statement ' + 'without a request')
     if (this.#isAtText()) this.#fields = fields
   }
 
   dataRow(): void {
-    if (this.#isAtText()) throw new ProtocolError('the server ran what it was only to describe')
+    if (this.#isAtText()) throw new ProtocolError('the server ran a statement that it was only to describe')
   }
 
   rowBegins(): boolean {
@@ -119,11 +124,11 @@ export class Probe implements Exchange, Running<StatementDescription> {
   }
 
   rowTooLong(): void {
-    // What the commands before return interests nobody.
+    // Rows of the commands before the text are discarded.
   }
 
   complete(tag: string): void {
-    if (this.#isAtText()) throw new ProtocolError(`the server completed "${tag}", which nobody asked for`)
+    if (this.#isAtText()) throw new ProtocolError(`the server completed "${tag}", which was not requested`)
     this.#tags.push(tag)
   }
 
@@ -138,8 +143,8 @@ export class Probe implements Exchange, Running<StatementDescription> {
   finished(): boolean {
     const failure = this.#failure
     if (failure !== null) {
-      const plan = this.#plan as Plan
-      const { statements } = this.#channel as Channel
+      const plan = this.#plan as CommandPlan
+      const { statements } = this.#channel as RequestChannel
       plan.forgetUnconfirmed(statements)
       const stale = plan.isStale(failure, this.#tags, statements)
       if (stale && !this.#retried && !this.cancelled) {
@@ -149,7 +154,7 @@ export class Probe implements Exchange, Running<StatementDescription> {
       }
       this.reject(failure)
     } else if (this.#parameterTypeOids === null || this.#fields === null) {
-      throw new ProtocolError('the server did not describe the statement that it was asked about')
+      throw new ProtocolError('the server did not describe the requested statement')
     } else if (this.cancelled) {
       this.reject(new CancelledError())
     } else {
@@ -168,7 +173,7 @@ export class Probe implements Exchange, Running<StatementDescription> {
     this.#reject(this.cancelled ? new CancelledError() : error)
   }
 
-  /** All that lies before the text has been answered. */
+  /** Whether all commands before the text have completed. */
   #isAtText(): boolean {
     return this.#tags.length === this.#before.length
   }

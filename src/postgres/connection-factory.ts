@@ -1,15 +1,19 @@
-/** Makes the pool's connections: a few at a time while all is well, and one by one, ever more patiently, when the database is away. */
+/**
+ * Opens the pool's connections: a few at a time normally, and one by one with growing pauses while the
+ * database is unavailable.
+ */
 import type { Gss } from './auth/gss-attempts.ts'
 import { type Backoff, delayMs } from './backoff.ts'
 import { BlockedError, type ConnectError } from './errors.ts'
 import { type Connected, connect } from './startup.ts'
 import type { ConnectionTarget } from './target.ts'
 
-/** How many connections are being made at the same time. */
+/** Limit on connections being opened concurrently. */
 const OPENING_MAX = 3
 const RECONNECT: Backoff = { firstMs: 50, maxMs: 1_000 }
 
-export interface OpenerOptions {
+/** What a factory needs. */
+export interface ConnectionFactoryOptions {
   readonly target: ConnectionTarget
   readonly throughPooler: boolean
   readonly gss: Gss | null
@@ -17,12 +21,13 @@ export interface OpenerOptions {
   readonly random: () => number
   readonly opened: (connected: Connected, tookMs: number) => void
   readonly failed: (error: ConnectError, failures: number, retryInMs: number) => void
-  /** After a pause: is a connection still wanted? */
+  /** Asked after a pause: whether a connection is still needed. */
   readonly isWanted: () => boolean
 }
 
-export class Opener {
-  readonly #options: OpenerOptions
+/** Opens connections for a pool. */
+export class ConnectionFactory {
+  readonly #options: ConnectionFactoryOptions
   readonly #shutdown = new AbortController()
   #opening = 0
   #failures = 0
@@ -30,7 +35,7 @@ export class Opener {
   #retryTimer: NodeJS.Timeout | null = null
   #retryAt = 0
 
-  constructor(options: OpenerOptions) {
+  constructor(options: ConnectionFactoryOptions) {
     this.#options = options
   }
 
@@ -38,7 +43,7 @@ export class Opener {
     return this.#opening
   }
 
-  /** Why there is no connection; null when the last attempt succeeded. */
+  /** Why there is no connection; null if the last attempt succeeded. */
   get lastFailure(): ConnectError | null {
     return this.#lastFailure
   }
@@ -47,7 +52,9 @@ export class Opener {
     return this.#shutdown.signal.aborted
   }
 
-  /** Starts to make one more connection, unless enough (`wanted`) are on their way or the time for another try has not come. */
+  /**
+   * Starts opening one more connection, unless enough (`wanted`) are being opened or the pause is not over.
+   */
   open(wanted: number): void {
     if (this.closed) return
     if (this.#failures === 0) {
@@ -60,7 +67,7 @@ export class Opener {
     else this.#retryIn(inMs)
   }
 
-  /** Gives up whatever is under way. */
+  /** Aborts whatever is in progress. */
   close(reason: Error): void {
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer)
     this.#retryTimer = null

@@ -1,33 +1,36 @@
 /**
- * Exchanges that wait for a connection, each until its deadline. Flows take turns: those without a connection first, round-robin, then those that want more
- * than they have. Streams wait apart from units: they are few, and may be held back.
+ * Requests waiting for a connection, each until its deadline. Flows take turns: first those without a
+ * connection, round-robin, then those that want more. Streams wait separately from batches: they are few, and
+ * may be held back.
  */
-import type { Exchange } from './exchange.ts'
+
 import { Fifo } from './fifo.ts'
 import type { Flow } from './flow.ts'
+import type { PendingRequest } from './pending-request.ts'
 
-export interface WaitingOptions {
-  /** The gateway's own; it does not take turns. */
+/** What a wait queue needs. */
+export interface WaitQueueOptions {
+  /** The gateway's own flow, which takes precedence. */
   readonly own: Flow
   readonly clock: () => number
-  /** It waited until its deadline, and has been taken out. */
-  readonly expired: (exchange: Exchange) => void
+  /** Called with a request that has waited until its deadline and was removed. */
+  readonly expired: (exchange: PendingRequest) => void
 }
 
-/** Returns true if a connection has taken the exchange. */
-type Place = (exchange: Exchange) => boolean
+/** Sends a request; returns true if a connection has taken it. */
+type TrySend = (exchange: PendingRequest) => boolean
 
-/** Flows that wait with exchanges of one kind. */
-export class Line {
-  readonly #kind: 'units' | 'streams'
+/** Flows that wait with requests of one kind. */
+export class WaitLine {
+  readonly #kind: 'batches' | 'streams'
   readonly #own: Flow
   /** Flows without a connection, in turn. */
   readonly #starving = new Fifo<Flow>()
-  /** Flows that have a connection and want more, in turn; there are no more of them than connections. */
-  readonly #greedy = new Fifo<Flow>()
+  /** Flows that have a connection and want more, in turn; never more than there are connections. */
+  readonly #wantingMore = new Fifo<Flow>()
   #length = 0
 
-  constructor(kind: 'units' | 'streams', own: Flow) {
+  constructor(kind: 'batches' | 'streams', own: Flow) {
     this.#kind = kind
     this.#own = own
   }
@@ -36,21 +39,21 @@ export class Line {
     return this.#length
   }
 
-  /** True while a flow without any connection waits. */
+  /** Whether a flow without a connection is waiting. */
   get isStarving(): boolean {
     return this.#starving.length > 0 || this.#own[this.#kind].length > 0
   }
 
-  /** Flows that wait, the gateway's own among them. */
+  /** Waiting flows, including the gateway's own. */
   get flows(): number {
-    return this.#starving.length + this.#greedy.length + Math.min(this.#own[this.#kind].length, 1)
+    return this.#starving.length + this.#wantingMore.length + Math.min(this.#own[this.#kind].length, 1)
   }
 
-  queueOf(flow: Flow): Fifo<Exchange> {
+  queueOf(flow: Flow): Fifo<PendingRequest> {
     return flow[this.#kind]
   }
 
-  add(exchange: Exchange): void {
+  add(exchange: PendingRequest): void {
     const { flow } = exchange
     const queue = this.queueOf(flow)
     queue.push(exchange)
@@ -58,7 +61,7 @@ export class Line {
     if (queue.length === 1 && !flow.isOwn) this.#listOf(flow).push(flow)
   }
 
-  putBack(exchange: Exchange): void {
+  putBack(exchange: PendingRequest): void {
     const { flow } = exchange
     const queue = this.queueOf(flow)
     queue.unshift(exchange)
@@ -66,38 +69,38 @@ export class Line {
     if (queue.length === 1 && !flow.isOwn) this.#listOf(flow).unshift(flow)
   }
 
-  remove(exchange: Exchange): void {
+  remove(exchange: PendingRequest): void {
     const { flow } = exchange
     if (!this.queueOf(flow).remove(exchange)) return
     this.#length--
     this.#leaveIfEmpty(flow)
   }
 
-  /** The flow has got its first connection, or lost its last. */
+  /** Called when a flow gets its first connection or loses its last. */
   moved(flow: Flow): void {
     if (this.queueOf(flow).length === 0 || flow.isOwn) return
     const list = this.#listOf(flow)
-    const other = list === this.#greedy ? this.#starving : this.#greedy
+    const other = list === this.#wantingMore ? this.#starving : this.#wantingMore
     if (other.remove(flow)) list.push(flow)
   }
 
-  /** Gives every flow its turn, as far as there are connections for them. */
-  serve(place: Place): void {
+  /** Gives every flow its turn, as far as there are connections. */
+  serve(place: TrySend): void {
     this.#takeTurn(this.#own, place)
     for (let next = this.#starving.peek(); next !== undefined; next = this.#starving.peek()) {
       this.#takeTurn(next, place)
       if (this.#starving.peek() === next) return
     }
     if (this.isStarving) return
-    for (let turns = this.#greedy.length; turns > 0; turns--) {
-      const flow = this.#greedy.shift() as Flow
-      this.#greedy.push(flow)
+    for (let turns = this.#wantingMore.length; turns > 0; turns--) {
+      const flow = this.#wantingMore.shift() as Flow
+      this.#wantingMore.push(flow)
       this.#takeTurn(flow, place)
     }
   }
 
-  expire(now: number, expired: (exchange: Exchange) => void): void {
-    for (const flow of [this.#own, ...this.#starving, ...this.#greedy]) {
+  expire(now: number, expired: (exchange: PendingRequest) => void): void {
+    for (const flow of [this.#own, ...this.#starving, ...this.#wantingMore]) {
       const queue = this.queueOf(flow)
       for (let head = queue.peek(); head !== undefined && head.deadline <= now; head = queue.peek()) {
         this.remove(head)
@@ -109,22 +112,22 @@ export class Line {
   /** Infinity while the line is empty. */
   nearestDeadline(): number {
     let nearest = this.#own[this.#kind].peek()?.deadline ?? Infinity
-    for (const list of [this.#starving, this.#greedy]) {
+    for (const list of [this.#starving, this.#wantingMore]) {
       for (const flow of list) nearest = Math.min(nearest, this.queueOf(flow).peek()?.deadline ?? Infinity)
     }
     return nearest
   }
 
-  drain(): Exchange[] {
-    const drained: Exchange[] = []
-    for (const flow of [this.#own, ...this.#starving.drain(), ...this.#greedy.drain()]) {
+  drain(): PendingRequest[] {
+    const drained: PendingRequest[] = []
+    for (const flow of [this.#own, ...this.#starving.drain(), ...this.#wantingMore.drain()]) {
       drained.push(...this.queueOf(flow).drain())
     }
     this.#length = 0
     return drained
   }
 
-  #takeTurn(flow: Flow, place: Place): void {
+  #takeTurn(flow: Flow, place: TrySend): void {
     const queue = this.queueOf(flow)
     for (let next = queue.peek(); next !== undefined && place(next); next = queue.peek()) {
       queue.shift()
@@ -138,47 +141,48 @@ export class Line {
   }
 
   #listOf(flow: Flow): Fifo<Flow> {
-    return flow.connections === 0 ? this.#starving : this.#greedy
+    return flow.connections === 0 ? this.#starving : this.#wantingMore
   }
 }
 
-/** Deadlines are looked at this often at most: each look visits all flows that wait. */
+/** Minimum interval between checks of deadlines; each check visits all waiting flows. */
 const EXPIRE_EVERY_MS = 5
 
-export class Waiting {
-  readonly units: Line
-  readonly streams: Line
-  readonly #options: WaitingOptions
+/** The wait queue of a pool. */
+export class WaitQueue {
+  readonly units: WaitLine
+  readonly streams: WaitLine
+  readonly #options: WaitQueueOptions
   #timer: NodeJS.Timeout | null = null
   /** The deadline for which `#timer` is set. */
   #armedFor = Infinity
 
-  constructor(options: WaitingOptions) {
+  constructor(options: WaitQueueOptions) {
     this.#options = options
-    this.units = new Line('units', options.own)
-    this.streams = new Line('streams', options.own)
+    this.units = new WaitLine('batches', options.own)
+    this.streams = new WaitLine('streams', options.own)
   }
 
   get length(): number {
     return this.units.length + this.streams.length
   }
 
-  lineOf(exchange: Exchange): Line {
+  lineOf(exchange: PendingRequest): WaitLine {
     return exchange.exclusive ? this.streams : this.units
   }
 
-  add(exchange: Exchange): void {
+  add(exchange: PendingRequest): void {
     this.lineOf(exchange).add(exchange)
     this.#arm(exchange.deadline)
   }
 
-  /** To the front: it had its turn, and its connection broke or its statement was stale. */
-  putBack(exchange: Exchange): void {
+  /** Returns a request to the front: its connection broke, or its statement was stale. */
+  putBack(exchange: PendingRequest): void {
     this.lineOf(exchange).putBack(exchange)
     this.#arm(exchange.deadline)
   }
 
-  remove(exchange: Exchange): void {
+  remove(exchange: PendingRequest): void {
     this.lineOf(exchange).remove(exchange)
   }
 
@@ -187,13 +191,13 @@ export class Waiting {
     this.streams.moved(flow)
   }
 
-  /** Empties both lines and stops the clock. */
-  drain(): Exchange[] {
+  /** Empties both lines and stops the timer. */
+  drain(): PendingRequest[] {
     this.#disarm()
     return [...this.streams.drain(), ...this.units.drain()]
   }
 
-  /** A timer that fires too early is set again. An exchange that is put back can need an earlier one. */
+  /** Sets the timer again if it fires too early. A returned request may need an earlier one. */
   #arm(deadline: number): void {
     if (deadline >= this.#armedFor) return
     this.#disarm()

@@ -1,11 +1,11 @@
 /**
- * What is said from the start-up packet to the first ReadyForQuery (PostgreSQL manual, 54.2.1). The other side is a stranger
- * until it has proved something, so whatever is out of turn ends it.
+ * The messages from the startup packet to the first ReadyForQuery (PostgreSQL manual, 54.2.1). The server is
+ * not trusted until it has authenticated, so any unexpected message ends the connection.
  */
 import type { Mechanism } from './auth/mechanism.ts'
 import {
+  type AuthContext,
   type AuthPolicy,
-  type Circumstances,
   type Credentials,
   checkAuthenticated,
   chooseMechanism,
@@ -17,26 +17,26 @@ import { writeStartup } from './protocol/frontend.ts'
 import type { ConnectionTarget } from './target.ts'
 import type { Wire, WireSink } from './wire.ts'
 
-/** Nobody has proved anything yet, so nobody gets more of our memory than this (libpq stops at 30 000). */
+/** Limit on a message before authentication (libpq's is 30 000 bytes). */
 export const STARTUP_MESSAGE_BYTES_MAX: number = 32 * 1024
-/** A server reports some fifteen parameters. */
+/** Limit on the parameters a server reports; usual are about fifteen. */
 const PARAMETERS_MAX = 256
 
-/** What the server said of the session that was made. */
+/** What the server reported about the new session. */
 export interface Session {
   readonly processId: number
-  /** Proves to the server that a cancel request comes from us. */
+  /** Proves to the server that a cancel request is from this client. */
   readonly secret: Buffer
-  /** ParameterStatus as of the start, e.g. `server_version`. */
+  /** ParameterStatus at the start, such as `server_version`. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Rejects with whatever ended the wire, or was thrown at what the server said. */
+/** Conducts the conversation. Rejects with the reason that ended the connection. */
 export function converse(
   wire: Wire,
   target: ConnectionTarget,
   parameters: readonly (readonly [string, string])[],
-  circumstances: Circumstances,
+  circumstances: AuthContext,
   progress: Progress,
 ): Promise<Session> {
   return new Promise((resolve, reject) => {
@@ -47,7 +47,8 @@ export function converse(
       },
       tooLong(_type, bodyBytes) {
         throw new ProtocolError(
-          `the server sent a message of ${bodyBytes} bytes before the session began; at most ${STARTUP_MESSAGE_BYTES_MAX} are accepted`,
+          `the server sent a message of ${bodyBytes} bytes before the session began; at ` +
+            `most ${STARTUP_MESSAGE_BYTES_MAX} are accepted`,
         )
       },
       flushed() {},
@@ -59,18 +60,18 @@ export function converse(
   })
 }
 
-/** What has been said so far. Whatever it throws ends the wire, and through that the attempt. */
+/** The state of the conversation. Anything it throws ends the connection. */
 class Conversation {
   readonly #wire: Wire
   readonly #policy: AuthPolicy
   readonly #credentials: Credentials
-  readonly #circumstances: Circumstances
+  readonly #circumstances: AuthContext
   readonly #progress: Progress
   readonly #done: (session: Session) => void
   readonly #parameters = new Map<string, string>()
   #mechanism: Mechanism | null = null
   #thinking = false
-  /** What came while we were thinking, where it may. */
+  /** Messages received while a response was being computed, where the protocol permits them. */
   readonly #held: BackendMessage[] = []
   #authenticated = false
   #key: { readonly processId: number; readonly secret: Buffer } | null = null
@@ -79,7 +80,7 @@ class Conversation {
     wire: Wire,
     policy: AuthPolicy,
     credentials: Credentials,
-    circumstances: Circumstances,
+    circumstances: AuthContext,
     progress: Progress,
     done: (session: Session) => void,
   ) {
@@ -96,7 +97,7 @@ class Conversation {
     if (message.kind === 'error') throw new DatabaseError(message.fields)
     if (this.#thinking) {
       if (this.#mechanism?.mayBeFollowed !== true) {
-        throw new ProtocolError(`the server sent ${message.kind} while it was our turn`)
+        throw new ProtocolError(`the server sent ${message.kind} out of turn`)
       }
       this.#held.push(message)
       return
@@ -105,7 +106,8 @@ class Conversation {
       this.#authenticate(message.authentication)
       return
     }
-    if (!this.#authenticated) throw new ProtocolError(`the server sent ${message.kind} before authentication was done`)
+    if (!this.#authenticated)
+      throw new ProtocolError(`the server sent ${message.kind} before ` + 'authentication was complete')
     switch (message.kind) {
       case 'backendKeyData':
         this.#key = { processId: message.processId, secret: Buffer.from(message.secret) }
@@ -115,7 +117,7 @@ class Conversation {
         this.#parameters.set(message.name, message.value)
         break
       case 'readyForQuery':
-        // A server without cancellation sends no key; zero is a process that does not exist.
+        // A server without cancellation sends no key; process 0 does not exist.
         this.#done({ ...(this.#key ?? { processId: 0, secret: Buffer.alloc(4) }), parameters: this.#parameters })
         break
       default:
@@ -127,7 +129,7 @@ class Conversation {
     if (challenge.method === 'ok') {
       checkAuthenticated(this.#mechanism, this.#policy)
       this.#authenticated = true
-      this.#progress.step = 'waiting for the session that it promised'
+      this.#progress.step = 'waiting for the session'
       return
     }
     this.#mechanism ??= chooseMechanism(challenge, this.#policy, this.#credentials, this.#circumstances)
@@ -138,7 +140,7 @@ class Conversation {
       return
     }
     this.#thinking = true
-    // What is held meanwhile is no more than the chunk that is being read.
+    // Held messages are bounded by the chunk being read.
     this.#wire.pause()
     thinking.then(() => this.#goOn()).catch(error => this.#wire.destroy(error))
   }
