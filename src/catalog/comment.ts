@@ -3,7 +3,7 @@
 export interface Told {
   /** Without the line of the example; null where nothing else was said. */
   readonly comment: string | null
-  /** As it was written, without blanks around it. Whether it is one, somebody else looks (openapi/declared.ts). */
+  /** As it was written, without blanks around it. Whether it is one, somebody else looks (openapi/declared-examples.ts). */
   readonly example: string | null
 }
 

@@ -13,7 +13,7 @@ import { inspectInstallation, unusableFeed } from '../install/installation.ts'
 import { problemOf } from '../install/installed.ts'
 import { findingAbout } from '../lint/finding-about.ts'
 import { type DatabaseLints, lintDatabase } from '../lint/lint-database.ts'
-import { misfitExamples } from '../openapi/misfits.ts'
+import { invalidExamples } from '../openapi/invalid-examples.ts'
 import { createAddressGuard } from '../outbound/address-guard.ts'
 import { loadTriggers } from '../webhooks/triggers.ts'
 import { undeliverable } from '../webhooks/undeliverable.ts'
@@ -84,7 +84,7 @@ async function policyFindings(config: Config, catalog: Catalog): Promise<readonl
 
 /** The API works without them. */
 function exampleFindings(catalog: Catalog): readonly Finding[] {
-  const found = misfitExamples(catalog)
+  const found = invalidExamples(catalog)
   if (found.length === 0) return []
   const about = {
     level: 'warning',

@@ -129,7 +129,7 @@ test('examples in comments that do not fit, and the SQL that takes them out and 
   )
   const [, said] = await check('', database.url)
   const told = [
-    'or ders.total (12,50 is no numeric(12,2) as the API answers one, such as 1.5)',
+    'or ders.total (12,50 is not a numeric(12,2) as the API returns it, such as 1.5)',
     `double("a b" integer, VARIADIC rest text[]) (there is no argument "a")`,
   ]
   expect(said).toContain(

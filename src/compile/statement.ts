@@ -78,7 +78,7 @@ export interface OwnWrite {
   readonly telling: Telling | null
 }
 
-/** How others are told of the rows of a write (run/announce). */
+/** How others are told of the rows of a write (run/write-notifications). */
 export interface Telling {
   /** `one`: the write has one row at most. */
   readonly rows: 'one' | 'many'

@@ -152,7 +152,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const load = createLoad()
     opened.push(
       watchEventLoop(now, delayMs => {
-        load.hear(delayMs)
+        load.report(delayMs)
         metrics.delayed(delayMs)
       }),
     )

@@ -30,7 +30,7 @@ import type { Installed } from '../install/installed.ts'
 import { addressKey } from '../limits/address.ts'
 import { createBudget } from '../limits/budget.ts'
 import { createClientAddress, createProxyCheck } from '../limits/client-address.ts'
-import { createGate } from '../limits/gate.ts'
+import { createTenantLimit } from '../limits/tenant-limit.ts'
 import type { Load } from '../limits/load.ts'
 import { createRateLimit } from '../limits/rate.ts'
 import { createHealth } from '../ops/health.ts'
@@ -53,7 +53,7 @@ import { isOffered } from '../rest/rpc/offered.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
 import { captureChanges } from '../run/capture.ts'
 import { guardCost } from '../run/cost-guard.ts'
-import { createGatedRunner } from '../run/gated.ts'
+import { createLimitedRunner } from '../run/limited-runner.ts'
 import { createRunner } from '../run/run.ts'
 import { createSessionReset } from '../run/session-reset.ts'
 import type { SettingsSource } from '../run/settings.ts'
@@ -139,7 +139,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   const told = trace === null ? plain : logStatements(plain, { emit, requestId: () => trace.getStore() ?? null })
   const watched = cache?.watching(told) ?? told
   const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
-  const gate = createGate(gateway.tenantMaxConcurrent)
+  const gate = createTenantLimit(gateway.tenantMaxConcurrent)
   const paces = createStreamPaces(gateway)
   const bodyBytes = createBudget<string | number>({
     max: gateway.maxInflightBodyBytes,
@@ -150,10 +150,10 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     shareMax: gateway.addressMaxClientConnections,
   })
   const unsent = createUnsent({ bytes: answerBytes, gate })
-  const runner = createGatedRunner(ungated, gate)
+  const runner = createLimitedRunner(ungated, gate)
   // A write that reads again what it has done is no read.
   const guarded = guardCost(ungated, { limits: gateway, now })
-  const reads = createGatedRunner(cache?.serving(guarded) ?? guarded, gate)
+  const reads = createLimitedRunner(cache?.serving(guarded) ?? guarded, gate)
   const view = (identity: Identity): View => ({
     catalog: current(),
     rights: policies.rightsOf(identity),
@@ -208,7 +208,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       random: Math.random,
     },
     // What is kept may be older than the change that somebody waits for.
-    reads: createGatedRunner(guarded, gate),
+    reads: createLimitedRunner(guarded, gate),
     texts: createTextReader(texts),
     catalog: current,
     plan: (request, identity) =>

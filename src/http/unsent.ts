@@ -4,30 +4,30 @@
  */
 import type { GatewayError } from '../errors.ts'
 import { callerKey } from '../limits/budget.ts'
-import type { Gate, GateCaller } from '../limits/gate.ts'
+import type { TenantLimit, LimitedCaller } from '../limits/tenant-limit.ts'
 import type { AnswerBytes } from './answer-bytes.ts'
 
 export interface Unsent {
   /** Throws UNAVAILABLE for a request that must not be started now. */
-  assertRoom(caller: GateCaller, method: string): void
+  assertRoom(caller: LimitedCaller, method: string): void
   /** What to answer in place of a large answer to a request that only read; null: the answer itself. */
-  refusal(caller: GateCaller | null): GatewayError | null
+  refusal(caller: LimitedCaller | null): GatewayError | null
   /** Counts bytes that wait to be sent; `caller` is null where none is known. Returns what takes them back. */
-  count(caller: GateCaller | null, bytes: number): () => void
+  count(caller: LimitedCaller | null, bytes: number): () => void
   /** The same for what is left of a complete answer, which also keeps a permit. */
-  hold(caller: GateCaller | null, bytes: number): () => void
+  hold(caller: LimitedCaller | null, bytes: number): () => void
 }
 
 export interface UnsentParts {
   readonly bytes: Pick<AnswerBytes, 'unsent' | 'refused'>
-  readonly gate: Gate | null
+  readonly gate: TenantLimit | null
 }
 
 /** Answers that the kernel mostly takes at once are never refused: their number is that of the connections. */
 export const SMALL_ANSWER_BYTES: number = 64 * 1024
 
 export function createUnsent({ bytes: { unsent, refused }, gate }: UnsentParts): Unsent {
-  function count(caller: GateCaller | null, bytes: number): () => void {
+  function count(caller: LimitedCaller | null, bytes: number): () => void {
     const key = caller === null ? null : callerKey(caller)
     unsent.take(key, bytes)
     return () => unsent.give(key, bytes)

@@ -1,31 +1,36 @@
 /**
- * Addresses as numbers, by which clients are counted.
- *
- * Everything is IPv6, four words of 32 bits; IPv4 is mapped (RFC 4291, 2.5.5.2), so an address means the same whether the socket was of one family or of
- * both.
+ * Client addresses as numbers, by which clients are counted.
+ * Every address is IPv6, four words of 32 bits; IPv4 is mapped (RFC 4291, 2.5.5.2), so an address is the same
+ * for IPv4 and dual-stack sockets.
  */
 import ipaddr from 'ipaddr.js'
 
+/** An IPv6 address. */
 export type Address = Readonly<Uint32Array>
 
-/** What a socket that has closed comes from. */
+/** The address of a socket that has been closed. */
 export const NO_ADDRESS: Address = new Uint32Array(4)
 
 /** The third word of an IPv4 address; the first two are 0. */
 const MAPPED = 0xffff
 
+/** Whether an address is IPv4. */
 export function isIPv4(address: Address): boolean {
   return address[2] === MAPPED && address[1] === 0 && address[0] === 0
 }
 
-/** What counts as one client, as the key of a `Map`: an IPv4 address, or the first 64 bits of an IPv6 address, since a single machine has the rest. */
+/**
+ * The key by which a client is counted: an IPv4 address, or the first 64 bits of an IPv6 address, because a
+ * single machine controls the rest.
+ */
 export function addressKey(address: Address): string | number {
   return isIPv4(address) ? (address[3] ?? 0) : `${address[0]}:${address[1]}`
 }
 
 /**
- * Reads `192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`; null for anything else. The zone is left out: it names a network card of this machine, not a
- * client. IPv4 has four decimal parts: `127.1` and `010.0.0.1` mean different addresses to different readers (RFC 6943, 3.1.1).
+ * Parses `192.0.2.1`, `2001:db8::1`, `fe80::1%eth0`; null for anything else. The zone is ignored: it names a
+ * network interface of this machine. IPv4 must have four decimal parts, because `127.1` and `010.0.0.1` are
+ * ambiguous (RFC 6943, 3.1.1).
  */
 export function parseIp(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   if (!text.includes(':')) return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : null
@@ -37,7 +42,7 @@ export function parseIp(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
 
 const ZONE = /%.+$/s
 
-/** `::192.0.2.1` is no mapped address (RFC 4291, 2.5.5.1), but is one to ipaddr.js. */
+/** `::192.0.2.1` is not a mapped address (RFC 4291, 2.5.5.1), although ipaddr.js treats it as one. */
 const COMPATIBLE = /^::(\d+\.)/
 
 export function toAddress(ip: ipaddr.IPv4 | ipaddr.IPv6): Address {

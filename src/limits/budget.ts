@@ -1,36 +1,38 @@
-/** An amount that is shared: a limit on all of it, and a lower one on the part of any single holder. */
+/** A shared budget: a limit on the total, and a lower one on the share of each holder. */
 
+/** The limits. */
 export interface BudgetOptions {
-  /** 0: no limit. */
+  /** Limit on the total; 0 means none. */
   readonly max: number
-  /** For a single holder. 0: no limit. */
+  /** Limit on one holder's share; 0 means none. */
   readonly shareMax: number
 }
 
-/** Which of the two limits has been reached. */
+/** The limit that has been reached. */
 export type Exceeded = 'total' | 'share'
 
+/** A budget. */
 export interface Budget<Holder> {
   /**
-   * Null: `holder` may take more. What is taken then may exceed the limit, by one amount at most. `ofHolder` and `ofAll` are amounts that count besides, and are
-   * kept elsewhere.
+   * Which limit has been reached; null if `holder` may take more. A take may exceed the limit, by one amount
+   * at most. `ofHolder` and `ofAll` are further amounts that are counted elsewhere.
    */
   exceeded(holder: Holder, ofHolder?: number, ofAll?: number): Exceeded | null
   take(holder: Holder, amount: number): void
-  /** Gives back what was taken. */
+  /** Returns what was taken. */
   give(holder: Holder, amount: number): void
   readonly taken: number
   takenBy(holder: Holder): number
-  /** Counts a refusal; kept here so that every limit has its count beside it. */
+  /** Counts a refusal. */
   refuse(limit: Exceeded): void
   readonly refusals: Readonly<Record<Exceeded, number>>
 }
 
-/** A holder is compared as the key of a `Map`; null has no share and counts towards the total only. */
+/** Creates a budget. A holder is a key of a `Map`; null has no share and counts only towards the total. */
 export function createBudget<Holder extends string | number>({ max, shareMax }: BudgetOptions): Budget<Holder | null> {
   const total = max === 0 ? Number.POSITIVE_INFINITY : max
   const share = shareMax === 0 ? Number.POSITIVE_INFINITY : shareMax
-  // Of those who hold something now.
+  // Only current holders.
   const shares = new Map<Holder, number>()
   const refusals = { total: 0, share: 0 }
   let taken = 0
@@ -65,7 +67,7 @@ export function createBudget<Holder extends string | number>({ max, shareMax }: 
   }
 }
 
-/** A tenant, or a user without a tenant, as the holder of a share. */
+/** The holder for a caller: a tenant, or a user without a tenant. */
 export function callerKey({ tenantId, userId }: { readonly tenantId: string; readonly userId: string }): string {
   return tenantId === '' ? `user ${userId}` : `tenant ${tenantId}`
 }

@@ -1,34 +1,40 @@
 /**
- * Whose request it is: the other end of the socket, or behind trusted proxies the address that they saw (docs/reference/limits.md#behind-proxies).
- *
- * Each proxy appends the address it was connected from to `X-Forwarded-For`, so the header is read from its end: whatever a client wrote itself stands
- * left of the first address that no trusted proxy has, and is never reached.
+ * The client address of a request: that of the socket, or behind trusted proxies the address that they report
+ * (docs/reference/limits.md#behind-proxies).
+ * Each proxy appends the address it was connected from to `X-Forwarded-For`, so the header is read from its
+ * end: whatever a client added itself is to the left of the first untrusted address, and is never read.
  */
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { type Address, NO_ADDRESS, parseIp, toAddress } from './address.ts'
 
 /**
- * The address of a request: that of its socket, and its `X-Forwarded-For`, several joined by commas as Node does. `NO_ADDRESS` for a socket that has
- * closed meanwhile.
+ * The address of a request, given its socket's address and its `X-Forwarded-For` (several joined by commas,
+ * as Node does). `NO_ADDRESS` if the socket has been closed.
  */
 export type ClientAddress = (socketAddress: string | undefined, forwardedFor: string | undefined) => Address
 
-/** Entries looked at. Chains of trusted proxies are short, and a header has room for thousands of entries. */
+/**
+ * Limit on the entries read. Chains of trusted proxies are short, but a header has space for thousands of
+ * entries.
+ */
 const HOPS_MAX = 100
 
-/** The longest address with zone, brackets and port has some eighty. */
+/**
+ * Limit on the length of an entry; the longest address with zone, brackets and port has about eighty
+ * characters.
+ */
 const ENTRY_CHARACTERS_MAX = 100
 
-/** Addresses that were read lately: clients and proxies send many requests, and reading one takes a microsecond. */
-const KEPT_MAX = 1_024
+/** Limit on cached addresses: clients and proxies send many requests, and parsing takes a microsecond. */
+const CACHED_ADDRESSES_MAX = 1_024
 
-interface Seen {
+interface CachedAddress {
   readonly address: Address
   readonly isTrusted: boolean
 }
 
-/** `trustedProxies`: addresses and CIDR ranges, as the configuration has checked them. */
+/** Creates the function. `trustedProxies`: validated addresses and CIDR ranges. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const look = createReader(trustedProxies)
   return (socketAddress = '', forwardedFor = '') => {
@@ -42,7 +48,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
       // Elements of a list may be empty (RFC 9110, 5.6.1.2).
       if (entry === '') continue
       const before = look(withoutPort(entry))
-      // Nobody knows what this proxy was connected from, so it answers for it itself.
+      // The address before this proxy is unknown, so the proxy counts as the client.
       if (before === null) break
       seen = before
     }
@@ -50,15 +56,15 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   }
 }
 
-/** Whether a socket comes from a trusted proxy, whose connections are those of many clients. */
+/** Whether a socket comes from a trusted proxy, whose connections carry many clients. */
 export function createProxyCheck(trustedProxies: readonly string[]): (socketAddress: string | undefined) => boolean {
   const look = createReader(trustedProxies)
   return (socketAddress = '') => look(socketAddress)?.isTrusted === true
 }
 
-function createReader(trustedProxies: readonly string[]): (text: string) => Seen | null {
+function createReader(trustedProxies: readonly string[]): (text: string) => CachedAddress | null {
   const networks = trustedProxies.map(toNetwork)
-  const kept = new LRUCache<string, Seen>({ max: KEPT_MAX })
+  const kept = new LRUCache<string, CachedAddress>({ max: CACHED_ADDRESSES_MAX })
   return text => {
     const known = kept.get(text)
     if (known !== undefined) return known
@@ -70,7 +76,10 @@ function createReader(trustedProxies: readonly string[]): (text: string) => Seen
   }
 }
 
-/** `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`; only IPv6 stands in brackets (RFC 3986, 3.2.2). */
+/**
+ * Removes the port: `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`; only
+ * IPv6 is written in brackets (RFC 3986, 3.2.2).
+ */
 function withoutPort(entry: string): string {
   if (entry.length > ENTRY_CHARACTERS_MAX) return ''
   const found = /^\[([^\]]*:[^\]]*)\](?::\d{1,5})?$|^([^:]+):\d{1,5}$/.exec(entry)
@@ -92,7 +101,7 @@ function isSpace(character: string | undefined): boolean {
 type Ip = ipaddr.IPv4 | ipaddr.IPv6
 type Network = readonly [Ip, number]
 
-/** `::/0` is said by somebody who thinks of IPv6: no IPv4 address is within it. */
+/** `::/0` means IPv6 only: it contains no IPv4 address. */
 function isWithin(ip: Ip, [network, bits]: Network): boolean {
   const address = unmapped(ip)
   return address.kind() === network.kind() && address.match(network, bits)

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createGate, type Gate } from './gate.ts'
+import { createTenantLimit, type TenantLimit } from './tenant-limit.ts'
 
 const caller = (tenantId: string, userId = '') => ({ tenantId, userId })
 
-function gateOf(permits: number): Gate {
-  const gate = createGate(permits)
+function gateOf(permits: number): TenantLimit {
+  const gate = createTenantLimit(permits)
   if (gate === null) throw new Error('it is switched off')
   return gate
 }
@@ -36,7 +36,7 @@ test('names that objects know are names', () => {
 })
 
 test('0 is no limit', () => {
-  expect(createGate(0)).toBeNull()
+  expect(createTenantLimit(0)).toBeNull()
 })
 
 test('any order of coming and going keeps the count', () => {

@@ -7,7 +7,7 @@ function watched() {
   return {
     load,
     probe(lateMs: number) {
-      load.hear(lateMs)
+      load.report(lateMs)
       return load.isTooHigh()
     },
   }

@@ -1,55 +1,63 @@
 /**
- * Requests per client address: a token bucket for each, in bounded memory (docs/reference/limits.md#requests-per-address).
- *
- * A bucket is one number: when it will be full again, in tokens since the beginning – time is counted in tokens too, `rate` of them a second. Taking one
- * moves that by one; there is none left when it would lie more than `burst` ahead. A bucket that is full is as good as none, so nothing has to be
- * swept: its place is free for whoever comes.
- *
- * The table is like a processor's cache: an address has its set, by a hash that nobody outside knows, and any of its 16 places. In a set without a free
- * place the fullest bucket goes: it loses the fewest tokens, so least is given away. A client who has emptied his bucket is therefore the last to be
- * forgotten: to be so early he would have to empty fifteen others of the same set first, each of which has a burst of its own anyway.
+ * The rate limit per client address: a token bucket each, in bounded memory
+ * (docs/reference/limits.md#requests-per-address).
+ * A bucket is one number: the time at which it will be full again, measured in tokens since the start, at
+ * `rate` tokens a second. Taking a token adds one; none is left if the result is more than `burst` ahead. A
+ * full bucket equals no bucket, so expired entries need no cleanup: their places can be reused.
+ * The table is organized like a processor's cache: an address hashes, with a secret seed, to a set of 16
+ * places. If the set has no free place, the fullest bucket is replaced, which gives away the fewest tokens. A
+ * client with an empty bucket is therefore replaced last; to force it, an attacker would have to empty
+ * fifteen other buckets of the same set, each of which has its own burst.
  */
 import { type Address, isIPv4 } from './address.ts'
 
+/** A rate limit. */
 export interface RateLimit {
-  /** Takes a token from the bucket of this address; false when it has none left. */
+  /** Takes a token for this address; returns false if none is left. */
   take(address: Address): boolean
 }
 
+/** The limits. */
 export interface RateLimitOptions {
-  /** Tokens a second; 0: no limit. */
+  /** Tokens per second; 0 means no limit. */
   readonly rate: number
-  /** Tokens in a full bucket; 0: no limit. */
+  /** Tokens in a full bucket; 0 means no limit. */
   readonly burst: number
-  /** Milliseconds, from any monotonic clock. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
-  /** Any secret number of 32 bits: without it nobody can choose addresses that meet in one set. */
+  /** A secret 32-bit number, without which clients could choose addresses that fall into one set. */
   readonly seed: number
   /** A power of two. */
   readonly sets?: number
 }
 
-/** 2 097 152 buckets of 16 bytes: room for a million addresses at a time, of which one in some thousand finds its set full. */
+/**
+ * 2 097 152 buckets of 16 bytes: space for a million addresses at once, of which about one in some thousand
+ * finds its set full.
+ */
 const SETS = 131_072
 const WAYS = 16
 
-/** Additions of fractions are not exact; one token in a million is nobody's loss. */
+/** Fractions do not add up exactly; one token in a million does not matter. */
 const TOLERANCE = 1e-6
 
-/** The first word of an IPv4 address's key; as IPv6 it would be of a multicast group, from which nothing comes (RFC 4291, 2.7). */
+/**
+ * The first word of an IPv4 address's key; in IPv6 it would be a multicast group, which cannot be a source
+ * (RFC 4291, 2.7).
+ */
 const OF_IPV4 = 0xffffffff
 
-/** Null: switched off. */
+/** Creates a rate limit; null if it is disabled. */
 export function createRateLimit({ rate, burst, now, seed, sets = SETS }: RateLimitOptions): RateLimit | null {
   if (rate === 0 || burst === 0) return null
   const began = now()
   const tokensPerMs = rate / 1_000
-  // Pages of them that were never written to take no memory.
+  // Pages that were never written to take no memory.
   const high = new Uint32Array(sets * WAYS)
   const low = new Uint32Array(sets * WAYS)
   const fullAt = new Float64Array(sets * WAYS)
 
-  /** The place of its bucket, or the one that is its own from now on. */
+  /** The place of an address's bucket, existing or new. */
   function placeOf(first: number, second: number): number {
     const start = (hash(first, second, seed) & (sets - 1)) * WAYS
     for (let at = start; at < start + WAYS; at++) if (low[at] === second && high[at] === first) return at
@@ -64,7 +72,7 @@ export function createRateLimit({ rate, burst, now, seed, sets = SETS }: RateLim
   return {
     take(address) {
       const ofIPv4 = isIPv4(address)
-      // A household or a machine has 2^64 addresses of IPv6, so the network is what counts.
+      // A household or machine has 2^64 IPv6 addresses, so the network is counted.
       const at = placeOf(ofIPv4 ? OF_IPV4 : (address[0] ?? 0), (ofIPv4 ? address[3] : address[1]) ?? 0)
       const present = (now() - began) * tokensPerMs
       const next = Math.max(fullAt[at] ?? 0, present) + 1
@@ -75,12 +83,12 @@ export function createRateLimit({ rate, burst, now, seed, sets = SETS }: RateLim
   }
 }
 
-/** The finalizer of MurmurHash3 over both words: every bit of the address and of the seed changes half of the result. */
+/** The finalizer of MurmurHash3 over both words: every bit of address and seed affects half of the result. */
 function hash(first: number, second: number, seed: number): number {
-  return mixed(mixed(first ^ seed) ^ second ^ Math.imul(seed, 0x9e3779b1))
+  return mix(mix(first ^ seed) ^ second ^ Math.imul(seed, 0x9e3779b1))
 }
 
-function mixed(word: number): number {
+function mix(word: number): number {
   let bits = word
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)

@@ -1,47 +1,52 @@
-/** A column as a schema: its type, its comment, and what a schema has no word for. */
+/** A column as a schema: its type, its comment, and facts that schemas cannot express. */
 import type { Column, Table } from '../catalog/model.ts'
-import { declaredValue } from './declared.ts'
+import { declaredValue } from './declared-examples.ts'
 import { constantDefault } from './defaults.ts'
 import { exampleValue } from './examples.ts'
 import type { Schema } from './model.ts'
-import type { SeenTable } from './seen.ts'
 import { nullable, valueSchema } from './types.ts'
+import type { VisibleTable } from './visible-tables.ts'
 
 /** A column with its schema. */
-export interface SeenColumn {
+export interface VisibleColumn {
   readonly column: Column
-  /** Whether generators could take it for another of its table. */
-  readonly mayBeAlike: boolean
+  /** Whether client generators could confuse it with another column of its table. */
+  readonly isAmbiguous: boolean
   readonly schema: Schema
-  /** Whether its example is one that somebody chose. */
+  /** Whether its example was declared in a comment. */
   readonly declared: boolean
-  /** Of `properties`: `"name":{…}`. */
+  /** A member of `properties`: `"name":{…}`. */
   readonly member: string
-  /** The same in the body of a creation, where a column without a comment has no description. */
+  /** The member in the body of a creation, where a column without a comment has no description. */
   readonly createMember: string
-  /** The same in the body of a change, with neither description nor example: the row's schema has both. */
+  /** The member in the body of an update, without description and example, which the row's schema has. */
   readonly updateMember: string
 }
 
-export function seenColumn({ table, hasAlike }: Pick<SeenTable, 'table' | 'hasAlike'>, column: Column): SeenColumn {
+/** Describes a column for the schemas that contain it. */
+export function visibleColumn(
+  { table, hasAlike }: Pick<VisibleTable, 'table' | 'hasAlike'>,
+  column: Column,
+): VisibleColumn {
   const value = valueSchema(column.type, column.typeText)
   const declared = declaredValue(column, value)
   const schema = schemaWith(table, column, value, declared)
-  // Printed in parts, as each is in several members.
+  // Printed in parts, because each is part of several members.
   const type = JSON.stringify(column.nullable ? nullable(value) : value).slice(1, -1)
   const plain = type === '' ? '' : `${type},`
   const example = schema.example === undefined ? '' : `,"example":${JSON.stringify(schema.example)}`
-  const described = `"description":${JSON.stringify(schema.description)}${schema.readOnly === true ? ',"readOnly":true' : ''}`
+  const readOnly = schema.readOnly === true ? ',"readOnly":true' : ''
+  const described = `"description":${JSON.stringify(schema.description)}${readOnly}`
   const name = JSON.stringify(column.name)
   const member = `${name}:{${plain}${described}${example}}`
   return {
-    ...{ column, mayBeAlike: hasAlike, schema, declared: declared !== undefined, member },
+    ...{ column, isAmbiguous: hasAlike, schema, declared: declared !== undefined, member },
     createMember: column.comment === null ? `${name}:{${`${type}${example}`.replace(/^,/, '')}}` : member,
     updateMember: `${name}:{${type}}`,
   }
 }
 
-/** Of a column of a function's result, which belongs to no table. */
+/** The schema of a column of a function's result, which belongs to no table. */
 export function columnSchema(column: Column): Schema {
   return schemaWith(null, column, valueSchema(column.type, column.typeText), undefined)
 }
@@ -57,7 +62,7 @@ function schemaWith(table: Table | null, column: Column, value: Schema, declared
   }
 }
 
-/** The comment of the database, and what a schema has no word for. */
+/** The database comment, and facts that schemas cannot express. */
 function describeColumn(table: Table | null, { comment, name, typeText, default: value }: Column): string {
   let facts = `\`${typeText}\``
   if (table?.primaryKey.includes(name) === true) facts += ', primary key'
@@ -65,7 +70,7 @@ function describeColumn(table: Table | null, { comment, name, typeText, default:
   return comment === null ? facts : `${comment}\n\n${facts}`
 }
 
-/** Columns that PostgreSQL fills in itself are no part of any body. */
+/** Whether PostgreSQL computes the column, so that no body may contain it. */
 export function isReadOnly({ generated, identity }: Column): boolean {
   return generated !== null || identity === 'always'
 }

@@ -1,9 +1,15 @@
-/** The default of a column as a JSON value, where its expression is a constant: `'draft'::order_status`, `0`, `'{}'::jsonb`. */
+/**
+ * The default of a column as a JSON value, if its expression is a constant: `'draft'::order_status`, `0`,
+ * `'{}'::jsonb`.
+ */
 import { isJson } from '../access/types.ts'
 import type { Column } from '../catalog/model.ts'
 import type { Schema } from './model.ts'
 
-/** Undefined for everything that only PostgreSQL can compute, and for numbers with more digits than JavaScript keeps. */
+/**
+ * Undefined for everything that only PostgreSQL can compute, and for numbers with more digits than JavaScript
+ * preserves.
+ */
 export function constantDefault({ default: text, type }: Column, schema: Schema): unknown {
   if (text === null) return undefined
   const constant = readConstant(text)
@@ -23,7 +29,10 @@ export function constantDefault({ default: text, type }: Column, schema: Schema)
   }
 }
 
-/** `'…'::type`, a number or a Boolean, possibly in parentheses with a cast: PostgreSQL prints no other constants (ruleutils.c). */
+/**
+ * Parses `'…'::type`, a number or a Boolean, possibly in parentheses with a cast; PostgreSQL prints no other
+ * constants (ruleutils.c).
+ */
 function readConstant(text: string): string | undefined {
   const quoted = QUOTED.exec(text)?.[1]
   if (quoted !== undefined) return quoted.replaceAll("''", "'")

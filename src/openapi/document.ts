@@ -1,4 +1,7 @@
-/** The document of `GET /api/_openapi` (docs/guides/openapi.md): everything that one caller can ask of this gateway, from the live catalogue. */
+/**
+ * The document of `GET /api/_openapi` (docs/guides/openapi.md): everything that one caller may request from
+ * this gateway, from the current catalog.
+ */
 import type { View } from '../access/rights.ts'
 import type { FunctionList } from '../rest/rpc/function-list.ts'
 import { callName } from '../rest/rpc/names.ts'
@@ -12,20 +15,23 @@ import type { PageLimits } from './parameters.ts'
 import { printObject, printParts } from './print.ts'
 import type { ReadOptions } from './reads.ts'
 import { callerSecurity, SECURITY_SCHEMES } from './security.ts'
-import { canRead, seenTables } from './seen.ts'
 import { tablePart } from './table.ts'
+import { canRead, visibleTables } from './visible-tables.ts'
 
-/** Settings are named as in the configuration. */
+/** Options, named as in the configuration. */
 export interface DocumentOptions extends ReadOptions, GatewayOptions, PageLimits {
-  /** Of the gateway. */
+  /** The version of the gateway. */
   readonly version: string
   readonly requireAuth: boolean
   readonly rpcRequireSchemaQualified: boolean
-  /** The functions that may be called; null: all of them. */
+  /** The functions that may be called; null allows all. */
   readonly allowed: FunctionList | null
 }
 
-/** JSON. The same for callers with the same rights; it names nothing that they may not see. */
+/**
+ * Builds the document as JSON. It is the same for callers with the same rights, and names nothing that they
+ * may not see.
+ */
 export function openApiDocument(view: View, options: DocumentOptions): Buffer {
   const { tags, paths, schemas, parameters, responses } = printParts(partsOf(view, options))
   const document = printObject([
@@ -49,10 +55,10 @@ export function openApiDocument(view: View, options: DocumentOptions): Buffer {
   return Buffer.concat(document)
 }
 
-/** One after the other, so that each can be forgotten when it has been printed. */
+/** The parts one after the other, so that each can be released after it has been printed. */
 function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
   const filters = createSharedFilters()
-  const tables = seenTables(view, filters)
+  const tables = visibleTables(view, filters)
   for (const seen of tables.values()) yield tablePart(seen, tables, options)
   for (const all of view.catalog.functions.values()) {
     const overloads = all.filter(of => isOffered(of, view, options))
@@ -66,8 +72,8 @@ function* partsOf(view: View, options: DocumentOptions): Generator<Part> {
 
 const DESCRIPTION = `The tables of a PostgreSQL database as a REST API.
 
-- Rows are JSON as PostgreSQL writes it. Numbers keep all their digits: an \`int64\` and a \`number\` without a format can have more than a double-precision number holds.
+- Rows are JSON as PostgreSQL prints it. Numbers keep all digits: an \`int64\` and a \`number\` without a format can exceed double precision.
 - Every error is \`{"error": {code, message, status, request_id, details?, hint?}}\`.
-- Every response has the headers \`X-Request-Id\`, the name of the request in the log, and \`X-Response-Time\`, in milliseconds. A request can bring an \`X-Request-Id\` of its own: 1 to 128 of \`A-Za-z0-9._-\`.
-- \`GET\` is possible as \`HEAD\` as well.
-- What the document lists for \`select\`, \`sort\` and \`expand\` are the plain names. The notation goes further: aliases, paths into JSON (\`meta->>theme\`), related rows of related rows (\`nested:items.product\`).`
+- Every response has the headers \`X-Request-Id\`, the id of the request in the log, and \`X-Response-Time\`, in milliseconds. A request can send its own \`X-Request-Id\`: 1 to 128 of \`A-Za-z0-9._-\`.
+- \`HEAD\` is accepted wherever \`GET\` is.
+- For \`select\`, \`sort\` and \`expand\`, the document lists plain names only. The syntax also allows aliases, paths into JSON (\`meta->>theme\`), and nested relations (\`nested:items.product\`).`

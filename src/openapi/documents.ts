@@ -1,4 +1,4 @@
-/** The documents of `_schema` and `_rpc/contracts` as schemas. */
+/** Schemas of the `_schema` and `_rpc/contracts` documents. */
 import type { Schema } from './model.ts'
 import { envelope } from './responses.ts'
 
@@ -49,6 +49,7 @@ const TABLE = envelope({
   },
 })
 
+/** The schema of `_schema`. */
 export const SCHEMA_DOCUMENT: Schema = envelope({ tables: { type: 'object', additionalProperties: TABLE } })
 
 const ARGUMENT = envelope({
@@ -73,6 +74,7 @@ const CONTRACT = envelope({
   comment: NULLABLE_TEXT,
 })
 
+/** The schema of `_rpc/contracts`. */
 export const CONTRACTS_DOCUMENT: Schema = envelope({
   functions: { type: 'array', items: CONTRACT },
   count: { type: 'integer', minimum: 0 },

@@ -1,4 +1,4 @@
-/** The response of every request that fails: one envelope, whatever the status (docs/reference/errors.md). */
+/** The response of every failed request: one envelope for all statuses (docs/reference/errors.md). */
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { headersWith } from './headers.ts'
 import { type Response, type Schema, schemaRef } from './model.ts'
@@ -10,15 +10,19 @@ const MEANING: Readonly<Record<ErrorStatus, string>> = {
   401: 'The token is missing or invalid.',
   403: 'A policy, row-level security or an allow-list forbids the request.',
   404: 'The table, function or row does not exist, or the caller cannot see it.',
-  405: 'The path does not take this method; `Allow` lists those that it takes.',
+  405: 'The path does not support this method; `Allow` lists the supported ones.',
   408: 'The statement took longer than `statement_timeout_ms` and was cancelled.',
   413: 'The body has too many bytes, or the batch too many rows.',
-  415: 'The body has a media type that is not accepted here.',
+  415: 'The media type of the body is not accepted here.',
   422: 'The estimated cost of the read is above the limit. The statement was not run.',
-  429: 'Too many requests from this address, or concurrent requests of this tenant. `Retry-After` says when to try again.',
+  429:
+    'Too many requests from this address, or concurrent requests of this ' +
+    'tenant. `Retry-After` says when to try again.',
   431: 'The request line and headers are too large.',
-  500: 'An unexpected error. The log has it under the id of the request.',
-  503: 'The database is unavailable, or the gateway is shutting down or at a limit. `Retry-After` says when to try again.',
+  500: 'An unexpected error. The log contains it under the id of the request.',
+  503:
+    'The database is unavailable, or the gateway is shutting down or at a ' +
+    'limit. `Retry-After` says when to try again.',
 }
 
 const STATUSES = [...new Set(Object.values(STATUS_OF))].sort((a, b) => a - b)
@@ -32,31 +36,34 @@ const ERROR: Schema = {
       type: 'object',
       properties: {
         code: { type: 'string', enum: CODES },
-        message: { type: 'string', description: 'What failed, what was expected, what to do.' },
+        message: { type: 'string', description: 'What failed, what was expected, and what to do.' },
         status: { type: 'integer', minimum: STATUSES[0] ?? 400, maximum: STATUSES.at(-1) ?? 599 },
         request_id: { type: 'string' },
         details: {
           description:
-            'Of an error of the database: `sqlstate`, `table`, `constraint` and more. Of a query text: `line` and `column`.',
+            'For a database error: `sqlstate`, `table`, `constraint` and more. For a query text: `line` and `column`.',
         },
         hint: { type: 'string' },
       },
       required: ['code', 'message', 'status', 'request_id'],
     },
-    // QUERY_TOO_EXPENSIVE has these fields beside `error` too, for clients that expect its flat form.
-    code: { type: 'string', description: 'Of a 422 only, as in `error`.' },
-    message: { type: 'string', description: 'Of a 422 only, as in `error`.' },
+    // For clients that expect its flat form, QUERY_TOO_EXPENSIVE also has these fields beside `error`.
+    code: { type: 'string', description: 'Only in a 422, as in `error`.' },
+    message: { type: 'string', description: 'Only in a 422, as in `error`.' },
     details: {
       type: 'string',
       description:
-        'Of a 422 only: JSON with `estimated_cost`, `cost_limit`, `estimated_rows`, `row_limit` and `suggestions`, a list of texts.',
+        'Only in a 422: JSON with `estimated_cost`, `cost_limit`, `estimated_rows`, ' +
+        '`row_limit` and `suggestions`, a list of texts.',
     },
   },
   required: ['error'],
 }
 
+/** The shared schema of errors. */
 export const ERROR_SCHEMAS: readonly (readonly [string, Schema])[] = [['svc-error', ERROR]]
 
+/** The shared response of errors. */
 export const ERROR_RESPONSE: Response = {
   description: [
     'An error.',

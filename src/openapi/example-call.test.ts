@@ -26,22 +26,22 @@ test.each([
 })
 
 test.each([
-  [TOP, '5', 'it is no JSON object or array of arguments, such as ["text"]'],
-  [TOP, 'a', 'it is no JSON object or array of arguments, such as ["text"]'],
+  [TOP, '5', 'it is not a JSON object or array of arguments, such as ["text"]'],
+  [TOP, 'a', 'it is not a JSON object or array of arguments, such as ["text"]'],
   [TOP, '{"sinec": "a"}', 'there is no argument "sinec"'],
   [TOP, '{"top": 1}', 'argument "since" is missing'],
   [TOP, '[]', 'argument "since" is missing'],
-  [TOP, '["a", "b"]', 'argument "top": "b" is no int4 as the API answers one, such as 1'],
+  [TOP, '["a", "b"]', 'argument "top": "b" is not a int4 as the API returns it, such as 1'],
   [TOP, '["a", 1, "b", 2]', 'it has 4 arguments, and the function takes 3'],
-  ['f(text, int4)', '["a", "b"]', 'argument 2: "b" is no int4 as the API answers one, such as 1'],
+  ['f(text, int4)', '["a", "b"]', 'argument 2: "b" is not a int4 as the API returns it, such as 1'],
   ['f(tag text, variadic ids int4[])', '["a"]', 'argument "ids" is missing'],
   [
     'f(tag text, variadic ids int4[])',
     '["a", "b"]',
-    'argument "ids": ["b"] is no int4[] as the API answers one, such as [1]',
+    'argument "ids": ["b"] is not a int4[] as the API returns it, such as [1]',
   ],
 ])('%s: %s does not fit', (signature, example, why) => {
   const of = declaring(signature, example)
-  expect(readCall(example, of)).toEqual({ kind: 'misfit', why })
+  expect(readCall(example, of)).toEqual({ kind: 'invalid', why })
   expect(positionalExample(of)).toEqual(positionalExample(functionOf(signature)))
 })

@@ -1,10 +1,10 @@
-/** Examples of values of a type, made from it and its labels: always the same, and valid by the schemas beside them. */
+/** Example values derived from a type and its labels: deterministic, and valid by the schemas beside them. */
 import { baseOf, isJson } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
 import { byType } from '../types/builtin.ts'
 import type { Schema } from './model.ts'
 
-/** `schema`: what the type is in JSON. Undefined where any value could be meant. */
+/** An example of a type; undefined where any value is possible. `schema` is the type in JSON. */
 export function exampleValue(type: DataType, schema: Schema): unknown {
   const [label] = schema.enum ?? []
   if (label !== undefined) return label
@@ -33,7 +33,7 @@ function elementsOf(type: DataType, { items }: Schema): unknown {
   return element === undefined ? [] : [element]
 }
 
-/** A text of PostgreSQL's, where not any text is one of the type. */
+/** Examples in PostgreSQL's text format, for types that do not accept arbitrary text. */
 const TEXT_OF: ReadonlyMap<string, string> = byType({
   uuid: '018f2d5e-7b1c-7c4a-9e3d-2f6a1b8c4d5e',
   date: '2025-03-01',
@@ -65,7 +65,7 @@ const TEXT_OF: ReadonlyMap<string, string> = byType({
 })
 
 function exampleText({ schema, name, kind }: DataType, { maxLength }: Schema): string | undefined {
-  // Both are texts of every type of their kind.
+  // Valid for every type of their kind.
   if (kind === 'range') return 'empty'
   if (kind === 'multirange') return '{}'
   const known = schema === 'pg_catalog' ? TEXT_OF.get(name) : undefined

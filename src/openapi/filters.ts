@@ -14,7 +14,9 @@ export const FILTER_SCHEMAS: readonly (readonly [string, Schema])[] = [
     'svc-filter',
     {
       type: 'string',
-      description: `A value to be equal to, or \`<operator>.<value>\`: \`gte.18\`, \`in.(a,b)\`, \`is_null\`, \`not.like.*x*\`. Operators: ${OPERATORS.join(', ')}.`,
+      description:
+        `A value to compare with for equality, or \`<operator>.<value>\`: \`gte.18\`, \`in.(a,b)\`, ` +
+        `\`is_null\`, \`not.like.*x*\`. Operators: ${OPERATORS.join(', ')}.`,
     },
   ],
   [
@@ -27,7 +29,10 @@ export const FILTER_SCHEMAS: readonly (readonly [string, Schema])[] = [
   ],
 ]
 
-/** The style that has the operator in the name, where a value is taken word for word; and trees of conditions, and paths into JSON. */
+/**
+ * The style with the operator in the name, whose value is taken literally; and groups of conditions, and
+ * paths into JSON.
+ */
 const FILTER_PARAMETERS: readonly (readonly [string, Parameter])[] = [
   [
     'filters',
@@ -35,7 +40,8 @@ const FILTER_PARAMETERS: readonly (readonly [string, Parameter])[] = [
       name: 'filters',
       in: 'query',
       description: [
-        'Conditions by `<column>.<operator>=<value>`, each a parameter of its own: `total.gte=100&status.in=paid,shipped&name.eq=in.x`. The value is taken word for word.',
+        'Conditions `<column>.<operator>=<value>`, one parameter each: ' +
+          '`total.gte=100&status.in=paid,shipped&name.eq=in.x`. The value is taken literally.',
         'Also groups, `or=(status.eq.paid,and(total.gt.10,total.lt.20))`, and paths into JSON, `meta->>theme=dark`.',
       ].join('\n\n'),
       style: 'form',
@@ -45,7 +51,7 @@ const FILTER_PARAMETERS: readonly (readonly [string, Parameter])[] = [
   ],
 ]
 
-/** Identifiers of the parameters of any route that are not filters. */
+/** Names of parameters of any route that are not filters. */
 const RESERVED: ReadonlySet<string> = new Set(
   [
     ...[...LIST_PARAMETERS, ...AGGREGATE_PARAMETERS, ...GROUP_PARAMETERS, ...HEADER_PARAMETERS],
@@ -53,12 +59,12 @@ const RESERVED: ReadonlySet<string> = new Set(
   ].map(identifierOf),
 )
 
-/** What the path of a request names: a table, or a row of another one by `{id}`. */
+/** What the path of a request identifies: a table, or a row of a table by `{id}`. */
 export type PathForm = 'table' | 'row'
 
 const TAKEN: Readonly<Record<PathForm, ReadonlySet<string>>> = { table: RESERVED, row: new Set([...RESERVED, 'id']) }
 
-/** The column's name as a parameter that nothing else could be meant by. */
+/** A column's name as a parameter that cannot mean anything else. */
 function filterName(column: string): string {
   const endsInOperator = operatorNamed(column.slice(column.lastIndexOf('.') + 1)) !== undefined && column.includes('.')
   return endsInOperator || /->|"/.test(column) ? inQuotes(column) : column
@@ -66,7 +72,10 @@ function filterName(column: string): string {
 
 type Entry = readonly [string, Parameter]
 
-/** A parameter for each column that is not called like another parameter: those are filtered by `filters`, as in `limit.eq`. */
+/**
+ * A parameter for each column whose name is not that of another parameter; those are filtered by `filters`,
+ * as in `limit.eq`.
+ */
 export function filterParameters(columns: readonly Column[]): readonly Parameter[] {
   return distinctBy(columns, ({ name }) => name, RESERVED).map(({ name }) => filterParameter(name))
 }
@@ -78,14 +87,15 @@ function filterParameter(column: string): Parameter {
   }
 }
 
-/** The filters of a document: columns of one name share a parameter, whatever tables they are of. */
+/** The filter parameters of a document: columns with the same name share a parameter across tables. */
 export interface SharedFilters {
-  /** What an operation that takes filters on these columns refers to. They are told apart already. */
+  /** References for an operation with filters on these columns, which must already be distinct. */
   references(columns: readonly Column[], path: PathForm): ReferenceList
-  /** What has been referred to. */
+  /** The parameters that have been referenced. */
   parameters(): readonly Entry[]
 }
 
+/** Creates an empty collection. */
 export function createSharedFilters(): SharedFilters {
   const byColumn = new Map<string, { readonly printed: string; readonly isTaken: IsTaken; readonly entry: Entry }>()
 

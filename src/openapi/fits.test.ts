@@ -1,7 +1,7 @@
 /** A value is one of a schema, or it is not. */
 import { expect, test } from 'vitest'
-import { fits } from './fits.ts'
 import type { Schema } from './model.ts'
+import { isValid } from './validate-value.ts'
 
 const CASES: readonly (readonly [Schema, fitting: readonly unknown[], other: readonly unknown[]])[] = [
   [{}, [null, 1, 'a', {}, []], []],
@@ -33,6 +33,6 @@ const CASES: readonly (readonly [Schema, fitting: readonly unknown[], other: rea
 ]
 
 test.each(CASES)('a value fits a schema or does not: %j', (schema, fitting, other) => {
-  expect(fitting.filter(value => !fits(value, schema))).toEqual([])
-  expect(other.filter(value => fits(value, schema))).toEqual([])
+  expect(fitting.filter(value => !isValid(value, schema))).toEqual([])
+  expect(other.filter(value => isValid(value, schema))).toEqual([])
 })

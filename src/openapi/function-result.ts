@@ -1,4 +1,4 @@
-/** The response of a call (docs/reference/functions.md#results), and the parameters that a request can have for it. */
+/** The response of a call (docs/reference/functions.md#results), and the parameters that modify it. */
 import { readableResult } from '../access/columns.ts'
 import type { Column, DatabaseFunction } from '../catalog/model.ts'
 import { columnSchema } from './columns.ts'
@@ -16,29 +16,33 @@ import {
   schemaRef,
 } from './model.ts'
 import { listOf, listParameter, namesOf, sortsOf } from './parameters.ts'
-import { answer, COUNT, envelope } from './responses.ts'
-import type { SeenView } from './seen.ts'
+import { COUNT, envelope, jsonResponse } from './responses.ts'
+import type { DocumentView } from './visible-tables.ts'
 
 function hasRows({ returnsSet, result }: DatabaseFunction): boolean {
   return returnsSet && result.kind !== 'void'
 }
 
-/** Filters, sort, select, limit and offset, of functions that return a set. `taken`: identifiers of arguments. */
+/**
+ * Filters, sort, select, limit and offset of functions that return a set. `taken`: names used by arguments.
+ */
 export function resultParameters(
   overloads: readonly DatabaseFunction[],
   taken: ReadonlySet<string>,
-  view: SeenView,
+  view: DocumentView,
 ): readonly ParameterOrReference[] {
   const sets = overloads.filter(hasRows)
   if (sets.length === 0) return []
   const columns = sets.flatMap(of => readableResult(of, view.view))
-  // The type of a polymorphic result is PostgreSQL's to know.
+  // Only PostgreSQL knows the type of a polymorphic result.
   const typed = columns.filter(({ type }) => type.kind !== 'pseudo')
   const byName = [...new Map(typed.map(column => [column.name, column])).values()]
   const distinct = distinctBy(byName, ({ name }) => name)
   const own: readonly Parameter[] = [
-    ...list('select', 'The columns to answer; all by default.', namesOf(distinct)),
-    ...(typed.length === columns.length ? list('sort', '`-` in front is descending.', sortsOf(distinct)) : []),
+    ...list('select', 'The columns to return; all by default.', namesOf(distinct)),
+    ...(typed.length === columns.length
+      ? list('sort', 'The columns to sort by; a leading `-` ' + 'means descending.', sortsOf(distinct))
+      : []),
     ...(typed.length === columns.length ? filterParameters(distinct) : []),
   ]
   return [
@@ -53,17 +57,21 @@ function list(name: string, description: string, values: readonly string[]): rea
   return values.length === 0 ? [] : [listParameter(name, description, listOf(values))]
 }
 
-/** Of one function or of any of its overloads, as text or in PostgreSQL's binary format. */
+/** The response of one function or of any of its overloads, as text or in PostgreSQL's binary format. */
 export function resultResponse(
   overloads: readonly DatabaseFunction[],
-  view: SeenView,
+  view: DocumentView,
   ...headers: readonly HeaderName[]
 ): Response {
   const texts = overloads.map(of => textEnvelope(of, view))
-  return answer('What the function answers.', { anyOf: [...texts, schemaRef('svc-binary')] }, headersWith(...headers))
+  return jsonResponse(
+    'The result of the function.',
+    { anyOf: [...texts, schemaRef('svc-binary')] },
+    headersWith(...headers),
+  )
 }
 
-function textEnvelope(of: DatabaseFunction, view: SeenView): Schema {
+function textEnvelope(of: DatabaseFunction, view: DocumentView): Schema {
   const value = resultSchema(of, view)
   return envelope({
     data: hasRows(of) ? { type: 'array', items: value } : value,
@@ -73,8 +81,8 @@ function textEnvelope(of: DatabaseFunction, view: SeenView): Schema {
   })
 }
 
-/** The value of a call, or of each row. */
-function resultSchema(of: DatabaseFunction, view: SeenView): SchemaOrReference {
+/** The schema of the result, or of each row. */
+function resultSchema(of: DatabaseFunction, view: DocumentView): SchemaOrReference {
   const { result } = of
   if (result.kind === 'void' || result.kind === 'record') return NOTHING
   if (result.kind === 'scalar') return columnSchema({ ...result.column, nullable: true })
@@ -83,14 +91,14 @@ function resultSchema(of: DatabaseFunction, view: SeenView): SchemaOrReference {
   return result.named && !of.returnsSet ? { anyOf: [row, NULL] } : row
 }
 
-/** Null. An enumeration of nothing else makes no class that compiles. */
+/** Null. An enumeration with nothing else would not compile in generated code. */
 const NOTHING: Schema = { type: 'object', nullable: true, maxProperties: 0, description: 'Null.' }
 
 function rowOf(all: readonly Column[]): Schema {
   const columns = distinctBy(all, ({ name }) => name)
   return {
     type: 'object',
-    // Defines, and so never calls a setter: `__proto__` is a column like any other.
+    // Defines properties without calling setters, because `__proto__` may be a column.
     properties: Object.fromEntries(columns.map(column => [column.name, columnSchema(column)])),
     ...(columns.length === 0 ? {} : { required: columns.map(({ name }) => name) }),
   }

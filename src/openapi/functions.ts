@@ -1,4 +1,7 @@
-/** Calls of functions (docs/reference/functions.md): one path for each name, whose overloads are told apart by their arguments. */
+/**
+ * Calls of functions (docs/reference/functions.md): one path per name, whose overloads are distinguished by
+ * their arguments.
+ */
 import type { DatabaseFunction, FunctionInput } from '../catalog/model.ts'
 import { printSignatures } from '../rest/rpc/signature.ts'
 import { declaredArgument, isNeeded, namedExample, positionalExample } from './example-call.ts'
@@ -15,12 +18,12 @@ import {
   type RequestBody,
   type Schema,
 } from './model.ts'
-import type { SeenView } from './seen.ts'
 import { nullable, textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
+import type { DocumentView } from './visible-tables.ts'
 
-/** `overloads`: all that the caller may call by `name`. */
-export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: SeenView): Part {
+/** The part for all `overloads` that the caller may call by `name`. */
+export function functionPart(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): Part {
   const arrives = name !== '.' && name !== '..'
   return {
     tag: { name: FUNCTION_TAG, description: 'Functions of the database.' },
@@ -31,7 +34,7 @@ export function functionPart(name: string, overloads: readonly DatabaseFunction[
   }
 }
 
-function pathItem(name: string, overloads: readonly DatabaseFunction[], view: SeenView): PathItem {
+function pathItem(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): PathItem {
   const read = overloads.filter(of => of.volatility !== 'volatile' && takesNames(of))
   return {
     ...(read.length === 0 ? {} : { get: readOperation(name, read, view) }),
@@ -39,7 +42,10 @@ function pathItem(name: string, overloads: readonly DatabaseFunction[], view: Se
   }
 }
 
-/** Whether all that a call needs can be given by names that generators tell apart. What has no name can be left out if it has a default. */
+/**
+ * Whether all required arguments can be given by names that generators distinguish. Unnamed arguments must
+ * have a default.
+ */
 function takesNames({ inputs }: DatabaseFunction): boolean {
   const names = inputs.flatMap(({ name }) => name ?? [])
   return (
@@ -60,7 +66,7 @@ function about(
   }
 }
 
-function readOperation(name: string, overloads: readonly DatabaseFunction[], view: SeenView): Operation {
+function readOperation(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): Operation {
   const inputs = inputParameters(overloads)
   const taken = new Set(inputs.map(input => identifierOf(input.name)))
   return {
@@ -71,7 +77,7 @@ function readOperation(name: string, overloads: readonly DatabaseFunction[], vie
   }
 }
 
-function callOperation(name: string, overloads: readonly DatabaseFunction[], view: SeenView): Operation {
+function callOperation(name: string, overloads: readonly DatabaseFunction[], view: DocumentView): Operation {
   return {
     operationId: `call-${keyOf(name)}`,
     ...about(name, overloads),
@@ -81,9 +87,9 @@ function callOperation(name: string, overloads: readonly DatabaseFunction[], vie
   }
 }
 
-// ---- arguments ---------------------------------------------------------------------------------------------
+// // --- arguments ---
 
-/** Overloads share the query string: what not all of them need may be left out. */
+/** Overloads share the query string: what not all of them require is optional. */
 function inputParameters(overloads: readonly DatabaseFunction[]): readonly Parameter[] {
   const named = overloads.flatMap(({ inputs }) => inputs.filter(({ name }) => name !== null))
   const names = distinctBy([...new Set(named.flatMap(({ name }) => name ?? []))], name => name)
@@ -104,7 +110,7 @@ function inputParameters(overloads: readonly DatabaseFunction[]): readonly Param
   })
 }
 
-/** What the first overload that declares a call passes. */
+/** The example call of the first overload that declares one. */
 function exampleText(name: string, overloads: readonly DatabaseFunction[]): unknown {
   for (const of of overloads) {
     const input = of.inputs.find(one => one.name === name)
@@ -118,12 +124,13 @@ function describeInput({ typeText, default: value }: FunctionInput): string {
   return `\`${typeText}\`${value === null ? '' : `, default \`${value}\``}`
 }
 
-/** By name as an object, by position as an array. */
+/** Arguments by name as an object, by position as an array. */
 function argumentsBody(overloads: readonly DatabaseFunction[]): RequestBody {
-  // Without arguments an object says it all; of it and an empty list generators make types that do not compile.
+  // Without arguments only the object form is listed; generated types for it and an empty array do not
+  // compile.
   const forms = overloads.flatMap(of => [...namedForm(of), ...(of.inputs.length === 0 ? [] : [positionalForm(of)])])
   return {
-    description: 'The arguments by name, or by position. Nothing where there are none.',
+    description: 'The arguments by name, or by position. May be omitted if there are none.',
     required: overloads.every(({ inputs }) => inputs.some(({ required }) => required)),
     content: { 'application/json': { schema: onlyForm(forms) ?? { anyOf: forms } } },
   }

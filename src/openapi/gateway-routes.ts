@@ -1,4 +1,7 @@
-/** Routes that belong to no table and no function (docs/reference/rest-api.md#routes): queries, documents, health and metrics. */
+/**
+ * Routes that belong to no table or function (docs/reference/rest-api.md#routes): queries, documents, health
+ * and metrics.
+ */
 
 import type { Table } from '../catalog/model.ts'
 import { formatDotted } from '../language/format/format-name.ts'
@@ -7,16 +10,20 @@ import { ERROR_RESPONSE } from './errors.ts'
 import { headersWith } from './headers.ts'
 import { GATEWAY_TAG, type Part, type PathItem, parameterRef, type Response, type Schema, schemaRef } from './model.ts'
 import { type PageLimits, sharedParameters } from './parameters.ts'
-import { answer, COUNT, envelope, noContent } from './responses.ts'
+import { COUNT, envelope, jsonResponse, noContent } from './responses.ts'
 import { ADMIN_SECURITY, NO_SECURITY } from './security.ts'
 import { ANY_ROW, SHARED_SCHEMAS } from './shared-schemas.ts'
 
+/** Options of these routes. */
 export interface GatewayOptions extends PageLimits {
-  /** Whether `/metrics` and `/health/internal` want the admin token. */
+  /** Whether `/metrics` and `/health/internal` require the admin token. */
   readonly adminGuard: boolean
 }
 
-/** With the components that all parts refer to. `first`: a table to ask about; null where none may be read. `filters`: the parameters that tables refer to. */
+/**
+ * The part with these routes and the components that all parts refer to. `first`: a table for examples; null
+ * if none is readable. `filters`: the parameters that tables refer to.
+ */
 export function gatewayPart(options: GatewayOptions, first: Table | null, filters: Part['parameters']): Part {
   const { adminGuard } = options
   return {
@@ -27,8 +34,8 @@ export function gatewayPart(options: GatewayOptions, first: Table | null, filter
       ['/api/_rpc/contracts', document('contracts', 'The functions that you may call', CONTRACTS_DOCUMENT)],
       ['/api/_openapi', document('openapi', 'This document, of what you may see', ANY_ROW)],
       ['/health', HEALTH],
-      ['/health/internal', internal('healthInternal', 'How the gateway is', 'application/json', adminGuard)],
-      ['/metrics', internal('metrics', 'Figures in the text format of Prometheus', 'text/plain', adminGuard)],
+      ['/health/internal', internal('healthInternal', 'State of the gateway', 'application/json', adminGuard)],
+      ['/metrics', internal('metrics', 'Metrics in the text format of Prometheus', 'text/plain', adminGuard)],
     ],
     schemas: SHARED_SCHEMAS,
     parameters: [...sharedParameters(options), ...filters],
@@ -50,7 +57,7 @@ function queryPath(text: Pick<Schema, 'example'>): PathItem {
     post: {
       operationId: 'query',
       tags: [GATEWAY_TAG],
-      summary: 'Run a text of the query language',
+      summary: 'Run a query',
       parameters: [parameterRef('X-Max-Affected')],
       requestBody: {
         required: true,
@@ -74,7 +81,7 @@ function queryPath(text: Pick<Schema, 'example'>): PathItem {
       },
       responses: {
         200: {
-          description: 'The rows; as NDJSON, one a line, of `export`.',
+          description: 'The rows; for `export` as NDJSON, one per line.',
           headers: headersWith('X-Cache'),
           content: {
             'application/json': {
@@ -94,7 +101,7 @@ function document(operationId: string, summary: string, schema: Schema): PathIte
       operationId,
       tags: [GATEWAY_TAG],
       summary,
-      responses: { 200: answer('The document.', schema, headersWith()) },
+      responses: { 200: jsonResponse('The document.', schema, headersWith()) },
     },
   }
 }
@@ -103,16 +110,16 @@ const HEALTH: PathItem = {
   get: {
     operationId: 'health',
     tags: [GATEWAY_TAG],
-    summary: 'Whether gateway and database answer',
+    summary: 'Whether gateway and database respond',
     security: NO_SECURITY,
     responses: {
-      200: answer(
-        'They do.',
+      200: jsonResponse(
+        'Both respond.',
         envelope({ status: { type: 'string', enum: ['ok'] }, version: { type: 'string' } }),
         headersWith(),
       ),
-      503: answer(
-        'They do not, or the gateway is closing.',
+      503: jsonResponse(
+        'The database does not respond, or the gateway is shutting down.',
         envelope({ status: { type: 'string', enum: ['unavailable'] } }),
         headersWith('Retry-After'),
       ),
@@ -135,7 +142,7 @@ function internal(operationId: string, summary: string, type: string, adminGuard
   }
 }
 
-/** By the name of the function; null where there are no values. */
+/** Results by the name of the function; null if there are no values. */
 const FIGURES: Schema['properties'] = {
   count: { type: 'integer', format: 'int64' },
   sum: {},
@@ -144,8 +151,8 @@ const FIGURES: Schema['properties'] = {
   max: {},
 }
 
-const AGGREGATE: Response = answer(
-  'The value under the name of `fn`; with `group_by` one for each group, beside its columns.',
+const AGGREGATE: Response = jsonResponse(
+  'The value under the name of `fn`; with `group_by` one per group, beside the columns of the group.',
   envelope({
     data: {
       anyOf: [
@@ -157,12 +164,13 @@ const AGGREGATE: Response = answer(
   headersWith('X-Cache'),
 )
 
-/** Of PATCH and DELETE. */
+/** The response of PATCH and DELETE without rows. */
 const DONE = noContent(
-  'Done. There is no body: `Prefer: return=minimal` was sent, or there is nothing to answer, as after a deletion without `returning`.',
+  'Done, without a body: `Prefer: return=minimal` was sent, or there is nothing to ' +
+    'return, as after a deletion without `returning`.',
 )
 
-const PLAN: Response = answer(
+const PLAN: Response = jsonResponse(
   'The statement with its parameters, and what PostgreSQL did.',
   envelope({
     query: { type: 'string' },

@@ -14,19 +14,19 @@ export type HeaderName = 'X-Cache' | 'Location' | 'Preference-Applied' | 'Retry-
 
 export const HEADERS: Readonly<Record<HeaderName, Header>> = {
   'X-Cache': {
-    description: 'Whether the answer was kept from an earlier request.',
+    description: 'Whether the response came from the result cache.',
     schema: { type: 'string', enum: ['HIT', 'MISS'] },
   },
   Location: {
-    description: 'The path of the row that was created, if it has a primary key that may be answered.',
+    description: 'The path of the created row, if it has a primary key that may be returned.',
     schema: { type: 'string' },
   },
   'Preference-Applied': {
-    description: 'What of `Prefer` was done.',
+    description: 'The preferences of `Prefer` that were applied.',
     schema: { type: 'string', enum: ['return=minimal', 'return=representation', 'count=exact'] },
   },
   'Retry-After': {
-    description: 'Seconds to wait before the next try.',
+    description: 'Seconds to wait before retrying.',
     schema: { type: 'integer', minimum: 0 },
   },
   'WWW-Authenticate': {
@@ -34,17 +34,17 @@ export const HEADERS: Readonly<Record<HeaderName, Header>> = {
     schema: { type: 'string' },
   },
   Allow: {
-    description: 'The methods that are possible here.',
+    description: 'The methods that are supported here.',
     schema: { type: 'string' },
   },
 }
 
 type References = Readonly<Record<string, Reference>>
 
-/** By the names: thousands of answers have the same. */
+/** Cached by name, because thousands of responses have the same headers. */
 const made = new Map<string, References>()
 
-/** These. What every response has, the document says once. */
+/** References to these headers. Headers of every response are documented once in the introduction. */
 export function headersWith(...names: readonly HeaderName[]): References {
   const key = names.join()
   const known = made.get(key)

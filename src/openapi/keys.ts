@@ -1,28 +1,34 @@
 /**
- * Names of components and operations, and names of columns as the notations of a query string take them.
- *
- * A key is a role and a name: `create-orders`, `list-orders`. Two names never make the same key. Generators of clients change case and drop
- * punctuation, so of names that differ in nothing else one keeps the plain key and the others get a hash of themselves (`distinctKeys`).
+ * Keys of components and operations, and column names in the syntax of a query string.
+ * A key consists of a role and a name: `create-orders`, `list-orders`. Two names never have the same key.
+ * Client generators ignore case and punctuation, so of names that differ only in those, one keeps the plain
+ * key and the others get a hash (`distinctKeys`).
  */
 import { createHash } from 'node:crypto'
 
-/** Component keys match `^[a-zA-Z0-9._-]+$` (OpenAPI 3.0.3, Components Object). What does not fit is its code point in hexadecimal: `Server-20-Today`. */
+/**
+ * The key of a name. Component keys match `^[a-zA-Z0-9._-]+$` (OpenAPI 3.0.3, Components Object). Other
+ * characters are encoded as hexadecimal code points: `Server-20-Today`.
+ */
 export function keyOf(name: string): string {
-  // As most are.
-  if (FIT.test(name)) return name
-  return name.replace(UNFIT, character => `-${character.codePointAt(0)?.toString(16)}-`)
+  // True for most names.
+  if (VALID.test(name)) return name
+  return name.replace(INVALID_CHARACTER, character => `-${character.codePointAt(0)?.toString(16)}-`)
 }
 
-/** A hyphen belongs to the notation; an underscore in front would let `__proto__` be a key in somebody's plain object. */
-const FIT = /^[A-Za-z0-9.][A-Za-z0-9._]*$/
-const UNFIT = /^_|[^A-Za-z0-9._]/gu
+/** A hyphen is part of the encoding; a leading underscore would allow `__proto__` as a key of an object. */
+const VALID = /^[A-Za-z0-9.][A-Za-z0-9._]*$/
+const INVALID_CHARACTER = /^_|[^A-Za-z0-9._]/gu
 
-/** `children-orders-to-order_items`; `to` is no hexadecimal number, so it is never read as a character. */
+/**
+ * The key of a pair, such as `children-orders-to-order_items`. `to` is not a hexadecimal number, so it is
+ * unambiguous.
+ */
 export function pairKey(first: string, second: string): string {
   return `${keyOf(first)}-to-${keyOf(second)}`
 }
 
-/** A name as generators of clients see it, which write `order_id`, `orderId` and `Order ID` alike. */
+/** A name as client generators see it: `order_id`, `orderId` and `Order ID` are the same. */
 export function identifierOf(name: string): string {
   const letters = PLAIN_KEY.test(name) ? name.replaceAll('_', '') : name.toLowerCase().replace(NO_LETTER, '')
   return letters === '' ? name : letters
@@ -31,7 +37,10 @@ export function identifierOf(name: string): string {
 const PLAIN_KEY = /^[a-z0-9_]*$/
 const NO_LETTER = /[^\p{L}\p{N}]+/gu
 
-/** Without those that generators would take for an item before them or for one of `taken`. A plain name (`order_id`) goes before any other (`orderId`). */
+/**
+ * Removes items that generators would confuse with an earlier item or with one of `taken`. A plain name
+ * (`order_id`) takes precedence over others (`orderId`).
+ */
 export function distinctBy<Item>(
   items: readonly Item[],
   nameOf: (item: Item) => string,
@@ -51,7 +60,10 @@ export function distinctBy<Item>(
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The key of each name, so that no two components collide, whatever of `roles` is in front (`''`: nothing). `fixed`: other keys. */
+/**
+ * The key of each name, such that no two components collide with any of `roles` in front (`''` is none).
+ * `fixed`: other keys.
+ */
 export function distinctKeys(
   names: readonly string[],
   roles: readonly string[],
@@ -60,7 +72,7 @@ export function distinctKeys(
   const prefixes = roles.map(identifierOf)
   const taken = new Set(fixed.map(identifierOf))
   const keys = new Map<string, string>()
-  // Plain names before others, and `orders` before `create_orders`, which is like the role and the name.
+  // Plain names first, and `orders` before `create_orders`, which equals a role plus a name.
   const order = [...names].sort(
     (a, b) => Number(PLAIN_KEY.test(b)) - Number(PLAIN_KEY.test(a)) || a.length - b.length || (a < b ? -1 : 1),
   )
@@ -83,7 +95,10 @@ export function hashOf(name: string): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 8)
 }
 
-/** A name as `select`, `sort`, `expand` and filters take it, in quotes unless nothing in it could be punctuation (parameters/names.ts). */
+/**
+ * A name in the syntax of `select`, `sort`, `expand` and filters: quoted if it contains punctuation
+ * (parameters/names.ts).
+ */
 export function quoted(name: string): string {
   return PLAIN.test(name) ? name : inQuotes(name)
 }

@@ -1,10 +1,10 @@
-/** The part of OpenAPI 3.0.3 that is written here, as plain data (https://spec.openapis.org/oas/v3.0.3). */
+/** The subset of OpenAPI 3.0.3 used here, as plain data (https://spec.openapis.org/oas/v3.0.3). */
 
 export interface Reference {
   readonly $ref: string
 }
 
-/** A schema without anything in it is any value, null included. */
+/** A schema. An empty one allows any value, including null. */
 export interface Schema {
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object'
   readonly format?: string
@@ -34,7 +34,10 @@ export interface Schema {
 
 export type SchemaOrReference = Schema | Reference
 
-/** An object whose properties are text already: a column is printed once for all the schemas that have it. */
+/**
+ * An object schema whose properties are already text: a column is printed once for all schemas that contain
+ * it.
+ */
 export interface RowSchema extends Omit<Schema, 'properties'> {
   /** Members of `properties`: `"name":{…}`. */
   readonly members: readonly string[]
@@ -54,20 +57,20 @@ export interface Parameter {
 
 export type ParameterOrReference = Parameter | Reference
 
-/** References that several operations have in common, at least one: as text, which is made once. */
+/** References shared by several operations, at least one; as text that is created once. */
 export interface ReferenceList {
   readonly list: string
 }
 
-/** What an operation takes. */
-export type Taken = ParameterOrReference | ReferenceList
+/** A parameter of an operation. */
+export type OperationParameter = ParameterOrReference | ReferenceList
 
-/** These, and then those of the others. */
+/** Concatenates references and other lists. */
 export function referenceList(references: readonly Reference[], ...others: readonly ReferenceList[]): ReferenceList {
   return { list: [...references.map(printReference), ...others.map(({ list }) => list)].join(',') }
 }
 
-/** Keys of components have no character that JSON escapes (keys.ts). */
+/** Keys of components contain no character that JSON escapes (keys.ts). */
 export function printReference({ $ref }: Reference): string {
   return `{"$ref":"${$ref}"}`
 }
@@ -105,9 +108,9 @@ export interface Operation {
   readonly description?: string
   readonly deprecated?: true
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
-  readonly parameters?: readonly Taken[]
+  readonly parameters?: readonly OperationParameter[]
   readonly requestBody?: RequestBody
-  /** All but errors, which every operation has alike. */
+  /** All except errors, which are the same for every operation. */
   readonly responses: Readonly<Record<string, ResponseOrReference>>
 }
 
@@ -123,7 +126,7 @@ export interface Tag {
   readonly description?: string
 }
 
-/** What a table or function adds to the document. Names are unique by how they are made (keys.ts). */
+/** What a table or function adds to the document. Names are unique by construction (keys.ts). */
 export interface Part {
   readonly tag: Tag
   readonly paths: readonly (readonly [string, PathItem])[]
@@ -132,7 +135,10 @@ export interface Part {
   readonly responses: readonly (readonly [string, Response])[]
 }
 
-/** Null, in an `anyOf`: `nullable` beside `$ref` means nothing in OpenAPI 3.0. Generators make no class of it where it is not a component. */
+/**
+ * Null in an `anyOf`: OpenAPI 3.0 ignores `nullable` beside `$ref`. Not a component, so that generators make
+ * no class of it.
+ */
 export const NULL: Schema = { type: 'string', nullable: true, enum: [null] }
 
 export function schemaRef(key: string): Reference {

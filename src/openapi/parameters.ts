@@ -1,53 +1,61 @@
-/** Parameters that operations share, and those of each table. */
+/** Parameters shared by operations, and those of each table. */
 import { isOrdered } from '../access/types.ts'
 import type { Column } from '../catalog/model.ts'
 import { partOfId } from '../rest/path.ts'
-import { declaredValue } from './declared.ts'
+import { declaredValue } from './declared-examples.ts'
 import { exampleValue } from './examples.ts'
 import { distinctBy, quoted } from './keys.ts'
 import { type Parameter, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
-import { canRead, type SeenTable } from './seen.ts'
 import { textSchema, valueSchema } from './types.ts'
 import { valueText } from './value-text.ts'
+import { canRead, type VisibleTable } from './visible-tables.ts'
 
 export interface PageLimits {
   readonly defaultLimit: number
-  /** 0: no cap. */
+  /** 0: unlimited. */
   readonly maxResultRows: number
 }
 
+/** The shared parameters. */
 export function sharedParameters(limits: PageLimits): readonly (readonly [string, Parameter])[] {
-  const cap = limits.maxResultRows === 0 ? '' : `; above ${limits.maxResultRows} it is lowered to that`
+  const cap = limits.maxResultRows === 0 ? '' : `; values above ${limits.maxResultRows} are lowered to it`
   const count: Schema = { type: 'integer', format: 'int64', minimum: 0 }
   return [
-    query('limit', `Rows at most${cap}.`, { ...count, default: limits.defaultLimit }),
-    // Of groups and of functions' rows all are answered.
-    ['limit-all', { name: 'limit', in: 'query', description: `Rows at most${cap}.`, schema: count }],
-    query('offset', 'Rows to leave out at the beginning; not together with `cursor`.', count),
-    query('cursor', 'The `next_cursor` of the page before, with the same `sort`.', { type: 'string' }),
-    query('stream', 'The rows as NDJSON, one a line, as the database finds them.', { type: 'boolean', default: false }),
-    query('search', 'Words to find, as in a search engine.', { type: 'string' }),
-    query('search_columns', 'The columns to search, separated by commas; all columns of text by default.', {
+    query('limit', `Maximum number of rows${cap}.`, { ...count, default: limits.defaultLimit }),
+    // By default, all groups and all rows of functions are returned.
+    ['limit-all', { name: 'limit', in: 'query', description: `Maximum number of rows${cap}.`, schema: count }],
+    query('offset', 'Rows to skip at the beginning; cannot be combined with `cursor`.', count),
+    query('cursor', 'The `next_cursor` of the previous page, with the same `sort`.', { type: 'string' }),
+    query('stream', 'Return the rows as NDJSON, one per line, while ' + 'the database produces them.', {
+      type: 'boolean',
+      default: false,
+    }),
+    query('search', 'Words to search for, as in a search engine.', { type: 'string' }),
+    query('search_columns', 'The columns to search, separated by commas; all text columns by default.', {
       type: 'string',
     }),
-    query('distinct', 'A column: its distinct values are answered instead of rows.', { type: 'string' }),
+    query('distinct', 'A column whose distinct values are returned instead of rows.', { type: 'string' }),
     query(
       'fn',
-      'What is computed.',
+      'The function to compute.',
       { type: 'string', enum: ['count', 'sum', 'avg', 'min', 'max'] },
       { required: true },
     ),
-    header('X-Max-Affected', 'Rows that the write can change at most. If the filters match more, nothing is changed.', {
-      ...count,
-      default: 1_000,
-    }),
-    header('X-Upsert', '`true`: a row whose key exists is changed instead. `ignore`: it is left alone.', {
+    header(
+      'X-Max-Affected',
+      'Maximum number of rows that the write may change. If the ' + 'filters match more, nothing is changed.',
+      {
+        ...count,
+        default: 1_000,
+      },
+    ),
+    header('X-Upsert', '`true`: an existing row with the same key is updated. `ignore`: it is left unchanged.', {
       type: 'string',
       enum: ['true', 'ignore', 'false'],
     }),
     header(
       'X-On-Conflict',
-      'The columns, separated by commas, of the unique key that an upsert looks at; the primary key by default.',
+      'The columns, separated by commas, of the unique key for an upsert; the primary key by default.',
       {
         type: 'string',
       },
@@ -57,10 +65,12 @@ export function sharedParameters(limits: PageLimits): readonly (readonly [string
       enum: ['text', 'binary'],
       default: 'text',
     }),
-    prefer('prefer-count', '`count=exact`: the answer has `total`, the number of rows on all pages.', ['count=exact']),
+    prefer('prefer-count', '`count=exact`: the response has `total`, the ' + 'number of rows on all pages.', [
+      'count=exact',
+    ]),
     prefer(
       'prefer-return',
-      '`return=minimal`: no body, 201 for a creation and else 204; `return=representation`: the rows.',
+      '`return=minimal`: no body, status 201 for a creation and 204 otherwise; `return=representation`: the rows.',
       ['return=minimal', 'return=representation'],
     ),
   ]
@@ -80,10 +90,12 @@ function prefer(key: string, description: string, values: readonly string[]): En
   return [key, { name: 'Prefer', in: 'header', description, schema: { type: 'string', enum: values } }]
 }
 
-// ---- of a table --------------------------------------------------------------------------------------------
+// // --- parameters of a table ---
 
-/** What can be named here is listed; lists, aliases and paths that go further are in the reference. */
-export function tableParameters(seen: SeenTable, returned: readonly Column[]): readonly Entry[] {
+/**
+ * The parameters of a table with its column names; aliases, paths and nesting are described in the reference.
+ */
+export function tableParameters(seen: VisibleTable, returned: readonly Column[]): readonly Entry[] {
   const { key, columns, distinct, relations } = seen
   const expands = [...new Set(relations.map(({ expand }) => expand))]
   const all = schemaRef(`columns-${key}`)
@@ -102,25 +114,35 @@ export function tableParameters(seen: SeenTable, returned: readonly Column[]): r
         ]),
     ...(canRead(seen)
       ? [
-          list(`select-${key}`, 'select', 'The columns to answer; all by default.', all),
-          list(`groups-${key}`, 'group_by', 'A value for each group instead of one.', all),
-          ...notEmpty(`sort-${key}`, 'sort', 'What to sort by; `-` in front is descending.', sortsOf(distinct)),
-          ...notEmpty(`expand-${key}`, 'expand', 'Related rows to put into each row.', distinctTexts(expands)),
+          list(`select-${key}`, 'select', 'The columns to return; all by default.', all),
+          list(
+            `groups-${key}`,
+            'group_by',
+            'The columns to group by: one value per group ' + 'instead of one in total.',
+            all,
+          ),
+          ...notEmpty(
+            `sort-${key}`,
+            'sort',
+            'The columns to sort by; a leading `-` ' + 'means descending.',
+            sortsOf(distinct),
+          ),
+          ...notEmpty(`expand-${key}`, 'expand', 'Related rows to include in each row.', distinctTexts(expands)),
           columnParameter(key, distinct),
         ]
       : []),
   ]
 }
 
-const RETURNING = 'The columns to answer; none by default of a deletion.'
+const RETURNING = 'The columns to return; none by default for a deletion.'
 
 function columnParameter(key: string, columns: readonly Column[]): Entry {
-  const description = 'The column that is computed with; `count` needs none.'
+  const description = 'The column to compute with; optional for `count`.'
   const schema: Schema = { type: 'string', enum: namesOf(columns) }
   return [`column-${key}`, { name: 'column', in: 'query', description, schema }]
 }
 
-/** The names that `select` and the like can write. */
+/** The column names as `select` and similar parameters accept them. */
 export function namesOf(columns: readonly Column[]): readonly string[] {
   return columns.map(({ name }) => quoted(name))
 }
@@ -145,21 +167,24 @@ function list(key: string, name: string, description: string, schema: SchemaOrRe
   return [key, listParameter(name, description, schema)]
 }
 
-/** A comma-separated list. */
+/** A comma-separated list parameter. */
 export function listParameter(name: string, description: string, schema: SchemaOrReference): Parameter {
   return { name, in: 'query', description, explode: false, schema }
 }
 
-/** The enumeration is no component of its own: its constants would be global in Go, and collide with those of another table. */
+/**
+ * Not a component: its constants would be global in generated Go code and collide with those of other tables.
+ */
 export function listOf(values: readonly string[]): Schema {
   return { type: 'array', items: { type: 'string', enum: values }, uniqueItems: true, minItems: 1 }
 }
 
-function idParameter({ table, rights }: SeenTable): Parameter {
+function idParameter({ table, rights }: VisibleTable): Parameter {
   const columns = table.primaryKey.flatMap(name => table.columnByName.get(name) ?? [])
   const [only, ...more] = columns
   const told = table.primaryKey.every(name => rights.read === 'any' || rights.read.has(name))
-  // Of a parameter that may be left out there is no example: tools fill it in, and then every filter at once.
+  // Optional parameters have no example, because tools fill in examples, and would then send every filter at
+  // once.
   const values = columns.map(exampleOfKey)
   if (only !== undefined && more.length === 0) {
     return {
@@ -176,7 +201,9 @@ function idParameter({ table, rights }: SeenTable): Parameter {
     name: 'id',
     in: 'path',
     required: true,
-    description: `The values of the primary key in its order${order}, joined by commas; a comma in a value is percent-encoded twice.`,
+    description:
+      `The values of the primary key in order${order}, separated by commas; a ` +
+      'comma in a value must be percent-encoded twice.',
     schema: { type: 'string' },
     ...(told ? { example: values.map(value => partOfId(String(value))).join(',') } : {}),
   }

@@ -1,23 +1,23 @@
 /**
- * The document as bytes. A large schema makes megabytes of it: each table is printed and encoded as soon as it is described, so that little of it is ever on
- * the heap.
+ * Prints the document as bytes. A large schema makes a document of megabytes, so each table is printed and
+ * encoded as soon as it is described, and little of it is on the heap at a time.
  */
 import { hashOf, identifierOf } from './keys.ts'
 import {
   METHODS,
   type Operation,
+  type OperationParameter,
   type ParameterOrReference,
   type Part,
   type PathItem,
   printReference,
   type ResponseOrReference,
   responseRef,
-  type Taken,
 } from './model.ts'
 
 const KINDS = ['schemas', 'parameters', 'responses'] as const
 
-/** JSON, in pieces that are put together once. */
+/** JSON in pieces that are concatenated once. */
 export type Pieces = readonly Buffer[]
 
 export interface Printed extends Readonly<Record<(typeof KINDS)[number], Pieces>> {
@@ -25,7 +25,9 @@ export interface Printed extends Readonly<Record<(typeof KINDS)[number], Pieces>
   readonly paths: Pieces
 }
 
-/** Of several members under one key the first counts: parts may repeat what they share. */
+/**
+ * Prints parts. If several members have the same key, the first counts, so parts may repeat what they share.
+ */
 export function printParts(parts: Iterable<Part>): Printed {
   const idOf = uniqueIds()
   const tags = new Members('[]')
@@ -46,10 +48,10 @@ export function printParts(parts: Iterable<Part>): Printed {
   }
 }
 
-/** Text that is held before it is encoded. */
+/** Limit on text held before it is encoded. */
 const HELD_CHARACTERS = 256 * 1024
 
-/** An array or object that grows at its end. */
+/** An array or object being built. */
 class Members {
   readonly #form: '[]' | '{}'
   readonly #keys = new Set<string>()
@@ -110,7 +112,10 @@ function printPathItem(item: PathItem, idOf: (id: string) => string): string {
   return `{${printed.slice(1)}}`
 }
 
-/** An id that generators would take for one before it gets a hash of itself: `update-many_x` beside `update_many-x`. */
+/**
+ * Generates ids that are unique for client generators: an id that equals another except for punctuation gets
+ * a hash, such as `update-many_x` beside `update-many-x`.
+ */
 function uniqueIds(): (id: string) => string {
   const used = new Set<string>()
   return id => {
@@ -121,7 +126,7 @@ function uniqueIds(): (id: string) => string {
   }
 }
 
-/** Of an operation, what is printed as it is, in this order. */
+/** Members of an operation that are printed unchanged, in this order. */
 const PLAIN: Readonly<Record<Exclude<keyof Operation, 'operationId' | 'parameters' | 'responses'>, true>> = {
   ...{ tags: true, summary: true, description: true, deprecated: true, security: true },
   requestBody: true,
@@ -144,7 +149,7 @@ function printOperation(operation: Operation, id: string): string {
 
 const ERRORS = `"default":${printReference(responseRef('error'))}`
 
-function printParameter(parameter: Taken): string {
+function printParameter(parameter: OperationParameter): string {
   return 'list' in parameter ? parameter.list : printOne(parameter)
 }
 

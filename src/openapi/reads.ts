@@ -1,17 +1,19 @@
-/** The reads of a table (docs/reference/reading.md): list, one row, children, aggregates, plan. */
+/** The read operations of a table (docs/reference/reading.md): list, one row, children, aggregates, plan. */
 import { pairKey } from './keys.ts'
 import { type Operation, type PathItem, parameterRef, responseRef } from './model.ts'
 import { ADMIN_SECURITY } from './security.ts'
-import { canRead, type SeenTable, type SeenTables } from './seen.ts'
+import { canRead, type VisibleTable, type VisibleTables } from './visible-tables.ts'
 
+/** Options of reads. */
 export interface ReadOptions {
-  /** `admin`: with the admin token only. */
+  /** `admin`: requires the admin token. */
   readonly explainEndpoint: 'on' | 'admin' | 'off'
 }
 
+/** The paths of a table's reads. */
 export function readPaths(
-  seen: SeenTable,
-  tables: SeenTables,
+  seen: VisibleTable,
+  tables: VisibleTables,
   options: ReadOptions,
 ): readonly (readonly [string, PathItem])[] {
   if (!canRead(seen)) return []
@@ -28,7 +30,7 @@ export function readPaths(
   ]
 }
 
-function list(seen: SeenTable): Operation {
+function list(seen: VisibleTable): Operation {
   const { table, key } = seen
   return {
     operationId: `list-${key}`,
@@ -39,7 +41,7 @@ function list(seen: SeenTable): Operation {
   }
 }
 
-function one(seen: SeenTable): Operation {
+function one(seen: VisibleTable): Operation {
   const { table, key } = seen
   return {
     operationId: `get-${key}`,
@@ -50,14 +52,14 @@ function one(seen: SeenTable): Operation {
   }
 }
 
-/** `_aggregate` is the same for old clients, and not in the document. */
-function aggregate(seen: SeenTable): Operation {
+/** `_aggregate` is an undocumented alias for old clients. */
+function aggregate(seen: VisibleTable): Operation {
   const { table, key } = seen
   return {
     operationId: `aggregate-${key}`,
     tags: [seen.tag],
     summary: `Aggregate ${table.resource}`,
-    description: '`limit` and `offset` are for the groups of `group_by`.',
+    description: '`limit` and `offset` apply to the groups of `group_by`.',
     parameters: [
       parameterRef('fn'),
       ...[`column-${key}`, `groups-${key}`, 'limit-all', 'offset'].map(parameterRef),
@@ -67,20 +69,21 @@ function aggregate(seen: SeenTable): Operation {
   }
 }
 
-function explain(seen: SeenTable, { explainEndpoint }: ReadOptions): Operation {
+function explain(seen: VisibleTable, { explainEndpoint }: ReadOptions): Operation {
   const { table, key } = seen
   return {
     operationId: `explain-${key}`,
     tags: [seen.tag],
     summary: `Explain the list of ${table.resource}`,
-    description: 'Runs the statement of the same list with EXPLAIN ANALYZE. All filters go into `filters`.',
+    description:
+      'Runs the statement of the same list request with EXPLAIN ' + 'ANALYZE. All filters are given in `filters`.',
     ...(explainEndpoint === 'admin' ? { security: ADMIN_SECURITY } : {}),
     parameters: seen.parameters.explain,
     responses: { 200: responseRef('plan') },
   }
 }
 
-function childPaths(seen: SeenTable, tables: SeenTables) {
+function childPaths(seen: VisibleTable, tables: VisibleTables) {
   const { table, key, path, relations } = seen
   return relations.flatMap(({ child, target }): readonly (readonly [string, PathItem])[] => {
     const children = tables.get(target.resource)

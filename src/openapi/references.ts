@@ -1,23 +1,23 @@
-/** The parameters that several operations of a table refer to, put together once. */
+/** The parameters that several operations of a table share, prepared once. */
 import { isOrdered, isSearchable } from '../access/types.ts'
 import type { Column } from '../catalog/model.ts'
 import type { SharedFilters } from './filters.ts'
-import { parameterRef, type Reference, type ReferenceList, referenceList, type Taken } from './model.ts'
+import { type OperationParameter, parameterRef, type Reference, type ReferenceList, referenceList } from './model.ts'
 
 export interface SharedReferences {
-  /** Of everything that is read as a list is. */
+  /** Parameters of everything that is read like a list. */
   readonly list: ReferenceList
-  /** Of a list under the path of another table's row. */
+  /** Parameters of a list of another table's related rows. */
   readonly children: ReferenceList
-  /** What chooses rows: search and filters. */
+  /** Parameters that select rows: search and filters. */
   readonly conditions: ReferenceList
   readonly filters: ReferenceList
   readonly expand: readonly Reference[]
-  /** Of a plan, which people ask for by hand: without a filter for each column. */
-  readonly explain: readonly Taken[]
+  /** Parameters of a plan, which is requested manually: without a filter for each column. */
+  readonly explain: readonly OperationParameter[]
 }
 
-/** `columns`: those that may be read and are told apart. `expands`: whether the table has relations. */
+/** `columns`: readable and distinct ones. `expands`: whether the table has relations. */
 export function sharedReferences(
   key: string,
   columns: readonly Column[],

@@ -1,4 +1,4 @@
-/** Responses with data, as schemas: envelopes around rows. */
+/** Responses with data as schemas: envelopes around rows. */
 import { type HeaderName, headersWith } from './headers.ts'
 import {
   type Header,
@@ -14,13 +14,15 @@ import type { Example } from './rows.ts'
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
-export const COUNT: Schema = { type: 'integer', description: 'Rows in this answer.', minimum: 0 }
+export const COUNT: Schema = { type: 'integer', description: 'Number of rows in this response.', minimum: 0 }
 
+/** An object schema with these properties. */
 export function envelope(properties: Schema['properties'], required?: readonly string[]): Schema {
   return { type: 'object', properties: properties ?? {}, required: required ?? Object.keys(properties ?? {}) }
 }
 
-export function answer(
+/** A JSON response. */
+export function jsonResponse(
   description: string,
   schema: SchemaOrReference,
   headers: Readonly<Record<string, Header | Reference>>,
@@ -33,16 +35,16 @@ function mediaType(schema: SchemaOrReference, example: unknown): MediaType {
   return { schema, ...(example === undefined ? {} : { example }) }
 }
 
-/** A row in a response: its schema, those of the envelopes around it, and an example. */
-export interface AnsweredRow {
+/** A row in a response: its schema, the schemas of its envelopes, and an example. */
+export interface ResponseRow {
   readonly row: Reference
   /** `{data: row}`. */
   readonly one: Reference
   readonly example: Example | null
 }
 
-/** A row that a write answers. */
-export interface WrittenRow extends AnsweredRow {
+/** A row returned by a write. */
+export interface WrittenRow extends ResponseRow {
   /** `{data: [row…], count}`. */
   readonly many: Reference
   /** `{data: row | null}` or the same as `many`: what a creation answers. */
@@ -58,10 +60,10 @@ export function pageSchema(row: Reference): Schema {
   return { allOf: [schemaRef('svc-page'), envelope({ data: { type: 'array', items: row } })] }
 }
 
-/** As NDJSON each line is a row. `limit`: the one in force by default. */
-export function pageResponse(page: Reference, { row, example }: AnsweredRow, limit: number): Response {
+/** The response with a page. As NDJSON, each line is a row. `limit` is the default limit. */
+export function pageResponse(page: Reference, { row, example }: ResponseRow, limit: number): Response {
   return {
-    description: 'A page of rows. With `select` they have those columns only, with `distinct` that one.',
+    description: 'A page of rows. With `select`, rows contain only those columns; with `distinct`, only that one.',
     headers: headersWith('X-Cache', 'Preference-Applied'),
     content: {
       [JSON_TYPE]: mediaType(page, examplePage(example, limit)),
@@ -74,17 +76,17 @@ function examplePage(row: Example | null, limit: number): unknown {
   return row === null ? undefined : { data: [row], count: 1, limit, offset: 0, next_cursor: null }
 }
 
-export function rowResponse(description: string, of: AnsweredRow, ...headers: readonly HeaderName[]): Response {
-  return answer(description, of.one, headersWith(...headers), exampleEnvelope(of))
+export function rowResponse(description: string, of: ResponseRow, ...headers: readonly HeaderName[]): Response {
+  return jsonResponse(description, of.one, headersWith(...headers), exampleEnvelope(of))
 }
 
 export function rowsResponse(description: string, of: WrittenRow, ...headers: readonly HeaderName[]): Response {
   const example = of.example === null ? undefined : { data: [of.example], count: 1 }
-  return answer(description, of.many, headersWith(...headers), example)
+  return jsonResponse(description, of.many, headersWith(...headers), example)
 }
 
-/** Of `{data: row}`. */
-export function exampleEnvelope({ example }: AnsweredRow): unknown {
+/** The example of `{data: row}`. */
+export function exampleEnvelope({ example }: ResponseRow): unknown {
   return example === null ? undefined : { data: example }
 }
 

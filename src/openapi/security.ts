@@ -1,4 +1,7 @@
-/** Security schemes: the callers' tokens (docs/reference/rest-api.md#authentication), and the admin token (docs/guides/monitoring.md#the-admin-token). */
+/**
+ * Security schemes: the callers' tokens (docs/reference/rest-api.md#authentication), and the admin token
+ * (docs/guides/monitoring.md#the-admin-token).
+ */
 import type { Operation } from './model.ts'
 
 type Security = NonNullable<Operation['security']>
@@ -16,7 +19,7 @@ export const SECURITY_SCHEMES = {
 export const NO_SECURITY: Security = []
 export const ADMIN_SECURITY: Security = [{ admin: [] }]
 
-/** Without `require_auth`, a caller without a token is anonymous. */
+/** The security of calls. Without `require_auth`, a caller without a token is anonymous. */
 export function callerSecurity(requireAuth: boolean): Security {
   return requireAuth ? [{ bearer: [] }] : [{ bearer: [] }, {}]
 }

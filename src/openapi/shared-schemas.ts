@@ -1,4 +1,4 @@
-/** Schemas that belong to no table and no function: whatever several operations have in common. */
+/** Schemas shared by several operations that belong to no table or function. */
 import { ERROR_SCHEMAS } from './errors.ts'
 import { FILTER_SCHEMAS } from './filters.ts'
 import type { Schema } from './model.ts'

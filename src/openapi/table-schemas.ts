@@ -1,21 +1,21 @@
 /** The schemas of a table's rows, of the envelopes around them and of the bodies that write them. */
 import type { Column } from '../catalog/model.ts'
-import { type SeenColumn, seenColumn } from './columns.ts'
+import { type VisibleColumn, visibleColumn } from './columns.ts'
 import { distinctBy, identifierOf } from './keys.ts'
 import { NULL, type Reference, type RowSchema, type Schema, type SchemaOrReference, schemaRef } from './model.ts'
 import { listOf, namesOf } from './parameters.ts'
-import { type AnsweredRow, pageSchema, rowEnvelope, rowsEnvelope, type WrittenRow } from './responses.ts'
+import { pageSchema, type ResponseRow, rowEnvelope, rowsEnvelope, type WrittenRow } from './responses.ts'
 import { createSchema, exampleOfAnswer, rowSchema, updateSchema } from './rows.ts'
 import {
-  answered,
   canCreate,
   canDelete,
   canRead,
   canUpdate,
-  type SeenRelation,
-  type SeenTable,
-  type SeenTables,
-} from './seen.ts'
+  returnedColumns,
+  type VisibleRelation,
+  type VisibleTable,
+  type VisibleTables,
+} from './visible-tables.ts'
 
 export interface TableSchemas {
   readonly schemas: readonly (readonly [string, Schema | RowSchema])[]
@@ -25,7 +25,7 @@ export interface TableSchemas {
   readonly written: WrittenRow | null
 }
 
-export interface ReadRow extends AnsweredRow {
+export interface ReadRow extends ResponseRow {
   /** Of a list. */
   readonly page: Reference
 }
@@ -33,11 +33,11 @@ export interface ReadRow extends AnsweredRow {
 type Entry = TableSchemas['schemas'][number]
 
 /** The columns of a table that are among these. */
-type Choose = (columns: readonly Column[]) => readonly SeenColumn[]
+type Choose = (columns: readonly Column[]) => readonly VisibleColumn[]
 
-export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas {
+export function tableSchemas(seen: VisibleTable, tables: VisibleTables): TableSchemas {
   const { table, rights } = seen
-  const seenColumns = new Map(table.columns.map(column => [column, seenColumn(seen, column)]))
+  const seenColumns = new Map(table.columns.map(column => [column, visibleColumn(seen, column)]))
   const choose: Choose = columns => columns.flatMap(column => seenColumns.get(column) ?? [])
   const all = [...seenColumns.values()]
   const schemas: Entry[] = []
@@ -49,7 +49,7 @@ export function tableSchemas(seen: SeenTable, tables: SeenTables): TableSchemas 
 }
 
 /** Adds its schemas to `schemas`. */
-function readRow(seen: SeenTable, choose: Choose, tables: SeenTables, schemas: Entry[]): ReadRow {
+function readRow(seen: VisibleTable, choose: Choose, tables: VisibleTables, schemas: Entry[]): ReadRow {
   const { table, key, columns, relations } = seen
   const row = readReference(seen)
   schemas.push([key, rowSchema(table, choose(columns), 'any')])
@@ -64,9 +64,9 @@ function readRow(seen: SeenTable, choose: Choose, tables: SeenTables, schemas: E
 }
 
 /** Adds its schemas to `schemas`. Null where a write answers nothing. */
-function writtenRow(seen: SeenTable, choose: Choose, schemas: Entry[]): WrittenRow | null {
+function writtenRow(seen: VisibleTable, choose: Choose, schemas: Entry[]): WrittenRow | null {
   const { table, key, columns: read } = seen
-  const { columns, always } = answered(seen)
+  const { columns, always } = returnedColumns(seen)
   if (columns.length === 0) return null
   const chosen = choose(columns)
   const isRead = canRead(seen) && columns.length === read.length && columns.every((one, index) => one === read[index])
@@ -84,12 +84,12 @@ function writtenRow(seen: SeenTable, choose: Choose, schemas: Entry[]): WrittenR
 }
 
 /** A row as reads answer it: with the related rows that `expand` asks for. */
-function readReference({ key, relations }: SeenTable): Reference {
+function readReference({ key, relations }: VisibleTable): Reference {
   return schemaRef(relations.length > 0 ? `expanded-${key}` : key)
 }
 
-function expandedSchema({ key, columns, relations }: SeenTable, tables: SeenTables): Schema {
-  const outputs = new Map<string, SeenRelation[]>()
+function expandedSchema({ key, columns, relations }: VisibleTable, tables: VisibleTables): Schema {
+  const outputs = new Map<string, VisibleRelation[]>()
   for (const relation of relations) {
     const known = outputs.get(relation.output)
     if (known === undefined) outputs.set(relation.output, [relation])
@@ -101,8 +101,11 @@ function expandedSchema({ key, columns, relations }: SeenTable, tables: SeenTabl
   return { allOf: [schemaRef(key), { type: 'object', properties }] }
 }
 
-/** The same name may stand for several ways, of which a request takes one: forward and back between the rows of one table. */
-function relatedSchema(ways: readonly SeenRelation[], tables: SeenTables): Schema {
+/**
+ * The same name may refer to several relations, of which a request uses one: forward and reverse between the
+ * rows of one table.
+ */
+function relatedSchema(ways: readonly VisibleRelation[], tables: VisibleTables): Schema {
   const forms = new Map<string, readonly SchemaOrReference[]>()
   for (const { cardinality, target } of ways) {
     const seen = tables.get(target.resource)

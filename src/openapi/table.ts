@@ -1,14 +1,15 @@
-/** Everything about one table: the routes that the caller may use, with their parameters, bodies and responses. */
+/** Everything about one table: the routes that the caller may use, with parameters, bodies and responses. */
 import type { Part, PathItem, Response } from './model.ts'
 import type { PageLimits } from './parameters.ts'
 import { tableParameters } from './parameters.ts'
 import { type ReadOptions, readPaths } from './reads.ts'
 import { pageResponse, rowResponse, rowsResponse } from './responses.ts'
-import { answered, canCreate, type SeenTable, type SeenTables } from './seen.ts'
 import { tableSchemas } from './table-schemas.ts'
+import { canCreate, returnedColumns, type VisibleTable, type VisibleTables } from './visible-tables.ts'
 import { createdResponse, writePaths } from './writes.ts'
 
-export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOptions & PageLimits): Part {
+/** The part of a table. */
+export function tablePart(seen: VisibleTable, tables: VisibleTables, options: ReadOptions & PageLimits): Part {
   const { table, key } = seen
   const { schemas, read, written } = tableSchemas(seen, tables)
   const responses: (readonly [string, Response])[] = []
@@ -27,7 +28,7 @@ export function tablePart(seen: SeenTable, tables: SeenTables, options: ReadOpti
     tag: { name: seen.tag, ...(table.comment === null ? {} : { description: table.comment }) },
     paths: merged([...readPaths(seen, tables, options), ...writePaths(seen, written)]),
     schemas,
-    parameters: tableParameters(seen, written === null ? [] : answered(seen).columns),
+    parameters: tableParameters(seen, written === null ? [] : returnedColumns(seen).columns),
     responses,
   }
 }

@@ -1,4 +1,7 @@
-/** Data types as schemas of the JSON that PostgreSQL writes for their values (PostgreSQL manual, 9.16.1 and 8), which is also what it reads. */
+/**
+ * Data types as schemas of the JSON that PostgreSQL prints for their values (PostgreSQL manual, 9.16.1 and
+ * 8), and accepts.
+ */
 import { baseOf } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
 import { byType } from '../types/builtin.ts'
@@ -7,20 +10,23 @@ import type { Schema } from './model.ts'
 /** Any JSON value. */
 export const ANY: Schema = {}
 
-/** A value that may be missing: PostgreSQL's NULL is JSON's null. Enumerated values have to list it. */
+/** A nullable schema: NULL is JSON's null. An enumeration has to list it. */
 export function nullable(schema: Schema): Schema {
   if (Object.keys(schema).length === 0) return schema
   return { ...schema, nullable: true, ...(schema.enum === undefined ? {} : { enum: [...schema.enum, null] }) }
 }
 
-/** `typeText` with modifiers, e.g. `character varying(20)`; of a domain its name. */
+/**
+ * The schema of a type. `typeText` includes modifiers, such as `character varying(20)`; for a domain it is
+ * its name.
+ */
 export function valueSchema(type: DataType, typeText: string): Schema {
   const base = baseOf(type)
   switch (base.kind) {
     case 'enum':
       return { type: 'string', enum: base.labels }
     case 'array':
-      // How many dimensions a value has, no type says; nearly all have one.
+      // A type does not define the number of dimensions; nearly all values have one.
       return base.of === null
         ? ANY
         : { type: 'array', items: nullable(valueSchema(base.of, typeText.replace(/\[\]$/, ''))) }
@@ -36,15 +42,15 @@ export function valueSchema(type: DataType, typeText: string): Schema {
   }
 }
 
-/** What a path or a query string can hold: values that are more than a scalar are written as text. */
+/** The schema of a value in a path or query string: values that are not scalars are written as text. */
 export function textSchema(type: DataType, typeText: string): Schema {
   const schema = valueSchema(type, typeText)
   return schema.type === undefined || schema.type === 'array' || schema.type === 'object' ? { type: 'string' } : schema
 }
 
 /**
- * Numbers are JSON numbers with all their digits, whatever a client can hold: an `int64` and a `number` without format are not for every
- * language's plain numbers.
+ * Numbers are JSON numbers with all digits, whether or not a client can represent them: `int64` and `number`
+ * without a format exceed the plain numbers of some languages.
  */
 const SCHEMA_OF: ReadonlyMap<string, Schema> = byType<Schema>({
   bool: { type: 'boolean' },
@@ -57,7 +63,8 @@ const SCHEMA_OF: ReadonlyMap<string, Schema> = byType<Schema>({
   uuid: { type: 'string', format: 'uuid' },
   date: { type: 'string', format: 'date' },
   timestamptz: { type: 'string', format: 'date-time' },
-  // Without an offset they are no date-time and no time of RFC 3339; these names are in the registry of formats.
+  // Without an offset they are not the date-time and time of RFC 3339; these names are in the registry of
+  // formats.
   timestamp: { type: 'string', format: 'date-time-local' },
   timetz: { type: 'string', format: 'time' },
   time: { type: 'string', format: 'time-local' },
@@ -73,6 +80,6 @@ function baseSchema({ schema, name, category }: DataType, typeText: string): Sch
     const known = SCHEMA_OF.get(name) ?? { type: 'string' }
     return length === undefined ? known : { ...known, maxLength: Number(length) }
   }
-  // A type that came with an extension may have a cast to JSON, which then decides; texts have none.
+  // A type from an extension may have a cast to JSON, which determines the form; strings have none.
   return category === 'S' ? { type: 'string' } : ANY
 }

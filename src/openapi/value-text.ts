@@ -1,9 +1,9 @@
-/** Values as paths and query strings hold them: text of PostgreSQL's, where they are more than a scalar. */
+/** Values in paths and query strings: PostgreSQL's text format unless they are scalars. */
 import { baseOf, isJson } from '../access/types.ts'
 import type { DataType } from '../catalog/model.ts'
 import { printElements, quoteElement } from '../rest/body/array-text.ts'
 
-/** A text, number or Boolean. Undefined where a query string has no words for it: NULL, rows, arrays of arrays. */
+/** A string, number or Boolean. Undefined if a query string cannot express it: NULL, rows, nested arrays. */
 export function valueText(value: unknown, type: DataType): string | number | boolean | undefined {
   if (isJson(type)) return JSON.stringify(value)
   const base = baseOf(type)

@@ -1,4 +1,7 @@
-/** The writes of a table (docs/reference/writing.md): create and upsert, change and delete, one row or those that filters match. */
+/**
+ * The write operations of a table (docs/reference/writing.md): create and upsert, update and delete, of one
+ * row or of those that match filters.
+ */
 import { headersWith } from './headers.ts'
 import {
   type Operation,
@@ -11,14 +14,14 @@ import {
   type SchemaOrReference,
   schemaRef,
 } from './model.ts'
-import { answer, exampleEnvelope, type WrittenRow } from './responses.ts'
-import { canCreate, canDelete, canUpdate, type SeenTable } from './seen.ts'
+import { exampleEnvelope, jsonResponse, type WrittenRow } from './responses.ts'
+import { canCreate, canDelete, canUpdate, type VisibleTable } from './visible-tables.ts'
 
-/** `written`: what a write answers; null where that is nothing. */
-export function writePaths(seen: SeenTable, written: WrittenRow | null): readonly (readonly [string, PathItem])[] {
+/** The paths of a table's writes. `written`: what a write returns; null if nothing. */
+export function writePaths(seen: VisibleTable, written: WrittenRow | null): readonly (readonly [string, PathItem])[] {
   const { table, path, columns, has } = seen
   const byId = has('one') && table.primaryKey.length > 0
-  // Rows are chosen by columns that may be read.
+  // Rows are selected by readable columns.
   const byFilter = has('list') && columns.length > 0
   const whole = [
     ...(canCreate(seen) && has('list') ? [{ post: create(seen, written) }] : []),
@@ -34,49 +37,49 @@ export function writePaths(seen: SeenTable, written: WrittenRow | null): readonl
 
 const JSON_TYPE = 'application/json'
 
-/** A write of what may not be read answers nothing, whatever is preferred. */
-function returningReferences({ key }: SeenTable, written: WrittenRow | null): readonly Reference[] {
+/** A write to a table that cannot be read returns nothing, whatever the preference. */
+function returningReferences({ key }: VisibleTable, written: WrittenRow | null): readonly Reference[] {
   return [...(written === null ? [] : [`returning-${key}`]), 'prefer-return'].map(parameterRef)
 }
 
-function create(seen: SeenTable, written: WrittenRow | null): Operation {
+function create(seen: VisibleTable, written: WrittenRow | null): Operation {
   const { table, key } = seen
   const row = schemaRef(`create-${key}`)
-  // An upsert changes rows too.
+  // An upsert also updates rows.
   const upserts = canUpdate(seen)
   const upsert = upserts ? ['X-Upsert', 'X-On-Conflict'].map(parameterRef) : []
   return {
     operationId: `create-${key}`,
     tags: [seen.tag],
     summary: `Create rows of ${table.resource}`,
-    description: 'An object is one row, an array is a batch: all of its rows are created, or none.',
+    description: 'An object is one row; an array is a batch, of which all rows are created, or none.',
     parameters: [...returningReferences(seen, written), ...upsert],
     requestBody: body({ anyOf: [row, { type: 'array', items: row }] }),
     responses: { 201: responseRef(`created-${key}`), 200: responseRef(`created-${key}`) },
   }
 }
 
-/** Of `create`, for both of its statuses. OpenAPI has no word for a body that may be missing. */
-export function createdResponse(seen: SeenTable, written: WrittenRow | null): Response {
+/** The response of a creation, for both statuses. OpenAPI cannot express an optional body. */
+export function createdResponse(seen: VisibleTable, written: WrittenRow | null): Response {
   const description = [
-    'Created (201), or nothing was (200):',
-    canUpdate(seen) ? 'the rows were changed, or left alone (`null`).' : 'a trigger kept the row out (`null`).',
+    'Created (201), or nothing was created (200):',
+    canUpdate(seen) ? 'the rows were updated, or left unchanged (`null`).' : 'a trigger suppressed the row (`null`).',
     ...(written === null ? [] : ['With `Prefer: return=minimal` there is no body.']),
   ].join(' ')
   const headers = headersWith('Location', 'Preference-Applied')
   return written === null
     ? { description, headers }
-    : answer(description, written.created, headers, exampleEnvelope(written))
+    : jsonResponse(description, written.created, headers, exampleEnvelope(written))
 }
 
 const WORDS = {
-  update: { one: 'Change a row', many: 'Change the rows that match' },
+  update: { one: 'Update a row', many: 'Update the rows that match' },
   delete: { one: 'Delete a row', many: 'Delete the rows that match' },
 } as const
 
-type Change = keyof typeof WORDS
+type WriteKind = keyof typeof WORDS
 
-function one(seen: SeenTable, written: WrittenRow | null, change: Change): Operation {
+function one(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): Operation {
   const { table, key } = seen
   return {
     operationId: `${change}-${key}`,
@@ -91,7 +94,7 @@ function one(seen: SeenTable, written: WrittenRow | null, change: Change): Opera
   }
 }
 
-function many(seen: SeenTable, written: WrittenRow | null, change: Change): Operation {
+function many(seen: VisibleTable, written: WrittenRow | null, change: WriteKind): Operation {
   const { table, key, parameters } = seen
   return {
     operationId: `${change}_many-${key}`,
@@ -107,7 +110,7 @@ function many(seen: SeenTable, written: WrittenRow | null, change: Change): Oper
   }
 }
 
-function changesOf({ key }: SeenTable, change: Change): Pick<Operation, 'requestBody'> {
+function changesOf({ key }: VisibleTable, change: WriteKind): Pick<Operation, 'requestBody'> {
   return change === 'update' ? { requestBody: body(schemaRef(`update-${key}`)) } : {}
 }
 

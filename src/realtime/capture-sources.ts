@@ -3,7 +3,7 @@
  * gateway writes.
  */
 import type { Listener } from '../postgres/listener.ts'
-import { channelOf } from '../run/announce.ts'
+import { channelOf } from '../run/write-notifications.ts'
 import { type ChannelListener, createChannels } from './channels.ts'
 import type { ChangeLog, LogListener } from './log.ts'
 

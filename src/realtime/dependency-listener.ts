@@ -2,7 +2,7 @@
 import type { Catalog } from '../catalog/model.ts'
 import type { BoundStatement, ReadStatement } from '../compile/statement.ts'
 import { hasClockWord } from '../compile/steady.ts'
-import { steadyReads } from '../run/cache/plans.ts'
+import { deterministicReads } from '../run/cache/cache-plans.ts'
 import type { CaptureSources, SourceSubscription, TableName } from './capture-sources.ts'
 
 /** Listens for changes to a statement's tables. */
@@ -51,7 +51,7 @@ function capturedTables(
   { statement, values }: BoundStatement<ReadStatement>,
   catalog: Catalog,
 ): readonly TableName[] | null {
-  const read = steadyReads(statement, catalog)
+  const read = deterministicReads(statement, catalog)
   if (read === null || read.opaque || values.some(hasClockWord)) return null
   const byOid = new Map([...catalog.tables.values()].map(table => [table.oid, table]))
   const found = [...read.relations].map(oid => byOid.get(oid))

@@ -3,7 +3,7 @@
  * receive: they are returned by the write and matched with the notification here, by transaction number.
  * Either can arrive first.
  */
-import type { RowsBefore } from '../run/announcements.ts'
+import type { OldImages } from '../run/notifying-writes.ts'
 
 /** Limit on the characters of all stored rows. The oldest are dropped first; a lookup then finds nothing. */
 export const OLD_IMAGES_CHARACTERS_MAX: number = 16 * 1024 * 1024
@@ -18,7 +18,7 @@ const OVERHEAD_CHARACTERS = 200
 const WAIT_MS_MAX = 5_000
 
 /** Stores old row images by transaction and table. */
-export interface OldImageStore extends RowsBefore {
+export interface OldImageStore extends OldImages {
   /** The images by key; null if they did not arrive or were dropped. */
   of(txid: string, table: string): Promise<ReadonlyMap<string, string> | null>
   close(): void
@@ -42,7 +42,7 @@ export function createOldImageStore(wants: (table: string) => boolean): OldImage
 
   return {
     wants,
-    learn(txid, table, rows) {
+    store(txid, table, rows) {
       const name = entryName(txid, table)
       // A write that changed no row sends no notification.
       if (rows.size === 0 && !waiting.has(name)) return

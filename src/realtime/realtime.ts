@@ -7,8 +7,8 @@ import type { Listener, PrepareConnection } from '../postgres/listener.ts'
 import type { Database } from '../postgres/types.ts'
 import type { TextReader } from '../query/query.ts'
 import { readParameters } from '../query/request.ts'
-import { LISTEN_LOCKS } from '../run/announce.ts'
-import { type Announcements, createAnnouncements } from '../run/announcements.ts'
+import { LISTEN_LOCKS } from '../run/write-notifications.ts'
+import { type NotifyingWrites, createNotifyingWrites } from '../run/notifying-writes.ts'
 import type { Runner } from '../run/run.ts'
 import { createCaptureSources } from './capture-sources.ts'
 import type { ChannelListener } from './channels.ts'
@@ -108,7 +108,7 @@ export interface WriteCapture {
   readonly origin: string
   /** Whether triggers capture every change to a table, `schema.name`. */
   readonly isCaptured: (table: string) => boolean
-  readonly announcements: Announcements
+  readonly announcements: NotifyingWrites
   readonly rowsBefore: ReturnType<typeof createOldImageStore>
   /** Sets the hub that knows which tables are subscribed to. */
   connect(by: Pick<Hub, 'wants' | 'routeBy'>): void
@@ -137,7 +137,7 @@ export function createWriteCapture({ isCaptured, catalog, tenantColumn }: WriteC
   }
   return {
     ...{ origin, isCaptured },
-    announcements: createAnnouncements({ origin, rowsBefore, isLogged, routeBy }),
+    announcements: createNotifyingWrites({ origin, rowsBefore, isLogged, routeBy }),
     rowsBefore,
     connect(by) {
       hub = by

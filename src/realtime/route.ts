@@ -6,7 +6,7 @@
  */
 import type { Table } from '../catalog/model.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
-import { routeHash } from '../run/announce.ts'
+import { routeHash } from '../run/write-notifications.ts'
 import type { Row } from '../run/run.ts'
 import { typeSet } from '../types/builtin.ts'
 
@@ -30,7 +30,7 @@ export interface RouteValue {
   readonly values: readonly string[]
 }
 
-/** Marks a hash (run/announce), to distinguish it from JSON text. */
+/** Marks a hash (run/write-notifications), to distinguish it from JSON text. */
 export function hashed(hash: string): string {
   return `#${hash}`
 }

@@ -11,7 +11,7 @@ import type { Table } from '../catalog/model.ts'
 import { queryThrough } from '../catalog/query.ts'
 import { createPool, type Pool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
-import { routeHash } from '../run/announce.ts'
+import { routeHash } from '../run/write-notifications.ts'
 import { routeStatement } from './route.ts'
 import { conditionStatement, readTableRules, type TableRules } from './table-rules.ts'
 

@@ -1,5 +1,5 @@
 /**
- * The notification of a gateway write (run/announce), decoded from the payload of a NOTIFY, which any
+ * The notification of a gateway write (run/write-notifications), decoded from the payload of a NOTIFY, which any
  * database user can send.
  */
 

@@ -5,14 +5,14 @@ import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming, Latin1 } from '../exchange.ts'
 import { withoutFigures } from '../run/explain-figures.ts'
-import type { Reading, Row, Written } from '../run/run.ts'
+import type { RunningRead, Row, WriteResult } from '../run/run.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 
 /** `X-Cache` (docs/reference/reading.md#headers). */
 export type CacheUse = 'HIT' | 'MISS'
 
-export function cacheUseOf({ kept }: Pick<Reading, 'kept'>): CacheUse {
+export function cacheUseOf({ kept }: Pick<RunningRead, 'kept'>): CacheUse {
   return kept === undefined ? 'MISS' : 'HIT'
 }
 
@@ -119,7 +119,7 @@ const WRITE_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
 const MINIMAL_HEADERS = { 'Preference-Applied': 'return=minimal' }
 
 /** The answer with the number of the transaction that made it: a client that subscribes knows its own change by it (`txid` of a notification). */
-export function withTxid(answer: Answer, written: Written | null): Answer {
+export function withTxid(answer: Answer, written: WriteResult | null): Answer {
   return written === null ? answer : { ...answer, headers: { ...answer.headers, 'X-Svc-Txid': written.txid } }
 }
 

@@ -3,8 +3,8 @@ import { compileRead } from '../../test/support/compiled.ts'
 import { catalogOf, tableOf } from '../../test/support/model.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Mention } from '../compile/mentions.ts'
-import { adviseOn, type Expensive } from './advice.ts'
-import type { Index } from './indexes.ts'
+import { type ExpensiveRead, suggestionsFor } from './advice.ts'
+import type { TableIndex } from './indexes.ts'
 
 const columns = { id: 'int8', status: 'text', total: 'int4', shop_id: 'int8', meta: 'jsonb' }
 const catalog = catalogOf(tableOf('orders', columns), tableOf('shops', { id: 'int8', name: 'text' }))
@@ -46,24 +46,24 @@ const mention = (use: Mention['use'], column: string, schema = 'public'): Mentio
   column,
   use,
 })
-const index = (name: string, indexed: readonly (string | null)[], ordered = true): Index => ({
+const index = (name: string, indexed: readonly (string | null)[], ordered = true): TableIndex => ({
   schema: 'public',
   table: 'orders',
   name,
   columns: indexed,
   ordered,
 })
-const advise = (more: Partial<Expensive>) => adviseOn({ extent: 'page', mentions: [], indexes: [], ...more })
+const advise = (more: Partial<ExpensiveRead>) => suggestionsFor({ extent: 'page', mentions: [], indexes: [], ...more })
 
 test('advice fits what is asked for: a limit only where there is none, and never for an aggregate', () => {
-  expect(advise({})).toEqual(['add a filter: nothing restricts the rows that have to be read'])
+  expect(advise({})).toEqual(['add a filter: every row has to be read'])
   expect(advise({ extent: 'all' })).toEqual([
-    'add a filter: nothing restricts the rows that have to be read',
-    'add a limit: all rows are asked for',
+    'add a filter: every row has to be read',
+    'add a limit: all rows are requested',
   ])
   expect(advise({ extent: 'aggregate' })).toEqual([
-    'add a filter: nothing restricts the rows that have to be read',
-    'an aggregate, a count or a distinct reads every row that the filters leave',
+    'add a filter: every row has to be read',
+    'an aggregate, a count or a distinct reads every row that matches the filters',
   ])
 })
 
@@ -88,15 +88,15 @@ test('indexes that exist are named, those that are missing described', () => {
   expect(
     advise({ mentions: [mention('filter', 'status'), mention('filter', 'total'), mention('sort', 'id')], indexes }),
   ).toEqual([
-    'narrow the filters, or add one: fewer rows would have to be read',
+    'narrow the filters, or add one, so that fewer rows have to be read',
     'the index orders_status on orders(status, total, …, …) exists: a narrower filter on status can use it',
-    'an index on orders(total) would help to filter by it',
-    'an index on orders(id) would help to sort by it',
+    'an index on orders(total) would help to filter by this column',
+    'an index on orders(id) would help to sort by this column',
   ])
 })
 
 test('names are quoted, and come with a schema that is not the usual one', () => {
   expect(advise({ mentions: [mention('filter', 'Total', 'Sales')] })[1]).toBe(
-    'an index on "Sales".orders("Total") would help to filter by it',
+    'an index on "Sales".orders("Total") would help to filter by this column',
   )
 })

@@ -14,7 +14,7 @@ import { parse } from '../language/syntax/parse.ts'
 import type { Get } from '../language/tree/ast.ts'
 import { DatabaseError } from '../postgres/errors.ts'
 import { type ChangeListeners, captureChanges } from './capture.ts'
-import type { Row, Runner, RunningRequest, Written } from './run.ts'
+import type { Row, Runner, RunningRequest, WriteResult } from './run.ts'
 
 const of = (name: string) => tableOf(name, { id: 'text', a: 'text' }, { primaryKey: ['id'] })
 const TABLE = of('notes')
@@ -45,7 +45,7 @@ const cells = (...texts: readonly (string | null)[]): Row =>
   texts.map(text => (text === null ? null : Buffer.from(text)))
 
 let asked: (readonly (readonly [string, readonly unknown[]])[])[]
-let answers: (readonly Written[] | Error)[]
+let answers: (readonly WriteResult[] | Error)[]
 let cancels: number
 let told: unknown[]
 let runner: Runner
@@ -55,7 +55,7 @@ beforeEach(() => {
   cancels = 0
   told = []
   const inner = {
-    write(_: unknown, statements: readonly BoundStatement<WriteStatement>[]): RunningRequest<readonly Written[]> {
+    write(_: unknown, statements: readonly BoundStatement<WriteStatement>[]): RunningRequest<readonly WriteResult[]> {
       asked.push(statements.map(({ statement: { text }, values }) => [meanings.get(text) ?? text, values]))
       const answer = answers.shift()
       const result = answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer ?? [])

@@ -1,5 +1,5 @@
 /**
- * Writes that report what they did to each row once they are committed, or that store it for webhooks in
+ * Writes that return what they did to each row once they are committed, or that store it for webhooks in
  * their own transaction (decision 0020).
  */
 import type { Table } from '../catalog/model.ts'
@@ -10,87 +10,85 @@ import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Storing } from '../language/sql/storing.ts'
 import { DatabaseError } from '../postgres/errors.ts'
-import { rebound } from './rebound.ts'
-import type { Row, Runner, RunningRequest, ServerTime, Written } from './run.ts'
+import { rebind } from './rebind.ts'
+import type { Row, Runner, RunningRequest, ServerTime, WriteResult } from './run.ts'
 
-export interface RowChange {
+/** A change of one row. */
+export interface CapturedChange {
   readonly operation: Happened
-  /** JSON objects of all columns; null where there is none. */
+  /** JSON objects of all columns; null where there is no such row. */
   readonly after: string | null
   readonly before: string | null
 }
 
-/** Who wants to know. Nothing here may throw or take long: the caller waits for the answer. */
+/**
+ * Receives captured changes. Calls must not throw or take long, because the caller waits for the response.
+ */
 export interface ChangeListeners {
   listeners(table: Table, operations: readonly Happened[]): WriteListeners
   wantsUnresolved(write: HiddenWrite): boolean
-  /**
-   * What a transaction did, after its commit, in the order of its statements, for those who wanted it when it
-   * began.
-   */
-  committed(table: Table, changes: readonly RowChange[], names: readonly string[]): void
-  /** Rows of the table were changed, and nobody knows which. */
+  /** The changes of a committed transaction, in statement order, for the listeners it had when it began. */
+  committed(table: Table, changes: readonly CapturedChange[], names: readonly string[]): void
+  /** Unknown rows of the table were changed. */
   reportUnreadable(table: Table): void
-  /** The write has written down something for them. */
+  /** The write has stored webhooks for these triggers. */
   reportStored(names: readonly string[]): void
 }
 
-/** Who is told of a write, by name, and from where. */
+/** The triggers that receive a write, by where their deliveries are stored. */
 export interface WriteListeners {
-  /** From us. */
+  /** Triggers whose deliveries are kept in memory. */
   readonly memory: readonly string[]
-  /** Of those it is written down within the write, by the database or by the statement. */
+  /** Triggers whose deliveries are stored within the write, by the database or by the statement. */
   readonly outbox: readonly string[]
-  /** How the statement itself writes it down; null: it need not. */
+  /** How the statement stores them itself; null if it does not need to. */
   readonly storing: Storing | null
 }
 
-/** Of the answer, behind the statement's own. */
+/** The columns of a captured change, after the statement's own result. */
 const IMAGE_COLUMNS = 3
 
+/** Wraps a runner so that writes report their changes. */
 export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   const variants = createVariants()
-  const wanted = ({ statement: { own } }: BoundStatement<WriteStatement>): Wanted | null =>
+  const wanted = ({ statement: { own } }: BoundStatement<WriteStatement>): NeededCapture | null =>
     own === null ? null : { own, ...watch.listeners(own.table, own.happened) }
 
-  function telling(wants: readonly (Wanted | null)[]) {
+  function telling(wants: readonly (NeededCapture | null)[]) {
     return (bound: BoundStatement<WriteStatement>, index: number): BoundStatement<WriteStatement> => {
       const found = wants[index]
-      if (!isAsked(found)) return bound
+      if (!isNeeded(found)) return bound
       const { statement } = bound
       const { storing } = found
-      return rebound(bound, storing === null ? variants.captured(statement) : variants.stored(statement, storing))
+      return rebind(bound, storing === null ? variants.captured(statement) : variants.stored(statement, storing))
     }
   }
 
-  /**
-   * First each statement stores what it does; if that cannot be, it answers it; if that cannot be either, it
-   * only does it.
-   */
+  /** Tries the write with each statement storing its changes, then with returning them, and finally plain. */
   function write(
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
-    wants: readonly (Wanted | null)[],
+    wants: readonly (NeededCapture | null)[],
     worked: ServerTime,
-  ): RunningRequest<readonly Written[]> {
+  ): RunningRequest<readonly WriteResult[]> {
     const stores = wants.some(found => found !== null && found.storing !== null)
-    let current: RunningRequest<readonly Written[]> = runner.write(identity, statements.map(telling(wants)), worked)
+    let current: RunningRequest<readonly WriteResult[]> = runner.write(identity, statements.map(telling(wants)), worked)
     let cancelled = false
     const unseen = (): void => {
-      for (const found of wants) if (isAsked(found)) watch.reportUnreadable(found.own.table)
+      for (const found of wants) if (isNeeded(found)) watch.reportUnreadable(found.own.table)
     }
-    const again = async (error: unknown): Promise<readonly Written[]> => {
+    const again = async (error: unknown): Promise<readonly WriteResult[]> => {
       if (isOversize(error) && !stores) {
         unseen()
         throw oversize(error)
       }
       if (cancelled) throw error
-      // Nothing is left of it. If the write itself is refused, it is refused again.
+      // The attempt was rolled back. If the write itself is refused, it is refused again.
       if (stores && isUnstored(error)) {
-        current = write(identity, statements, wants.map(answering), worked)
+        current = write(identity, statements, wants.map(inMemoryOnly), worked)
         return current.result
       }
-      if (!isUnseen(error)) throw error
+      if (!isUnreadable(error)) throw error
       current = runner.write(identity, statements, worked)
       const written = await current.result
       unseen()
@@ -105,9 +103,9 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
     }
   }
 
-  /** Its answer as the plain statement's. */
-  function told(result: Written, found: Wanted | null | undefined): Written {
-    if (!isAsked(found) || found.storing !== null) return result
+  /** The result as the plain statement would return it. */
+  function told(result: WriteResult, found: NeededCapture | null | undefined): WriteResult {
+    if (!isNeeded(found) || found.storing !== null) return result
     watch.committed(found.own.table, result.rows.map(toChange), found.memory)
     return { ...result, rows: plainRows(result.rows) }
   }
@@ -117,10 +115,10 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
     write(identity, statements, worked) {
       for (const { statement } of statements) refuseHidden(statement, watch)
       const wants = statements.map(wanted)
-      const running = wants.some(isAsked)
+      const running = wants.some(isNeeded)
         ? write(identity, statements, wants, worked)
         : runner.write(identity, statements, worked)
-      // A second hearer of the same promise: whoever waits for the answer waits for nothing else.
+      // A second handler on the same promise: the caller waits for nothing else.
       const names = wants.flatMap(found => found?.outbox ?? [])
       if (names.length > 0)
         running.result.then(
@@ -132,24 +130,24 @@ export function captureChanges(runner: Runner, watch: ChangeListeners): Runner {
   }
 }
 
-interface Wanted extends WriteListeners {
+interface NeededCapture extends WriteListeners {
   readonly own: OwnWrite
 }
 
-/** The statement has to say what it does, or to write it down: one or the other. */
-function isAsked(found: Wanted | null | undefined): found is Wanted {
+/** Whether the statement must return or store its changes. */
+function isNeeded(found: NeededCapture | null | undefined): found is NeededCapture {
   return found != null && (found.memory.length > 0 || found.storing !== null)
 }
 
-/** Who would have had it from the database has it from us, which is better than not at all. */
-function answering(found: Wanted | null): Wanted | null {
+/** Changes that should have been stored in the database are kept in memory instead. */
+function inMemoryOnly(found: NeededCapture | null): NeededCapture | null {
   return found === null || found.storing === null ? found : { ...found, storing: null, memory: found.outbox }
 }
 
-/** The same write in other words, printed when it is first asked for: every write asks. */
+/** Variants of a write, printed when first needed: every write looks one up. */
 interface Variants {
   captured(write: WriteStatement): WriteStatement
-  /** Printed anew only for another `by`. */
+  /** Printed again only for another `by`. */
   stored(write: WriteStatement, by: Storing): WriteStatement
 }
 
@@ -174,32 +172,37 @@ function createVariants(): Variants {
   }
 }
 
-/** To be silent about them would be worse: somebody relies on being told. */
+/**
+ * Refuses a write to a table that is not the statement's own: skipping its webhooks silently would be worse.
+ */
 function refuseHidden({ hidden }: WriteStatement, watch: ChangeListeners): void {
   for (const found of hidden) {
     if (!watch.wantsUnresolved(found)) continue
     throw new GatewayError(
       'FORBIDDEN',
-      `a webhook is told of what happens to "${found.table.name}", which "with" cannot say; write it in a statement of its own`,
+      `a webhook trigger listens to "${found.table.name}", but changes within ` +
+        '"with" cannot be captured; use a separate statement',
       { span: found.table.span },
     )
   }
 }
 
 /**
- * Whoever may write a row need not be able to see it, nor all of its columns. A table with rules answers
- * nothing of a statement within another.
+ * A role may write a row without being able to see it or all of its columns. A table with rules returns
+ * nothing from a statement within another.
  */
-const CANNOT_SEE: ReadonlySet<string> = new Set(['42501', '0A000'])
+const CANNOT_READ: ReadonlySet<string> = new Set(['42501', '0A000'])
 
-function isUnseen(error: unknown): boolean {
-  // A plan that has gone stale has 0A000 too, and is no answer.
+function isUnreadable(error: unknown): boolean {
+  // A stale plan also has 0A000.
   if (!(error instanceof GatewayError) || error.code === 'UNAVAILABLE') return false
-  return error.cause instanceof DatabaseError && CANNOT_SEE.has(error.cause.sqlstate)
+  return error.cause instanceof DatabaseError && CANNOT_READ.has(error.cause.sqlstate)
 }
 
-/** Or there is no outbox any more: undefined table, column or schema (PostgreSQL manual, appendix A). */
-const UNSTORED: ReadonlySet<string> = new Set([...CANNOT_SEE, '42P01', '42703', '3F000'])
+/**
+ * Also when the outbox no longer exists: undefined table, column or schema (PostgreSQL manual, appendix A).
+ */
+const UNSTORED: ReadonlySet<string> = new Set([...CANNOT_READ, '42P01', '42703', '3F000'])
 
 function isUnstored(error: unknown): boolean {
   if (!(error instanceof GatewayError) || error.code === 'UNAVAILABLE') return false
@@ -207,8 +210,8 @@ function isUnstored(error: unknown): boolean {
 }
 
 /**
- * Ours, not the server's (postgres/batch.ts): the rows are more than can be held, and the change is probably
- * made.
+ * The gateway's own error (postgres/batch.ts): the rows exceed the limit on results, and the change has
+ * probably been made.
  */
 function isOversize(error: unknown): error is GatewayError {
   if (!(error instanceof GatewayError) || !(error.cause instanceof DatabaseError)) return false
@@ -218,11 +221,13 @@ function isOversize(error: unknown): error is GatewayError {
 function oversize({ code, message, headers, cause }: GatewayError): GatewayError {
   return new GatewayError(code, message, {
     ...{ headers, cause },
-    hint: 'the change may have been made or not; read the data before you send it again, and write fewer rows at a time: webhooks are told of each, as it is and as it was',
+    hint:
+      'the change may or may not have been made; read the data before sending it again, and write fewer rows ' +
+      'at a time, because webhooks need the old and new version of each',
   })
 }
 
-function toChange(row: Row): RowChange {
+function toChange(row: Row): CapturedChange {
   const [operation, after, before] = row.slice(-IMAGE_COLUMNS)
   return {
     operation: String(operation) as Happened,
@@ -231,7 +236,7 @@ function toChange(row: Row): RowChange {
   }
 }
 
-/** As the plain statement answers: without columns there are no rows. */
+/** The rows as the plain statement returns them: without columns there are none. */
 function plainRows(rows: readonly Row[]): readonly Row[] {
   return rows.map(row => row.slice(0, -IMAGE_COLUMNS)).filter(row => row.length > 0)
 }

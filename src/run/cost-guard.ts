@@ -1,9 +1,10 @@
 /**
- * The cost guard (docs/reference/reading.md#cost-guard): a read whose plan would cost too much, or would have to produce too many rows, never runs.
- *
- * What PostgreSQL estimates is kept by the statement's text and the caller's role, so an ordinary read costs one lookup in a map.
- * Near a limit it is asked again for every read, with the values of that read; so it is for statements with functions that return sets (`eachTime`). Of other
- * statements, values far more expensive than those that were estimated can pass until the minute is over; the statement timeout bounds them.
+ * The cost guard (docs/reference/reading.md#cost-guard): a read whose plan would cost too much, or produce
+ * too many rows, is never run.
+ * PostgreSQL's estimates are cached by statement text and the caller's role, so an ordinary read costs one
+ * map lookup. Near a limit, every read is estimated again with its own values, as are statements with
+ * set-returning functions (`eachTime`). For other statements, values far more expensive than the estimated
+ * ones can pass until the cache entry expires; the statement timeout bounds them.
  */
 
 import { explained } from '../compile/derive.ts'
@@ -12,26 +13,30 @@ import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type CostLimits, type CostSettings, costLimitsByRole, isFarBelow, isWithin } from './cost-limits.ts'
 import { type Estimate, readEstimate } from './estimate.ts'
-import { createEstimates } from './estimates.ts'
+import { createEstimateCache } from './estimate-cache.ts'
 import type { Row, Runner, RunningRequest, ServerTime } from './run.ts'
 import { tooExpensive } from './too-expensive.ts'
 
+/** What the guard needs. */
 export interface CostGuardParts {
   readonly limits: CostSettings
-  /** Milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
 }
 
-type Judged = ReadStatement | PagedStatement | StreamStatement
+type GuardedStatement = ReadStatement | PagedStatement | StreamStatement
 
-/** `runner` whose reads and streams run within the limits or are refused with `QUERY_TOO_EXPENSIVE`; all else goes through as it is. */
+/**
+ * Wraps a runner so that reads and streams are within the limits or are refused with `QUERY_TOO_EXPENSIVE`;
+ * everything else passes unchanged.
+ */
 export function guardCost(runner: Runner, { limits: settings, now }: CostGuardParts): Runner {
   const limitsOf = costLimitsByRole(settings)
-  const estimates = createEstimates(now)
-  const firsts = new Map<string, Shared>()
+  const estimates = createEstimateCache(now)
+  const firsts = new Map<string, SharedEstimate>()
 
-  /** Nobody needs to be asked. */
-  function passes(
+  /** Whether no estimate is needed. */
+  function isAllowed(
     { role }: Identity,
     limits: CostLimits,
     statements: readonly BoundStatement<Readable | StreamStatement>[],
@@ -46,8 +51,8 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   }
 
   /**
-   * Rejects when a statement is too expensive, or cannot even be planned: with what the read itself would be refused for. Planning uses up time of the
-   * request, also where it joined in the planning of another.
+   * Rejects if a statement is too expensive or cannot be planned, with the error that the read itself would
+   * cause. Planning consumes time of the request, even if it waits for the planning of another one.
    */
   async function check(
     identity: Identity,
@@ -78,36 +83,40 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   async function estimatesOf(
     identity: Identity,
     limits: CostLimits,
-    judged: readonly BoundStatement<Judged>[],
+    judged: readonly BoundStatement<GuardedStatement>[],
     steps: Steps,
     worked: ServerTime,
   ): Promise<readonly Estimate[]> {
     const { role } = identity
-    const alone = () => steps.run(() => ask(identity, judged, worked))
+    const alone = () => steps.run(() => estimate(identity, judged, worked))
     const isShared = judged.some(({ statement }) => estimates.find(statement.text, role) === undefined)
     if (!isShared || judged.some(({ statement }) => statement.eachTime)) return alone()
     const key = JSON.stringify([role, ...judged.map(({ statement }) => statement.text)])
     const first = firsts.get(key)
-    if (first === undefined) return steps.run(() => askFirst(key, identity, judged).join(worked))
-    // It fails for values of its own, or because the one who asked went away.
+    if (first === undefined) return steps.run(() => estimateFirst(key, identity, judged).join(worked))
+    // It failed because of its own values, or because its caller went away.
     const found = await steps.run(() => first.join(worked)).catch(() => null)
     return found?.every(estimate => isFarBelow(estimate, limits)) ? found : alone()
   }
 
-  /** Whoever asks the same meanwhile joins in. */
-  function askFirst(key: string, identity: Identity, judged: readonly BoundStatement<Judged>[]): Shared {
+  /** Estimates a statement; concurrent requests for the same one share the result. */
+  function estimateFirst(
+    key: string,
+    identity: Identity,
+    judged: readonly BoundStatement<GuardedStatement>[],
+  ): SharedEstimate {
     const time = { ms: 0 }
-    const shared = share(ask(identity, judged, time), time, () => {
+    const shared = share(estimate(identity, judged, time), time, () => {
       if (firsts.get(key) === shared) firsts.delete(key)
     })
     firsts.set(key, shared)
     return shared
   }
 
-  /** All in one packet and in their order, so that they fail where the read would. */
-  function ask(
+  /** All in one packet and in order, so that they fail where the read would. */
+  function estimate(
     identity: Identity,
-    judged: readonly BoundStatement<Judged>[],
+    judged: readonly BoundStatement<GuardedStatement>[],
     worked: ServerTime,
   ): RunningRequest<readonly Estimate[]> {
     const plans = judged.map(({ statement, values }) => ({
@@ -131,7 +140,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     ...runner,
     read(identity, statements, worked) {
       const limits = limitsOf(identity.role)
-      if (limits === null || passes(identity, limits, statements)) return runner.read(identity, statements, worked)
+      if (limits === null || isAllowed(identity, limits, statements)) return runner.read(identity, statements, worked)
       const steps = createSteps()
       return {
         result: check(identity, limits, statements, steps, worked).then(() =>
@@ -142,7 +151,7 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
     },
     stream(identity, statement, worked) {
       const limits = limitsOf(identity.role)
-      if (limits === null || passes(identity, limits, [statement])) return runner.stream(identity, statement, worked)
+      if (limits === null || isAllowed(identity, limits, [statement])) return runner.stream(identity, statement, worked)
       const steps = createSteps()
       const open = async () => {
         await check(identity, limits, [statement], steps, worked)
@@ -153,18 +162,18 @@ export function guardCost(runner: Runner, { limits: settings, now }: CostGuardPa
   }
 }
 
-/** What a statement makes the database do: of an `EXPLAIN` what that runs, null for nothing. */
-function runningOf(statement: Readable | StreamStatement): Judged | null {
+/** What a statement makes the database do: for an `EXPLAIN`, the statement that it runs, or null. */
+function runningOf(statement: Readable | StreamStatement): GuardedStatement | null {
   return statement.kind === 'explain' ? statement.runs : statement
 }
 
 function planOf(rows: readonly Row[] | undefined): string {
   const plan = rows?.[0]?.[0]
-  if (plan === undefined || plan === null) throw new Error('EXPLAIN answers one row')
+  if (plan === undefined || plan === null) throw new Error('EXPLAIN must return one row')
   return plan.toString()
 }
 
-/** One thing after another for one caller, who may go away at any time. */
+/** Runs steps one after the other for a caller who may go away at any time. */
 interface Steps {
   run<T>(start: () => RunningRequest<T>): Promise<T>
   cancel(): void
@@ -194,13 +203,16 @@ function createSteps(): Steps {
   }
 }
 
-/** Something that several wait for. It is cancelled when the last of them is gone. */
-interface Shared {
+/** A result that several callers wait for. It is cancelled when the last of them has gone. */
+interface SharedEstimate {
   join(worked: ServerTime): RunningRequest<readonly Estimate[]>
 }
 
-/** `time`: of `running`, which counts for each who waited. `ended`: it is over, or nobody wants it any more. */
-function share(running: RunningRequest<readonly Estimate[]>, time: ServerTime, ended: () => void): Shared {
+/**
+ * Shares `running`. `time` is its server time, which counts for each caller that waits. `ended` is called
+ * when it is over or no longer needed.
+ */
+function share(running: RunningRequest<readonly Estimate[]>, time: ServerTime, ended: () => void): SharedEstimate {
   let waiting = 0
   running.result.then(ended, ended)
   return {
@@ -226,7 +238,7 @@ function share(running: RunningRequest<readonly Estimate[]>, time: ServerTime, e
   }
 }
 
-/** Rows of a stream that may not have begun when somebody returns it. */
+/** The rows of a stream that may not have started when it is returned. */
 function opening(
   open: () => Promise<AsyncIterableIterator<readonly Row[]>>,
   cancel: () => void,

@@ -1,24 +1,25 @@
-/** How much a read may take, by the caller's role (docs/reference/configuration.md#cost-guard). */
+/** The cost limits of a caller's role (docs/reference/configuration.md#cost-guard). */
 import type { Estimate } from './estimate.ts'
 
+/** The configured limits. */
 export interface CostSettings {
-  /** 0: off. */
+  /** 0 disables the limit. */
   readonly explainMaxCost: number
   readonly explainMaxRows: number
-  /** Null: the role has the general limit. */
+  /** Limits by role; null keeps the general limit. */
   readonly roleOverrides: ReadonlyMap<
     string,
     { readonly explainMaxCost: number | null; readonly explainMaxRows: number | null }
   >
 }
 
-/** Infinity: off. */
+/** The limits in force; Infinity means none. */
 export interface CostLimits {
   readonly cost: number
   readonly rows: number
 }
 
-/** Null for a role without any limit. */
+/** The limits of each role; null for a role without any limit. */
 export function costLimitsByRole(settings: CostSettings): (role: string) => CostLimits | null {
   const general = limitsOf(settings.explainMaxCost, settings.explainMaxRows)
   const byRole = new Map(
@@ -33,6 +34,7 @@ export function costLimitsByRole(settings: CostSettings): (role: string) => Cost
   }
 }
 
+/** The limits with 0 as none; null if there is neither. */
 function limitsOf(cost: number, rows: number): CostLimits | null {
   if (cost === 0 && rows === 0) return null
   return { cost: cost === 0 ? Number.POSITIVE_INFINITY : cost, rows: rows === 0 ? Number.POSITIVE_INFINITY : rows }
@@ -42,7 +44,7 @@ export function isWithin({ cost, rows }: Estimate, limits: CostLimits): boolean 
   return cost <= limits.cost && rows <= limits.rows
 }
 
-/** Other values of the same statement can cost more, but hardly ten times as much. */
+/** How much more other values of the same statement may cost, roughly. */
 const NEAR_FACTOR = 10
 
 export function isFarBelow({ cost, rows }: Estimate, limits: CostLimits): boolean {

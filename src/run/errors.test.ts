@@ -4,7 +4,7 @@ import type { DataType } from '../catalog/model.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import type { GatewayError } from '../errors.ts'
 import { CancelledError, DatabaseError, UnavailableError } from '../postgres/errors.ts'
-import { type Attempt, isStaleSchema, toGatewayError } from './errors.ts'
+import { type AttemptedStatements, isStaleSchema, toGatewayError } from './errors.ts'
 
 function databaseError(sqlstate: string, message: string, more: Readonly<Record<string, string>> = {}): DatabaseError {
   return new DatabaseError(new Map([['C', sqlstate], ['M', message], ...Object.entries(more)]))
@@ -21,9 +21,9 @@ function bound(...parameters: readonly (readonly [column: string, typeName: stri
   return { statement, values: parameters.map(([, , value]) => value) }
 }
 
-const writing: Attempt = { statements: [], access: 'read write' }
+const writing: AttemptedStatements = { statements: [], access: 'read write' }
 
-const reading = (statements: readonly BoundStatement[]): Attempt => ({ statements, access: 'read only' })
+const reading = (statements: readonly BoundStatement[]): AttemptedStatements => ({ statements, access: 'read only' })
 
 const parameter = (n: number) => ({ W: `unnamed portal parameter $${n}` })
 
@@ -439,7 +439,7 @@ test('an internal error without a context is about a body that was sent, as of a
     statements: [{ statement: reading([]).statements[0]?.statement, values: [Buffer.from('{}')] }],
   }
   const error = databaseError('XX000', 'Unexpected end of string')
-  expect(toGatewayError(error, body as Attempt)).toMatchObject({
+  expect(toGatewayError(error, body as AttemptedStatements)).toMatchObject({
     code: 'QUERY_ERROR',
     message: 'Unexpected end of string',
   })

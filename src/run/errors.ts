@@ -7,46 +7,54 @@ import { baseOf } from '../access/types.ts'
 import { TOO_MANY_ROWS } from '../compile/print-write.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import { type ErrorExtras, GatewayError } from '../errors.ts'
-import { CancelledError, DatabaseError, UnresponsiveError, UnavailableError } from '../postgres/errors.ts'
+import { CancelledError, DatabaseError, UnavailableError, UnresponsiveError } from '../postgres/errors.ts'
 import { LIMIT_NAMES } from '../statement-limits.ts'
 import { shorten } from '../text/shorten.ts'
-import { meantOperator } from './meant-operator.ts'
+import { operatorSuggestion } from './operator-suggestion.ts'
 import type { Access } from './settings.ts'
 
-/** Seconds a client should wait before it tries again. */
+/** Seconds after which a client should retry. */
 const RETRY_AFTER = { 'Retry-After': '1' }
 
-export interface Attempt {
-  /** What ran, for errors about one of its values. */
+/** What was attempted. */
+export interface AttemptedStatements {
+  /** The statements that ran, for errors about one of their values. */
   readonly statements: readonly BoundStatement[]
   readonly access: Access
 }
 
-export function toGatewayError(error: unknown, attempt: Attempt): unknown {
+/** The GatewayError for an error; errors that are not PostgreSQL's or the pool's are returned unchanged. */
+export function toGatewayError(error: unknown, attempt: AttemptedStatements): unknown {
   if (error instanceof DatabaseError) return fromDatabase(error, attempt)
   if (error instanceof UnavailableError) {
     if (error.cause instanceof UnresponsiveError && attempt.access === 'read only') {
-      return new GatewayError('TIMEOUT', 'the database did not answer within statement_timeout_ms', { cause: error })
+      return new GatewayError('TIMEOUT', 'the database did not respond within statement_timeout_ms', { cause: error })
     }
     return error.sent && attempt.access === 'read write'
       ? unavailable('the connection to the database was lost before it confirmed the change', error, UNKNOWN_OUTCOME)
-      : unavailable('the database is not available at the moment; try again', error)
+      : unavailable('the database is unavailable; try again later', error)
   }
   if (error instanceof CancelledError) return new GatewayError('TIMEOUT', 'the request was cancelled', { cause: error })
   return error
 }
 
-/** The request has used up its time. */
+/** The error for a request that has used up its time. */
 export function timedOut(extras: ErrorExtras = {}): GatewayError {
   return new GatewayError('TIMEOUT', 'the query took longer than statement_timeout_ms allows and was cancelled', extras)
 }
 
-const UNKNOWN_OUTCOME = 'the change may have been made or not; read the data before you send it again'
+const UNKNOWN_OUTCOME = 'the change may or may not have been made; read the data before sending it again'
 
-/** Undefined column, table, function, object; invalid schema (PostgreSQL manual, appendix A): every name came from the catalogue, so that is out of date. */
+/**
+ * Undefined column, table, function, object; invalid schema (PostgreSQL manual, appendix A). Every name came
+ * from the catalog, so the catalog is out of date.
+ */
 const STALE: ReadonlySet<string> = new Set(['42703', '42P01', '42883', '42704', '3F000'])
 
-/** A value may name what is not there too, as one for a column of type `regclass` does; that says nothing about the catalogue. */
+/**
+ * Whether the catalog is out of date. A value may also name something that does not exist, for example for a
+ * column of type `regclass`; that is excluded.
+ */
 export function isStaleSchema(error: unknown): boolean {
   return error instanceof DatabaseError && STALE.has(error.sqlstate) && refusedParameter(error) === null
 }
@@ -60,23 +68,22 @@ function unavailable(message: string, cause: unknown, hint?: string): GatewayErr
   })
 }
 
-function fromDatabase(error: DatabaseError, { statements, access }: Attempt): GatewayError {
+function fromDatabase(error: DatabaseError, { statements, access }: AttemptedStatements): GatewayError {
   const written = TOO_MANY.exec(error.message)
   if (written !== null && error.sqlstate === '22P02') return tooManyRows(written[1] ?? '', error)
   if (error.message.includes(REFUSED_ROW)) return refusedRow(error)
-  const built = BUILT.exec(error.message)
+  const built = TOO_LARGE_VALUE.exec(error.message)
   if (built !== null) return tooLarge(built[1] ?? '', error)
   const { sqlstate } = error
   const meaning = MEANING[sqlstate] ?? MEANING[sqlstate.slice(0, 2)] ?? 'refusal'
   if (isOutage(error) || meaning === 'outage') {
-    return unavailable(`the database cannot answer at the moment (${sqlstate}); try again`, error)
+    return unavailable(`the database cannot respond at the moment (${sqlstate}); try again later`, error)
   }
   if (access === 'read write') {
     if (meaning === 'doubt')
-      return unavailable('the database cannot tell what became of the change', error, UNKNOWN_OUTCOME)
-    if (sqlstate === READ_ONLY) return unavailable('the database takes no changes at the moment; try again', error)
-    if (isOversize(error))
-      return unavailable('the rows that were changed are too many bytes to answer', error, OVERSIZE)
+      return unavailable('the database cannot report the outcome of the change', error, UNKNOWN_OUTCOME)
+    if (sqlstate === READ_ONLY) return unavailable('the database is read-only at the moment; try again later', error)
+    if (isOversize(error)) return unavailable('the changed rows exceed the size limit of a response', error, OVERSIZE)
   }
   const message = limited(error.message)
   const hint = hintOf(error)
@@ -96,10 +103,10 @@ function fromDatabase(error: DatabaseError, { statements, access }: Attempt): Ga
         headers: RETRY_AFTER,
       })
   }
-  // Whatever went wrong while a value was read is about the value, under any code: a tsquery that is too deep is XX000.
+  // An error while reading a value is about the value, under any code: a tsquery that is too deep is XX000.
   const refused = refusedValue(error, statements)
   if (refused !== null) {
-    const meant = meantOperator(refused.value)
+    const meant = operatorSuggestion(refused.value)
     return new GatewayError('PARSE_ERROR', refused.message, { ...extras, ...(meant === null ? {} : { hint: meant }) })
   }
   if (meaning === 'defect' && !isAboutBody(error, statements)) {
@@ -109,8 +116,8 @@ function fromDatabase(error: DatabaseError, { statements, access }: Attempt): Ga
 }
 
 /**
- * Input functions of some types, such as `hstore` before PostgreSQL 16, report a bad value as an internal error. In a body it has no context; in code of the
- * database's it has one.
+ * Input functions of some types, such as `hstore` before PostgreSQL 16, report an invalid value as an
+ * internal error. In a body it has no context; in the database's own code it has one.
  */
 function isAboutBody({ sqlstate, where }: DatabaseError, statements: readonly BoundStatement[]): boolean {
   const hasBody = statements.some(({ values }) => values.some(value => value !== null && typeof value !== 'string'))
@@ -118,19 +125,20 @@ function isAboutBody({ sqlstate, where }: DatabaseError, statements: readonly Bo
 }
 
 /**
- * What an error says of the request:
- * - `refusal`: this request, with this data, is refused; by a constraint, a type, or what a function of the database raises.
- * - `permission`: the caller may not.
+ * What an error means for the request:
+ * - `refusal`: this request with this data is refused, by a constraint, a type, or a function's exception.
+ * - `permission`: the caller lacks a privilege.
  * - `time`: it took too long.
- * - `conflict`: another request was in the way, and all of this one is undone; the same again may well succeed.
- * - `outage`: the server or its machine lacks something, whatever is asked.
- * - `doubt`: whether the transaction was committed is unknown.
- * - `defect`: the database's own code, definition or data is broken, which no other request would cure. The log has it.
+ * - `conflict`: it conflicted with another request and was rolled back; a retry may succeed.
+ * - `outage`: the server or its machine lacks something, whatever is requested.
+ * - `doubt`: it is unknown whether the transaction was committed.
+ * - `defect`: the database's own code, definition or data is broken; no other request would fix it. The log
+ *   has details.
  */
-type Meaning = 'refusal' | 'permission' | 'time' | 'conflict' | 'outage' | 'doubt' | 'defect'
+type ErrorMeaning = 'refusal' | 'permission' | 'time' | 'conflict' | 'outage' | 'doubt' | 'defect'
 
-/** By SQLSTATE, else by its class (PostgreSQL manual, appendix A); what is not here is a refusal. */
-const MEANING: Readonly<Record<string, Meaning>> = {
+/** By SQLSTATE, or else by its class (PostgreSQL manual, appendix A); everything else is a refusal. */
+const MEANING: Readonly<Record<string, ErrorMeaning>> = {
   '08': 'outage', // connection exception
   '08007': 'doubt', // transaction resolution unknown
   '0B': 'defect', // invalid transaction initiation
@@ -169,10 +177,16 @@ const MEANING: Readonly<Record<string, Meaning>> = {
   XX: 'defect', // internal error
 }
 
-/** Of a change: a hot standby, or a server that was made read-only. Another server, or this one later, takes it. */
+/**
+ * For a write: a hot standby, or a server that was made read-only. Another server, or this one later, accepts
+ * it.
+ */
 const READ_ONLY = '25006'
 
-/** A prepared statement that is of no use, twice in a row: the schema is being changed, or a pooler confuses sessions. Not the request's doing. */
+/**
+ * A prepared statement that is invalid twice in a row: the schema is being changed, or a pooler mixes
+ * sessions. The request is not the cause.
+ */
 function isOutage(error: DatabaseError): boolean {
   return (
     error.where === null &&
@@ -180,43 +194,47 @@ function isOutage(error: DatabaseError): boolean {
   )
 }
 
-/** Ours, not the server's (postgres/batch.ts): the answer was too large to be held, and the change may be committed. */
+/** The gateway's own error (postgres/batch.ts): the result was too large, and the change may be committed. */
 function isOversize(error: DatabaseError): boolean {
   return error.sqlstate === '54000' && error.routine === null
 }
 
-/** PostgreSQL tells of the function, the trigger or the statement of one of them in which it happened. */
+/** Whether PostgreSQL reports the function, trigger or inner statement in which an error occurred. */
 export function isRaisedWithin(error: unknown): boolean {
   return error instanceof GatewayError && error.cause instanceof DatabaseError && error.cause.where !== null
 }
 
-/** One row of a stream can be too large as well, which no setting bounds. */
-const RESULT_BYTES = /^the result has more than/
+/** Distinguishes a result from one row of a stream, whose size no setting limits. */
+const RESULT_BYTES = /^the result exceeds/
 
-const OVERSIZE = `${UNKNOWN_OUTCOME}, and ask for fewer columns with returning, or for none with Prefer: return=minimal`
+const OVERSIZE = `${UNKNOWN_OUTCOME}, and request fewer columns with returning, or none with Prefer: return=minimal`
 
-/** PostgreSQL quotes a value that it could not read whole, and a body may be one value. */
+/**
+ * Limit on the length of a quoted value: PostgreSQL quotes values completely, and a body may be one value.
+ */
 const TEXT_CHARACTERS_MAX = 1_000
 
-const HALF_A_PAIR = /[\ud800-\udbff]$/
+const UNPAIRED_SURROGATE = /[\ud800-\udbff]$/
 
 function limited(text: string): string {
-  return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX).replace(HALF_A_PAIR, '')}…`
+  return text.length <= TEXT_CHARACTERS_MAX
+    ? text
+    : `${text.slice(0, TEXT_CHARACTERS_MAX).replace(UNPAIRED_SURROGATE, '')}…`
 }
 
-/** See `compile/print-write`: PostgreSQL quotes the text that it could not read, in whatever language it speaks. */
+/** See `compile/print-write`: PostgreSQL quotes the text that it could not read, in any language. */
 const TOO_MANY = new RegExp(`${TOO_MANY_ROWS}(\\d+)`)
 
 function tooManyRows(count: string, cause: DatabaseError): GatewayError {
   return new GatewayError(
     'PARSE_ERROR',
-    `the filters match ${count} rows, more than X-Max-Affected allows; nothing was changed`,
+    `the filters match ${count} rows, more than the limit in X-Max-Affected; nothing was changed`,
     { cause, hint: 'narrow the filters, or send X-Max-Affected with a larger number' },
   )
 }
 
 /** See `access/guard`. */
-const BUILT = new RegExp(`${TOO_LARGE}(with recursive|\\w+) `)
+const TOO_LARGE_VALUE = new RegExp(`${TOO_LARGE}(with recursive|\\w+) `)
 
 function tooLarge(name: string, cause: DatabaseError): GatewayError {
   const limit = name === 'generate_series' ? LIMIT_NAMES.maxSeriesRows : LIMIT_NAMES.maxBuiltValueBytes
@@ -229,27 +247,29 @@ function tooLarge(name: string, cause: DatabaseError): GatewayError {
     return new GatewayError('PARSE_ERROR', message, { cause, limit })
   }
   if (SEARCHING.has(name)) {
-    const message = `"${name}" would compare too many characters: the lengths of its two texts multiply to more than 64 times ${limit}; search for a shorter text, or in one`
+    const message =
+      `"${name}" would compare too many characters: the lengths of its two texts multiply to more ` +
+      `than 64 times ${limit}; search for a shorter text, or in one`
     return new GatewayError('PARSE_ERROR', message, { cause, limit })
   }
   const what = name === 'generate_series' ? 'would make more rows' : 'would build a larger value'
   return new GatewayError('PARSE_ERROR', `"${name}" ${what} than ${limit} allows; ask for less`, { cause, limit })
 }
 
-/** Bounded by the lengths of what they are given (access/built-values). */
+/** Their results are bounded by the lengths of their arguments (access/built-values). */
 const SEARCHING: ReadonlySet<string> = new Set(
   'strpos position split_part string_to_array string_to_table translate btrim ltrim rtrim'.split(' '),
 )
 
 function refusedRow(cause: DatabaseError): GatewayError {
-  return new GatewayError('FORBIDDEN', 'the policy does not let you write a row like this; nothing was changed', {
+  return new GatewayError('FORBIDDEN', 'the policy does not allow writing this row; nothing was changed', {
     cause,
   })
 }
 
 /**
- * PostgreSQL advises whoever wrote the SQL, and may name columns that the caller cannot see; of a missing operator our caller is told what they
- * can do. What a function raises has a context.
+ * PostgreSQL's hints are meant for the author of the SQL and may name columns that the caller cannot see; for
+ * a missing operator, the caller gets a hint of the gateway's. An error raised by a function has a context.
  */
 function hintOf(error: DatabaseError): string | null {
   if (error.where !== null || !error.sqlstate.startsWith('42')) return error.hint
@@ -268,18 +288,21 @@ function detailsOf(error: DatabaseError): Record<string, string | null> {
 }
 
 /**
- * A line of an error's context that ends in a parameter (and its value, if the server logs those), without a quote before it: "unnamed portal
- * parameter $2" in whatever language the server speaks. SQL that a function runs is quoted.
+ * A line of an error's context that ends with a parameter (and its value, if the server logs those), without
+ * a quote before it: "unnamed portal parameter $2", in any language. SQL that a function runs is quoted.
  */
 const PORTAL_PARAMETER = /^[^"'\n]*\$(\d+)(?= = |$)/gm
 
-/** The index of the parameter whose value PostgreSQL was reading; what it tells of the value's insides comes before. */
+/**
+ * The index of the parameter whose value PostgreSQL was reading; lines about the inside of the value come
+ * before.
+ */
 function refusedParameter(error: DatabaseError): number | null {
   const named = [...(error.where ?? '').matchAll(PORTAL_PARAMETER)].at(-1)
   return named === undefined ? null : Number(named[1]) - 1
 }
 
-/** What PostgreSQL took it for, only its message says. */
+/** The type that PostgreSQL assumed is only in its message. */
 const LITERAL: ParameterUse = { typeName: '', type: null, subject: null, list: false }
 
 interface RefusedValue {
@@ -287,18 +310,23 @@ interface RefusedValue {
   readonly message: string
 }
 
-/** A message about the value that PostgreSQL could not read as its column's type; null when the error is about something else. */
+/**
+ * A message about a value that PostgreSQL could not read as its column's type; null if the error is about
+ * something else.
+ */
 function refusedValue(error: DatabaseError, statements: readonly BoundStatement[]): RefusedValue | null {
   const index = refusedParameter(error)
   if (index === null) return null
   const candidates = statements.flatMap(({ statement, values }) => {
     const parameter = statement.parameters[index]
     const value = values[index]
-    // A body is told apart from a value by being bytes; PostgreSQL's message says what is wrong in it.
+    // Bodies are Buffers and other values are strings; for a body, PostgreSQL's message describes the
+    // problem.
     if (parameter === undefined || typeof value !== 'string') return []
     return [{ use: 'literal' in parameter ? LITERAL : parameter.use, value }]
   })
-  // It does not say of which statement. Most messages quote the value; else the first statement would have failed first.
+  // PostgreSQL does not report the statement. Most messages quote the value; otherwise the first statement
+  // would have failed first.
   const refused = candidates.find(({ value }) => error.message.includes(`"${value}"`)) ?? candidates[0]
   if (refused === undefined) return null
   const { use } = refused
@@ -313,13 +341,13 @@ function refusedValue(error: DatabaseError, statements: readonly BoundStatement[
   return { value, message: `${told}: ${limited(error.message)}${labels}` }
 }
 
-/** The element of a list that PostgreSQL quotes; null where it quotes none of them, or more besides. */
+/** The element of a list that PostgreSQL quotes; null if it quotes none, or more than one. */
 function elementIn(list: string, message: string): string | null {
-  const quoted = QUOTED.exec(message)?.[1]?.replace(FRENCH_SPACES, '')
+  const quoted = QUOTED_TEXT.exec(message)?.[1]?.replace(FRENCH_SPACES, '')
   return quoted !== undefined && list.includes(`"${quoted.replace(/["\\]/g, '\\$&')}"`) ? quoted : null
 }
 
 /** From the first quotation mark to the last, in any language. */
-const QUOTED = /["„«»“](.*)["“”»«]/s
+const QUOTED_TEXT = /["„«»“](.*)["“”»«]/s
 
 const FRENCH_SPACES = /^[\u00a0\u202f]|[\u00a0\u202f]$/g

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import type { Estimate } from './estimate.ts'
-import { createEstimates, KEPT_MS } from './estimates.ts'
+import { createEstimateCache, ESTIMATE_TTL_MS } from './estimate-cache.ts'
 
 const of = (cost: number, rows: number): Estimate => ({ cost, rows })
 
 test('what was found is kept for a minute, by text and role', () => {
   let now = 5
-  const estimates = createEstimates(() => now)
+  const estimates = createEstimateCache(() => now)
   estimates.keep('a', 'clerk', of(1, 2))
   expect(estimates.find('a', 'clerk')).toEqual(of(1, 2))
   expect(estimates.find('a', 'owner')).toBeUndefined()
   expect(estimates.find('b', 'clerk')).toBeUndefined()
-  now += KEPT_MS - 1
+  now += ESTIMATE_TTL_MS - 1
   expect(estimates.find('a', 'clerk')).toEqual(of(1, 2))
   now += 1
   expect(estimates.find('a', 'clerk')).toBeUndefined()
@@ -19,9 +19,9 @@ test('what was found is kept for a minute, by text and role', () => {
 
 test('found again, the larger figures count, and the minute goes on', () => {
   let now = 0
-  const estimates = createEstimates(() => now)
+  const estimates = createEstimateCache(() => now)
   estimates.keep('a', 'clerk', of(10, 2))
-  now += KEPT_MS - 1
+  now += ESTIMATE_TTL_MS - 1
   estimates.keep('a', 'clerk', of(1, 3))
   expect(estimates.find('a', 'clerk')).toEqual(of(10, 3))
   now += 1
@@ -31,7 +31,7 @@ test('found again, the larger figures count, and the minute goes on', () => {
 })
 
 test('a role is a name like any other', () => {
-  const estimates = createEstimates(() => 0)
+  const estimates = createEstimateCache(() => 0)
   expect(estimates.find('a', '__proto__')).toBeUndefined()
   expect(estimates.find('a', 'constructor')).toBeUndefined()
   estimates.keep('a', '__proto__', of(1, 1))
@@ -40,7 +40,7 @@ test('a role is a name like any other', () => {
 })
 
 test('there is an end to texts and roles, and to the length of both', () => {
-  const estimates = createEstimates(() => 0)
+  const estimates = createEstimateCache(() => 0)
   for (let n = 0; n <= 2_000; n++) estimates.keep(`text ${n}`, '', of(n, n))
   expect(estimates.find('text 0', '')).toBeUndefined()
   expect(estimates.find('text 1', '')).toEqual(of(1, 1))

@@ -1,17 +1,22 @@
 /**
- * The figures of plans, and the scope that opens them. PostgreSQL's statistics cover all tenants' rows, and a plan that was run counts the rows that row-level security
- * left out, so only a scope that operators give opens the figures.
+ * The figures in execution plans, and the scope that reveals them. PostgreSQL's statistics cover all tenants'
+ * rows, and the plan of an executed statement counts rows hidden by row-level security, so only a scope
+ * granted by operators reveals the figures.
  */
 import type { Identity } from '../identity/identity.ts'
 import { parsePlans } from './estimate.ts'
 
 const EXPLAIN_SCOPE = 'svc:explain'
 
+/** Whether a caller may see the figures. */
 export function seesFigures({ scopes }: Pick<Identity, 'scopes'>): boolean {
   return scopes.includes(EXPLAIN_SCOPE)
 }
 
-/** Keys that describe how a statement runs and contain no figure (PostgreSQL manual, EXPLAIN; `explain.c`). All others are left out. */
+/**
+ * Keys that describe how a statement runs and contain no figures (PostgreSQL manual, EXPLAIN; `explain.c`).
+ * All others are removed.
+ */
 const SHAPE: ReadonlySet<string> = new Set([
   'Plan',
   'Plans',
@@ -50,7 +55,7 @@ const SHAPE: ReadonlySet<string> = new Set([
   'Order By',
 ])
 
-/** The answer of `EXPLAIN (FORMAT JSON)` without estimates, counts, costs, times and memory. */
+/** The result of `EXPLAIN (FORMAT JSON)` without estimates, counts, costs, times and memory. */
 export function withoutFigures(plans: Buffer): Buffer {
   return Buffer.from(JSON.stringify(outlined(parsePlans(plans.toString()))))
 }

@@ -1,17 +1,18 @@
-/** Which indexes tables have, for the advice on a read that is too expensive. Asked when one is refused, and never before. */
+/** Reads the indexes of tables, for advice on a read that is too expensive. Only queried after a refusal. */
 
 import { catalogueStatement } from '../compile/derive.ts'
 import type { Mention } from '../compile/mentions.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Row, Runner, ServerTime } from './run.ts'
 
-export interface Index {
+/** An index. */
+export interface TableIndex {
   readonly schema: string
   readonly table: string
   readonly name: string
   /** The keys in order; null for an expression. */
   readonly columns: readonly (string | null)[]
-  /** It has its rows in order: `btree`. */
+  /** Whether it is sorted (`btree`). */
   readonly ordered: boolean
 }
 
@@ -31,22 +32,22 @@ const TEXT = `
   ORDER BY 1, 2, 3
   LIMIT 500`
 
-/** Indexes without a condition, of the tables that are mentioned. */
+/** The indexes without a condition of the tables mentioned. */
 export async function readIndexes(
   runner: Pick<Runner, 'read'>,
   identity: Identity,
   mentions: readonly Mention[],
   worked: ServerTime,
-): Promise<readonly Index[]> {
+): Promise<readonly TableIndex[]> {
   if (mentions.length === 0) return []
   const tables = new Map(mentions.map(({ schema, table }) => [JSON.stringify([schema, table]), { schema, table }]))
-  // Of the system catalogue alone, and always the same text.
+  // Reads only the system catalog, and always has the same text.
   const lookup = catalogueStatement(TEXT, [JSON.stringify([...tables.values()])])
   const [rows = []] = await runner.read(identity, [lookup], worked).result
   return rows.map(indexOf)
 }
 
-function indexOf([schema, table, name, ordered, columns]: Row): Index {
+function indexOf([schema, table, name, ordered, columns]: Row): TableIndex {
   const text = (cell: Buffer | null | undefined) => cell?.toString() ?? ''
   return {
     schema: text(schema),

@@ -1,18 +1,20 @@
 import { expect, test } from 'vitest'
-import { meantOperator } from './meant-operator.ts'
+import { operatorSuggestion } from './operator-suggestion.ts'
 
 test.each([
-  ['is.null', 'filters have no operator "is", so this was taken for a value; write =is_null'],
+  ['is.null', 'filters have no operator "is", so this was read as a value; write =is_null'],
   ['is.NULL', 'write =is_null'],
   ['not.is.null', 'write =not.is_null'],
   ['is.not_null', 'write =is_not_null'],
   ['not.is.true', 'write =not.eq.true'],
-  ['cs.{vip}', 'no operator "cs", so this was taken for a value; write =contains.…'],
+  ['cs.{vip}', 'no operator "cs", so this was read as a value; write =contains.…'],
   ['nin.(1,2)', 'write =not_in.…'],
   ['wfts.cat', 'write =fts.…'],
-])('a value that looks like an operator is noted: %s', (value, hint) => expect(meantOperator(value)).toContain(hint))
+])('a value that looks like an operator is noted: %s', (value, hint) =>
+  expect(operatorSuggestion(value)).toContain(hint),
+)
 
 test.each(['', 'is', 'is.', 'is.7', 'null', '1.5', 'constructor.x', 'is.constructor', 'x.y', '{is.null}'])(
   '"%s" reads like none',
-  value => expect(meantOperator(value)).toBe(null),
+  value => expect(operatorSuggestion(value)).toBe(null),
 )

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BoundStatement, Statement, StatementParameter } from '../compile/statement.ts'
-import { rebound } from './rebound.ts'
+import { rebind } from './rebind.ts'
 
 const use = { typeName: 'int4', type: null, subject: 'a', list: false } as const
 const key = (name: string): StatementParameter => ({ key: name, use })
@@ -9,11 +9,11 @@ const bound: BoundStatement = { statement: printed(key('a'), key('b'), { literal
 
 test('values go where their parameters are, as often as they are there', () => {
   const other = printed({ literal: '2' }, key('b'), key('a'), key('b'), key('a'))
-  expect(rebound(bound, other)).toEqual({ statement: other, values: ['2', null, 'A', null, 'A'] })
+  expect(rebind(bound, other)).toEqual({ statement: other, values: ['2', null, 'A', null, 'A'] })
 })
 
 test('where all stand as they did, nothing is made', () => {
-  expect(rebound(bound, printed(key('a'), key('b'), { literal: '1' })).values).toBe(bound.values)
-  expect(rebound(bound, printed(key('a'), key('b'), { literal: '2' })).values).toEqual(['A', null, '2'])
-  expect(rebound(bound, printed(key('b'), key('a'), { literal: '1' })).values).toEqual([null, 'A', '1'])
+  expect(rebind(bound, printed(key('a'), key('b'), { literal: '1' })).values).toBe(bound.values)
+  expect(rebind(bound, printed(key('a'), key('b'), { literal: '2' })).values).toEqual(['A', null, '2'])
+  expect(rebind(bound, printed(key('b'), key('a'), { literal: '1' })).values).toEqual([null, 'A', '1'])
 })

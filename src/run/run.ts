@@ -1,30 +1,43 @@
-/** Runs statements under the settings of the caller: one transaction, one packet, one round trip (decision 0007). */
+/**
+ * Runs statements under the session settings of the caller: one transaction, one packet, one round trip
+ * (decision 0007).
+ */
 
 import type { BoundStatement, CallStatement, Readable, StreamStatement, WriteStatement } from '../compile/statement.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Command, Database, Result, ResultFormat, Row, RunningRequest, ServerTime } from '../postgres/types.ts'
-import type { Announcements } from './announcements.ts'
 import { isStaleSchema, timedOut, toGatewayError } from './errors.ts'
-import { CONSTRAINTS_NOW, RESET, RESET_AFTER_CHANGE, RESET_AFTER_READ, type SessionReset } from './session-reset.ts'
+import type { NotifyingWrites } from './notifying-writes.ts'
+import { RESET, RESET_AFTER_READ, RESET_AFTER_WRITE, RUN_DEFERRED, type SessionReset } from './session-reset.ts'
 import type { Access, SettingsSource } from './settings.ts'
 
 export type { Row, RunningRequest, ServerTime } from '../postgres/types.ts'
 
-/** All transactions of a request share one statement timeout. `worked`: of the request; what of the timeout is left is for the transaction. */
+/**
+ * Runs statements. All transactions of a request share one statement timeout: `worked` is the server time of
+ * the request so far, and a transaction gets what is left.
+ */
 export interface Runner {
-  /** One result for each statement, all of one transaction. Rejects with a `GatewayError`. */
-  read(identity: Identity, statements: readonly BoundStatement<Readable>[], worked: ServerTime): Reading
-  /** As `read`, for statements that change something: all of them, or none. */
+  /** Runs reads in one transaction; one result for each statement. Rejects with a `GatewayError`. */
+  read(identity: Identity, statements: readonly BoundStatement<Readable>[], worked: ServerTime): RunningRead
+  /** Like `read`, for statements that change data: all of them, or none. */
   write(
     identity: Identity,
     statements: readonly BoundStatement<WriteStatement>[],
     worked: ServerTime,
-  ): RunningRequest<readonly Written[]>
-  /** Runs a statement that calls a function of the database, and undoes whatever settings the function leaves behind. */
-  call(identity: Identity, statement: BoundStatement<CallStatement>, how: CallMode, worked: ServerTime): RunningRequest<Called>
-  /** Has PostgreSQL read a statement without running it. */
+  ): RunningRequest<readonly WriteResult[]>
+  /**
+   * Runs a statement that calls a database function, and resets whatever the function leaves in the session.
+   */
+  call(
+    identity: Identity,
+    statement: BoundStatement<CallStatement>,
+    how: CallMode,
+    worked: ServerTime,
+  ): RunningRequest<CallResult>
+  /** Has PostgreSQL parse a statement without running it. */
   parse(identity: Identity, statement: CallStatement, worked: ServerTime): RunningRequest<void>
-  /** Rows as PostgreSQL produces them, batch by batch as they are taken; the connection is held until the end. */
+  /** Streams rows as PostgreSQL produces them, in batches; the connection is held until the end. */
   stream(
     identity: Identity,
     statement: BoundStatement<StreamStatement>,
@@ -32,52 +45,58 @@ export interface Runner {
   ): AsyncIterableIterator<readonly Row[]>
 }
 
-export interface Reading extends RunningRequest<readonly (readonly Row[])[]> {
-  /** The result, where it was kept and nothing was executed. */
+/** A running read. */
+export interface RunningRead extends RunningRequest<readonly (readonly Row[])[]> {
+  /** The result if it was cached and nothing was executed. */
   readonly kept?: readonly (readonly Row[])[]
 }
 
-export interface Written {
+/** The result of a write. */
+export interface WriteResult {
   readonly rows: readonly Row[]
-  /** How many rows the statement changed, or passed on where it counts them itself. */
+  /** The number of rows that the statement changed, or that it counted itself. */
   readonly count: number
-  /** Of the transaction, `pg_current_xact_id()`. */
+  /** The transaction number, `pg_current_xact_id()`. */
   readonly txid: string
 }
 
+/** How a function is called. */
 export interface CallMode {
   readonly access: Access
   readonly format: ResultFormat
 }
 
-export type Called = Pick<Result, 'rows' | 'fields'>
+/** The result of a call. */
+export type CallResult = Pick<Result, 'rows' | 'fields'>
 
-/** Rows asked for at a time in a stream: enough to keep PostgreSQL busy, little enough to hold. */
+/** Rows requested at a time in a stream: enough to keep PostgreSQL busy, little enough to hold in memory. */
 const STREAM_BATCH_ROWS = 1_000
 
+/** What a runner needs. */
 export interface RunnerParts {
   readonly database: Database
   readonly settings: SettingsSource
   readonly reset: SessionReset
-  /** A statement named something that is not there any more: the schema has changed under it. */
+  /** Called when a statement named something that no longer exists: the schema has changed. */
   readonly onStaleSchema: () => void
-  /** Null: nobody can listen, and no write tells of itself. */
-  readonly announcements: Announcements | null
+  /** Adds notifications to writes; null if the gateway has no connection that can listen. */
+  readonly announcements: NotifyingWrites | null
 }
 
+/** Creates a runner. */
 export function createRunner({ database, settings, reset, onStaleSchema, announcements }: RunnerParts): Runner {
   const fail = (error: unknown, statements: readonly BoundStatement[], access: Access): Promise<never> => {
     if (isStaleSchema(error)) onStaleSchema()
     return Promise.reject(toGatewayError(error, { statements, access }))
   }
 
-  /** A transaction in one packet; nothing is sent where the request has no time left. */
+  /** Sends a transaction in one packet; nothing is sent if the request has no time left. */
   function send(commands: readonly Command[], worked: ServerTime): RunningRequest<readonly Result[]> {
     if (settings.isOver(worked.ms)) return { result: Promise.reject(timedOut()), cancel() {} }
     return database.run(commands, worked)
   }
 
-  /** One packet; `take` gets all results, those of the settings first. */
+  /** Runs one packet; `take` receives all results, those of the settings first. */
   function run<T>(
     access: Access,
     statements: readonly BoundStatement[],
@@ -92,8 +111,8 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     }
   }
 
-  /** All statements of a transaction share one timeout: where there are several, each is given the time that is left. */
-  function inTime(statements: readonly BoundStatement[], worked: ServerTime): readonly Command[] {
+  /** All statements of a transaction share one timeout: with several, each gets the time that is left. */
+  function withDeadlines(statements: readonly BoundStatement[], worked: ServerTime): readonly Command[] {
     if (statements.length <= 1) return statements.map(toCommand)
     const deadline = settings.deadline(worked.ms)
     return statements.flatMap((statement, index) =>
@@ -101,14 +120,14 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     )
   }
 
-  /** The result of a statement, behind that of the settings. */
+  /** The result of a statement, after that of the settings. */
   function resultOf(results: readonly Result[], index: number, count: number): Result {
     const found = results[1 + (count === 1 ? index : 2 * index)]
-    if (found === undefined) throw new Error('a statement has a result')
+    if (found === undefined) throw new Error('a statement must have a result')
     return found
   }
 
-  /** The results of the settings and the statements alone. */
+  /** The results of the settings and the statements only. */
   function plainResults(results: readonly Result[], count: number): readonly Result[] {
     const [first] = results
     if (count === 1 || first === undefined) return results
@@ -116,16 +135,18 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 
   /**
-   * A function can set anything for the rest of the session, and leave more behind than settings (decision 0011). All of it is undone in the same
-   * transaction. Deferred triggers run before that, under the caller's own settings and not what the function made of them.
+   * A function can change session settings and leave other state (decision 0011). All of it is reset in the
+   * same transaction. Deferred triggers run before that, under the caller's own settings.
    */
   function withReset(call: Command, identity: Identity, access: Access, worked: ServerTime): readonly Command[] {
     const first = settings.for(identity, access, worked.ms)
     if (access === 'read only') return [first, call, ...RESET_AFTER_READ]
-    return [first, call, ...RESET, first, ...beforeDeferred(worked), ...CONSTRAINTS_NOW, ...RESET_AFTER_CHANGE]
+    return [first, call, ...RESET, first, ...beforeDeferred(worked), ...RUN_DEFERRED, ...RESET_AFTER_WRITE]
   }
 
-  /** Deferred triggers get the time that is left as well. Without any in the database, nothing is said before a transaction ends. */
+  /**
+   * Deferred triggers get the time that is left as well. If the database has none, no statement is needed.
+   */
   function beforeDeferred(worked: ServerTime): readonly Command[] {
     return reset.canDefer() ? [settings.deadline(worked.ms)] : []
   }
@@ -134,7 +155,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     read(identity, statements, worked) {
       const after = reset.afterRead(statements)
       const first = settings.for(identity, 'read only', worked.ms)
-      return run('read only', statements, [first, ...inTime(statements, worked), ...after], worked, results =>
+      return run('read only', statements, [first, ...withDeadlines(statements, worked), ...after], worked, results =>
         statements.map((_, index) => resultOf(results, index, statements.length).rows),
       )
     },
@@ -145,7 +166,10 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
         more: readonly Command[],
       ): RunningRequest<readonly Result[]> => {
         const first = settings.numbered(identity, worked.ms)
-        const running = send([first, ...inTime(asked, worked), ...more, ...beforeDeferred(worked), ...after], worked)
+        const running = send(
+          [first, ...withDeadlines(asked, worked), ...more, ...beforeDeferred(worked), ...after],
+          worked,
+        )
         return {
           result: running.result.then(
             results => plainResults(results, asked.length),
@@ -166,7 +190,7 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
     call(identity, statement, { access, format }, worked) {
       const command = { text: statement.statement.text, parameters: statement.values, resultFormat: format }
       return run(access, [statement], withReset(command, identity, access, worked), worked, ([, called]) => {
-        if (called === undefined) throw new Error('a call has a result')
+        if (called === undefined) throw new Error('a call must have a result')
         return called
       })
     },
@@ -191,12 +215,14 @@ export function createRunner({ database, settings, reset, onStaleSchema, announc
   }
 }
 
-/** `INSERT 0 3`, `UPDATE 3`, `SELECT 3`: the last word. */
+/** The last word of `INSERT 0 3`, `UPDATE 3`, `SELECT 3`. */
 function countOf(tag: string): number {
   return Number(tag.slice(tag.lastIndexOf(' ') + 1))
 }
 
-/** Not a generator: `return` must reach the database while a batch is still awaited, or nothing could be cancelled. */
+/**
+ * Not a generator: `return` must reach the database while a batch is awaited, or nothing could be cancelled.
+ */
 function translating(
   rows: AsyncIterableIterator<readonly Row[]>,
   fail: (error: unknown) => Promise<never>,

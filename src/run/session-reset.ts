@@ -1,6 +1,7 @@
 /**
- * What undoes, at the end of a transaction, whatever functions of the database left in the session: settings and the role, locks, LISTEN, temporary
- * tables (decision 0011, decision 0026). Only statements that can run such a function pay for it.
+ * Resets, at the end of a transaction, whatever database functions left in the session: settings and role,
+ * locks, LISTEN, temporary tables (decision 0011, decision 0026). Only statements that can run such a
+ * function are affected.
  */
 import type { Catalog } from '../catalog/model.ts'
 import type { BoundStatement, CallStatement, Statement } from '../compile/statement.ts'
@@ -8,40 +9,44 @@ import type { TableName } from '../language/tree/ast.ts'
 import type { Command } from '../postgres/types.ts'
 import { relationOid } from './relation-oid.ts'
 
-/** Back to what the session began with (PostgreSQL manual, RESET; it leaves the role alone). */
+/** Resets to the session's initial settings (PostgreSQL manual, RESET; it does not reset the role). */
 export const RESET: readonly Command[] = commands('RESET ALL', 'RESET ROLE')
 
-/** A rollback does not release locks of the session, so these are released after an error too. */
+/** A rollback does not release session-level locks, so they are released after an error too. */
 const UNLOCK: Command = { text: 'SELECT pg_advisory_unlock_all()', parameters: [], always: true }
 
-/** A transaction that only reads makes no tables. On a standby UNLISTEN is allowed and does nothing. */
+/** A read-only transaction creates no tables. On a standby, UNLISTEN is allowed and has no effect. */
 export const RESET_AFTER_READ: readonly Command[] = [...RESET, UNLOCK, ...commands('UNLISTEN *')]
-export const RESET_AFTER_CHANGE: readonly Command[] = [...RESET_AFTER_READ, ...commands('DISCARD TEMP')]
+export const RESET_AFTER_WRITE: readonly Command[] = [...RESET_AFTER_READ, ...commands('DISCARD TEMP')]
 
-/** Deferred triggers run before the reset, under the settings that the statement was made with. */
-export const CONSTRAINTS_NOW: readonly Command[] = commands('SET CONSTRAINTS ALL IMMEDIATE')
+/** Deferred triggers run before the reset, under the settings of the statement. */
+export const RUN_DEFERRED: readonly Command[] = commands('SET CONSTRAINTS ALL IMMEDIATE')
 
-/** A default or a trigger can be a function that the catalogue does not know yet, so every write ends with the settings it began with. */
-const AFTER_WRITE: readonly Command[] = [...CONSTRAINTS_NOW, ...RESET]
-const AFTER_WRITE_OF_FUNCTIONS: readonly Command[] = [...CONSTRAINTS_NOW, ...RESET_AFTER_CHANGE]
+/**
+ * A default or a trigger can be a function that is not in the catalog yet, so every write ends with a reset.
+ */
+const AFTER_WRITE: readonly Command[] = [...RUN_DEFERRED, ...RESET]
+const AFTER_WRITE_OF_FUNCTIONS: readonly Command[] = [...RUN_DEFERRED, ...RESET_AFTER_WRITE]
 const NOTHING: readonly Command[] = []
 
-/** A call is known to run one. */
-type Told = Exclude<Statement, CallStatement>
+/** Statements other than calls, which are known to run a function. */
+type StatementWithoutCall = Exclude<Statement, CallStatement>
 
+/** The commands that end a transaction. */
 export interface SessionReset {
-  /** What ends a transaction that reads. */
-  afterRead(statements: readonly BoundStatement<Told>[]): readonly Command[]
-  afterWrite(statements: readonly BoundStatement<Told>[]): readonly Command[]
-  /** Whether triggers of the database can be deferred to the end of a transaction. */
+  /** Ends a transaction that only reads. */
+  afterRead(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
+  afterWrite(statements: readonly BoundStatement<StatementWithoutCall>[]): readonly Command[]
+  /** Whether the database has triggers that can be deferred to the end of a transaction. */
   canDefer(): boolean
 }
 
+/** Chooses the commands by the current catalog. */
 export function createSessionReset(catalog: () => Catalog): SessionReset {
   let from: Catalog | null = null
-  let known = new WeakMap<Told, boolean>()
+  let known = new WeakMap<StatementWithoutCall, boolean>()
 
-  function runsFunction(statement: Told): boolean {
+  function runsFunction(statement: StatementWithoutCall): boolean {
     const current = catalog()
     if (current !== from) {
       from = current
@@ -53,7 +58,7 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
     known.set(statement, runs)
     return runs
   }
-  const anyRuns = (statements: readonly BoundStatement<Told>[]): boolean => {
+  const anyRuns = (statements: readonly BoundStatement<StatementWithoutCall>[]): boolean => {
     for (const { statement } of statements) if (runsFunction(statement)) return true
     return false
   }
@@ -64,8 +69,11 @@ export function createSessionReset(catalog: () => Catalog): SessionReset {
   }
 }
 
-/** Whether running `statement` can run a function of the database. Planning can run one too: PostgreSQL folds constants and estimates. */
-export function canRunFunction({ touches }: Told, catalog: Catalog): boolean {
+/**
+ * Whether running `statement` can run a database function. Planning can as well: PostgreSQL evaluates
+ * constant expressions.
+ */
+export function canRunFunction({ touches }: StatementWithoutCall, catalog: Catalog): boolean {
   const { relations, types, everywhere } = catalog.functionReach
   if (touches.callsOwn || everywhere) return true
   const reachOf = (name: TableName) => {

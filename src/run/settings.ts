@@ -1,8 +1,9 @@
 /**
- * The first statement of every transaction: who is asking (docs/guides/your-own-database.md#2-row-level-security), and how long and how far a statement may go.
- *
- * It rides in the same packet as the query it protects. What stands before a Sync is one transaction, so the settings end with it, and if one
- * cannot be set PostgreSQL skips to the Sync and the query cannot run (PostgreSQL manual, 54.2.3): fail-closed by protocol, not by care.
+ * The first statement of every transaction: the caller
+ * (docs/guides/your-own-database.md#2-row-level-security), the timeout and the access mode.
+ * It is sent in the same packet as the query it protects. Everything before a Sync is one transaction, so the
+ * settings end with it; if one cannot be set, PostgreSQL skips to the Sync and the query cannot run
+ * (PostgreSQL manual, 54.2.3): it fails closed because of the protocol.
  */
 import type { Identity } from '../identity/identity.ts'
 import { type SessionSetting, settingsOf } from '../identity/settings.ts'
@@ -11,33 +12,39 @@ import { encodeParameters } from '../postgres/parameters.ts'
 import { PLANNER } from '../postgres/startup.ts'
 import type { Command } from '../postgres/types.ts'
 
-/** `install/capture.ts` looks for it. */
+/** Read by `install/capture.ts`. */
 const ORIGIN: SessionSetting = ['svc.origin', 'gateway']
 
-/** What the transaction may do besides reading. */
+/** What the transaction may do. */
 export type Access = 'read only' | 'read write'
 
+/** Creates the commands that set session settings. */
 export interface SettingsSource {
   /**
-   * The command that begins a transaction for `identity`. `workedMs`: how much of the statement timeout earlier transactions of the same request have used up;
-   * 0 if absent.
+   * The command that begins a transaction for `identity`. `workedMs`: the part of the statement timeout used
+   * by earlier transactions of the same request; 0 by default.
    */
   for(identity: Identity, access: Access, workedMs?: number): Command
   /**
-   * As for 'read write', for what certainly writes: its only row and column is the transaction's number, `pg_current_xact_id()`. It says where the write
-   * comes from, besides, to what writes down changes for webhooks.
+   * Like `for` with 'read write', for statements that certainly write: its only result is the transaction
+   * number, `pg_current_xact_id()`. It also sets the origin of the write, for the triggers that capture
+   * changes for webhooks.
    */
   numbered(identity: Identity, workedMs?: number): Command
   /**
-   * Between two statements of a transaction: gives the next one the time that is left, and cancels the transaction if there is none (57014). PostgreSQL's
-   * `statement_timeout` starts again with every statement, and does not count while deferred triggers run at the end of a transaction.
+   * Between two statements of a transaction: sets the timeout to the time that is left, and cancels the
+   * transaction if there is none (57014). PostgreSQL restarts `statement_timeout` with every statement, and
+   * does not apply it to deferred triggers at the end of a transaction.
    */
   deadline(workedMs?: number): Command
-  /** Nothing of the statement timeout is left. */
+  /** Whether the statement timeout is used up. */
   isOver(workedMs: number): boolean
 }
 
-/** With `preparedStatements` false a pooler is in between, so what a connection begins with elsewhere is set in each transaction. */
+/**
+ * Creates the source. With `preparedStatements` false, a pooler is in between, so the initial settings of a
+ * connection are set in each transaction.
+ */
 export function createSettings({
   statementTimeoutMs,
   preparedStatements = true,
@@ -46,7 +53,7 @@ export function createSettings({
   readonly preparedStatements?: boolean
 }): SettingsSource {
   const planner: readonly SessionSetting[] = preparedStatements ? [] : PLANNER
-  // A transaction that writes takes the mode that the role or database has by default.
+  // A writing transaction uses the default mode of the role or database.
   const mode: Readonly<Record<Access, readonly SessionSetting[]>> = {
     'read only': [['transaction_read_only', 'on']],
     'read write': [],
@@ -69,12 +76,15 @@ export function createSettings({
   }
 }
 
-/** In whole milliseconds; 0 would switch the timeout off. */
+/** In whole milliseconds; 0 would disable the timeout. */
 function leftOf(timeoutMs: number, workedMs: number): number {
   return Math.max(1, Math.floor(timeoutMs - workedMs))
 }
 
-/** `OFFSET 0` keeps the clock from being read twice. A cancelled statement is noticed when its next row is asked for. */
+/**
+ * `OFFSET 0` prevents the clock from being read twice. A cancelled statement notices when its next row is
+ * requested.
+ */
 function deadlineOf(timeoutMs: number): Command {
   const elapsed = '(1000 * extract(epoch FROM pg_catalog.clock_timestamp() - pg_catalog.transaction_timestamp()))::int8'
   const text = `SELECT pg_catalog.set_config('statement_timeout', greatest(left_ms, 1)::text, true),
@@ -83,14 +93,17 @@ FROM (SELECT $1::int8 - ${elapsed} AS left_ms OFFSET 0) AS time`
   return { text, parameters: encodeParameters([String(timeoutMs)]), upkeep: true }
 }
 
-/** Kept for the first transactions of requests. An identity comes from the cache of verified tokens and is the same object for every request of a token. */
+/**
+ * Cached for the first transactions of requests. An identity comes from the cache of verified tokens and is
+ * the same object for every request with a token.
+ */
 function encodedOnce(
   answer: string,
   kind: Pick<Command, 'readsOnly'>,
   settingsFor: (identity: Identity, workedMs: number) => readonly SessionSetting[],
 ): (identity: Identity, workedMs?: number) => Command {
   const known = new WeakMap<Identity, Command>()
-  // The names are the same for everybody, and one text is found by what it is instead of by what it says.
+  // The names are the same for every caller, and identical text objects are found by reference.
   let text: string | null = null
   return (identity, workedMs = 0) => {
     const found = workedMs === 0 ? known.get(identity) : undefined
@@ -108,8 +121,8 @@ function encodedOnce(
 }
 
 /**
- * `set_config` returns the value that it set, and nobody needs it back: as conditions, all must be evaluated for the one row without columns to
- * appear, and nothing is sent but what a write is answered besides.
+ * `set_config` returns the value, which is not needed: as conditions, all calls are evaluated for one row
+ * without columns, and only the write's result is sent.
  */
 function settingsText(answer: string, names: readonly string[]): string {
   const conditions = names.map((name, index) => `set_config('${name}', $${index + 1}, true) IS NOT NULL`)

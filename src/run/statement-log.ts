@@ -1,4 +1,4 @@
-/** Tells the texts of the statements that requests run: for the log at level debug, and nothing is made of it otherwise. */
+/** Emits the texts of executed statements, for the log at level debug. */
 
 import type { Statement } from '../compile/statement.ts'
 import type { Emit } from '../events.ts'
@@ -6,10 +6,11 @@ import type { Runner, RunningRequest } from './run.ts'
 
 export interface StatementLogParts {
   readonly emit: Emit
-  /** Of the request that is being answered; null for what the gateway does by itself. */
+  /** The id of the request being processed; null for the gateway's own work. */
   readonly requestId: () => string | null
 }
 
+/** Wraps a runner so that statements are logged. */
 export function logStatements(runner: Runner, { emit, requestId }: StatementLogParts): Runner {
   function begin(statements: readonly Statement[]): () => void {
     const started = performance.now()

@@ -1,17 +1,20 @@
-/** The refusal of a read that is too expensive: `QUERY_TOO_EXPENSIVE` (docs/reference/reading.md#cost-guard). */
+/**
+ * The error for a read that is too expensive: `QUERY_TOO_EXPENSIVE` (docs/reference/reading.md#cost-guard).
+ */
 
 import type { Extent } from '../compile/extent.ts'
 import type { Mention } from '../compile/mentions.ts'
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import { adviseOn } from './advice.ts'
+import { suggestionsFor } from './advice.ts'
 import type { CostLimits } from './cost-limits.ts'
 import type { Estimate } from './estimate.ts'
 import { seesFigures } from './explain-figures.ts'
-import { type Index, readIndexes } from './indexes.ts'
+import { readIndexes, type TableIndex } from './indexes.ts'
 import type { Runner, ServerTime } from './run.ts'
 
-export interface Refused {
+/** A refused read. */
+export interface RefusedRead {
   readonly runner: Pick<Runner, 'read'>
   readonly identity: Identity
   readonly estimate: Estimate
@@ -21,6 +24,7 @@ export interface Refused {
   readonly worked: ServerTime
 }
 
+/** Builds the error, with suggestions. */
 export async function tooExpensive({
   runner,
   identity,
@@ -29,10 +33,10 @@ export async function tooExpensive({
   mentions,
   extent,
   worked,
-}: Refused): Promise<GatewayError> {
-  // The read is refused all the same, if with less advice.
-  const indexes = await readIndexes(runner, identity, mentions, worked).catch((): readonly Index[] => [])
-  const suggestions = adviseOn({ extent, mentions, indexes })
+}: RefusedRead): Promise<GatewayError> {
+  // The read is refused in any case, with less advice if the indexes cannot be read.
+  const indexes = await readIndexes(runner, identity, mentions, worked).catch((): readonly TableIndex[] => [])
+  const suggestions = suggestionsFor({ extent, mentions, indexes })
   const exact = seesFigures(identity)
   const [cost, rows] = exact ? [estimate.cost, estimate.rows] : [aboveLimit(limits.cost), aboveLimit(limits.rows)]
   return new GatewayError('QUERY_TOO_EXPENSIVE', exact ? withReasons(estimate, limits) : WITHOUT_REASONS, {
@@ -46,9 +50,9 @@ export async function tooExpensive({
   })
 }
 
-/** It names both limits, since the one that is exceeded would reveal something about the rows. */
+/** Names both limits, because the one exceeded would reveal something about the rows. */
 const WITHOUT_REASONS =
-  'the query is too expensive: PostgreSQL estimates more for it than explain_max_cost and explain_max_rows allow'
+  'the query is too expensive: the estimate of PostgreSQL exceeds explain_max_cost or explain_max_rows'
 
 function withReasons(estimate: Estimate, limits: CostLimits): string {
   const reasons = [
@@ -62,12 +66,12 @@ function withReasons(estimate: Estimate, limits: CostLimits): string {
   return `the query is too expensive: ${reasons.join('; ')}`
 }
 
-/** The next power of ten above the limit; 0 where the limit is off. */
+/** The next power of ten above the limit; 0 if there is no limit. */
 function aboveLimit(limit: number): number {
   return limit === Number.POSITIVE_INFINITY ? 0 : 10 ** (Math.floor(Math.log10(limit)) + 1)
 }
 
-/** As it is configured. */
+/** The limit as configured. */
 function limitOf(limit: number): number {
   return limit === Number.POSITIVE_INFINITY ? 0 : limit
 }

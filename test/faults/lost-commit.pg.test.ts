@@ -14,7 +14,7 @@ import { execute, privateServer, type TestDatabase } from '../support/postgres.t
 /** The key of the advisory lock that holds the trigger of `held` back. */
 const GATE = 4714
 
-const UNKNOWN = 'the change may have been made or not; read the data before you send it again'
+const UNKNOWN = 'the change may or may not have been made; read the data before sending it again'
 
 const SCHEMA = `
 create sequence runs;

@@ -357,7 +357,7 @@ describe('filtered', () => {
           expect(reply.status).toBe(400)
           expect(reply.json.error).toMatchObject({
             code: 'PARSE_ERROR',
-            message: 'the filters match 4 rows, more than X-Max-Affected allows; nothing was changed',
+            message: 'the filters match 4 rows, more than the limit in X-Max-Affected; nothing was changed',
           })
         }
       }

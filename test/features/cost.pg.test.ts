@@ -130,7 +130,7 @@ describe('a read above a limit', () => {
     expect(code).toBe('QUERY_TOO_EXPENSIVE')
     expect(error).toEqual({ code, message, status: 422, request_id: reply.headers.get('x-request-id'), details })
     expect(message).toBe(
-      'the query is too expensive: PostgreSQL estimates more for it than explain_max_cost and explain_max_rows allow',
+      'the query is too expensive: the estimate of PostgreSQL exceeds explain_max_cost or explain_max_rows',
     )
     expect(JSON.parse(details)).toEqual({
       estimated_cost: 1_000_000,
@@ -169,18 +169,18 @@ describe('a read above a limit', () => {
     for (const path of ['/api/sales/aggregate?fn=count', '/api/sales/aggregate?fn=sum&column=k&group_by=shop_id']) {
       const { suggestions } = expectRefused(await gateway.get(path))
       expect(suggestions).toEqual([
-        'add a filter: nothing restricts the rows that have to be read',
-        'an aggregate, a count or a distinct reads every row that the filters leave',
+        'add a filter: every row has to be read',
+        'an aggregate, a count or a distinct reads every row that matches the filters',
       ])
     }
   })
   test('comes with advice that names what is there and what is missing, and nothing of the policies', async () => {
     const { suggestions } = expectRefused(await gateway.get('/api/sales?k=gte.1&note=gte.a&sort=-Odd%20name'))
     expect(suggestions).toEqual([
-      'narrow the filters, or add one: fewer rows would have to be read',
+      'narrow the filters, or add one, so that fewer rows have to be read',
       'the index sales_k on sales(k, note) exists: a narrower filter on k can use it',
-      'an index on sales(note) would help to filter by it',
-      'an index on sales("Odd name") would help to sort by it',
+      'an index on sales(note) would help to filter by this column',
+      'an index on sales("Odd name") would help to sort by this column',
     ])
   })
   test('does not run', async () => {

@@ -668,7 +668,7 @@ test('a server that takes no writes, as a hot standby: reads go on, writes are U
     expect(reply.status).toBe(503)
     expect(reply.headers.get('retry-after')).toBe('1')
     expect(reply.json).toEqual(
-      envelope(reply, 'UNAVAILABLE', '25006', 'the database takes no changes at the moment; try again'),
+      envelope(reply, 'UNAVAILABLE', '25006', 'the database is read-only at the moment; try again later'),
     )
   } finally {
     await standby.close()

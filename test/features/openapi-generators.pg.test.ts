@@ -111,7 +111,7 @@ describe('names that differ in case or punctuation only', () => {
     )
     expect(schemas.orders).toMatchObject({
       additionalProperties: true,
-      description: 'Also `Name`, `orderId`, which generated code could not tell from the properties.',
+      description: 'Also `Name`, `orderId`, which generated code could not distinguish from the properties.',
     })
   })
 })

@@ -11,6 +11,7 @@ import { createAnnouncements, type RowsBefore } from '../../src/run/announcement
 import { createRunner } from '../../src/run/run.ts'
 import { createSessionReset } from '../../src/run/session-reset.ts'
 import { createSettings } from '../../src/run/settings.ts'
+import { LISTEN_LOCKS } from '../../src/run/write-notifications.ts'
 import { Usage } from '../../src/usage.ts'
 import { shopDatabase } from '../features/shop.ts'
 import { clientFixture, databaseFixture, gatewayFixture } from '../support/fixtures.ts'
@@ -95,14 +96,14 @@ test('before PostgreSQL 18 writes tell the same: of an upsert which of the two i
     const read = await introspect(queryThrough(pool), { schemas: ['public'], exposedViews: [] })
     const catalog = { ...read, serverVersion: 170_000 }
     const before: string[] = []
-    const wanted: RowsBefore = {
+    const wanted: OldImages = {
       wants: () => true,
-      learn: (_txid, _table, rows) => before.push(...[...rows.values()].map(row => JSON.parse(row).name)),
+      store: (_txid, _table, rows) => before.push(...[...rows.values()].map(row => JSON.parse(row).name)),
     }
     const runner = createRunner({
       ...{ database: pool, settings: createSettings({ statementTimeoutMs: 30_000 }), onStaleSchema() {} },
       reset: createSessionReset(() => catalog),
-      announcements: createAnnouncements({
+      announcements: createNotifyingWrites({
         origin: 'me',
         rowsBefore: wanted,
         isLogged: () => false,

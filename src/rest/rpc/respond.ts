@@ -1,6 +1,6 @@
 /** Responses of calls (docs/reference/functions.md#results): `{data, function, result_format}`, and `count` with a set, `columns` with binary cells. */
 import type { Answer } from '../../exchange.ts'
-import type { Called, Row } from '../../run/run.ts'
+import type { CallResult, Row } from '../../run/run.ts'
 import { joinRows, wholeValue } from '../respond.ts'
 import type { CallForm } from './tree.ts'
 

@@ -238,6 +238,6 @@ function isNothing(answered: Columns): boolean {
 }
 
 /** `at`: the column that says `t` for a row that was created. */
-function hasCreated(rows: Written['rows'], at: number): boolean {
+function hasCreated(rows: WriteResult['rows'], at: number): boolean {
   return rows.some(row => row[at]?.toString() === 't')
 }

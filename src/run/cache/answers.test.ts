@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createAnswers, ONE_WEIGHT_MAX, WEIGHT_MAX } from './answers.ts'
+import { createCachedResults, ONE_WEIGHT_MAX, WEIGHT_MAX } from './cached-results.ts'
 
 const ABOUT = { moment: 0, changes: [], until: 1 }
 const rowsOf = (...texts: readonly string[]) => [texts.map(text => [Buffer.from(text), null])]
 
 test('what was kept is found, ready to be handed out', async () => {
-  const answers = createAnswers(10)
+  const answers = createCachedResults(10)
   expect(answers.get('k')).toBeUndefined()
   expect(answers.keep('k', rowsOf('a', 'bc'), ABOUT)).toBe(true)
   const { reading } = answers.get('k') ?? {}
@@ -16,7 +16,7 @@ test('what was kept is found, ready to be handed out', async () => {
 })
 
 test('it does not hold on to the memory that the cells were part of', async () => {
-  const answers = createAnswers(10)
+  const answers = createCachedResults(10)
   const chunk = Buffer.alloc(65_536, 'x')
   answers.keep('k', [[[chunk.subarray(0, 3)]]], ABOUT)
   chunk.fill('y')
@@ -26,7 +26,7 @@ test('it does not hold on to the memory that the cells were part of', async () =
 })
 
 test('of more entries than there may be the one unused for longest goes', () => {
-  const answers = createAnswers(2)
+  const answers = createCachedResults(2)
   for (const key of ['a', 'b']) answers.keep(key, rowsOf(key), ABOUT)
   answers.get('a')
   answers.keep('c', rowsOf('c'), ABOUT)
@@ -35,7 +35,7 @@ test('of more entries than there may be the one unused for longest goes', () => 
 })
 
 test('so it is with bytes', () => {
-  const answers = createAnswers(1_000_000)
+  const answers = createCachedResults(1_000_000)
   const large = rowsOf('x'.repeat(ONE_WEIGHT_MAX - 2_000), '')
   const count = Math.ceil(WEIGHT_MAX / ONE_WEIGHT_MAX) + 5
   for (let n = 0; n < count; n++) expect(answers.keep(`k${n}`, large, ABOUT)).toBe(true)
@@ -48,7 +48,7 @@ test('so it is with bytes', () => {
 })
 
 test('a giant is not kept, and pushes nobody out; nor is an answer of very many tiny rows', () => {
-  const answers = createAnswers(10)
+  const answers = createCachedResults(10)
   answers.keep('small', rowsOf('a'), ABOUT)
   expect(answers.keep('giant', rowsOf('x'.repeat(ONE_WEIGHT_MAX)), ABOUT)).toBe(false)
   expect(answers.keep('many', rowsOf(...Array.from({ length: 10_000 }, () => '1')), ABOUT)).toBe(false)
@@ -58,7 +58,7 @@ test('a giant is not kept, and pushes nobody out; nor is an answer of very many 
 
 test('the bytes of a single row count twice: it is kept as what is sent, too', () => {
   const weightOf = (...texts: readonly string[]) => {
-    const answers = createAnswers(10)
+    const answers = createCachedResults(10)
     answers.keep('k', rowsOf(...texts), ABOUT)
     return answers.weight
   }

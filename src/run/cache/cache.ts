@@ -1,9 +1,8 @@
 /**
- * The result cache (docs/guides/caching.md, decision 0016): answers of reads are kept until they are too old, something they were read from changes, or others are
- * wanted more.
- *
- * It stands between the tenant's gate and the cost guard. So a tenant at its limit is refused whether or not somebody has asked the same before. And
- * what is kept has passed the guard, so it is not judged again.
+ * The result cache (docs/guides/caching.md, decision 0016): results of reads are cached until they expire,
+ * something they were read from changes, or they are displaced.
+ * It is placed between the tenant's limit and the cost guard. So a tenant at its limit is refused even if the
+ * result is cached, and cached results have passed the guard already.
  */
 import type { Catalog } from '../../catalog/model.ts'
 import type { BoundStatement, Readable } from '../../compile/statement.ts'
@@ -11,64 +10,75 @@ import { hasClockWord } from '../../compile/steady.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { DatabaseError, UnavailableError } from '../../postgres/errors.ts'
-import type { Reading, Runner } from '../run.ts'
+import type { Runner, RunningRead } from '../run.ts'
 import type { SettingsSource } from '../settings.ts'
-import { type Answers, createAnswers, WEIGHT_MAX } from './answers.ts'
-import { type Changes, createChanges } from './changes.ts'
-import { withParts } from './footprint.ts'
+import { type CachePlans, createCachePlans } from './cache-plans.ts'
+import { type CachedResults, createCachedResults, WEIGHT_MAX } from './cached-results.ts'
+import { type ChangeClock, createChangeClock } from './change-clock.ts'
+import { withPartitions } from './dependencies.ts'
 import { createCallerDigests, measureValues, printValues } from './key.ts'
-import { createStatementPlans, type StatementPlans } from './plans.ts'
 
-/** Values of more characters are not looked up: it would take long, and hardly anybody sends them twice. */
+/**
+ * Reads with more characters of values are not looked up: that would take long, and they are rarely repeated.
+ */
 export const VALUE_CHARACTERS_MAX = 8_192
 
+/** Figures of the cache. */
 export interface CacheStats {
   readonly hits: number
-  /** Reads that were executed while the cache was on. */
+  /** Reads executed while the cache was enabled. */
   readonly misses: number
-  /** Misses although the answer was cached, because the gateway was too far behind the change log. */
+  /** Misses although the result was cached, because the gateway was too far behind the change log. */
   readonly bypassed: number
-  /** Age of the last read of the change log; null when no table is captured. */
+  /** Age of the last read of the change log; null if no table is captured. */
   readonly knownAgeMs: number | null
   readonly entries: number
   readonly entriesMax: number
-  /** Bytes, roughly: answers with their keys and what is around them. */
+  /** Approximate bytes of the results with keys and overhead. */
   readonly weight: number
   readonly weightMax: number
 }
 
+/** What the cache needs. */
 export interface ResultCacheParts {
   readonly catalog: () => Catalog
   readonly settings: SettingsSource
   readonly entriesMax: number
   readonly ttlMs: number
-  /** The moment, on the clock of `now`, before which all changes of captured tables are known; null when no table is captured. */
+  /**
+   * The time, on the clock of `now`, before which all changes of captured tables are known; null if no table
+   * is captured.
+   */
   readonly knownUntil: () => number | null
-  /** Limit on how far `knownUntil` may lie in the past while cached answers are served. */
+  /** Limit on the age of `knownUntil` while cached results are served. */
   readonly stalenessMsMax: number
-  /** How long a statement may run on when nobody is there to hear of its end. */
+  /** How long a statement may continue after its caller has gone. */
   readonly statementTimeoutMs: number
-  /** Milliseconds, monotonic. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
-  /** Calls back once, without keeping the process alive. */
+  /** Calls `call` once, without keeping the process alive. */
   readonly after: (delayMs: number, call: () => void) => void
 }
 
-interface Found {
-  /** Null: what is asked for is not to be kept. */
+interface CacheLookup {
+  /** Null if the result cannot be cached. */
   readonly key: string | null
-  /** Null: it is not kept. */
-  readonly reading: Reading | null
+  /** Null if the result is not cached. */
+  readonly reading: RunningRead | null
 }
 
+/** The result cache. */
 export class ResultCache {
   readonly #parts: ResultCacheParts
-  readonly #changes: Changes = createChanges()
-  readonly #answers: Answers
+  readonly #changes: ChangeClock = createChangeClock()
+  readonly #answers: CachedResults
   readonly #callerDigest: (identity: Identity) => string
   #catalog: Catalog
-  #plans: StatementPlans
-  /** Of statements whose answer was found: for whom it was asked last, and under which key. What asks again (rest/read) brings the same statement. */
+  #plans: CachePlans
+  /**
+   * For statements whose result was found: the last caller and key. A repeated request (rest/read) uses the
+   * same statement object.
+   */
   #lastFound = new WeakMap<BoundStatement<Readable>, { readonly caller: string; readonly key: string }>()
   #hits = 0
   #misses = 0
@@ -76,13 +86,13 @@ export class ResultCache {
 
   constructor(parts: ResultCacheParts) {
     this.#parts = parts
-    this.#answers = createAnswers(parts.entriesMax)
+    this.#answers = createCachedResults(parts.entriesMax)
     this.#callerDigest = createCallerDigests(identity => parts.settings.for(identity, 'read only'))
     this.#catalog = parts.catalog()
-    this.#plans = createStatementPlans(this.#catalog, this.#changes)
+    this.#plans = createCachePlans(this.#catalog, this.#changes)
   }
 
-  /** The runner, with every change that goes through it known here. Nothing else may write. */
+  /** Wraps a runner so that all writes through it are known. There must be no other writes. */
   watching(runner: Runner): Runner {
     return {
       ...runner,
@@ -97,7 +107,7 @@ export class ResultCache {
     }
   }
 
-  /** The runner, with reads served from the cache where they can be. */
+  /** Wraps a runner so that reads are served from the cache where possible. */
   serving(runner: Runner): Runner {
     return {
       ...runner,
@@ -109,18 +119,21 @@ export class ResultCache {
         }
         this.#misses++
         const start = () => runner.read(identity, statements, worked)
-        return key === null ? start() : this.#fill(key, statements, start)
+        return key === null ? start() : this.#readAndCache(key, statements, start)
       },
     }
   }
 
-  /** Invalidates answers from these tables (OIDs), which another process has changed; null invalidates all answers. */
+  /**
+   * Invalidates results of these tables (OIDs), which another process has changed; null invalidates all
+   * results.
+   */
   changed(relations: readonly number[] | null): void {
     this.#currentPlans()
-    this.#changes.begin(relations === null ? null : withParts(this.#catalog, relations))()
+    this.#changes.begin(relations === null ? null : withPartitions(this.#catalog, relations))()
   }
 
-  /** Forgets all answers, also those that are on their way. */
+  /** Drops all results, including those being read. */
   clear(): void {
     this.#answers.clear()
     this.#changes.begin(null)()
@@ -140,21 +153,21 @@ export class ResultCache {
     }
   }
 
-  /** The statements' plans of the catalogue in force; with another one everything begins anew. */
-  #currentPlans(): StatementPlans {
+  /** The plans of statements for the current catalog; a new catalog starts from scratch. */
+  #currentPlans(): CachePlans {
     const current = this.#parts.catalog()
     if (current !== this.#catalog) {
       this.#catalog = current
       this.clear()
       this.#changes.forget()
-      this.#plans = createStatementPlans(current, this.#changes)
+      this.#plans = createCachePlans(current, this.#changes)
       this.#lastFound = new WeakMap()
     }
     return this.#plans
   }
 
-  /** An answer that is kept, under its key; one statement by itself has it at hand where the same caller found it before. */
-  #findFor(identity: Identity, statements: readonly BoundStatement<Readable>[]): Found {
+  /** Finds a cached result and its key. A single statement remembers the key of its last caller. */
+  #findFor(identity: Identity, statements: readonly BoundStatement<Readable>[]): CacheLookup {
     this.#currentPlans()
     const caller = this.#callerDigest(identity)
     const [only] = statements.length === 1 ? statements : []
@@ -166,7 +179,7 @@ export class ResultCache {
     return { key, reading }
   }
 
-  /** Null: the answer is not to be kept, whatever the values are. */
+  /** Null if the result must not be cached, whatever the values. */
   #keyOf(caller: string, statements: readonly BoundStatement<Readable>[]): string | null {
     let key = caller
     let left = VALUE_CHARACTERS_MAX
@@ -179,7 +192,7 @@ export class ResultCache {
     return key
   }
 
-  #find(key: string): Reading | null {
+  #find(key: string): RunningRead | null {
     const kept = this.#answers.get(key)
     if (kept === undefined) return null
     const { now, knownUntil, stalenessMsMax } = this.#parts
@@ -189,7 +202,7 @@ export class ResultCache {
       this.#bypassed++
       return null
     }
-    if (kept.until > at && this.#changes.areQuietSince(kept.moment, kept.changes)) return kept.reading
+    if (kept.until > at && this.#changes.areUnchangedSince(kept.moment, kept.changes)) return kept.reading
     this.#answers.remove(key)
     return null
   }
@@ -198,23 +211,23 @@ export class ResultCache {
     return known === null ? null : Math.max(0, this.#parts.now() - known)
   }
 
-  /** Runs the read and keeps its answer, unless something changed on the way. */
-  #fill(key: string, statements: readonly BoundStatement<Readable>[], start: () => Reading): Reading {
+  /** Runs the read and caches its result unless something has changed in the meantime. */
+  #readAndCache(key: string, statements: readonly BoundStatement<Readable>[], start: () => RunningRead): RunningRead {
     const { now, ttlMs } = this.#parts
     const moment = this.#changes.now()
     const until = now() + ttlMs
     const changes = statements.flatMap(({ statement }) => this.#plans.reading(statement)?.changes ?? [])
     const isSteady = !statements.some(({ values }) => values.some(hasClockWord))
     const reading = start()
-    if (!isSteady || !this.#changes.areQuietSince(moment, changes)) return reading
+    if (!isSteady || !this.#changes.areUnchangedSince(moment, changes)) return reading
     const result = reading.result.then(results => {
-      if (this.#changes.areQuietSince(moment, changes)) this.#answers.keep(key, results, { moment, changes, until })
+      if (this.#changes.areUnchangedSince(moment, changes)) this.#answers.keep(key, results, { moment, changes, until })
       return results
     })
     return { result, cancel: () => reading.cancel() }
   }
 
-  /** `relations` null: of what cannot be told. */
+  /** `relations` null: unknown. */
   #during<T extends { readonly result: Promise<unknown> }>(
     relations: ReadonlySet<number> | null,
     count: number,
@@ -226,7 +239,7 @@ export class ResultCache {
       const running = start()
       running.result.then(end, error => {
         if (isOver(error)) end()
-        // Its statements may go on for as long as each of them is let.
+        // Its statements may continue for as long as each is allowed to.
         else after(Math.min(statementTimeoutMs * count, DELAY_MS_MAX), end)
       })
       return running
@@ -237,10 +250,10 @@ export class ResultCache {
   }
 }
 
-/** Node fires a timer of more at once. */
+/** Node fires longer timers immediately. */
 const DELAY_MS_MAX = 2 ** 31 - 1
 
-/** Whether a change that failed has come to an end in the database, well or not; else it may still be made. */
+/** Whether a failed write has ended in the database; otherwise it may still take effect. */
 function isOver(error: unknown): boolean {
   const cause = error instanceof GatewayError ? error.cause : error
   if (cause instanceof UnavailableError) return !cause.sent

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { catalogOf } from '../../../test/support/model.ts'
 import type { Catalog, Dependence } from '../../catalog/model.ts'
-import { readFootprint, writeFootprint } from './footprint.ts'
+import { readDependencies, writeDependencies } from './dependencies.ts'
 
 const NOTHING: Dependence = { ties: [], mentions: [], unsteady: [], effect: null }
 const NO_EFFECT = { insert: false, update: false, delete: false }
@@ -12,12 +12,12 @@ function catalogWith(dependences: Readonly<Record<number, Partial<Dependence>>>)
 }
 
 function reads(catalog: Catalog, ...start: readonly number[]) {
-  const { relations, opaque, steady } = readFootprint(catalog, start)
+  const { relations, opaque, deterministic: steady } = readDependencies(catalog, start)
   return { relations: [...relations].sort(), opaque, steady }
 }
 
 function writes(catalog: Catalog, relation: number, operation: 'insert' | 'update' | 'delete') {
-  const relations = writeFootprint(catalog, [{ relation, operation }])
+  const relations = writeDependencies(catalog, [{ relation, operation }])
   return relations === null ? 'anything' : [...relations].sort()
 }
 

@@ -1,24 +1,23 @@
 /**
- * The cache key of an answer: everything that reaches the database (docs/guides/caching.md#cache-key).
- *
- * - the settings of the caller, as the very bytes that would be sent: what is added to them some day is in the key by itself;
- * - the texts of the statements, in their order;
- * - the values, each with its length before it, so that no two lists of them read alike.
- *
- * Settings and texts are long and the same for many requests, so their digests stand for them, which are made once for each identity and statement. Who could
- * make two of one digest could forge certificates.
+ * The cache key of a result: everything that is sent to the database (docs/guides/caching.md#cache-key).
+ * - the caller's settings, as the bytes that would be sent, so that settings added later are included
+ *   automatically;
+ * - the texts of the statements, in order;
+ * - the values, each preceded by its length, so that no two lists have the same key.
+ * Settings and texts are long and shared by many requests, so their digests are used, which are computed once
+ * for each identity and statement. A collision would require breaking SHA-256.
  */
 import { createHash, hash } from 'node:crypto'
 import type { StatementValue } from '../../compile/statement.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { Command } from '../../postgres/types.ts'
 
-/** As many characters as bytes: what a map hashes fastest. */
+/** As many characters as bytes, which a map hashes fastest. */
 export function digestOfText(text: string): string {
   return hash('sha256', text, 'binary')
 }
 
-/** The digest of what the database is told about a caller. */
+/** The digest of a caller's session settings. */
 export function createCallerDigests(settingsFor: (identity: Identity) => Command): (identity: Identity) => string {
   const known = new WeakMap<Identity, string>()
   return identity => {
@@ -34,7 +33,7 @@ export function createCallerDigests(settingsFor: (identity: Identity) => Command
   }
 }
 
-/** The values of one statement. Which statement it is says how many there are. */
+/** Prints the values of one statement, whose text determines their number. */
 export function printValues(values: readonly StatementValue[]): string {
   let text = ''
   for (const value of values) {
@@ -45,7 +44,7 @@ export function printValues(values: readonly StatementValue[]): string {
   return text
 }
 
-/** Of how many characters the values are. */
+/** The number of characters of the values. */
 export function measureValues(values: readonly StatementValue[]): number {
   let length = 0
   for (const value of values) length += value === null ? 1 : value.length

@@ -1,40 +1,41 @@
-/** Keeps what statements were estimated to take, by their text and the caller's role. */
+/** Caches estimates by statement text and the caller's role. */
 import { LRUCache } from 'lru-cache'
 import type { Estimate } from './estimate.ts'
 
-/** Milliseconds: the data, its statistics and its indexes change meanwhile. */
-export const KEPT_MS = 60_000
+/** Lifetime in milliseconds: data, statistics and indexes change. */
+export const ESTIMATE_TTL_MS = 60_000
 
-/** Texts are made by callers, so there is an end to them. As many as plans are kept. */
+/** Limits on the cached texts, which depend on callers. As many as plans are cached. */
 const TEXTS_MAX = 2_000
 const TEXT_CHARACTERS_MAX = 32 * 1024 * 1024
-/** A longer text is estimated whenever it is asked. */
+/** Longer texts are estimated every time. */
 const ONE_TEXT_CHARACTERS_MAX = 128 * 1024
-/** Of one text. Roles come from tokens: few, unless somebody makes them up. */
+/** Limit on the roles per text. Roles come from tokens, so usually there are few. */
 const ROLES_MAX = 100
-/** Whoever has a longer one is estimated whenever they ask. */
+/** Longer roles are estimated every time. */
 const ROLE_CHARACTERS_MAX = 256
 
-export interface Estimates {
-  /** What was found in the last minute, the largest if it was found again; undefined when nothing was. */
+/** The cache. */
+export interface EstimateCache {
+  /** The estimate of the last minute, the largest if there were several; undefined if there is none. */
   find(text: string, role: string): Estimate | undefined
   keep(text: string, role: string, estimate: Estimate): void
 }
 
-interface Kept {
+interface CachedEstimates {
   readonly estimate: Estimate
   readonly until: number
 }
 
-/** `now`: milliseconds, monotonic. */
-export function createEstimates(now: () => number): Estimates {
-  const kept = new LRUCache<string, Map<string, Kept>>({
+/** Creates an empty cache. `now` returns monotonic milliseconds. */
+export function createEstimateCache(now: () => number): EstimateCache {
+  const kept = new LRUCache<string, Map<string, CachedEstimates>>({
     max: TEXTS_MAX,
     maxSize: TEXT_CHARACTERS_MAX,
     maxEntrySize: ONE_TEXT_CHARACTERS_MAX,
     sizeCalculation: (_, text) => text.length + 1,
   })
-  const find = (text: string, role: string): Kept | undefined => {
+  const find = (text: string, role: string): CachedEstimates | undefined => {
     const found = kept.get(text)?.get(role)
     return found !== undefined && found.until > now() ? found : undefined
   }
@@ -43,12 +44,12 @@ export function createEstimates(now: () => number): Estimates {
     keep(text, role, estimate) {
       if (role.length > ROLE_CHARACTERS_MAX || text.length >= ONE_TEXT_CHARACTERS_MAX) return
       const before = find(text, role)
-      const byRole = kept.get(text) ?? new Map<string, Kept>()
+      const byRole = kept.get(text) ?? new Map<string, CachedEstimates>()
       byRole.delete(role)
-      // The largest: one caller's harmless values must not open the way for the next one's.
+      // The largest, so that one caller's harmless values do not allow the expensive values of the next.
       byRole.set(role, {
         estimate: before === undefined ? estimate : larger(before.estimate, estimate),
-        until: before?.until ?? now() + KEPT_MS,
+        until: before?.until ?? now() + ESTIMATE_TTL_MS,
       })
       const [oldest] = byRole.keys()
       if (byRole.size > ROLES_MAX && oldest !== undefined) byRole.delete(oldest)

@@ -1,7 +1,8 @@
-/** Whether a JSON value is one of a schema, of those that types.ts makes: what a reader of the document would say of it. */
+/** Validates a JSON value against a schema made by types.ts, as a client would. */
 import type { Schema } from './model.ts'
 
-export function fits(value: unknown, schema: Schema): boolean {
+/** Whether a value is valid. */
+export function isValid(value: unknown, schema: Schema): boolean {
   if (schema.type === undefined) return true
   if (value === null) return schema.nullable === true
   switch (schema.type) {
@@ -12,9 +13,9 @@ export function fits(value: unknown, schema: Schema): boolean {
     case 'number':
       return typeof value === 'number'
     case 'string':
-      return typeof value === 'string' && fitsText(value, schema)
+      return typeof value === 'string' && isValidText(value, schema)
     case 'array':
-      return Array.isArray(value) && value.every(one => fitsItem(one, schema))
+      return Array.isArray(value) && value.every(one => isValidItem(one, schema))
     case 'object':
       return typeof value === 'object' && !Array.isArray(value)
   }
@@ -27,15 +28,18 @@ function isWithin(value: number, { format, minimum, maximum }: Schema): boolean 
   return value >= (minimum ?? bounds.least) && value <= (maximum ?? bounds.most)
 }
 
-function fitsItem(value: unknown, { items }: Schema): boolean {
-  return items === undefined || '$ref' in items || fits(value, items)
+function isValidItem(value: unknown, { items }: Schema): boolean {
+  return items === undefined || '$ref' in items || isValid(value, items)
 }
 
 const DATE = '\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])'
 const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d+)?'
 const OFFSET = '(?:Z|[+-][0-2]\\d:[0-5]\\d)'
 
-/** Those that types.ts names; dates and times are of RFC 3339, and without an offset where the name says so. */
+/**
+ * The formats used in types.ts. Dates and times are those of RFC 3339, without an offset where the name
+ * indicates it.
+ */
 const FORMATS: ReadonlyMap<string, RegExp> = new Map([
   ['uuid', /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/],
   ['date', new RegExp(`^${DATE}$`)],
@@ -45,8 +49,8 @@ const FORMATS: ReadonlyMap<string, RegExp> = new Map([
   ['time-local', new RegExp(`^${TIME}$`)],
 ])
 
-/** A length counts characters, not halves of them (JSON Schema, 5.2.1). */
-function fitsText(value: string, { enum: labels, format, maxLength }: Schema): boolean {
+/** A length counts characters, not UTF-16 code units (JSON Schema, 5.2.1). */
+function isValidText(value: string, { enum: labels, format, maxLength }: Schema): boolean {
   if (labels !== undefined && !labels.includes(value)) return false
   if (maxLength !== undefined && [...value].length > maxLength) return false
   return format === undefined || FORMATS.get(format)?.test(value) !== false

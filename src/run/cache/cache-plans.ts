@@ -1,31 +1,36 @@
-/** What the cache has to know of a statement, worked out once: what it is called in keys, and which changes concern it. */
+/**
+ * What the cache needs to know about a statement, computed once: its part of the key, and the changes that
+ * affect it.
+ */
 import type { Catalog } from '../../catalog/model.ts'
 import type { Readable, WriteStatement } from '../../compile/statement.ts'
 import { hasClockLiteral } from '../../compile/steady.ts'
 import { relationOid } from '../relation-oid.ts'
-import type { Change, Changes } from './changes.ts'
-import { type ReadFootprint, readFootprint, writeFootprint } from './footprint.ts'
+import type { ChangeClock, RelationChange } from './change-clock.ts'
+import { type ReadDependencies, readDependencies, writeDependencies } from './dependencies.ts'
 import { digestOfText } from './key.ts'
 
-export interface ReadPlan {
+/** The plan of a read. */
+export interface CachedReadPlan {
   readonly digest: string
-  /** Whoever keeps its answer must have heard of these. */
-  readonly changes: readonly Change[]
+  /** The changes that affect its result. */
+  readonly changes: readonly RelationChange[]
 }
 
-export interface StatementPlans {
-  /** Null: its answer cannot be kept. */
-  reading(statement: Readable): ReadPlan | null
-  /** The relations that statements may change; null: any. */
+/** The plans of statements. */
+export interface CachePlans {
+  /** Null if the result cannot be cached. */
+  reading(statement: Readable): CachedReadPlan | null
+  /** The relations that statements may change; null if any. */
   writing(statements: readonly WriteStatement[]): ReadonlySet<number> | null
 }
 
-/** For one catalogue: another one means other relations by the same names. */
-export function createStatementPlans(catalog: Catalog, changes: Changes): StatementPlans {
-  const plans = new WeakMap<Readable, ReadPlan | null>()
+/** Creates plans for one catalog, because names may refer to other relations in another one. */
+export function createCachePlans(catalog: Catalog, changes: ChangeClock): CachePlans {
+  const plans = new WeakMap<Readable, CachedReadPlan | null>()
 
-  function planOf(statement: Readable): ReadPlan | null {
-    const read = steadyReads(statement, catalog)
+  function planOf(statement: Readable): CachedReadPlan | null {
+    const read = deterministicReads(statement, catalog)
     if (read === null) return null
     const { relations, opaque } = read
     return {
@@ -51,21 +56,24 @@ export function createStatementPlans(catalog: Catalog, changes: Changes): Statem
           steps.push({ relation, operation })
         }
       }
-      return writeFootprint(catalog, steps)
+      return writeDependencies(catalog, steps)
     },
   }
 }
 
-/** The relations that a statement's answer depends on, if on nothing else but them and its values; null: the clock, chance or a write is in it too. */
-export function steadyReads(
+/**
+ * The relations that a statement's result depends on, if it depends only on them and its values; null if it
+ * also depends on time, randomness or a write.
+ */
+export function deterministicReads(
   { kind, text, touches }: Readable,
   catalog: Catalog,
-): Pick<ReadFootprint, 'relations' | 'opaque'> | null {
-  // A plan is of this moment: of how many rows there are, and how long it took.
+): Pick<ReadDependencies, 'relations' | 'opaque'> | null {
+  // The output of EXPLAIN depends on the moment: on row counts, and on durations.
   if (kind === 'explain') return null
   if (!touches.steady || touches.writes.length > 0 || hasClockLiteral(text)) return null
   const tables = touches.reads.map(name => relationOid(name, catalog))
   if (!tables.every(oid => oid !== null)) return null
-  const { relations, opaque, steady } = readFootprint(catalog, tables)
+  const { relations, opaque, deterministic: steady } = readDependencies(catalog, tables)
   return steady ? { relations, opaque } : null
 }

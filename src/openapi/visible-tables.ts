@@ -1,4 +1,4 @@
-/** A table as a caller sees it: what its part of the document is made from. */
+/** The tables that a caller can see: the basis of its document. */
 import { followable, relatedTable } from '../access/relations.ts'
 import { allows, type Columns, isKnown, readableColumns, type TableRights, type View } from '../access/rights.ts'
 import type { Column, Table } from '../catalog/model.ts'
@@ -10,74 +10,75 @@ import { FUNCTION_TAG, GATEWAY_TAG } from './model.ts'
 import { type SharedReferences, sharedReferences } from './references.ts'
 import { SHARED_SCHEMAS } from './shared-schemas.ts'
 
-export interface SeenTable {
+export interface VisibleTable {
   readonly table: Table
-  /** Of components and operations. */
+  /** The key of components and operations. */
   readonly key: string
   readonly tag: string
   readonly path: string
   readonly rights: TableRights
-  /** None where it may not be read. */
+  /** The readable columns; empty if the table cannot be read. */
   readonly columns: readonly Column[]
-  /** Those of `columns` that generators can tell apart. */
+  /** Those of `columns` that generators can distinguish. */
   readonly distinct: readonly Column[]
-  /** Whether generators would take two columns of the table for one. */
+  /** Whether generators would confuse two columns of the table. */
   readonly hasAlike: boolean
-  readonly relations: readonly SeenRelation[]
+  readonly relations: readonly VisibleRelation[]
   readonly parameters: SharedReferences
-  /** Whether a route of this kind leads to it: another may have the path. */
+  /** Whether a route of this kind leads to it; another route may have the path. */
   has(kind: Route['kind']): boolean
 }
 
-export interface SeenRelation {
-  /** As `expand` takes it: `customer`, `nested:items`, `users!approved_by`. */
+export interface VisibleRelation {
+  /** As in `expand`: `customer`, `nested:items`, `users!approved_by`. */
   readonly expand: string
-  /** The name that the rows have in the answer. */
+  /** The name of the related rows in the response. */
   readonly output: string
   readonly cardinality: 'one' | 'many'
   readonly target: Table
-  /** The segment of the path to the children of a row; null where there is one row alone. */
+  /** The path segment of the related rows of a row; null if there is only one related row. */
   readonly child: string | null
 }
 
-/** What a caller sees, and the tables of it. */
-export interface SeenView {
+/** What a caller can see, and its tables. */
+export interface DocumentView {
   readonly view: View
-  readonly tables: SeenTables
+  readonly tables: VisibleTables
 }
 
-/** By resource name. */
-export type SeenTables = ReadonlyMap<string, SeenTable>
+/** Tables by resource name. */
+export type VisibleTables = ReadonlyMap<string, VisibleTable>
 
-export function seenTables(view: View, filters: SharedFilters): SeenTables {
+/** The tables of a view. */
+export function visibleTables(view: View, filters: SharedFilters): VisibleTables {
   const known = [...view.catalog.tables.values()].filter(table => isKnown(table, view.rights))
   const names = known.map(({ resource }) => resource)
   const keys = distinctKeys(names, SCHEMA_ROLES, SHARED_KEYS)
   return new Map(
     known.map(table => {
       const key = keys.get(table.resource) ?? keyOf(table.resource)
-      return [table.resource, seenTable(table, key, view, filters)]
+      return [table.resource, visibleTable(table, key, view, filters)]
     }),
   )
 }
 
 const SHARED_KEYS = SHARED_SCHEMAS.map(([key]) => key)
-const OUR_TAGS: readonly string[] = [FUNCTION_TAG, GATEWAY_TAG]
+const GATEWAY_TAGS: readonly string[] = [FUNCTION_TAG, GATEWAY_TAG]
 
-/** What the schemas of a table have in front of its key. */
+/** The roles that precede a table's key in keys of schemas. */
 const SCHEMA_ROLES = [
   ...['', 'expanded', 'create', 'update', 'written', 'columns'],
   ...['page', 'one', 'written_one', 'written_maybe', 'written_many', 'created'],
 ]
 
-function seenTable(table: Table, key: string, view: View, filters: SharedFilters): SeenTable {
+function visibleTable(table: Table, key: string, view: View, filters: SharedFilters): VisibleTable {
   const path = `/api/${encodeURIComponent(table.resource)}`
   const below = ['', '/1', '/aggregate', '/_aggregate', '/_explain', '/1/children']
   const kinds = new Set(below.map(rest => parsePath(`${path}${rest}`)?.kind))
-  // No path with `.` or `..` arrives: whoever sends it resolves them (RFC 3986, 5.2.4).
-  const arrives = table.resource !== '.' && table.resource !== '..'
+  // A path with `.` or `..` never arrives, because clients resolve it (RFC 3986, 5.2.4).
+  const isReachable = table.resource !== '.' && table.resource !== '..'
   const columns = readableColumns(table, view.rights)
-  const relations = seenRelations(table, view)
+  const relations = visibleRelations(table, view)
   const hasAlike = distinctBy(table.columns, ({ name }) => name) !== table.columns
   const distinct = hasAlike ? distinctBy(columns, ({ name }) => name) : columns
   return {
@@ -85,20 +86,20 @@ function seenTable(table: Table, key: string, view: View, filters: SharedFilters
     tag: tagOf(table.resource, key),
     rights: view.rights.of(table),
     parameters: sharedReferences(key, distinct, relations.length > 0, filters),
-    has: kind => arrives && kinds.has(kind),
+    has: kind => isReachable && kinds.has(kind),
   }
 }
 
-/** The name, unless another tag differs from it in case or punctuation only. */
+/** The name, unless another tag differs only in case or punctuation. */
 function tagOf(name: string, key: string): string {
-  const isOurs = OUR_TAGS.some(tag => tag !== name && tag === identifierOf(name))
+  const isOurs = GATEWAY_TAGS.some(tag => tag !== name && tag === identifierOf(name))
   return isOurs || key !== keyOf(name) ? `${keyOf(name)}-${hashOf(name)}` : name
 }
 
-function seenRelations(table: Table, view: View): readonly SeenRelation[] {
+function visibleRelations(table: Table, view: View): readonly VisibleRelation[] {
   return followable(table, view).flatMap(relation => {
     const name = nameOfRelation(table, relation)
-    // A row has each name once.
+    // Each name occurs once in a row.
     if (name === null || table.columnByName.has(name.relation)) return []
     const hint = name.hint === null ? '' : `!${quoted(name.hint)}`
     const isChild = name.nested && !name.relation.includes('!') && name.hint?.includes('!') !== true
@@ -112,12 +113,12 @@ function seenRelations(table: Table, view: View): readonly SeenRelation[] {
   })
 }
 
-export function canRead({ rights, columns }: SeenTable): boolean {
+export function canRead({ rights, columns }: VisibleTable): boolean {
   return rights.refused.read === null && columns.length > 0
 }
 
-/** The columns that a write may answer, and those of them that it always does. */
-export function answered({ table, rights }: SeenTable): {
+/** The columns that a write may return, and those that it always returns. */
+export function returnedColumns({ table, rights }: VisibleTable): {
   readonly columns: readonly Column[]
   readonly always: Columns
 } {
@@ -131,14 +132,14 @@ function only(table: Table, names: Columns): readonly Column[] {
   return table.columns.filter(({ name }) => allows(names, name))
 }
 
-export function canCreate({ table, rights }: SeenTable): boolean {
+export function canCreate({ table, rights }: VisibleTable): boolean {
   return rights.refused.create === null && table.writable.insert
 }
 
-export function canUpdate({ table, rights }: SeenTable): boolean {
+export function canUpdate({ table, rights }: VisibleTable): boolean {
   return rights.refused.update === null && table.writable.update
 }
 
-export function canDelete({ table, rights }: SeenTable): boolean {
+export function canDelete({ table, rights }: VisibleTable): boolean {
   return rights.refused.delete === null && table.writable.delete
 }

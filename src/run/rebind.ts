@@ -1,8 +1,11 @@
-/** A statement that is printed in another way has its parameters in another order, and literals of its own. */
+/**
+ * Binds values to another form of the same statement, which has its parameters in another order and literals
+ * of its own.
+ */
 import type { BoundStatement, Statement, StatementParameter, StatementValue } from '../compile/statement.ts'
 
-/** Values go with the parameter that they are of; literals are the other statement's own. */
-export function rebound<S extends Statement>({ statement, values }: BoundStatement<S>, other: S): BoundStatement<S> {
+/** Values follow their parameters; literals belong to the other form. */
+export function rebind<S extends Statement>({ statement, values }: BoundStatement<S>, other: S): BoundStatement<S> {
   if (isSame(statement.parameters, other.parameters)) return { statement: other, values }
   const byKey = new Map<string | number, StatementValue>()
   for (const [index, parameter] of statement.parameters.entries()) {
@@ -16,7 +19,7 @@ export function rebound<S extends Statement>({ statement, values }: BoundStateme
   }
 }
 
-/** Most are: then nothing is made for a request. */
+/** Usually true: then nothing needs to be allocated. */
 function isSame(some: readonly StatementParameter[], others: readonly StatementParameter[]): boolean {
   return some.length === others.length && some.every((one, index) => identityOf(one) === identityOf(others[index]))
 }

@@ -1,23 +1,26 @@
-/** Which relations of the database stand behind the tables that a statement names, as far as the catalogue shows it. */
+/** The relations that a statement's tables depend on, as far as the catalog shows them. */
 import type { Catalog, Dependence, Tie } from '../../catalog/model.ts'
 import { isSteady } from '../../compile/steady.ts'
 import type { Operation } from '../../compile/touches.ts'
 
-/** Of relations, by OID. */
-export interface ReadFootprint {
+/** The relations that a read depends on, by OID. */
+export interface ReadDependencies {
   readonly relations: ReadonlySet<number>
-  /** It also reads tables that cannot be known: through functions of the database. */
+  /** Whether it also reads unknown tables, through database functions. */
   readonly opaque: boolean
-  /** The same rows are the same answer another time. */
-  readonly steady: boolean
+  /** Whether the same rows give the same result later. */
+  readonly deterministic: boolean
 }
 
-/** What a read of these relations reads: their partitions and heirs, what views are made of, and what policies ask. */
-export function readFootprint(catalog: Catalog, start: readonly number[]): ReadFootprint {
+/**
+ * The relations read by a read of `start`: partitions and child tables, underlying tables of views, and
+ * tables that policies read.
+ */
+export function readDependencies(catalog: Catalog, start: readonly number[]): ReadDependencies {
   const relations = new Set(start)
   let opaque = false
-  let steady = true
-  // A set can be added to while it is gone through.
+  let deterministic = true
+  // A set can be extended during iteration.
   for (const relation of relations) {
     const { ties, unsteady } = catalog.dependences.get(relation) ?? NOTHING
     for (const { other, how } of ties) {
@@ -25,14 +28,17 @@ export function readFootprint(catalog: Catalog, start: readonly number[]): ReadF
     }
     for (const { cause, name } of unsteady) {
       if (cause === 'opaque') opaque = true
-      else if (cause === 'volatile' || !isSteady(name)) steady = false
+      else if (cause === 'volatile' || !isSteady(name)) deterministic = false
     }
   }
-  return { relations, opaque, steady }
+  return { relations, opaque, deterministic }
 }
 
-/** The relations with their partitions and children: the change log has only the name of the partitioned table. */
-export function withParts({ dependences }: Catalog, start: readonly number[]): ReadonlySet<number> {
+/**
+ * The relations with their partitions and children: the change log has only the name of the partitioned
+ * table.
+ */
+export function withPartitions({ dependences }: Catalog, start: readonly number[]): ReadonlySet<number> {
   const relations = new Set(start)
   for (const relation of relations) {
     for (const { other, how } of dependences.get(relation)?.ties ?? []) if (how === 'child') relations.add(other)
@@ -40,13 +46,17 @@ export function withParts({ dependences }: Catalog, start: readonly number[]): R
   return relations
 }
 
+/** A relation with the operations on it. */
 export interface WriteStep {
   readonly relation: number
   readonly operation: Operation
 }
 
-/** What a write may change: heirs, the tables under a view, and what foreign keys carry on. Null: a trigger, a rule or a function may change anything. */
-export function writeFootprint(catalog: Catalog, start: readonly WriteStep[]): ReadonlySet<number> | null {
+/**
+ * The relations that a write may change: child tables, tables under a view, and cascades of foreign keys.
+ * Null if a trigger, rule or function may change anything.
+ */
+export function writeDependencies(catalog: Catalog, start: readonly WriteStep[]): ReadonlySet<number> | null {
   const relations = new Set<number>()
   const seen = new Set<string>()
   const open = [...start]
@@ -59,7 +69,7 @@ export function writeFootprint(catalog: Catalog, start: readonly WriteStep[]): R
     const { ties, effect } = catalog.dependences.get(relation) ?? NOTHING
     if (effect?.[operation]) return null
     for (const { other, how } of ties) {
-      for (const next of carriedOn(how, operation)) open.push({ relation: other, operation: next })
+      for (const next of cascadedOperations(how, operation)) open.push({ relation: other, operation: next })
     }
   }
   return relations
@@ -67,8 +77,8 @@ export function writeFootprint(catalog: Catalog, start: readonly WriteStep[]): R
 
 const NOTHING: Dependence = { ties: [], mentions: [], unsteady: [], effect: null }
 
-/** What happens to the other relation of a tie when this is done to the first. */
-function carriedOn(how: Tie['how'], operation: Operation): readonly Operation[] {
+/** The operations on the other relation of a tie when this happens to the first. */
+function cascadedOperations(how: Tie['how'], operation: Operation): readonly Operation[] {
   switch (how) {
     case 'child':
     case 'view':

@@ -1,36 +1,41 @@
-/** The cached answers by their keys: limited in number and bytes, least recently used first out (docs/guides/caching.md#size). */
+/**
+ * The cached results by key: limited in number and bytes, least recently used dropped first
+ * (docs/guides/caching.md#size).
+ */
 import { LRUCache } from 'lru-cache'
-import type { Reading, Row } from '../run.ts'
-import type { Change } from './changes.ts'
+import type { Row, RunningRead } from '../run.ts'
+import type { RelationChange } from './change-clock.ts'
 
-/** All of them together, with their keys: an answer may be large, and `max_entries` does not see it. */
+/** Limit on the bytes of all results with their keys; `max_entries` does not account for large ones. */
 export const WEIGHT_MAX: number = 128 * 1024 * 1024
 
-/** A larger answer is not kept: one caller's giant pages would push out everybody's ordinary ones. */
+/** Limit on the bytes of one result: very large pages would displace many ordinary results. */
 export const ONE_WEIGHT_MAX: number = 1024 * 1024
 
 const POINTER_WEIGHT = 8
 
-/** What entry, row and cell cost beside their bytes: the objects around them, roughly. */
+/** Approximate overhead of an entry, a row and a cell. */
 const ENTRY_WEIGHT = 512
 const ROW_WEIGHT = 32
 const CELL_WEIGHT = 96
 
-export interface Kept {
-  /** Ready to be handed out. */
-  readonly reading: Reading
-  /** The clock of changes when its read began. */
+/** A cached result. */
+export interface CacheEntry {
+  /** The result in the form in which it is returned. */
+  readonly reading: RunningRead
+  /** The change clock when its read began. */
   readonly moment: number
-  /** What it was read from. */
-  readonly changes: readonly Change[]
-  /** Milliseconds: when it is too old. */
+  /** The changes of the relations it was read from. */
+  readonly changes: readonly RelationChange[]
+  /** When it expires, in milliseconds. */
   readonly until: number
 }
 
-export interface Answers {
-  get(key: string): Kept | undefined
-  /** False: it is too large. */
-  keep(key: string, results: Results, about: Omit<Kept, 'reading'>): boolean
+/** The cached results. */
+export interface CachedResults {
+  get(key: string): CacheEntry | undefined
+  /** Returns false if the result is too large. */
+  keep(key: string, results: Results, about: Omit<CacheEntry, 'reading'>): boolean
   remove(key: string): void
   clear(): void
   readonly entries: number
@@ -39,8 +44,9 @@ export interface Answers {
 
 export type Results = readonly (readonly Row[])[]
 
-export function createAnswers(entriesMax: number): Answers {
-  const kept = new LRUCache<string, Kept>({ maxSize: WEIGHT_MAX })
+/** Creates an empty cache. */
+export function createCachedResults(entriesMax: number): CachedResults {
+  const kept = new LRUCache<string, CacheEntry>({ maxSize: WEIGHT_MAX })
   return {
     get: key => kept.get(key),
     keep(key, results, about) {
@@ -48,8 +54,8 @@ export function createAnswers(entriesMax: number): Answers {
       if (weight > ONE_WEIGHT_MAX) return false
       const copy = copyOf(results)
       const reading = { result: Promise.resolve(copy), cancel() {}, kept: copy }
-      kept.set(key, { ...about, reading }, { size: weight + sentWeightOf(results) })
-      // Not the library's own `max`, for which it would lay out room for all of them at once.
+      kept.set(key, { ...about, reading }, { size: weight + responseWeightOf(results) })
+      // Not the library's own `max`, which would preallocate memory for all entries.
       while (kept.size > entriesMax) kept.pop()
       return true
     },
@@ -75,12 +81,15 @@ function weightOf(results: Results): number {
   return weight
 }
 
-/** Whoever answers one row keeps it ready to be sent besides. */
-function sentWeightOf([rows, ...others]: Results): number {
+/** A single row is also stored in the form in which it is sent. */
+function responseWeightOf([rows, ...others]: Results): number {
   return rows?.length === 1 && others.length === 0 ? weightOf([rows]) : 0
 }
 
-/** In memory of its own: cells are parts of what was read from the socket, and a small one would hold on to all of that. */
+/**
+ * Copied, because cells are views of what was read from the socket, and a small one would keep all of that in
+ * memory.
+ */
 function copyOf(results: Results): Results {
   return results.map(rows => {
     const size = rows.reduce((sum, row) => row.reduce((all, cell) => all + (cell?.length ?? 0), sum), 0)

@@ -1,14 +1,15 @@
 /**
- * The tenant's gate before the database (docs/reference/limits.md#concurrent-requests-of-a-tenant): what was refused by then has taken no permit, and a permit is held until the
- * database has finished with it – also when nobody waits for the answer any more.
+ * Applies the tenant's limit on concurrent requests before the database
+ * (docs/reference/limits.md#concurrent-requests-of-a-tenant): requests refused earlier take no permit, and a
+ * permit is held until the database has finished – even if the caller has gone.
  */
 import { GatewayError } from '../errors.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Gate } from '../limits/gate.ts'
+import type { TenantLimit } from '../limits/tenant-limit.ts'
 import type { Row, Runner, RunningRequest } from './run.ts'
 
-/** `gate` null: nobody is counted. */
-export function createGatedRunner(runner: Runner, gate: Gate | null): Runner {
+/** Wraps a runner; a `gate` of null means no limit. */
+export function createLimitedRunner(runner: Runner, gate: TenantLimit | null): Runner {
   if (gate === null) return runner
   function gated<T>(caller: Identity, start: () => RunningRequest<T>): RunningRequest<T> {
     if (!gate?.enter(caller)) return { result: Promise.reject(saturated(caller)), cancel() {} }
@@ -27,15 +28,15 @@ export function createGatedRunner(runner: Runner, gate: Gate | null): Runner {
     write: (identity, statements, worked) => gated(identity, () => runner.write(identity, statements, worked)),
     call: (identity, statement, how, worked) => gated(identity, () => runner.call(identity, statement, how, worked)),
     parse: (identity, statement, worked) => gated(identity, () => runner.parse(identity, statement, worked)),
-    stream: (identity, statement, worked) => gatedStream(identity, runner.stream(identity, statement, worked), gate),
+    stream: (identity, statement, worked) => limitedStream(identity, runner.stream(identity, statement, worked), gate),
   }
 }
 
 /** The permit is taken with the first batch and held until the last, or until the client has gone. */
-function gatedStream(
+function limitedStream(
   caller: Identity,
   batches: AsyncIterableIterator<readonly Row[]>,
-  gate: Gate,
+  gate: TenantLimit,
 ): AsyncIterableIterator<readonly Row[]> {
   let state: 'before' | 'within' | 'over' = 'before'
   function end(): void {
@@ -78,7 +79,7 @@ function saturated({ tenantId }: Identity): GatewayError {
   const who = tenantId === '' ? 'this caller has' : 'the tenant has'
   return new GatewayError(
     'CONCURRENCY_LIMIT',
-    `${who} as many requests running as it may have at a time (tenant_max_concurrent); try again when one of them is answered`,
+    `${who} reached its limit of concurrent requests (tenant_max_concurrent); try again when one of them has finished`,
     { headers: { 'Retry-After': '1' } },
   )
 }
