@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Choice, installScript } from '../src/install/script.ts'
+import { installScript, type TableSelection } from '../src/install/script.ts'
 import type { Benchmark, Figures } from './harness/benchmark.ts'
 import type { Database } from './harness/database.ts'
 import { throughput } from './harness/lanes.ts'
@@ -75,9 +75,9 @@ export const outbox: Benchmark = {
   },
 }
 
-async function install(database: Database, chosen: readonly Choice[]): Promise<void> {
+async function install(database: Database, chosen: readonly TableSelection[]): Promise<void> {
   const role = new URL(database.url).username
-  await database.admin(['begin', ...installScript({ role, chosen, superuser: true }), 'commit'].join(';\n'))
+  await database.admin(['begin', ...installScript({ role, selected: chosen, superuser: true }), 'commit'].join(';\n'))
 }
 
 /** Of a receiver that hangs the webhooks are written, and hardly any is delivered. */

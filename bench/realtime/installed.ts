@@ -30,7 +30,7 @@ export async function installedDatabase(
   await client.connect()
   const script = [
     ...statements.map(text => text.replaceAll('$role', role)),
-    ...installScript({ role, chosen, superuser: true }),
+    ...installScript({ role, selected: chosen, superuser: true }),
   ]
   await client.query(['begin', ...script, 'commit'].join(';\n'))
   await client.end()

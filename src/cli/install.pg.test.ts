@@ -95,8 +95,8 @@ test('whoever may not is told why, and given the SQL for somebody who may', asyn
   const { code, out, error } = await svc(['install'], { SVC_ADMIN_DATABASE_URL: database.url })
   expect(code).toBe(1)
   expect(error).toContain('Role "app" of the gateway would own schema svc')
-  expect(error).toContain('Role "app" may not create a schema here (GRANT CREATE ON DATABASE).')
-  expect(error).toContain('Triggers on "public.orders" need its owner, or GRANT TRIGGER ON it.')
+  expect(error).toContain('Role "app" cannot create a schema in this database (GRANT CREATE ON DATABASE).')
+  expect(error).toContain('Triggers on "public.orders" require its owner, or GRANT TRIGGER ON the table.')
   expect(error).toContain('Nothing was changed.')
   await execute(database.adminUrl, out)
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
@@ -268,7 +268,7 @@ test('svc check reports a feed role that cannot log in as an error', async () =>
   const { code, out } = await svc(['check'], environment)
   expect(code).toBe(1)
   expect(out).toContain(
-    `error: What svc install made cannot be used: role "${gateway}_feed", which reads it, cannot connect`,
+    `error: The installation in schema svc is unusable: role "${gateway}_feed", which reads it, cannot connect`,
   )
   expect((await svc(['install'], environment)).code).toBe(0)
   expect((await svc(['check'], environment)).out).not.toContain('What svc install made')
@@ -280,7 +280,7 @@ test('a table that the gateway’s role cannot SELECT is not captured, and named
   expect((await svc(['install'])).code).toBe(0)
   expect(await captured()).toEqual(['"odd.name"', 'orders'])
   expect((await svc(['install', '--table', 'secrets'])).error).toBe(
-    'Role "app" of the gateway cannot SELECT from "public.secrets"; changes are captured for it alone, so GRANT it first.',
+    'Role "app" of the gateway cannot SELECT from "public.secrets"; changes are captured for this role, so GRANT it first.',
   )
 })
 
@@ -352,12 +352,12 @@ test('svc check tells what is missing, and leaves the mending to others', async 
   await execute(database.adminUrl, 'drop trigger svc_capture_delete on orders')
   const { out } = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })
   expect(out).toContain(
-    'warning: Changes of public.orders are not captured by triggers, although they were chosen.\n  SELECT svc.mend();',
+    'warning: Changes of public.orders are not captured: their capture triggers are missing.\n  SELECT svc.mend();',
   )
   const again = await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })
   expect(again.out).toContain('public.orders')
   await execute(database.adminUrl, 'update svc.installation set version = 9')
   expect((await svc(['check'], { JWT_SECRET: 'a secret of 32 bytes, or of more' })).out).toContain(
-    'error: What svc install made cannot be used: it has version 9, and this gateway knows version 3.\n  Run the gateway that came with it.',
+    'error: The installation in schema svc is unusable: it has version 9, but this gateway requires version 3.\n  Run the version of the gateway that installed it.',
   )
 })

@@ -44,7 +44,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   try {
     // At every start: what is in the cache may be from before it was part of the sample.
     const chosen = [{ schema: 'public', table: null }]
-    await runStatements(embedded.adminUrl, installScript({ role: APP_ROLE, chosen, superuser: true }))
+    await runStatements(embedded.adminUrl, installScript({ role: APP_ROLE, selected: chosen, superuser: true }))
     const port = await freePortFrom(options.port ?? DEFAULT_PORT, print)
     const gateway = await startGateway(configOf(embedded, port, environment), { pages: createBoard() })
     for (const line of await welcome(gateway.url, embedded)) print(line)

@@ -13,7 +13,7 @@ import { createAnswerBytes } from '../http/answer-bytes.ts'
 import type { Pages } from '../http/pages.ts'
 import { createAdminCheck } from '../identity/admin.ts'
 import { createTokenVerifier } from '../identity/jwt.ts'
-import { follow } from '../install/follow.ts'
+import { watchInstallation } from '../install/installation-watcher.ts'
 import { openInstalled } from '../install/installed.ts'
 import { createLoad } from '../limits/load.ts'
 import { createBootWarnings } from '../ops/boot-warnings.ts'
@@ -121,14 +121,14 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const schema = createSchemaWatch({ catalog: () => catalog.current(), now, clock: () => Date.now() })
     hearers.push(schema.hear)
     const recaptured: ((left: readonly string[]) => void)[] = []
-    const following = follow({
+    const following = watchInstallation({
       ...{ installed, everyMs: config.gateway.schemaPollSecs * 1_000 },
       onChange(left) {
         for (const hear of recaptured) hear(left)
       },
     })
     opened.push(() => following.close())
-    const listener = await openListener(config, catalog, () => void following.look(), emit)
+    const listener = await openListener(config, catalog, () => void following.check(), emit)
     opened.push(() => listener?.close())
     const policies = await openPolicies(config, catalog, emit)
     const settings = createSettings(config.gateway)
@@ -188,7 +188,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         policies,
       },
       ...{ webhooks: hooks?.webhooks ?? null, load, internal, pages: options.pages ?? new Map(), emit },
-      ...{ answerBytes, installed, onBroken: () => void following.look() },
+      ...{ answerBytes, installed, onBroken: () => void following.check() },
     })
     onRevoked = () => realtime.revoke(tokens.isRevoked)
     recaptured.push(left => {
@@ -203,7 +203,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       if (event.kind !== 'catalogue' || event.detail.changed !== true) return
       reportViews(catalog.current(), emit)
       realtime.refresh()
-      void following.look().then(() => hooks?.refresh())
+      void following.check().then(() => hooks?.refresh())
       void misfits.look('changes only')
     })
     const url = await server.listen()
@@ -218,7 +218,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
         await log.flush()
       },
       async reload() {
-        await Promise.all([catalog.reload('asked to'), lists.reload(), following.look(), issuers.reload()])
+        await Promise.all([catalog.reload('asked to'), lists.reload(), following.check(), issuers.reload()])
         // Policies and triggers are read against the schema as it is now.
         await Promise.all([policies.reload(), hooks?.reload(), misfits.look('all')])
         cache?.clear()

@@ -1,55 +1,64 @@
 /**
- * Triggers that log what a statement did (decision 0021): one for each kind of statement, once for all of its rows. They belong to nobody who writes: whoever
- * may change a row need not be able to see the log, and cannot write anything else into it.
- *
- * The arguments of a trigger are the schema and name of the table that the changes are those of – a partition's are its root's – and the columns of its key.
- * Where the key is not what it was when the trigger was made, the entry's key has a null, and says no more than that something changed.
+ * Triggers that capture what a statement did (decision 0021): one for each kind of statement, called once for
+ * all of its rows. They run as their owner: a role that may change a row does not need access to the log and
+ * cannot write anything else to it.
+ * The arguments of a trigger are the schema and name of the table – for a partition those of its root – and
+ * the columns of its key. If the key has changed since the trigger was created, the entry's key contains a
+ * null and means only that something changed.
  */
 import { ROWS_MAX } from './change-log.ts'
-import { TOLD } from './outbox.ts'
+import { OUTBOX_COLUMNS } from './outbox.ts'
 
 /**
- * The rows as JSON are the same whoever writes them. The rest keeps names apart from those that others may have made; `pg_temp` is named so that it is last.
+ * The settings make rows print as the same JSON for every writer. The search path excludes objects that
+ * others may have created; `pg_temp` is listed so that it comes last.
  */
-const PINNED = `SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres' SET extra_float_digits = '1' SET bytea_output = 'hex'`
+const PINNED = `SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET TimeZone = 'UTC' SET DateStyle = 'ISO'
+  SET IntervalStyle = 'postgres' SET extra_float_digits = '1' SET bytea_output = 'hex'`
 
 const BULK = `INSERT INTO svc.change ("schema", "table", operation) VALUES (TG_ARGV[0], TG_ARGV[1], 'B')`
 
-/** Distinct values of a column that are written down of many rows. */
-export const WHOM_MAX = 100
+/** Limit on the distinct values of a routing column that are stored for a bulk change. */
+export const ROUTING_VALUES_MAX = 100
 
-/** Columns of which they are. */
-const WHOM_COLUMNS_MAX = 8
+/** Limit on the columns whose values are stored. */
+const ROUTING_COLUMNS_MAX = 8
 
 /**
- * Whom many rows concern: for each column that a policy for reading looks at, the values that it has in them and had, as a JSON list, unless they are too many.
- * Types whose equality is PostgreSQL's own; a write must not fail for what is written down of it, so the column has to be in the written table as well.
+ * The routing values of a bulk change: for each column that a read policy uses, its values before and after
+ * as a JSON array, unless there are too many. Only types with PostgreSQL's own equality are included. A write
+ * must not fail because of its capture, so the column must also exist in the written table.
  */
-function whomOf(tables: readonly string[]): string {
+function routingValues(tables: readonly string[]): string {
   const values = tables.map(name => `SELECT %1$I AS v FROM ${name}`).join(' UNION ')
   return `FOR hook IN SELECT DISTINCT a.attname AS name FROM pg_policy AS p
-      JOIN pg_depend AS d ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid = p.polrelid
+      JOIN pg_depend AS d ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
+        AND d.refclassid = 'pg_class'::regclass AND d.refobjid = p.polrelid
       JOIN pg_attribute AS a ON a.attrelid = p.polrelid AND a.attnum = d.refobjsubid AND a.attnum > 0
       JOIN pg_attribute AS w ON w.attrelid = TG_RELID AND w.attname = a.attname AND NOT w.attisdropped
       WHERE p.polrelid = to_regclass(format('%I.%I', TG_ARGV[0], TG_ARGV[1])) AND p.polcmd IN ('r', '*')
         AND w.atttypid IN ('text'::regtype, 'varchar'::regtype, 'uuid'::regtype, 'int2'::regtype, 'int4'::regtype, 'int8'::regtype)
-      ORDER BY 1 LIMIT ${WHOM_COLUMNS_MAX} LOOP
-      EXECUTE format('SELECT json_agg(v) FROM (SELECT DISTINCT v FROM (${values}) AS r LIMIT ${WHOM_MAX + 1}) AS whom HAVING count(*) <= ${WHOM_MAX}', hook.name) INTO row_after;
+      ORDER BY 1 LIMIT ${ROUTING_COLUMNS_MAX} LOOP
+      EXECUTE format('SELECT json_agg(v) FROM (SELECT DISTINCT v FROM (${values}) AS r LIMIT ${ROUTING_VALUES_MAX + 1}) AS whom HAVING count(*) <= ${ROUTING_VALUES_MAX}', hook.name) INTO row_after;
       CONTINUE WHEN row_after IS NULL;
       row_key := concat_ws(',', row_key, to_json(hook.name) || ':' || row_after);
     END LOOP;
-    INSERT INTO svc.change ("schema", "table", operation, new) VALUES (TG_ARGV[0], TG_ARGV[1], 'B', ('{' || row_key || '}')::json)`
+    INSERT INTO svc.change ("schema", "table", operation, new)
+      VALUES (TG_ARGV[0], TG_ARGV[1], 'B', ('{' || row_key || '}')::json)`
 }
 
-/** Of a row's JSON, for keys of one column and of several: two plans, because the second costs more and is rare. A column that is not there is null in it. */
+/**
+ * The key in a row's JSON, for one column and for several: two variants, because the second costs more and is
+ * rare. A missing column is null.
+ */
 const KEYS: Readonly<Record<'one' | 'several', (row: string) => string>> = {
   one: row => `jsonb_build_object(TG_ARGV[2], ${row} -> TG_ARGV[2])`,
   several: row => `(SELECT jsonb_object_agg(k, ${row} -> k) FROM unnest(TG_ARGV[2:]) AS k)`,
 }
 
-const LOGGED = '"schema", "table", operation, key, was, old, new'
+const LOG_COLUMNS = '"schema", "table", operation, key, was, old, new'
 
-/** What the versions of a row are called. */
+/** The names of a row's versions. */
 interface Versions {
   readonly before: string
   readonly after: string
@@ -61,14 +70,17 @@ const MANY: Versions = { before: 'c.before', after: 'c.after' }
 interface Kind {
   readonly name: 'insert' | 'update' | 'delete'
   readonly referencing: string
-  /** The transition table that says how many rows there are. */
+  /** The transition table that gives the number of rows. */
   readonly counted: 'svc_new' | 'svc_old'
   readonly transitions: readonly ('svc_new' | 'svc_old')[]
-  /** The columns `before` and `after`, as JSON, in the order of the rows; `new` and `old` mean something else in a trigger. */
+  /**
+   * The columns `before` and `after` as JSON, in the order of the rows; `new` and `old` have another meaning
+   * in a trigger.
+   */
   readonly changed: string
-  /** The same of the only row, of which `few` has the one of the table that is counted. */
+  /** The same for a single row; `few` holds its version from the counted table. */
   readonly one: { readonly before: string; readonly after: string }
-  /** Where the key is. */
+  /** The version that contains the key. */
   readonly keyed: 'before' | 'after'
 }
 
@@ -87,9 +99,11 @@ const KINDS: readonly Kind[] = [
     referencing: 'OLD TABLE AS svc_old NEW TABLE AS svc_new',
     counted: 'svc_new',
     transitions: ['svc_old', 'svc_new'],
-    // PostgreSQL adds a row to both tables at once: what stands at the same place is the same row.
-    changed: `SELECT before, after FROM (SELECT row_number() OVER () AS n, row_to_json(r.*) AS before FROM svc_old AS r) AS o
-      JOIN (SELECT row_number() OVER () AS n, row_to_json(r.*) AS after FROM svc_new AS r) AS w USING (n) ORDER BY n OFFSET 0`,
+    // PostgreSQL adds a row to both transition tables at once, so equal positions mean the same row.
+    changed: `SELECT before, after FROM (SELECT row_number() OVER () AS n, row_to_json(r.*) AS before
+  FROM svc_old AS r) AS o
+      JOIN (SELECT row_number() OVER () AS n, row_to_json(r.*) AS after FROM svc_new AS r) AS w USING (n)
+        ORDER BY n OFFSET 0`,
     one: { before: '(SELECT row_to_json(r.*) FROM svc_old AS r)', after: 'few[1]' },
     keyed: 'after',
   },
@@ -104,14 +118,16 @@ const KINDS: readonly Kind[] = [
   },
 ]
 
+/** A capture trigger. */
 export interface CaptureTrigger {
   readonly name: string
   readonly event: string
-  /** `REFERENCING …`, or nothing. */
+  /** `REFERENCING …`, or empty. */
   readonly referencing: string
   readonly function: string
 }
 
+/** The capture triggers, one per kind of statement. */
 export const CAPTURE_TRIGGERS: readonly CaptureTrigger[] = [
   ...KINDS.map(({ name, referencing }) => ({
     name: `svc_capture_${name}`,
@@ -122,6 +138,7 @@ export const CAPTURE_TRIGGERS: readonly CaptureTrigger[] = [
   { name: 'svc_capture_truncate', event: 'TRUNCATE', referencing: '', function: 'capture_truncate' },
 ]
 
+/** Creates the capture functions. */
 export const CAPTURE: readonly string[] = [
   ...KINDS.map(functionOf),
   `CREATE OR REPLACE FUNCTION svc.capture_truncate() RETURNS trigger
@@ -133,8 +150,8 @@ END $$`,
 ]
 
 /**
- * Most statements change one row, and each statement in here costs more than what it does to a row: for one row there are no more of them than what is written, with
- * values instead of queries.
+ * Most statements change one row, and each statement in here costs more than its work on a row: for one row
+ * there are no more statements than inserts, with values instead of queries.
  */
 function functionOf(kind: Kind): string {
   const { name, counted, one } = kind
@@ -156,29 +173,29 @@ BEGIN
     IF TG_NARGS = 2 THEN
       ${BULK};
     ELSIF TG_NARGS = 3 THEN
-      INSERT INTO svc.change (${LOGGED}) VALUES (${logged(kind, KEYS.one, ONE)});
+      INSERT INTO svc.change (${LOG_COLUMNS}) VALUES (${logged(kind, KEYS.one, ONE)});
     ELSE
-      INSERT INTO svc.change (${LOGGED}) VALUES (${logged(kind, KEYS.several, ONE)});
+      INSERT INTO svc.change (${LOG_COLUMNS}) VALUES (${logged(kind, KEYS.several, ONE)});
     END IF;
-    FOR hook IN SELECT t.name, t.by_key, t.tenant_column FROM svc.webhook_trigger AS t WHERE ${wanted(name)} LOOP
+    FOR hook IN SELECT t.name, t.by_key, t.tenant_column FROM svc.webhook_trigger AS t WHERE ${isListened(name)} LOOP
       row_key := NULL;
       IF hook.by_key AND TG_NARGS > 2 THEN row_key := ${keyText(kind, ONE)}; END IF;
-      INSERT INTO svc.webhook (${TOLD}) VALUES (${told(kind, 'hook', ONE, 'row_key')});
+      INSERT INTO svc.webhook (${OUTBOX_COLUMNS}) VALUES (${outboxValues(kind, 'hook', ONE, 'row_key')});
     END LOOP;
     RETURN NULL;
   END IF;
   total := (SELECT count(*) FROM (SELECT FROM ${counted} LIMIT ${ROWS_MAX + 1}) AS counted);
   IF total > ${ROWS_MAX} OR TG_NARGS = 2 THEN
-    ${whomOf(kind.transitions)};
+    ${routingValues(kind.transitions)};
   ELSIF TG_NARGS = 3 THEN
-    INSERT INTO svc.change (${LOGGED}) SELECT ${logged(kind, KEYS.one, MANY)} FROM (${kind.changed}) AS c;
+    INSERT INTO svc.change (${LOG_COLUMNS}) SELECT ${logged(kind, KEYS.one, MANY)} FROM (${kind.changed}) AS c;
   ELSE
-    INSERT INTO svc.change (${LOGGED}) SELECT ${logged(kind, KEYS.several, MANY)} FROM (${kind.changed}) AS c;
+    INSERT INTO svc.change (${LOG_COLUMNS}) SELECT ${logged(kind, KEYS.several, MANY)} FROM (${kind.changed}) AS c;
   END IF;
-  IF EXISTS (SELECT FROM svc.webhook_trigger AS t WHERE ${wanted(name)}) THEN
-    INSERT INTO svc.webhook (${TOLD})
-      SELECT ${told(kind, 't', MANY, `CASE WHEN t.by_key AND TG_NARGS > 2 THEN ${keyText(kind, MANY)} END`)}
-      FROM (${kind.changed}) AS c, svc.webhook_trigger AS t WHERE ${wanted(name)};
+  IF EXISTS (SELECT FROM svc.webhook_trigger AS t WHERE ${isListened(name)}) THEN
+    INSERT INTO svc.webhook (${OUTBOX_COLUMNS})
+      SELECT ${outboxValues(kind, 't', MANY, `CASE WHEN t.by_key AND TG_NARGS > 2 THEN ${keyText(kind, MANY)} END`)}
+      FROM (${kind.changed}) AS c, svc.webhook_trigger AS t WHERE ${isListened(name)};
   END IF;
   RETURN NULL;
 END $$`
@@ -186,11 +203,14 @@ END $$`
 
 function logged({ name, keyed }: Kind, key: (row: string) => string, row: Versions): string {
   const was = name === 'update' ? `nullif(${key(row.before)}, ${key(row.after)})` : 'NULL'
-  return `TG_ARGV[0], TG_ARGV[1], '${name.slice(0, 1).toUpperCase()}', ${key(row[keyed])}, ${was}, ${row.before}, ${row.after}`
+  return (
+    `TG_ARGV[0], TG_ARGV[1], '${name.slice(0, 1).toUpperCase()}', ` +
+    `${key(row[keyed])}, ${was}, ${row.before}, ${row.after}`
+  )
 }
 
-/** `trigger`: what its row is called. */
-function told({ keyed }: Kind, trigger: string, row: Versions, key: string): string {
+/** `trigger`: the name of its row. */
+function outboxValues({ keyed }: Kind, trigger: string, row: Versions, key: string): string {
   return `${trigger}.name, TG_ARGV[0], TG_ARGV[1], TG_OP, ${row.after}, ${row.before}, clock_timestamp(),
       ${key}, ${row[keyed]} ->> ${trigger}.tenant_column`
 }
@@ -199,6 +219,9 @@ function keyText({ keyed }: Kind, row: Versions): string {
   return `${KEYS.several(row[keyed])}::text`
 }
 
-function wanted(name: Kind['name']): string {
-  return `t."table" = TG_ARGV[1] AND t."schema" = TG_ARGV[0] AND '${name.toUpperCase()}' = ANY (t.operations) AND (t.source = 'database' OR origin <> '')`
+function isListened(name: Kind['name']): string {
+  return (
+    `t."table" = TG_ARGV[1] AND t."schema" = TG_ARGV[0] AND '${name.toUpperCase()}' = ANY ` +
+    `(t.operations) AND (t.source = 'database' OR origin <> '')`
+  )
 }

@@ -1,21 +1,23 @@
 /**
- * The change log (decision 0021): who changed which rows, in the transaction that did it. It is a ring of tables, one for each hour of a day and two more: an hour
- * that is over is thrown away by emptying a table, and nothing has to be created while the gateway runs.
+ * The change log (decision 0021): the changes to rows, written in the transaction of the change. It is a ring
+ * of tables, one for each hour of a day plus two: an hour that has expired is deleted by truncating a table,
+ * and no table is created while the gateway runs.
  */
 
-/** Hours that are kept, the one that is being written included. */
-export const KEPT_HOURS = 25
-export const SLOTS: number = KEPT_HOURS + 1
+/** Hours that are kept, including the current one. */
+export const RETENTION_HOURS = 25
+export const SLOTS: number = RETENTION_HOURS + 1
 
-/** Rows of one statement beyond which only its being so many is kept. */
+/** Limit on the rows of one statement that are logged individually. */
 export const ROWS_MAX = 1_000
 
 export const SLOT_OF_NOW: string = `(extract(epoch FROM clock_timestamp())::bigint / 3600 % ${SLOTS})::smallint`
 
-/** Where numbers of transactions mean what they meant when they were written: this cluster, this database. */
-export const CLUSTER =
-  "(SELECT system_identifier FROM pg_catalog.pg_control_system()) || '.' || (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())"
+/** Identifies the cluster and database in which transaction numbers are valid. */
+export const CLUSTER = `(SELECT system_identifier FROM pg_catalog.pg_control_system()) || '.' ||
+  (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())`
 
+/** Creates the change log. */
 export const CHANGE_LOG: readonly string[] = [
   'CREATE SEQUENCE IF NOT EXISTS svc.change_seq',
   `CREATE TABLE IF NOT EXISTS svc.change (
@@ -31,7 +33,9 @@ export const CHANGE_LOG: readonly string[] = [
   old json,
   new json
 ) PARTITION BY LIST (slot)`,
-  `COMMENT ON TABLE svc.change IS 'Changes of rows, for a day. operation: I, U, D, or B for many at once, which has no key; new has then the values of columns that policies look at, where they are few. was: the key before, where it was another. The table is the one that a partition belongs to.'`,
+  `COMMENT ON TABLE svc.change IS 'Changes to rows of the last day. operation: I, U, D, or B for a bulk change, ` +
+    'which has no key; new then has the values of columns that policies read, if they are few. was: the key before ' +
+    `the change, if it changed. For a partition, the table is the partitioned table.'`,
   ...slots(slot => `CREATE TABLE IF NOT EXISTS svc.change_${slot} PARTITION OF svc.change FOR VALUES IN (${slot})`),
   'CREATE INDEX IF NOT EXISTS change_xid ON svc.change (xid, seq)',
   `CREATE OR REPLACE FUNCTION svc.forget_changes() RETURNS boolean
@@ -39,7 +43,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock
 DECLARE
   here constant text := ${CLUSTER};
   now_slot constant smallint := ${SLOT_OF_NOW};
-  oldest constant timestamptz := clock_timestamp() - interval '${KEPT_HOURS} hours';
+  oldest constant timestamptz := clock_timestamp() - interval '${RETENTION_HOURS} hours';
   gone xid8;
   newest xid8;
   first_at timestamptz;

@@ -1,38 +1,44 @@
 /**
- * The feed role: the login role under which gateways read the change log and deliver webhooks. SQL of a request runs as the gateway's own role, which has no
- * right to either, cannot become the feed role, and cannot log in as it (decision 0028).
+ * The feed role: the login role under which gateways read the change log and deliver webhooks. Request SQL
+ * runs as the gateway's own role, which has no access to either, cannot become the feed role, and cannot log
+ * in as it (decision 0028).
  */
 import { quoteLiteral } from '../language/sql/quote.ts'
 
+/** A feed role and its password. */
 export interface FeedRole {
   readonly role: string
   /**
-   * What the role logs in with. `copied`: what the gateway's role has, now and each time; `kept`: whatever it has, and nothing if it is made;
-   * otherwise a SCRAM verifier, set when the role is made.
+   * How the role logs in. `copied`: with the password of the gateway's role, copied by each installation;
+   * `kept`: with its existing password, or none if the role is created; otherwise with a SCRAM verifier that
+   * is set when the role is created.
    */
   readonly password: 'copied' | 'kept' | { readonly verifier: string }
 }
 
-/** PostgreSQL cuts longer names (PostgreSQL manual, 4.1.1: NAMEDATALEN). */
+/** PostgreSQL truncates longer names (PostgreSQL manual, 4.1.1: NAMEDATALEN). */
 const NAME_BYTES_MAX = 63
 const SUFFIX = '_feed'
 
-/** By default. */
+/** The default feed role of a gateway's role. */
 export function feedRoleOf(role: string): FeedRole {
   const bytes = Buffer.from(role).subarray(0, NAME_BYTES_MAX - SUFFIX.length)
   return { role: `${new TextDecoder().decode(bytes).replace(/\ufffd+$/, '')}${SUFFIX}`, password: 'copied' }
 }
 
-export const SERVED: readonly string[] = [
+/** The table of gateway roles with their feed roles. */
+export const GATEWAY_ROLES: readonly string[] = [
   'CREATE TABLE IF NOT EXISTS svc.served (role text PRIMARY KEY, feed text NOT NULL)',
-  `COMMENT ON TABLE svc.served IS 'Roles of gateways, each with the role that reads the change log and delivers webhooks for it.'`,
+  `COMMENT ON TABLE svc.served IS 'Roles of gateways, each with the role that ` +
+    `reads the change log and delivers webhooks for it.'`,
 ]
 
-/** A verifier is copied without being shown; only superusers can read it. */
-export function makeFeedRole(role: string, { role: feed, password }: FeedRole, superuser: boolean): string {
+/** Creates the role. A verifier is copied without being shown; only superusers can read it. */
+export function createFeedRole(role: string, { role: feed, password }: FeedRole, superuser: boolean): string {
   const copies = password === 'copied' && superuser
   const verifier = copies
-    ? `(SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = ${quoteLiteral(role)} AND rolpassword LIKE 'SCRAM-SHA-256$%')`
+    ? `(SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = ${quoteLiteral(role)}
+  AND rolpassword LIKE 'SCRAM-SHA-256$%')`
     : typeof password === 'object'
       ? quoteLiteral(password.verifier)
       : 'NULL'
@@ -50,13 +56,16 @@ EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`
 }
 
 /**
- * Every right in schema \`svc\` of anybody but its owners is taken away, and given again as it should be: earlier versions gave gateways all of them. What a gateway's
- * role may do is find out what is installed, and hand over webhooks with a ticket (outbox.ts).
+ * Revokes all rights in schema \`svc\` from everyone but the owners, and grants the intended ones again,
+ * because earlier versions granted gateways all of them. A gateway's role may only detect what is installed,
+ * and insert webhooks with a ticket (outbox.ts).
  */
 export const RIGHTS = `DO $$ DECLARE it record; BEGIN
-  FOR it IN SELECT DISTINCT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, c.relname AS name, a.grantee
+  FOR it IN SELECT DISTINCT CASE c.relkind WHEN 'S' THEN 'SEQUENCE'
+    ELSE 'TABLE' END AS kind, c.relname AS name, a.grantee
     FROM pg_catalog.pg_class AS c CROSS JOIN LATERAL pg_catalog.aclexplode(c.relacl) AS a
-    WHERE c.relnamespace = 'svc'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S') AND a.grantee NOT IN (0, c.relowner)
+    WHERE c.relnamespace = 'svc'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
+      AND a.grantee NOT IN (0, c.relowner)
   LOOP EXECUTE format('REVOKE ALL ON %s svc.%I FROM %s', it.kind, it.name, it.grantee::regrole); END LOOP;
   FOR it IN SELECT DISTINCT p.oid::regprocedure AS name, a.grantee
     FROM pg_catalog.pg_proc AS p CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) AS a

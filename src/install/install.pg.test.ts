@@ -6,7 +6,7 @@ import { feedUrl, installed } from '../../test/support/install.ts'
 import { createDatabase, execute, testDatabase } from '../../test/support/postgres.ts'
 import { uniqueName } from '../../test/support/server.ts'
 import type { Query } from '../catalog/introspect.ts'
-import { KEPT_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
+import { RETENTION_HOURS, ROWS_MAX, SLOTS } from './change-log.ts'
 import { readInstallation } from './installation.ts'
 import { idOf } from './outbox.ts'
 import { INSTALLED_VERSION, uninstallScript } from './script.ts'
@@ -511,8 +511,8 @@ describe('what a gateway finds', () => {
   test('another version, and another role’s installation, are refused with what to do', async () => {
     await admin.query('update svc.installation set version = 7')
     expect(await found()).toEqual({
-      reason: 'it has version 7, and this gateway knows version 3.',
-      fix: 'Run the gateway that came with it.',
+      reason: 'it has version 7, but this gateway requires version 3.',
+      fix: 'Run the version of the gateway that installed it.',
     })
     await admin.query('update svc.installation set version = 0')
     expect(await found()).toMatchObject({ fix: 'Run svc install again.' })
@@ -551,8 +551,8 @@ describe('what is too old', () => {
     const slot: number = rows[0].slot
     const next = (slot + 1) % SLOTS
     await admin.query(`insert into svc.change (slot, xid, at, "schema", "table", operation) values
-      (${next}, '11', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'),
-      (${slot}, '5', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'),
+      (${next}, '11', now() - interval '${RETENTION_HOURS + 1} hours', 'public', 'items', 'B'),
+      (${slot}, '5', now() - interval '${RETENTION_HOURS + 1} hours', 'public', 'items', 'B'),
       (${slot}, '12', now(), 'public', 'items', 'B')`)
     expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: true }])
     expect((await admin.query('select xid from svc.change')).rows).toEqual([{ xid: '12' }])
@@ -563,7 +563,7 @@ describe('what is too old', () => {
   test('waits for nobody who reads it, and keeps nobody waiting', async () => {
     await admin.query('truncate svc.change')
     await admin.query(`insert into svc.change (slot, xid, at, "schema", "table", operation)
-      select (extract(epoch from now())::bigint / 3600 + 1) % ${SLOTS}, '13', now() - interval '${KEPT_HOURS + 1} hours', 'public', 'items', 'B'`)
+      select (extract(epoch from now())::bigint / 3600 + 1) % ${SLOTS}, '13', now() - interval '${RETENTION_HOURS + 1} hours', 'public', 'items', 'B'`)
     await admin.query('begin; select count(*) from svc.change')
     expect((await feed.query('select svc.forget_changes() as did')).rows).toEqual([{ did: false }])
     await admin.query('commit')

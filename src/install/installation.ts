@@ -1,47 +1,52 @@
-/** What `svc install` has made in a database, as a gateway finds it. */
+/** What a gateway finds of an installation made by `svc install`. */
 import type { Query } from '../catalog/introspect.ts'
-import { CAPTURED_TABLES } from './captured.ts'
+import { CAPTURED_TABLES } from './captured-tables.ts'
 import { CLUSTER } from './change-log.ts'
 import { INSTALLED_VERSION } from './script.ts'
 
+/** A usable installation. */
 export interface Installation {
-  /** Numbers of transactions mean the same as long as it is the same. */
+  /** Transaction numbers are comparable only within one epoch. */
   readonly epoch: string
-  /** The log was written in this cluster and database, and not in one that this is a copy of. */
+  /** Whether the log was written in this cluster and database, rather than in one that this is a copy of. */
   readonly isHere: boolean
-  /** The role that reads the change log and delivers webhooks. */
+  /** The feed role. */
   readonly feed: string
-  /** Tables with a name of their own – no partitions – whose changes are all written down, as `schema.table`. */
+  /** Captured tables, without partitions, as `schema.table`. */
   readonly captured: ReadonlySet<string>
-  /** Tables, partitions among them, that were chosen and lack what captures them. */
+  /** Selected tables and partitions with missing capture triggers. */
   readonly broken: readonly string[]
 }
 
+/** An installation that cannot be used. */
 export interface Unusable {
   readonly reason: string
   readonly fix: string
 }
 
-const OF_ANOTHER_ROLE: Unusable = {
+const OTHER_ROLE: Unusable = {
   reason: 'it was made for another role.',
-  fix: 'Run svc install again, with --role of this gateway.',
+  fix: 'Run svc install again, with the role of this gateway as --role.',
 }
 
 const PRESENT = `SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
-  FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = 'svc' AND c.relname = 'installation'`
+  FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'svc' AND c.relname = 'installation'`
 
 const VERSION = 'SELECT version FROM svc.installation'
 
-const STATE = `SELECT cluster = ${CLUSTER}, epoch || '.' || (SELECT timeline_id FROM pg_catalog.pg_control_checkpoint()),
+const STATE = `SELECT cluster = ${CLUSTER}, epoch || '.' || (SELECT timeline_id
+  FROM pg_catalog.pg_control_checkpoint()),
   (SELECT s.feed FROM svc.served AS s WHERE s.role = current_user) FROM svc.installation`
 
-const TABLES = `SELECT f.root_schema || '.' || f.root_table, f."schema" || '.' || f."table", bool_and(f.whole) OVER (PARTITION BY f.root_schema, f.root_table), f.whole
+const TABLES = `SELECT f.root_schema || '.' || f.root_table, f."schema" || '.' || f."table",
+  bool_and(f.whole) OVER (PARTITION BY f.root_schema, f.root_table), f.whole
   FROM (${CAPTURED_TABLES}) AS f`
 
-/** A session of the feed role. Rejects with `FeedError` when that role cannot log in. */
+/** Opens a session of the feed role. Rejects with `FeedError` if that role cannot log in. */
 export type OpenFeed = (role: string) => Promise<Query>
 
-/** Trying again does not help until somebody changes a password, a role or the configuration. */
+/** The feed role cannot log in; retrying does not help until a password, role or configuration is changed. */
 export class FeedError extends Error {
   constructor(message: string) {
     super(message)
@@ -50,8 +55,9 @@ export class FeedError extends Error {
 }
 
 /**
- * As `inspectInstallation`; what is missing of the triggers is repaired, as far as that is possible, and a database that was copied from another starts a new log. An
- * installation whose feed role cannot log in cannot be used: nobody could read the log.
+ * Like `inspectInstallation`, but repairs missing triggers where possible, and starts a new log in a database
+ * that was copied from another. An installation whose feed role cannot log in is unusable, because its log
+ * cannot be read.
  */
 export async function readInstallation(ask: Query, openFeed: OpenFeed): Promise<Installation | Unusable | null> {
   const found = await inspectInstallation(ask)
@@ -63,28 +69,30 @@ export async function readInstallation(ask: Query, openFeed: OpenFeed): Promise<
   return found.isHere && found.broken.length === 0 ? found : inspectInstallation(ask)
 }
 
-/** Rejects with what is not about the feed role: the database is away. */
+/** Describes a `FeedError`; rejects with any other error, such as an unavailable database. */
 export function unusableFeed(error: unknown): Unusable {
   if (!(error instanceof FeedError)) throw error
   return {
     reason: error.message,
-    fix: "Admit it in pg_hba.conf (and in the pooler, if there is one), run svc install again as a superuser, which gives it the password of the gateway's role, or set feed_url.",
+    fix:
+      'Allow the role in pg_hba.conf (and in the pooler, if there is one), run svc install again as a ' +
+      "superuser to give it the password of the gateway's role, or set feed_url.",
   }
 }
 
-/** Null: nothing is installed. Changes nothing. */
+/** Inspects the installation without changing anything. Null if nothing is installed. */
 export async function inspectInstallation(ask: Query): Promise<Installation | Unusable | null> {
   const [[allowed] = []] = await ask(PRESENT, [])
   if (allowed === undefined) return null
-  if (allowed !== 't') return OF_ANOTHER_ROLE
+  if (allowed !== 't') return OTHER_ROLE
   const [[version] = []] = await ask(VERSION, [])
   if (Number(version) !== INSTALLED_VERSION) {
-    const reason = `it has version ${version}, and this gateway knows version ${INSTALLED_VERSION}.`
+    const reason = `it has version ${version}, but this gateway requires version ${INSTALLED_VERSION}.`
     const newer = Number(version) > INSTALLED_VERSION
-    return { reason, fix: newer ? 'Run the gateway that came with it.' : 'Run svc install again.' }
+    return { reason, fix: newer ? 'Run the version of the gateway that installed it.' : 'Run svc install again.' }
   }
   const [[isHere, epoch, feed] = []] = await ask(STATE, [])
-  if (feed == null) return OF_ANOTHER_ROLE
+  if (feed == null) return OTHER_ROLE
   const tables = await ask(TABLES, [])
   return {
     epoch: epoch ?? '',

@@ -1,35 +1,40 @@
-/** Schema `svc` as a gateway uses it: looked at when it starts and whenever the schema has changed, and kept small. */
+/**
+ * Schema `svc` as a gateway uses it: checked at startup and whenever the schema has changed, and cleaned up
+ * regularly.
+ */
 import type { Query } from '../catalog/introspect.ts'
 import { type Installation, type OpenFeed, readInstallation, type Unusable } from './installation.ts'
 
-/** Between two times that what is too old is thrown away. One gateway of several does it. */
-const FORGET_INTERVAL_MS = 600_000
+/** Interval between deletions of expired entries. One of several gateways does it. */
+const CLEANUP_INTERVAL_MS = 600_000
 
+/** The installation in use. */
 export interface Installed {
-  /** Null: there is none that can be used. */
+  /** The installation; null if there is none that can be used. */
   current(): Installation | null
-  /** Looks again; an answer that cannot be had changes nothing. */
+  /** Checks again; if the database is unavailable, nothing changes. */
   refresh(): Promise<void>
   close(): void
 }
 
+/** What this needs. */
 export interface InstalledParts {
   readonly ask: Query
   readonly openFeed: OpenFeed
   readonly warn: (message: string, fix: string) => void
 }
 
-/** Rejects when the database cannot be asked. */
+/** Checks the installation. Rejects when the database is unavailable. */
 export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Promise<Installed> {
   let told = ''
   let current = await read()
-  const forgetting = setInterval(() => void forget().catch(() => {}), FORGET_INTERVAL_MS)
+  const forgetting = setInterval(() => void forget().catch(() => {}), CLEANUP_INTERVAL_MS)
   forgetting.unref()
 
   async function read(): Promise<Installation | null> {
     const found = await readInstallation(ask, openFeed)
     const problem = problemOf(found)
-    // Once, not every time that the schema changes.
+    // Once, not after every change of the schema.
     if (problem !== null && problem.message !== told) warn(problem.message, problem.fix)
     told = problem?.message ?? ''
     return found === null || 'reason' in found ? null : found
@@ -48,7 +53,7 @@ export async function openInstalled({ ask, openFeed, warn }: InstalledParts): Pr
       try {
         current = await read()
       } catch {
-        // The database is away: what was there still is.
+        // The database is unavailable; the last known installation still applies.
       }
     },
     close: () => clearInterval(forgetting),
@@ -60,13 +65,14 @@ interface Problem {
   readonly fix: string
 }
 
-/** What somebody should know of what was found. */
+/** What an operator should know about an installation. */
 export function problemOf(found: Installation | Unusable | null): Problem | null {
   if (found === null) return null
-  if ('reason' in found) return { message: `What svc install made cannot be used: ${found.reason}`, fix: found.fix }
+  if ('reason' in found)
+    return { message: 'The installation in schema svc is ' + `unusable: ${found.reason}`, fix: found.fix }
   if (found.broken.length === 0) return null
   return {
-    message: `Changes of ${found.broken.join(', ')} are not captured by triggers, although they were chosen.`,
+    message: `Changes of ${found.broken.join(', ')} are not captured: their capture triggers are missing.`,
     fix: 'SELECT svc.mend(); -- as the role that ran svc install',
   }
 }

@@ -1,26 +1,29 @@
 /**
- * The outbox of webhooks (decision 0023): deliveries, written in the transaction of the change; attempts, kept for a week; dead letters.
- * Which changes are wanted is registered by the gateways, which have read the file with the triggers; where they go and how they are signed stays with them.
+ * The outbox of webhooks (decision 0023): deliveries, written in the transaction of the change; attempts,
+ * kept for a week; dead letters. Gateways register the triggers that they have read from their events file;
+ * URLs and secrets stay with the gateways.
  */
 
-/** Days for which attempts are kept, today included. */
+/** Days for which attempts are kept, including today. */
 export const ATTEMPT_DAYS = 7
 export const ATTEMPT_SLOTS: number = ATTEMPT_DAYS + 1
 
 export const DAY_OF_NOW: string = `(extract(epoch FROM clock_timestamp())::bigint / 86400 % ${ATTEMPT_SLOTS})::smallint`
 
-/** Of a webhook: whose turn it takes. Everybody without a tenant is one. */
-export const TURN = `(coalesce(tenant, '') COLLATE "C")`
+/** The fairness key of a webhook. All webhooks without a tenant share one. */
+export const FAIRNESS_KEY = `(coalesce(tenant, '') COLLATE "C")`
 
-/** What whoever fills the outbox gives of a webhook, in this order. */
-export const TOLD = 'trigger, "schema", "table", operation, new, old, created_at, key, tenant'
+/** The columns given by whatever fills the outbox, in this order. */
+export const OUTBOX_COLUMNS = 'trigger, "schema", "table", operation, new, old, created_at, key, tenant'
 
-/** And what a statement adds that hands it to `svc.told`. */
-export const TICKET = 'ticket'
+/** The column added by a statement that inserts into `svc.told`. */
+export const TICKET_COLUMN = 'ticket'
 
 /**
- * The id of a webhook, of whose row `row` is the name: the same as long as it waits. A write pays for every value that is made and stored, so it is made of what the row has
- * anyway, and stored only with dead letters and what is sent again. Its number alone would come twice when the database is restored to an earlier time.
+ * The id of a webhook, whose row is named `row`: constant while it is queued. Every value stored costs time
+ * in the write, so the id is derived from columns that the row has anyway, and stored only with dead letters
+ * and redelivered webhooks. The sequence number alone would be reused when the database is restored to an
+ * earlier state.
  */
 export function idOf(row: string): string {
   const written = `(extract(epoch FROM ${row}.created_at) * 1000000)::bigint`
@@ -46,10 +49,11 @@ export const OUTBOX: readonly string[] = [
   by_key boolean NOT NULL,
   tenant_column text
 )`,
-  `COMMENT ON TABLE svc.webhook_trigger IS 'Which changes are wanted: of writes through a gateway (a session with svc.origin), or of all. by_key: those of one row are told in their order.'`,
+  `COMMENT ON TABLE svc.webhook_trigger IS 'Registered triggers: for writes through a gateway (a session with ` +
+    `svc.origin), or for all writes. by_key: changes to one row are delivered in order.'`,
   'CREATE INDEX IF NOT EXISTS webhook_trigger_table ON svc.webhook_trigger ("table", "schema")',
   'CREATE SEQUENCE IF NOT EXISTS svc.webhook_seq',
-  // What is inserted is deleted soon: its space must be found again before the table has grown.
+  // Inserted rows are deleted soon: their space must be reused before the table grows.
   `CREATE TABLE IF NOT EXISTS svc.webhook (
   seq bigint PRIMARY KEY DEFAULT nextval('svc.webhook_seq'),
   id text,
@@ -62,8 +66,10 @@ export const OUTBOX: readonly string[] = [
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000)`,
   // Version 1 stored every id.
   'ALTER TABLE svc.webhook ALTER COLUMN id DROP NOT NULL',
-  `COMMENT ON TABLE svc.webhook IS 'Webhooks that are to be delivered. id: of those that are sent again; the others have one made of seq and created_at. key: of the row, where the order of its changes is to be kept. due_at: nobody takes it before; while leased_by delivers it, when that has failed.'`,
-  `CREATE INDEX IF NOT EXISTS webhook_turn ON svc.webhook (trigger, ${TURN}, due_at, seq)`,
+  `COMMENT ON TABLE svc.webhook IS 'Queued webhooks. id: only of redelivered ones; otherwise it is derived from ` +
+    'seq and created_at. key: the key of the row, if its changes are delivered in order. due_at: not claimed before ' +
+    `this time; while leased_by is delivering it, the end of the lease.'`,
+  `CREATE INDEX IF NOT EXISTS webhook_turn ON svc.webhook (trigger, ${FAIRNESS_KEY}, due_at, seq)`,
   'CREATE INDEX IF NOT EXISTS webhook_key ON svc.webhook (trigger, key, seq) WHERE key IS NOT NULL',
   `CREATE TABLE IF NOT EXISTS svc.webhook_dead (
   id text COLLATE "C" PRIMARY KEY,
@@ -117,19 +123,24 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
   RETURN false;
 END $$`,
-  // Tickets of gateways that run; only what they hash to is kept.
+  // Tickets of running gateways; only their hashes are stored.
   'CREATE TABLE IF NOT EXISTS svc.ticket (hash bytea PRIMARY KEY, valid_until timestamptz NOT NULL)',
-  `CREATE OR REPLACE VIEW svc.told AS SELECT NULL::text AS trigger, NULL::text AS "schema", NULL::text AS "table", NULL::text AS operation, NULL::json AS new, NULL::json AS old,
+  `CREATE OR REPLACE VIEW svc.told AS
+  SELECT NULL::text AS trigger, NULL::text AS "schema", NULL::text AS "table", NULL::text AS operation,
+    NULL::json AS new, NULL::json AS old,
   NULL::timestamptz AS created_at, NULL::text AS key, NULL::text AS tenant, NULL::text AS ticket WHERE false`,
-  `COMMENT ON VIEW svc.told IS 'Takes webhooks of tables without capture triggers from the statements that gateways make. The ticket is known to gateways alone, and always a bound parameter.'`,
+  `COMMENT ON VIEW svc.told IS 'Receives webhooks of tables without capture triggers from statements of ` +
+    `gateways. The ticket is known only to gateways, and always a bound parameter.'`,
   `CREATE OR REPLACE FUNCTION svc.store() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT EXISTS (SELECT FROM svc.ticket AS t WHERE t.hash = sha256(convert_to(NEW.ticket, 'UTF8')) AND t.valid_until > clock_timestamp()) THEN
-    RAISE insufficient_privilege USING MESSAGE = 'svc.told takes webhooks from gateways only';
+  IF NOT EXISTS (SELECT FROM svc.ticket AS t WHERE t.hash = sha256(convert_to(NEW.ticket, 'UTF8'))
+    AND t.valid_until > clock_timestamp()) THEN
+    RAISE insufficient_privilege USING MESSAGE = 'svc.told accepts webhooks from gateways only';
   END IF;
-  INSERT INTO svc.webhook (${TOLD})
-    VALUES (NEW.trigger, NEW."schema", NEW."table", NEW.operation, NEW.new, NEW.old, NEW.created_at, NEW.key, NEW.tenant);
+  INSERT INTO svc.webhook (${OUTBOX_COLUMNS})
+    VALUES (NEW.trigger, NEW."schema", NEW."table", NEW.operation, NEW.new, NEW.old, NEW.created_at, NEW.key,
+      NEW.tenant);
   RETURN NEW;
 END $$`,
   'DROP TRIGGER IF EXISTS svc_store ON svc.told',

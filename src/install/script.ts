@@ -1,100 +1,128 @@
 /**
- * The SQL that `svc install` runs and prints (docs/guides/installation.md): schema `svc` with the change log, the outbox, and the triggers that fill both. Each statement can be
- * run again on what it made before; all of them are one transaction.
+ * The SQL that `svc install` runs and prints (docs/guides/installation.md): schema `svc` with the change log,
+ * the outbox, and the triggers that fill both. Each statement can be run again on its earlier result; all of
+ * them form one transaction.
  */
 import { quoteLiteral } from '../language/sql/quote.ts'
 import { CAPTURE, CAPTURE_TRIGGERS } from './capture.ts'
-import { CHOSEN, MEND } from './captured.ts'
+import { REPAIR, SELECTED_TABLES } from './captured-tables.ts'
 import { CHANGE_LOG, CLUSTER } from './change-log.ts'
-import { type FeedRole, feedRoleOf, makeFeedRole, RIGHTS, SERVED } from './feed-role.ts'
+import { createFeedRole, type FeedRole, feedRoleOf, GATEWAY_ROLES, RIGHTS } from './feed-role.ts'
 import { OUTBOX } from './outbox.ts'
-import { SCHEMA_WATCH } from './schema-watch.ts'
+import { SCHEMA_EVENT_TRIGGERS } from './schema-event-triggers.ts'
 
-/** Counts the shapes of schema `svc`. */
+/** The version of schema `svc`. */
 export const INSTALLED_VERSION = 3
 
-/** Owns what runs when anybody writes, and has no right to anything else. Of the whole server: other databases may have it too, so it stays. */
+/**
+ * The role that owns whatever runs during writes, and that has no other rights. It belongs to the whole
+ * server and other databases may use it too, so it is never dropped.
+ */
 export const OWNER = 'svc_capture'
 
-/** Writes to a table wait as long as its trigger does; shorter than an application's patience, and whoever installs can try again. */
+/**
+ * Writes to a table wait while its trigger is created; shorter than applications' timeouts, and the
+ * installation can be retried.
+ */
 const LOCK_TIMEOUT = "SET LOCAL lock_timeout = '3s'"
 
-export interface Choice {
+/** A selected table or schema. */
+export interface TableSelection {
   readonly schema: string
-  /** Null: every table of the schema, those to come as well. */
+  /** The table; null selects every table of the schema, including later ones. */
   readonly table: string | null
 }
 
+/** Options of an installation. */
 export interface InstallOptions {
   /** The role under which gateways run requests. */
   readonly role: string
-  /** The role under which they read the log and deliver webhooks; `<role>_feed`, with the password of `role`, if left out. */
+  /** The feed role; `<role>_feed` with the password of `role` by default. */
   readonly feed?: FeedRole | undefined
-  /** Of whose tables changes are captured, if any; what was chosen before is forgotten. */
-  readonly chosen: readonly Choice[]
-  /** Whoever installs may make event triggers and roles. */
+  /** The tables to capture; replaces an earlier selection. */
+  readonly selected: readonly TableSelection[]
+  /** Whether the installing role may create event triggers and roles. */
   readonly superuser: boolean
 }
 
-export function installScript({ role, feed = feedRoleOf(role), chosen, superuser }: InstallOptions): readonly string[] {
+/** The statements of an installation. */
+export function installScript({
+  role,
+  feed = feedRoleOf(role),
+  selected,
+  superuser,
+}: InstallOptions): readonly string[] {
   return [
     LOCK_TIMEOUT,
-    // The event triggers of an installation that is there already have nothing to do.
+    // Disables the event triggers of an existing installation.
     "SET LOCAL svc.mending = 'on'",
     'CREATE SCHEMA IF NOT EXISTS svc',
     'REVOKE ALL ON SCHEMA svc FROM PUBLIC',
     ...INSTALLATION,
     ...CHANGE_LOG,
     ...OUTBOX,
-    ...SERVED,
-    ...CHOSEN,
+    ...GATEWAY_ROLES,
+    ...SELECTED_TABLES,
     ...CAPTURE,
-    MEND,
+    REPAIR,
     'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA svc FROM PUBLIC',
     'REVOKE ALL ON ALL TABLES IN SCHEMA svc FROM PUBLIC',
     'DELETE FROM svc.chosen',
-    ...chosen.map(
+    ...selected.map(
       ({ schema, table }) =>
         `INSERT INTO svc.chosen ("schema", "table") VALUES (${quoteLiteral(schema)}, ${quoteLiteral(table ?? '')})`,
     ),
-    ...(superuser ? [...ownedApart(), ...SCHEMA_WATCH, 'REVOKE ALL ON FUNCTION svc.schema_changed() FROM PUBLIC'] : []),
-    makeFeedRole(role, feed, superuser),
-    `INSERT INTO svc.served (role, feed) VALUES (${quoteLiteral(role)}, ${quoteLiteral(feed.role)}) ON CONFLICT (role) DO UPDATE SET feed = excluded.feed`,
+    ...(superuser
+      ? [
+          ...separateOwnership(),
+          ...SCHEMA_EVENT_TRIGGERS,
+          'REVOKE ALL ON FUNCTION ' + 'svc.schema_changed() FROM PUBLIC',
+        ]
+      : []),
+    createFeedRole(role, feed, superuser),
+    `INSERT INTO svc.served (role, feed) VALUES (${quoteLiteral(role)}, ${quoteLiteral(feed.role)})
+  ON CONFLICT (role) DO UPDATE SET feed = excluded.feed`,
     RIGHTS,
-    `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER}) ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
+    `INSERT INTO svc.installation (version, cluster) VALUES (${INSTALLED_VERSION}, ${CLUSTER})
+  ON CONFLICT (one) DO UPDATE SET version = excluded.version`,
     'SELECT svc.mend()',
-    // Gateways that run look again.
+    // Running gateways check again.
     "SELECT pg_notify('svc_schema', '')",
   ]
 }
 
-/** What is still to be delivered goes as well. */
+/** The statements that uninstall everything, including undelivered webhooks. */
 export function uninstallScript({ superuser }: Pick<InstallOptions, 'superuser'>): readonly string[] {
   const events = ['DROP EVENT TRIGGER IF EXISTS svc_schema_changed', 'DROP EVENT TRIGGER IF EXISTS svc_schema_dropped']
   return [
     LOCK_TIMEOUT,
-    LOCK_EVERYTHING,
+    LOCK_ALL,
     ...(superuser ? events : []),
     'DROP SCHEMA IF EXISTS svc CASCADE',
     "SELECT pg_notify('svc_schema', '')",
   ]
 }
 
-/** Tables of schema `svc` in the order in which triggers, and gateways that read the log, come by them. Others follow. */
+/** Tables of schema `svc` in the order in which triggers and gateways lock them. Others follow. */
 const LOCKED_IN_ORDER = ['change', 'webhook_trigger', 'webhook', 'webhook_attempt', 'webhook_dead', 'installation']
 const LOCK_ATTEMPTS_MAX = 6
 
 /**
- * `DROP SCHEMA` locks tables in the order in which they were made, and captured tables last. Writers and gateways that run lock them in another order, so one of
- * the two would be ended as a deadlock. Whoever waits here gives up before a deadlock is looked for (`deadlock_timeout`, 1 s), lets everything go, and tries again.
+ * `DROP SCHEMA` locks tables in the order of their creation, and captured tables last. Writers and running
+ * gateways lock them in another order, so one side would be terminated because of a deadlock. Waiting here
+ * ends before the deadlock check (`deadlock_timeout`, 1 s), releases all locks, and is retried.
  */
-const LOCK_EVERYTHING = `DO $$ DECLARE
+const LOCK_ALL = `DO $$ DECLARE
   captured constant text := (SELECT string_agg(each.name, ', ' ORDER BY each.name) FROM (
-    SELECT DISTINCT t.tgrelid::regclass::text AS name FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
+    SELECT DISTINCT t.tgrelid::regclass::text AS name FROM pg_catalog.pg_trigger AS t
+      JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
     JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
-    WHERE p.pronamespace = to_regnamespace('svc') AND c.relnamespace <> p.pronamespace AND c.relkind IN ('r', 'p') AND NOT t.tgisinternal) AS each);
-  own constant text := (SELECT string_agg(c.oid::regclass::text, ', ' ORDER BY array_position(ARRAY[${LOCKED_IN_ORDER.map(name => `'${name}'`).join(', ')}], c.relname::text), c.relname)
-    FROM pg_catalog.pg_class AS c WHERE c.relnamespace = to_regnamespace('svc') AND c.relkind IN ('r', 'p') AND NOT c.relispartition);
+    WHERE p.pronamespace = to_regnamespace('svc') AND c.relnamespace <> p.pronamespace
+      AND c.relkind IN ('r', 'p') AND NOT t.tgisinternal) AS each);
+  own constant text := (SELECT string_agg(c.oid::regclass::text, ', '
+    ORDER BY array_position(ARRAY[${LOCKED_IN_ORDER.map(name => `'${name}'`).join(', ')}], c.relname::text), c.relname)
+    FROM pg_catalog.pg_class AS c WHERE c.relnamespace = to_regnamespace('svc') AND c.relkind IN ('r', 'p')
+      AND NOT c.relispartition);
 BEGIN
   FOR attempt IN 1..${LOCK_ATTEMPTS_MAX} LOOP
     BEGIN
@@ -112,7 +140,7 @@ BEGIN
   PERFORM set_config('lock_timeout', '3s', true);
 END $$`
 
-/** As a text for `psql`. */
+/** The script as text for `psql`. */
 export function printScript(statements: readonly string[]): string {
   return ['BEGIN', ...statements, 'COMMIT'].map(statement => `${statement};\n`).join('\n')
 }
@@ -126,14 +154,16 @@ const INSTALLATION: readonly string[] = [
   forgotten xid8 NOT NULL DEFAULT '0',
   installed_at timestamptz NOT NULL DEFAULT now()
 )`,
-  `COMMENT ON TABLE svc.installation IS 'Changes are known from behind transaction "forgotten" on, of the cluster and database that "cluster" names; "epoch" is another when numbers of transactions begin anew.'`,
+  `COMMENT ON TABLE svc.installation IS 'The log is complete after transaction "forgotten", in the cluster and ` +
+    `database identified by "cluster"; "epoch" changes when transaction numbers start again.'`,
 ]
 
 /**
- * A column's type may bring a cast to JSON, and the triggers would run it with the rights of their owner. Tables and what fills them belong to a role that nobody
- * logs in as; what makes triggers and hears of changes of the schema has to belong to who may do that.
+ * A column's type may have a cast to JSON, which the triggers would run with the rights of their owner. So
+ * tables and the functions that fill them belong to a role that cannot log in; functions that create triggers
+ * and react to schema changes belong to a role that may do so.
  */
-function ownedApart(): readonly string[] {
+function separateOwnership(): readonly string[] {
   const functions = [...CAPTURE_TRIGGERS.map(trigger => trigger.function), 'forget_changes', 'forget_attempts', 'store']
   return [
     `DO $$ BEGIN

@@ -204,7 +204,7 @@ test.each([
 
 test('a check that any public authority could pass is refused', () => {
   expect(problems('postgres://a@b/c?sslmode=verify-ca')[0]).toContain('sslmode=verify-ca requires sslrootcert=<file>')
-  expect(problems('postgres://a@b/c?sslmode=require&sslrootcert=system')[0]).toContain('needs sslmode=verify-full')
+  expect(problems('postgres://a@b/c?sslmode=require&sslrootcert=system')[0]).toContain('requires sslmode=verify-full')
   expect(problems('postgres://a@b/c?sslmode=verify-full&sslrootcert=system')).toEqual([])
 })
 

@@ -76,7 +76,7 @@ test('what cannot be captured is a warning, once', async () => {
   expect(events.filter(event => event.kind === 'warning' && /not captured/.test(event.message))).toEqual([
     {
       kind: 'warning',
-      message: 'Changes of public.logs, public.notes are not captured by triggers, although they were chosen.',
+      message: 'Changes of public.logs, public.notes are not captured: their capture triggers are missing.',
       fix: expect.stringContaining('SELECT svc.mend()'),
     },
   ])
@@ -85,7 +85,7 @@ test('what cannot be captured is a warning, once', async () => {
 test('while its feed role cannot log in, a gateway warns and works as if nothing were installed', async () => {
   const role = uniqueName('gateway')
   await execute(database.adminUrl, `create role ${role} login password '${PASSWORD}'; grant select on notes to ${role}`)
-  const script = installScript({ role, chosen: [{ schema: 'public', table: 'notes' }], superuser: true })
+  const script = installScript({ role, selected: [{ schema: 'public', table: 'notes' }], superuser: true })
   await execute(database.adminUrl, ['BEGIN', ...script, 'COMMIT'].join(';\n'))
   await execute(database.adminUrl, `alter role ${role}_feed password 'another'`)
   const warnings: string[] = []
@@ -96,7 +96,7 @@ test('while its feed role cannot log in, a gateway warns and works as if nothing
   expect(await installation()).toEqual({ installed: false })
   expect(warnings).toContainEqual(
     expect.stringMatching(
-      `^What svc install made cannot be used: role "${role}_feed", which reads it, cannot connect: `,
+      `^The installation in schema svc is unusable: role "${role}_feed", which reads it, cannot connect: `,
     ),
   )
   await execute(database.adminUrl, `alter role ${role}_feed password '${PASSWORD}'`)

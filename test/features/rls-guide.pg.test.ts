@@ -137,7 +137,7 @@ describe('through the gateway', () => {
   })
 })
 
-testSince(15, 'security_invoker')('a materialised view is seen through a view that compares', async () => {
+testSince(15, 'security_invoker')('a materialized view is seen through a view that compares', async () => {
   await admin.run(
     here(`create materialized view sizes as select tenant_id, count(*) as tasks from tasks group by tenant_id;
       create view own_sizes with (security_invoker) as

@@ -1,5 +1,5 @@
 /** Schema `svc` in a test's database, by the SQL that `svc install` runs. */
-import { type Choice, installScript } from '../../src/install/script.ts'
+import { installScript, type TableSelection } from '../../src/install/script.ts'
 import { execute, type TestDatabase } from './postgres.ts'
 import { PLAIN_ROLE } from './roles.ts'
 import { urlOf } from './server.ts'
@@ -14,8 +14,8 @@ export function feedUrl({ port, database }: Pick<TestDatabase, 'port' | 'databas
 /** For gateways that connect as the plain role; captures every table of `public` unless others are chosen. */
 export async function installed(
   { adminUrl }: Pick<TestDatabase, 'adminUrl'>,
-  chosen: readonly Choice[] = [{ schema: 'public', table: null }],
+  chosen: readonly TableSelection[] = [{ schema: 'public', table: null }],
 ): Promise<void> {
-  const script = installScript({ role: PLAIN_ROLE, chosen, superuser: true })
+  const script = installScript({ role: PLAIN_ROLE, selected: chosen, superuser: true })
   await execute(adminUrl, ['BEGIN', ...script, 'COMMIT'].join(';\n'))
 }

@@ -4,7 +4,7 @@
  * gateway.
  */
 import type { Table } from '../../catalog/model.ts'
-import { TICKET, TOLD } from '../../install/outbox.ts'
+import { TICKET_COLUMN, OUTBOX_COLUMNS } from '../../install/outbox.ts'
 import { quoteLiteral } from '../../language/sql/quote.ts'
 import type { RowsWritten, Storing } from '../../language/sql/storing.ts'
 import { ROW_OPERATIONS, type RowOperation, TRIGGER_OPERATION_OF, type Trigger } from '../trigger.ts'
@@ -49,7 +49,7 @@ export function outboxInsertFor(
     columns: [...new Set([...(isByKey ? primaryKey : []), ...(hasTenant ? [tenantColumn] : [])])],
     statement: rows => {
       const selects = triggers.flatMap(trigger => selectFor(trigger, rows))
-      return `INSERT INTO svc.told (${TOLD}, ${TICKET}) ${selects.join(' UNION ALL ')}`
+      return `INSERT INTO svc.told (${OUTBOX_COLUMNS}, ${TICKET_COLUMN}) ${selects.join(' UNION ALL ')}`
     },
   }
 }

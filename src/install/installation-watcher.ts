@@ -1,24 +1,30 @@
-/** Keeps what a gateway knows of its installation true while it runs: `svc install` may come later, or go. */
+/**
+ * Keeps a gateway's knowledge of its installation up to date: `svc install` may be run or reverted at any
+ * time.
+ */
 import type { Installed } from './installed.ts'
 
-/** Whoever meets something broken meets it again and again. */
-const LOOK_INTERVAL_MS_MIN = 1_000
+/** Minimum interval between checks, because something broken is detected repeatedly. */
+const CHECK_INTERVAL_MS_MIN = 1_000
 
-export interface Following {
-  /** Something may be another. Looks that are asked for while one is under way are one more. */
-  look(): Promise<void>
+/** Watches an installation. */
+export interface InstallationWatcher {
+  /** Checks now. Requests during a check cause one more check. */
+  check(): Promise<void>
   close(): void
 }
 
-export interface FollowingParts {
+/** What watching needs. */
+export interface InstallationWatcherParts {
   readonly installed: Installed
   /** Milliseconds between two looks that nobody asks for; 0: there are none. */
   readonly everyMs: number
-  /** Other tables are captured than before; those that no longer are. */
+  /** Called when the set of captured tables has changed, with those no longer captured. */
   readonly onChange: (left: readonly string[]) => void
 }
 
-export function follow({ installed, everyMs, onChange }: FollowingParts): Following {
+/** Starts watching. */
+export function watchInstallation({ installed, everyMs, onChange }: InstallationWatcherParts): InstallationWatcher {
   let captured = capturedNow()
   let looking: Promise<void> | null = null
   let next: Promise<void> | null = null
@@ -30,8 +36,8 @@ export function follow({ installed, everyMs, onChange }: FollowingParts): Follow
     return installed.current()?.captured ?? new Set()
   }
 
-  /** Never rejects. */
-  async function lookOnce(): Promise<void> {
+  /** Checks once. Never rejects. */
+  async function checkOnce(): Promise<void> {
     await installed.refresh()
     const now = capturedNow()
     const left = [...captured].filter(table => !now.has(table))
@@ -42,7 +48,7 @@ export function follow({ installed, everyMs, onChange }: FollowingParts): Follow
 
   async function afterwards(before: Promise<void>): Promise<void> {
     await before
-    await new Promise(resolve => setTimeout(resolve, LOOK_INTERVAL_MS_MIN).unref())
+    await new Promise(resolve => setTimeout(resolve, CHECK_INTERVAL_MS_MIN).unref())
     next = null
     return look()
   }
@@ -53,14 +59,14 @@ export function follow({ installed, everyMs, onChange }: FollowingParts): Follow
       next ??= afterwards(looking)
       return next
     }
-    looking = lookOnce().finally(() => {
+    looking = checkOnce().finally(() => {
       looking = null
     })
     return looking
   }
 
   return {
-    look,
+    check: look,
     close() {
       closed = true
       if (timer !== null) clearInterval(timer)

@@ -1,23 +1,28 @@
-/** Which tables are captured: those that were chosen, with their partitions; and whether each has what that takes. */
+/** The captured tables: those selected, with their partitions, and whether each has all its triggers. */
 import { CAPTURE_TRIGGERS } from './capture.ts'
 
 const NAMES = CAPTURE_TRIGGERS.map(({ name }) => `'${name}'`).join(', ')
 
-export const CHOSEN: readonly string[] = [
+/** The table of selected tables. */
+export const SELECTED_TABLES: readonly string[] = [
   `CREATE TABLE IF NOT EXISTS svc.chosen ("schema" text, "table" text, PRIMARY KEY ("schema", "table"))`,
-  `COMMENT ON TABLE svc.chosen IS 'Tables whose changes are captured; an empty name stands for every table of the schema.'`,
+  `COMMENT ON TABLE svc.chosen IS 'Tables whose changes are captured; an empty ` +
+    `name stands for every table of the schema.'`,
 ]
 
 /**
- * Every table that should be captured. `arguments` are those of its triggers; `whole`: it has them all, with these arguments. Foreign tables have no
- * transition tables (PostgreSQL manual, CREATE TRIGGER): a write that reaches one through its parent would fail. What an extension made is not ours to touch.
- * Tables that no gateway's role can SELECT are left out: nobody could be shown their changes, and their rows have no business in a log.
+ * Every table that should be captured. `arguments` are those of its triggers; `whole`: it has all of them,
+ * with these arguments. Foreign tables have no transition tables (PostgreSQL manual, CREATE TRIGGER), so a
+ * write that reaches one through its parent would fail. Tables of extensions are excluded. So are tables that
+ * no gateway role can SELECT: their changes could not be shown, and their rows must not be logged.
  */
-export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table", rn.nspname AS root_schema, r.relname AS root_table, v.arguments,
+export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.relname AS "table",
+  rn.nspname AS root_schema, r.relname AS root_table, v.arguments,
     (SELECT count(*) FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
       JOIN pg_catalog.pg_namespace AS pn ON pn.oid = p.pronamespace
       WHERE t.tgrelid = c.oid AND t.tgname IN (${NAMES}) AND t.tgenabled = 'O'
-        AND pn.nspname = 'svc' AND p.proname = substr(t.tgname, 5) AND t.tgargs = b.bytes) = ${CAPTURE_TRIGGERS.length} AS whole
+        AND pn.nspname = 'svc' AND p.proname = substr(t.tgname, 5)
+          AND t.tgargs = b.bytes) = ${CAPTURE_TRIGGERS.length} AS whole
   FROM pg_catalog.pg_class AS c
   JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_class AS r ON r.oid = coalesce(pg_catalog.pg_partition_root(c.oid), c.oid)
@@ -35,8 +40,10 @@ export const CAPTURED_TABLES: string = `SELECT c.oid, n.nspname AS "schema", c.r
     FROM unnest(v.arguments) WITH ORDINALITY AS each(argument, place)
   ) AS b
   WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-    AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(r.oid) AS p JOIN pg_catalog.pg_class AS f ON f.oid = p.relid WHERE f.relkind = 'f')
-    AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid WHERE i.inhparent = c.oid AND f.relkind = 'f')
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_partition_tree(r.oid) AS p JOIN pg_catalog.pg_class AS f
+      ON f.oid = p.relid WHERE f.relkind = 'f')
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid
+      WHERE i.inhparent = c.oid AND f.relkind = 'f')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
       WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND EXISTS (SELECT FROM svc.chosen AS s WHERE s."schema" = rn.nspname AND s."table" IN ('', r.relname))
@@ -49,8 +56,11 @@ const create = CAPTURE_TRIGGERS.map(
       it."schema", it."table", arguments);`,
 ).join('\n    ')
 
-/** Of every table, also of those that are captured no more. `told`: the schema and name of the table that it told of. */
-const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "table",
+/**
+ * The capture triggers of every table, including those no longer captured. `told`: the schema and name of the
+ * table that the trigger reports.
+ */
+const ALL_CAPTURE_TRIGGERS = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "table",
       (SELECT array_agg(convert_from(decode(replace(piece, ' ', ''), 'hex'), getdatabaseencoding()) ORDER BY place)
         FROM unnest(string_to_array(regexp_replace(encode(t.tgargs, 'hex'), '(..)', '\\1 ', 'g'), '00 ')) WITH ORDINALITY AS each(piece, place)
         WHERE place <= 2) AS told
@@ -63,11 +73,12 @@ const STRAY = `SELECT t.tgname AS name, n.nspname AS "schema", c.relname AS "tab
       AND NOT EXISTS (SELECT FROM (${CAPTURED_TABLES}) AS f WHERE f.oid = c.oid AND f.whole)`
 
 /**
- * Makes it so, and answers the tables to which something was done: after an installation, when a partition, a table or a key has come or changed, when a gateway
- * finds something missing. The log has an entry for each, as if many of its rows had changed: a partition brings rows when it is attached, and takes them along when
- * it goes. Whoever may call it – gateways – can have nothing done by it but what was chosen.
+ * Repairs the capture triggers and returns the tables that were changed: called after an installation, after
+ * a partition, table or key was added or changed, and when a gateway finds something missing. The log gets a
+ * bulk entry for each table: a partition adds rows when it is attached and removes them when it is detached.
+ * Callers – gateways – can only cause what was selected.
  */
-export const MEND: string = `CREATE OR REPLACE FUNCTION svc.mend() RETURNS SETOF text
+export const REPAIR: string = `CREATE OR REPLACE FUNCTION svc.mend() RETURNS SETOF text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '3s' AS $$
 DECLARE
   it record;
@@ -75,7 +86,7 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext('svc.mend'));
   PERFORM set_config('svc.mending', 'on', true);
-  FOR it IN ${STRAY}
+  FOR it IN ${ALL_CAPTURE_TRIGGERS}
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %I.%I', it.name, it."schema", it."table");
     IF it.name = 'svc_capture_insert' THEN
@@ -84,7 +95,8 @@ BEGIN
   END LOOP;
   FOR it IN SELECT * FROM (${CAPTURED_TABLES}) AS f WHERE NOT f.whole ORDER BY f."schema", f."table"
   LOOP
-    arguments := (SELECT string_agg(quote_literal(argument), ', ' ORDER BY place) FROM unnest(it.arguments) WITH ORDINALITY AS each(argument, place));
+    arguments := (SELECT string_agg(quote_literal(argument), ', ' ORDER BY place)
+      FROM unnest(it.arguments) WITH ORDINALITY AS each(argument, place));
     ${create}
     INSERT INTO svc.change ("schema", "table", operation) VALUES (it.root_schema, it.root_table, 'B');
     RETURN NEXT format('%I.%I', it."schema", it."table");

@@ -1,45 +1,61 @@
-/** What `svc install` will do, and what stands in its way: asked of the database before anything is changed. */
+/** Plans what `svc install` will do and what prevents it, without changing the database. */
 import type { Query } from '../catalog/introspect.ts'
 import type { FeedRole } from './feed-role.ts'
-import { type Choice, INSTALLED_VERSION, type InstallOptions } from './script.ts'
+import { INSTALLED_VERSION, type InstallOptions, type TableSelection } from './script.ts'
 
+/** What to install. */
 export interface PlanRequest {
   readonly role: string
   readonly feed: FeedRole
-  /** As resources are named: bare in the first schema; `all`: every table of the schemas, those to come as well. */
+  /**
+   * Tables named like resources: bare in the first schema. `all`: every table of the schemas, including later
+   * ones.
+   */
   readonly tables: readonly string[] | 'all'
   readonly schemas: readonly string[]
 }
 
+/** The plan. */
 export interface InstallPlan extends InstallOptions {
   readonly feed: FeedRole
-  /** Why it cannot be done at all; a sentence each. */
+  /** Why the installation is impossible; one sentence each. */
   readonly errors: readonly string[]
-  /** Why it cannot be done with this connection. */
+  /** Why it is impossible with this connection. */
   readonly obstacles: readonly string[]
 }
 
-const CREATOR = `SELECT current_user, rolsuper, rolsuper OR rolcreaterole, has_database_privilege(current_database(), 'CREATE'),
-  coalesce(pg_has_role((SELECT nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'svc'), 'USAGE'), true), pg_catalog.pg_is_in_recovery()
+const CREATOR = `SELECT current_user, rolsuper, rolsuper
+  OR rolcreaterole, has_database_privilege(current_database(), 'CREATE'),
+  coalesce(pg_has_role((SELECT nspowner FROM pg_catalog.pg_namespace
+    WHERE nspname = 'svc'), 'USAGE'), true), pg_catalog.pg_is_in_recovery()
   FROM pg_catalog.pg_roles WHERE rolname = current_user`
 
-/** Each role that is there: its attributes, whether it can become the second, and whether it can become the role that creates. */
-const ROLES = `SELECT r.rolname, r.rolsuper, r.rolbypassrls, f.oid IS NOT NULL AND pg_has_role(r.oid, f.oid, 'MEMBER'), pg_has_role(r.oid, current_user, 'MEMBER')
+/**
+ * The existing roles: their attributes, whether each can become the second, and whether each can become the
+ * creating role.
+ */
+const ROLES = `SELECT r.rolname, r.rolsuper, r.rolbypassrls, f.oid IS NOT NULL
+  AND pg_has_role(r.oid, f.oid, 'MEMBER'), pg_has_role(r.oid, current_user, 'MEMBER')
   FROM pg_catalog.pg_roles AS r LEFT JOIN pg_catalog.pg_roles AS f ON f.rolname = $2 WHERE r.rolname IN ($1, $2)`
 
-/** A column of the row: whether triggers may be made there. A role that is allowed to everything needs no table to be asked. */
+/**
+ * One row per table: whether triggers may be created on it. An unrestricted role needs no query per table.
+ */
 const TABLES = `SELECT n.nspname, c.relname, c.relkind, has_table_privilege(c.oid, 'TRIGGER'),
-    (SELECT has_schema_privilege(r.oid, n.oid, 'USAGE') AND has_any_column_privilege(r.oid, c.oid, 'SELECT') FROM pg_catalog.pg_roles AS r WHERE r.rolname = $2),
-    EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid WHERE i.inhparent = c.oid AND f.relkind = 'f')
+    (SELECT has_schema_privilege(r.oid, n.oid, 'USAGE') AND has_any_column_privilege(r.oid, c.oid, 'SELECT')
+      FROM pg_catalog.pg_roles AS r WHERE r.rolname = $2),
+    EXISTS (SELECT FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS f ON f.oid = i.inhrelid
+      WHERE i.inhparent = c.oid AND f.relkind = 'f')
   FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
   WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm') AND n.nspname = ANY ($1)`
 
 const INSTALLED = `SELECT to_regclass('svc.installation') IS NOT NULL`
 
+/** Plans an installation. */
 export async function planInstall(ask: Query, { role, feed, tables, schemas }: PlanRequest): Promise<InstallPlan> {
   const [[user, superuser, createsRoles, create, owns, standby] = []] = await ask(CREATOR, [])
   const roles = await ask(ROLES, [role, feed.role])
-  const chosen = tables === 'all' ? schemas.map(everything) : tables.map(name => choiceOf(name, schemas))
+  const chosen = tables === 'all' ? schemas.map(allOf) : tables.map(name => parseSelection(name, schemas))
   const names = [...new Set(chosen.map(({ schema }) => schema))]
   const found = await ask(TABLES, [`{${names.map(name => JSON.stringify(name)).join(',')}}`, role])
   const gateway = roles.find(([name]) => name === role)
@@ -53,21 +69,22 @@ export async function planInstall(ask: Query, { role, feed, tables, schemas }: P
   const isCreator = gateway !== undefined && gateway[1] !== 't' && gateway[4] === 't'
   const obstacles = [
     ...(isCreator ? [creatorObstacle(role, user ?? '')] : []),
-    ...(create === 't' ? [] : [`Role "${user}" may not create a schema here (GRANT CREATE ON DATABASE).`]),
-    ...(owns === 't' ? [] : [`Schema svc belongs to a role that "${user}" is no member of.`]),
+    ...(create === 't' ? [] : [`Role "${user}" cannot create a schema in this database (GRANT CREATE ON DATABASE).`]),
+    ...(owns === 't' ? [] : [`Schema svc belongs to a role that "${user}" is not a member of.`]),
     ...(hasFeedRole || createsRoles === 't' ? [] : [feedObstacle(feed.role, user ?? '')]),
     ...(superuser === 't' ? [] : chosen.flatMap(choice => obstaclesOf(choice, found))),
   ]
-  return { role, feed, chosen, superuser: superuser === 't', errors, obstacles }
+  return { role, feed, selected: chosen, superuser: superuser === 't', errors, obstacles }
 }
 
-/** Rights that are kept apart are of no use when one role has both. */
+/** The separation of rights is useless if one role has both. */
 function roleErrors(role: string, feed: FeedRole, roles: Found): readonly string[] {
   const gateway = roles.find(([name]) => name === role)
   if (gateway === undefined) return [`Role "${role}" of the gateway does not exist in this database.`]
   const [, superuser, bypasses, becomesFeed] = gateway
   const another =
-    'Name the role that the gateway connects as: --role, or database_url in svc.toml. --admin-url is for the role that creates.'
+    'Give the role that the gateway connects as, with --role or database_url in ' +
+    'svc.toml. --admin-url is for the installing role.'
   if (superuser === 't')
     return [`Role "${role}" of the gateway is a superuser; row-level security does not apply to it. ${another}`]
   if (bypasses === 't')
@@ -76,7 +93,8 @@ function roleErrors(role: string, feed: FeedRole, roles: Found): readonly string
     return [`The feed role must not be the gateway's role "${role}": SQL of requests could read the change log.`]
   if (becomesFeed === 't')
     return [
-      `Role "${role}" of the gateway is a member of the feed role "${feed.role}": SQL of requests could read the change log. REVOKE it, or name another: --feed-role.`,
+      `Role "${role}" of the gateway is a member of the feed role "${feed.role}": SQL of requests could read the ` +
+        'change log. REVOKE the membership, or choose another role with --feed-role.',
     ]
   return []
 }
@@ -84,19 +102,26 @@ function roleErrors(role: string, feed: FeedRole, roles: Found): readonly string
 function creatorObstacle(role: string, user: string): string {
   const who =
     role === user ? `Role "${role}" of the gateway` : `Role "${role}" of the gateway is a member of "${user}", and`
-  return `${who} would own schema svc: SQL of requests could read the change log and forge webhooks. Name another role: --admin-url, or SVC_ADMIN_DATABASE_URL.`
+  return (
+    `${who} would own schema svc: SQL of requests could read the change log and forge webhooks. Use ` +
+    'another role with --admin-url or SVC_ADMIN_DATABASE_URL.'
+  )
 }
 
 function feedObstacle(feed: string, user: string): string {
-  return `Role "${user}" may not create roles, and the feed role "${feed}" does not exist (CREATE ROLE … LOGIN, with the password of the gateway's role).`
+  return `Role "${user}" cannot create roles, and the feed role "${feed}" does not exist (CREATE ROLE … LOGIN,
+  with the password of the gateway's role).`
 }
 
-function everything(schema: string): Choice {
+function allOf(schema: string): TableSelection {
   return { schema, table: null }
 }
 
-/** `schema.table` where that is a published schema; otherwise all of it is the name of a table in the first. */
-function choiceOf(name: string, schemas: readonly string[]): Choice {
+/**
+ * `schema.table` if the first part is a published schema; otherwise the whole text is a table in the first
+ * schema.
+ */
+function parseSelection(name: string, schemas: readonly string[]): TableSelection {
   const [first = 'public'] = schemas
   const schema = schemas.find(each => name.startsWith(`${each}.`) && name.length > each.length + 1)
   return schema === undefined ? { schema: first, table: name } : { schema, table: name.slice(schema.length + 1) }
@@ -107,31 +132,37 @@ async function newerVersion(ask: Query): Promise<readonly string[]> {
   if (present !== 't') return []
   const [[version] = []] = await ask('SELECT version FROM svc.installation', []).catch(() => [])
   if (Number(version ?? 0) <= INSTALLED_VERSION) return []
-  return [`Schema svc has version ${version}, this program makes version ${INSTALLED_VERSION}; install a newer one.`]
+  return [
+    `Schema svc has version ${version}, but this program installs version ` +
+      `${INSTALLED_VERSION}; use a newer program.`,
+  ]
 }
 
-const KINDS: Readonly<Record<string, string>> = { f: 'a foreign table', v: 'a view', m: 'a materialised view' }
+const KINDS: Readonly<Record<string, string>> = { f: 'a foreign table', v: 'a view', m: 'a materialized view' }
 
 type Found = readonly (readonly (string | null)[])[]
 
-function errorsOf({ schema, table }: Choice, found: Found, role: string): readonly string[] {
+function errorsOf({ schema, table }: TableSelection, found: Found, role: string): readonly string[] {
   if (table === null) return []
   const relation = found.find(([inSchema, name]) => inSchema === schema && name === table)
   const name = `"${schema}.${table}"`
-  if (relation === undefined) return [`There is no table ${name}.`]
+  if (relation === undefined) return [`Table ${name} does not exist.`]
   const [, , relkind, , readable, hasForeign] = relation
   const kind = KINDS[relkind ?? '']
   if (kind !== undefined) return [`${name} is ${kind}; its changes cannot be captured.`]
   if (readable === 'f')
     return [
-      `Role "${role}" of the gateway cannot SELECT from ${name}; changes are captured for it alone, so GRANT it first.`,
+      `Role "${role}" of the gateway cannot
+  SELECT from ${name}; changes are captured for this role, so GRANT it first.`,
     ]
-  return hasForeign === 't' ? [`${name} has foreign tables below it; a write that reaches one cannot be captured.`] : []
+  return hasForeign === 't'
+    ? [`${name} has foreign tables as partitions or children; writes ` + 'that reach one cannot be captured.']
+    : []
 }
 
-function obstaclesOf({ schema, table }: Choice, found: Found): readonly string[] {
+function obstaclesOf({ schema, table }: TableSelection, found: Found): readonly string[] {
   return found
     .filter(([inSchema, name]) => inSchema === schema && (table === null || name === table))
     .filter(([, , relkind, may]) => (relkind === 'r' || relkind === 'p') && may !== 't')
-    .map(([, name]) => `Triggers on "${schema}.${name}" need its owner, or GRANT TRIGGER ON it.`)
+    .map(([, name]) => `Triggers on "${schema}.${name}" require its owner, or GRANT TRIGGER ON the table.`)
 }
