@@ -29,7 +29,7 @@ function countOf(oid: number, use: Use, catalog: Catalog, counts: Counts): numbe
   // PostgreSQL refuses a policy that leads back to its own table.
   counts[use].set(oid, 1)
   let count = 1
-  for (const { other, how, times } of catalog.dependences.get(oid)?.mentions ?? []) {
+  for (const { other, how, times } of catalog.dependencies.get(oid)?.mentions ?? []) {
     if (how === 'write' && use === 'read') continue
     // A write to a view is one to its table.
     count += times * (other === null ? 1 : countOf(other, how === 'view' ? use : 'read', catalog, counts))

@@ -1,8 +1,10 @@
-/** Turns the rows of the catalogue statement into the frozen model. Pure: the same rows give the same catalogue. */
+/**
+ * Builds the frozen model from the rows of the catalog statement. Pure: the same rows give the same catalog.
+ */
 
 import { nearest } from '../text/nearest.ts'
-import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
-import { buildDependences } from './dependences.ts'
+import { buildDependencies } from './dependencies.ts'
+import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependency-sections.ts'
 import { buildFunctionReach, type ReachItem, type ReachTypeItem } from './function-reach.ts'
 import { buildFunctions } from './functions.ts'
 import { groupByRelation } from './group.ts'
@@ -29,16 +31,19 @@ import type {
 import { buildTable, type Lookup } from './table.ts'
 import { buildTypes, type ColumnType } from './types.ts'
 
-/** The database was read, but the configuration does not fit it. The message is for whoever runs the gateway. */
+/** The configuration does not match the database. The message is for the operator. */
 export class CatalogError extends Error {
   override readonly name = 'CatalogError'
 }
 
-/** Takes the rows of `catalogStatement`, in any order. Throws `CatalogError` when a schema of `options` does not exist. */
+/**
+ * Takes the rows of `catalogStatement`, in any order. Throws `CatalogError` when a schema of `options` does
+ * not exist.
+ */
 export function buildCatalog(rows: readonly (readonly (string | null)[])[], options: CatalogOptions): Catalog {
   const sections = readSections(rows)
   const [server] = sections.server
-  if (server === undefined) throw new Error('the catalogue statement answered no server version')
+  if (server === undefined) throw new Error('the catalog statement returned no server version')
   const schemas = [...new Set(options.schemas)]
   assertSchemas(schemas, sections, server)
   const types = buildTypes(sections.type)
@@ -59,13 +64,13 @@ export function buildCatalog(rows: readonly (readonly (string | null)[])[], opti
       types,
       intern,
     }),
-    dependences: buildDependences({
+    dependencies: buildDependencies({
       ties: sections.tie,
       mentions: sections.mention,
       unsteady: sections.unsteady,
       effects: sections.effect,
     }),
-    knowsDependences: options.dependences ?? false,
+    knowsDependencies: options.dependencies ?? false,
     functionReach: buildFunctionReach(sections.reach, sections['reach type'], sections.deferrable.length > 0),
   })
 }
@@ -116,8 +121,9 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Sections {
   }
   let fingerprint = ''
   for (const [section, item] of rows) {
-    if (typeof item !== 'string') throw new Error(`the catalogue statement answered an empty ${section}`)
-    // The statement's shape vouches for the item's: both are written down, next to each other, in statement.ts.
+    if (typeof item !== 'string') throw new Error(`the catalog statement returned an empty ${section}`)
+    // The statement's shape vouches for the item's: both are written down, next to each other, in
+    // statement.ts.
     if (section === 'fingerprint') fingerprint = item
     else (items[section as keyof Items] as unknown[]).push(JSON.parse(item))
   }
@@ -143,7 +149,7 @@ function unpublishedViews(items: Items, schemas: readonly string[]): ReadonlyMap
     items['unpublished view'].map(({ schema, name, materialized }) => [
       schema === schemas[0] ? name : `${schema}.${name}`,
       materialized
-        ? 'it is a materialised view that exposed_views does not list'
+        ? 'it is a materialized view that exposed_views does not list'
         : 'it is not security_invoker, and exposed_views does not list it',
     ]),
   )
@@ -197,8 +203,9 @@ function buildTables(
 }
 
 /**
- * The resources in the order of the schemas, by name within a schema. Should two come to one name – a table called
- * `a.b` in the first schema, and `b` in schema `a` – the schema configured first has it, and the other is no resource.
+ * The resources in the order of the schemas, by name within a schema. If two have the same name – a table
+ * called `a.b` in the first schema, and `b` in schema `a` – the one in the schema configured first becomes
+ * the resource.
  */
 function nameResources(relations: readonly RelationItem[], schemas: readonly string[]): Map<string, RelationItem> {
   const resources = new Map<string, RelationItem>()

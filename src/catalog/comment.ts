@@ -1,14 +1,21 @@
-/** What a comment tells: words for people, and an example if its last line declares one (docs/guides/openapi.md). */
+/**
+ * Splits a database comment into its description and an example, if its last line declares one
+ * (docs/guides/openapi.md).
+ */
 
-export interface Told {
-  /** Without the line of the example; null where nothing else was said. */
+/** A parsed comment. */
+export interface ParsedComment {
+  /** The comment without the line of the example; null if it has no other text. */
   readonly comment: string | null
-  /** As it was written, without blanks around it. Whether it is one, somebody else looks (openapi/declared-examples.ts). */
+  /** The example as written, trimmed. It is validated elsewhere (openapi/declared-examples.ts). */
   readonly example: string | null
 }
 
-/** `comment = { line } [ "@example" [ blank text ] ]`. Anywhere but in the last line the word is one like any other. */
-export function readComment(text: string | null): Told {
+/**
+ * `comment = { line } [ "@example" [ blank text ] ]`. Except in the last line, the word has no special
+ * meaning.
+ */
+export function readComment(text: string | null): ParsedComment {
   const whole = text?.trimEnd() ?? ''
   const start = whole.lastIndexOf('\n') + 1
   const line = LINE.exec(whole.slice(start))

@@ -1,4 +1,7 @@
-/** The document of `GET /api/_rpc/contracts` (docs/reference/functions.md): the functions that can be called, as plain JSON data. */
+/**
+ * The document of `GET /api/_rpc/contracts` (docs/reference/functions.md): the functions that can be called,
+ * as plain JSON data.
+ */
 import type { Catalog, DatabaseFunction, FunctionInput } from './model.ts'
 
 export interface ContractsDocument {
@@ -6,7 +9,7 @@ export interface ContractsDocument {
   readonly count: number
 }
 
-/** One function; overloads are functions of their own. */
+/** One function; each overload is a separate one. */
 export interface ContractDocument {
   readonly schema: string
   readonly name: string
@@ -17,13 +20,13 @@ export interface ContractDocument {
   readonly returns_set: boolean
   readonly volatility: DatabaseFunction['volatility']
   readonly variadic: boolean
-  /** What is passed, in the order of positional calls, and then what is only answered. */
+  /** Inputs in the order of positional calls, followed by pure outputs. */
   readonly args: readonly ArgumentDocument[]
   readonly comment: string | null
 }
 
 export interface ArgumentDocument {
-  /** Counted from 1 in positional calls; null for what is only answered. */
+  /** Counted from 1 in positional calls; null for a pure output. */
   readonly position: number | null
   readonly name: string | null
   readonly type: string
@@ -33,7 +36,7 @@ export interface ArgumentDocument {
 }
 
 export interface ContractsOptions {
-  /** Whether the caller may know of the function. */
+  /** Whether the caller may see the function. */
   readonly canCall?: (of: DatabaseFunction) => boolean
   readonly nameOf?: (of: DatabaseFunction) => string
 }

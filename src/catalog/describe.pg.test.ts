@@ -1,4 +1,7 @@
-/** docs/reference/rest-api.md#the-schema: the document's shape, and that it holds only what the caller may see. */
+/**
+ * docs/reference/rest-api.md#the-schema: the document's shape, and that it holds only what the caller may
+ * see.
+ */
 import { beforeAll, expect, describe as group, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'

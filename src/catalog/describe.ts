@@ -1,7 +1,10 @@
-/** The document of `GET /api/_schema` (docs/reference/rest-api.md#the-schema): what the caller may see of the catalogue, as plain JSON data. */
+/**
+ * The document of `GET /api/_schema` (docs/reference/rest-api.md#the-schema): what the caller may see of the
+ * catalog, as plain JSON data.
+ */
 import type { Catalog, Column, DataType, ForeignKey, Relation, Table, TableKind } from './model.ts'
 
-/** Whether the caller may know of a table (`column` null), or of a column of a table that they may know of. */
+/** Whether the caller may see a table (`column` null), or a column of a visible table. */
 export type CanSee = (table: Table, column: Column | null) => boolean
 
 export interface SchemaDocument {
@@ -59,8 +62,8 @@ export interface RelationDocument {
 }
 
 /**
- * A key, constraint or relation is told only if every table and column it consists of may be seen: half a key would
- * mislead, and the rest of it would give away a name.
+ * Describes the visible part of a catalog. A key, constraint or relation is included only if all of its
+ * tables and columns are visible: half a key would be misleading, and the rest of it would reveal a name.
  */
 export function describe(catalog: Catalog, canSee: CanSee = () => true): SchemaDocument {
   const visible = visibleTables(catalog, canSee)
@@ -161,7 +164,7 @@ function referencesByTable(visible: Visible): ReadonlyMap<string, readonly Refer
   return references
 }
 
-/** A table outside the schemas is not in the catalogue, so no caller may see it. */
+/** A table outside the schemas is not in the catalog, so no caller may see it. */
 function visibleKeys(table: Table, visible: Visible): readonly ForeignKey[] {
   return table.foreignKeys.filter(
     key => sees(visible, table.resource, key.columns) && sees(visible, key.table, key.referencedColumns),

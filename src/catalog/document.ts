@@ -1,4 +1,4 @@
-/** The ways between the tables of a schema document, found as those of a database are. */
+/** The relations between the tables of a schema document, found in the same way as those of a database. */
 import { keyOf, lookupOf, primaryKeyOf, shownName } from '../schema/lookup.ts'
 import type { Name, Reference, SchemaDocument, TableDefinition, TableName, ViewDefinition } from '../schema/model.ts'
 import type { ForeignKey, Relation } from './model.ts'
@@ -12,7 +12,7 @@ export interface DocumentTable extends Pick<TableName, 'schema' | 'name'> {
 export interface DocumentTables {
   /** By resource name. */
   readonly tables: ReadonlyMap<string, DocumentTable>
-  /** What a query means by a name; null where the document does not have it. */
+  /** The table that a name in a query refers to; null if the document does not contain it. */
   find(name: TableName): DocumentTable | null
 }
 
@@ -76,7 +76,7 @@ function textsOf(names: readonly Name[]): readonly string[] {
   return names.map(({ text }) => text)
 }
 
-/** The column of an element of an index; an expression stays what it is, and is no column. */
+/** The column of an index element; an expression is returned unchanged and matches no column. */
 function unquoted(element: string): string {
   return /^"(?:[^"]|"")+"$/.test(element) ? element.slice(1, -1).replaceAll('""', '"') : element
 }

@@ -7,7 +7,7 @@ import { introspect, readFingerprint } from './introspect.ts'
 
 // Before PostgreSQL 15 a view is a resource only where it is listed.
 const INVOKERS = POSTGRES_MAJOR < 15 ? ['simple', 'summary', 'over_hidden'] : []
-const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed', ...INVOKERS], dependences: true }
+const OPTIONS = { schemas: ['public', 'sales'], exposedViews: ['listed', ...INVOKERS], dependencies: true }
 
 const database = databaseFixture()
 const admin = fixture(() => openSession(database.adminUrl))
@@ -162,10 +162,10 @@ test.each([
 
 test('a schema in which nothing depends on anything is another one than if nobody asked', async () => {
   await admin.run('create schema bare; create table bare.lone (id int)')
-  const asked = { schemas: ['bare'], exposedViews: [], dependences: true }
-  const unasked = { ...asked, dependences: false }
+  const asked = { schemas: ['bare'], exposedViews: [], dependencies: true }
+  const unasked = { ...asked, dependencies: false }
   const [one, other] = [await introspect(gateway.query, asked), await introspect(gateway.query, unasked)]
-  expect([one.dependences.size, one.knowsDependences, other.knowsDependences]).toEqual([0, true, false])
+  expect([one.dependencies.size, one.knowsDependencies, other.knowsDependencies]).toEqual([0, true, false])
   expect(one.fingerprint).not.toBe(other.fingerprint)
   expect(await readFingerprint(gateway.query, asked)).toBe(one.fingerprint)
 })

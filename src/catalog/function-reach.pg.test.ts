@@ -22,7 +22,7 @@ interface Reached {
   readonly [relation: string]: 'read' | 'write'
 }
 
-/** Runs the statements, reads the catalogue and undoes them. */
+/** Runs the statements, reads the catalog and undoes them. */
 async function after(ddl: string): Promise<{ tables: Reached; types: readonly string[]; everywhere: boolean }> {
   const [[before]] = (await admin.query('select count(*) from pg_catalog.pg_depend', [])) as [[string]]
   await admin.run(`create schema scratch; set search_path = scratch, public; ${ddl}`)

@@ -1,9 +1,10 @@
 /**
- * The sections of the catalogue statement that say which statements can run functions of the database: a policy, a view, a trigger or a cast may call
- * one, and a function can leave settings, a role or locks in the session (decision 0026).
- *
- * The search starts at the functions and follows `pg_depend` upwards, so a database without any pays nothing, however many tables it has. A function
- * counts whatever its volatility: PostgreSQL does not check IMMUTABLE. Functions in C, and those of extensions that are not VOLATILE, do not count.
+ * The sections of the catalog statement that determine which statements can run database functions: a policy,
+ * view, trigger or cast may call one, and a function can leave settings, a role or locks in the session
+ * (decision 0026).
+ * The search starts at the functions and follows `pg_depend` upwards, so a database without functions costs
+ * nothing, however many tables it has. A function counts whatever its volatility, because PostgreSQL does not
+ * check IMMUTABLE. Functions in C do not count, nor do functions of extensions unless they are VOLATILE.
  */
 import type { FunctionReach } from './model.ts'
 
@@ -23,22 +24,27 @@ export interface ReachTypeItem {
 
 const FIRST_OWN_OID = 16_384
 
-/** PostgreSQL's own functions that change the session or run whatever text they are given. */
-const LASTING = `^(set_config|pg_(try_)?advisory_lock(_shared)?|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite)$`
+/** PostgreSQL's own functions that change the session or run the text they are given. */
+const SESSION_FUNCTIONS = `^(set_config|pg_(try_)?advisory_lock(_shared)?|(query|cursor|table|schema|database)_to_xml.*|ts_stat|ts_rewrite)$`
 
 const dependent = (on: string, classid: string): string =>
   `join pg_catalog.pg_depend d on d.refclassid = ${classid} and d.refobjid = ${on}`
 
-const of = (catalogue: string): string => `'pg_catalog.${catalogue}'::regclass`
+const of = (catalog: string): string => `'pg_catalog.${catalog}'::regclass`
 
 /**
- * - reach_function: the functions that count, aggregates included.
- * - reach_type: types of a cast or operator that is such a function (of two types the one that is the database's own, since it takes both), domains whose
- *   checks call one, types that are ordered or subtracted by one; and arrays, domains, ranges and composites of these.
+ * The common table expressions of these sections.
+ * - reach_function: the functions that count, including aggregates.
+ * - reach_type: types of a cast or operator implemented by such a function (of two types, the one defined in
+ *   the database), domains whose checks call one, types whose ordering or subtraction uses one; and arrays,
+ *   domains, ranges and composites of these.
  * - reach_object: what an expression can depend on.
- * - reach_lasting: PostgreSQL's own functions are pinned and not in `pg_depend`; those few are looked for in the expression trees.
- * - reach_direct: relations that call one themselves. An index, a default or a check runs when a row is written; a materialised view when it is refreshed.
- * - reach: and what reads or writes those in turn. A foreign key that cascades leads from the table that is referred to.
+ * - reach_lasting: PostgreSQL's own functions are pinned and not in `pg_depend`; these few are searched for
+ *   in the expression trees.
+ * - reach_direct: relations that call one themselves. An index, a default or a check runs when a row is
+ *   written; a materialized view when it is refreshed.
+ * - reach: relations that read or write those in turn. A cascading foreign key leads from the referenced
+ *   table.
  */
 export const REACH_SHARED: string = `
   reach_function(oid) as materialized (
@@ -104,7 +110,7 @@ export const REACH_SHARED: string = `
     select mark || p.oid || ' '
     from pg_catalog.pg_proc p
     cross join (values (':funcid '), (':opfuncid ')) m (mark)
-    where p.pronamespace = 'pg_catalog'::regnamespace and p.proname ~ '${LASTING}'
+    where p.pronamespace = 'pg_catalog'::regnamespace and p.proname ~ '${SESSION_FUNCTIONS}'
   ),
   reach_direct(relation, on_read) as materialized (
     select v.ev_class, v.ev_type = '1'
@@ -145,7 +151,8 @@ export const REACH_SHARED: string = `
     union all
     select e.relation, e.on_read
     from (
-      select v.ev_class, v.ev_type = '1', v.ev_action::text from pg_catalog.pg_rewrite v where v.ev_class >= ${FIRST_OWN_OID}
+      select v.ev_class, v.ev_type = '1', v.ev_action::text from pg_catalog.pg_rewrite v
+        where v.ev_class >= ${FIRST_OWN_OID}
       union all
       select p.polrelid, p.polcmd in ('*', 'r'), concat(p.polqual, p.polwithcheck) from pg_catalog.pg_policy p
       union all
@@ -174,7 +181,8 @@ export const REACH_SHARED: string = `
       union all
       select c.confrelid, false
       from pg_catalog.pg_constraint c
-      where c.conrelid = r.relation and c.contype = 'f' and (c.confdeltype in ('c', 'n', 'd') or c.confupdtype in ('c', 'n', 'd'))
+      where c.conrelid = r.relation and c.contype = 'f' and (c.confdeltype in ('c', 'n', 'd')
+        or c.confupdtype in ('c', 'n', 'd'))
     ) n (relation, on_read)
   )`
 

@@ -4,7 +4,7 @@ import type { Column, DatabaseFunction, FunctionInput, FunctionOutput, FunctionR
 import type { AttributeItem, CompositeItem, FunctionItem } from './statement.ts'
 import type { ColumnType } from './types.ts'
 
-/** What functions are made from. */
+/** The rows that functions are built from. */
 export interface FunctionItems {
   /** By resource name. */
   readonly functions: ReadonlyMap<string, readonly FunctionItem[]>
@@ -153,7 +153,7 @@ class RowTypes {
   }
 }
 
-/** A function may answer NULL anywhere, whatever the table of that row type forbids. */
+/** A function may return NULL anywhere, even where the table of its row type forbids it. */
 function columnOf(name: string, type: ColumnType, typeText: string): Column {
   return Object.freeze({
     ...{ name, type: type.type, typeText, nullable: true },

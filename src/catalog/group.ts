@@ -1,6 +1,6 @@
-/** What introspection reads comes as lists of all relations' parts together. */
+/** Groups the rows of introspection, which come as one list for all relations. */
 
-/** By OID, each in the order of the list. */
+/** Groups by OID; each group keeps the order of the list. */
 export function groupByRelation<T extends { readonly relation: number }>(
   items: readonly T[],
 ): ReadonlyMap<number, readonly T[]> {

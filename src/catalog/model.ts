@@ -1,6 +1,6 @@
 /**
- * The live schema as plain data: what introspection produced, frozen, without any tie to a connection.
- * Everything that parses, checks or prints works on this and never asks the database.
+ * The live schema as plain data: the frozen result of introspection, independent of connections. Parsing,
+ * checks and printing use it and never query the database.
  */
 
 export interface Catalog {
@@ -16,12 +16,18 @@ export interface Catalog {
   readonly unpublishedViews: ReadonlyMap<string, string>
   /** By the names that they would have as resources, which they are not. */
   readonly partitions: ReadonlyMap<string, Partition>
-  /** By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of their identity arguments. */
+  /**
+   * By resource name: `f`, or `sales.f` for schemas after the first. Overloads of a name in the order of
+   * their identity arguments.
+   */
   readonly functions: ReadonlyMap<string, readonly DatabaseFunction[]>
-  /** By OID: what reading or writing a relation comes to beside it. Relations that are no resources count; those with nothing to say are left out. */
-  readonly dependences: ReadonlyMap<number, Dependence>
-  /** False: nobody asked for them, and there are none. */
-  readonly knowsDependences: boolean
+  /**
+   * By OID: what reading or writing a relation depends on or affects, including relations that are not
+   * resources; relations without dependencies are omitted.
+   */
+  readonly dependencies: ReadonlyMap<number, Dependency>
+  /** False if dependencies were not requested, so there are none. */
+  readonly knowsDependencies: boolean
   /** Which statements can run a function of the database, which may leave something in the session. */
   readonly functionReach: FunctionReach
 }
@@ -43,7 +49,7 @@ export interface Table {
   readonly oid: number
   readonly schema: string
   readonly name: string
-  /** The name in paths and answers: `table` in the first schema, else `schema.table`. */
+  /** The name in paths and responses: `table` in the first schema, else `schema.table`. */
   readonly resource: string
   readonly kind: TableKind
   readonly comment: string | null
@@ -51,15 +57,24 @@ export interface Table {
   readonly columnByName: ReadonlyMap<string, Column>
   /** Names in key order; empty when the table has none. */
   readonly primaryKey: readonly string[]
-  /** Unique constraints and unique indexes over plain columns without a condition, the primary key not included. */
+  /**
+   * Unique constraints and unique indexes over plain columns without a condition, the primary key not
+   * included.
+   */
   readonly unique: readonly (readonly string[])[]
-  /** The columns of every key, check, foreign key and exclusion constraint, by the name that PostgreSQL's errors have. */
+  /**
+   * The columns of every key, check, foreign key and exclusion constraint, by the name that PostgreSQL's
+   * errors have.
+   */
   readonly constraints: ReadonlyMap<string, readonly string[]>
   readonly foreignKeys: readonly ForeignKey[]
   /** Ways to other tables, forward, reverse and through pure junction tables. */
   readonly relations: readonly Relation[]
   readonly rowSecurity: { readonly enabled: boolean; readonly forced: boolean }
-  /** What the relation itself can take (a view may take less than a table); rights are another matter. */
+  /**
+   * The writes that the relation itself supports (a view may support fewer than a table), regardless of
+   * rights.
+   */
   readonly writable: { readonly insert: boolean; readonly update: boolean; readonly delete: boolean }
 }
 
@@ -86,13 +101,18 @@ export interface DataType {
   /** `pg_type.typname`: `int4`, `_int4`, `order_status`. */
   readonly name: string
   readonly kind: DataTypeKind
-  /** `pg_type.typcategory`: N number, S string, D date/time, B boolean, A array, R range, U user-defined, … */
+  /**
+   * `pg_type.typcategory`: N number, S string, D date/time, B boolean, A array, R range, U user-defined, …
+   */
   readonly category: string
   /** Array: its element. Domain: what it is made of. Range and multirange: the bound's type. */
   readonly of: DataType | null
   /** Enum: labels in order. */
   readonly labels: readonly string[]
-  /** The row type of a relation, or a composite type that contains one: its text form shows the relation's columns. */
+  /**
+   * The row type of a relation, or a composite type that contains one: its text form shows the relation's
+   * columns.
+   */
   readonly rows?: true
 }
 
@@ -113,8 +133,8 @@ export interface ForeignKey {
 }
 
 /**
- * A way from this table to another. `one`: this table holds the key; everything else – rows that point here, rows
- * reached through a junction – is `many`, also where the other's key is unique.
+ * A way from this table to another. `one`: this table holds the key; everything else – rows that point here,
+ * rows reached through a junction – is `many`, also where the other's key is unique.
  */
 export interface Relation {
   /** The target's bare table name; the name that `expand` takes. */
@@ -129,7 +149,10 @@ export interface Relation {
   /** Columns of the other table, paired with `columns` (or with `junction.to`). */
   readonly targetColumns: readonly string[]
   readonly junction: Junction | null
-  /** Constraint names: one, or two for a junction. A hint (`users!approved_by`) names one of them or a key column. */
+  /**
+   * Constraint names: one, or two for a junction. A hint (`users!approved_by`) names one of them or a key
+   * column.
+   */
   readonly constraints: readonly string[]
 }
 
@@ -146,7 +169,7 @@ export interface DatabaseFunction {
   readonly oid: number
   readonly schema: string
   readonly name: string
-  /** The name in paths and answers; all overloads share it. */
+  /** The name in paths and responses; all overloads share it. */
   readonly resource: string
   readonly comment: string | null
   /** The body of a call, as its comment declares one (comment.ts). */
@@ -155,17 +178,17 @@ export interface DatabaseFunction {
   readonly returnsSet: boolean
   /** Not run at all, and NULL or no rows, when an argument is NULL. */
   readonly strict: boolean
-  /** The gateway's role may run it; who is refused learns so from PostgreSQL. */
+  /** Whether the gateway's role may execute it; PostgreSQL refuses the call otherwise. */
   readonly executable: boolean
   /** The last of the inputs takes any number of arguments. */
   readonly variadic: boolean
-  /** As `pg_get_function_identity_arguments` writes it; tells overloads apart. */
+  /** As `pg_get_function_identity_arguments` prints it; distinguishes overloads. */
   readonly identityArgs: string
   /** As `pg_get_function_result` writes it: `SETOF products`, `TABLE(id bigint, name text)`. */
   readonly resultText: string
-  /** What is passed, in the order of positional calls. */
+  /** The inputs in the order of positional calls. */
   readonly inputs: readonly FunctionInput[]
-  /** The arguments that are only answered. */
+  /** The pure output arguments. */
   readonly outputs: readonly FunctionOutput[]
   readonly result: FunctionResult
 }
@@ -175,7 +198,7 @@ export interface FunctionInput {
   readonly position: number
   /** Null: it has none and can only be passed by position. */
   readonly name: string | null
-  /** Of a variadic one the array's. */
+  /** For a variadic input, the type of the array. */
   readonly type: DataType
   readonly typeText: string
   readonly mode: 'in' | 'inout' | 'variadic'
@@ -190,30 +213,32 @@ export interface FunctionOutput {
   readonly typeText: string
 }
 
-/** What one call answers, or each row of it where it returns a set. */
+/** The result of one call, or of each row if it returns a set. */
 export type FunctionResult =
   | { readonly kind: 'void' }
-  /** One value; `column` is the name PostgreSQL gives it: that of the only output, else the function's own. */
+  /**
+   * One value; `column` is the name PostgreSQL gives it: that of the only output, else the function's own.
+   */
   | { readonly kind: 'scalar'; readonly column: Column }
   | {
       readonly kind: 'composite'
       readonly columns: readonly Column[]
-      /** The resource whose rows these are; null where it is a type of its own or made of outputs. */
+      /** The resource whose rows these are; null for another composite type or outputs. */
       readonly table: string | null
       /** Outputs always make a row, while a value of a named type may be NULL as a whole. */
       readonly named: boolean
     }
-  /** `RETURNS record` without outputs: the caller would have to say which columns it has, and nobody can. */
+  /** `RETURNS record` without outputs, which would require the caller to define the columns. */
   | { readonly kind: 'record' }
 
-/** How answers depend on a relation, and relations on a write to it. */
-export interface Dependence {
+/** How results depend on a relation, and which relations a write to it affects. */
+export interface Dependency {
   /** Relations that it brings in. */
   readonly ties: readonly Tie[]
   /** What its query and its policies mention, with repetitions. */
   readonly mentions: readonly RelationMention[]
   /** Why what it shows may change though no row of its tables does. */
-  readonly unsteady: readonly Unsteady[]
+  readonly nondeterminism: readonly NondeterminismCause[]
   /** Which writes to it may change any table; null: none. */
   readonly effect: { readonly insert: boolean; readonly update: boolean; readonly delete: boolean } | null
 }
@@ -222,9 +247,9 @@ export interface Tie {
   /** The OID of the other relation. */
   readonly other: number
   /**
-   * `child`: a partition, or a table that inherits. `view`, `policy`: the relation is, or is guarded by, a query over the other one. Else what a
-   * foreign key of the other one does when rows of this one are deleted or changed; or that a changed row may move to another partition, which is to
-   * delete and to insert it.
+   * `child`: a partition, or a table that inherits. `view`, `policy`: the relation is, or is guarded by, a
+   * query over the other one. Else what a foreign key of the other one does when rows of this one are deleted
+   * or changed; or that a changed row may move to another partition, which is to delete and to insert it.
    */
   readonly how: 'child' | 'view' | 'policy' | 'delete deletes' | 'delete updates' | 'update updates' | 'update moves'
 }
@@ -235,16 +260,22 @@ export function inlinedKey({ oid }: Pick<DatabaseFunction, 'oid'>): number {
 }
 
 export interface RelationMention {
-  /** The OID of the other relation, or `inlinedKey` of a function; null for what the catalogue does not have: subqueries, functions, relations of PostgreSQL itself. */
+  /**
+   * The OID of the other relation, or `inlinedKey` of a function; null for what is not in the catalog:
+   * subqueries, functions, system relations.
+   */
   readonly other: number | null
   /** `read`: by a policy that guards reading; `write`: by another policy. */
   readonly how: 'view' | 'read' | 'write'
   readonly times: number
 }
 
-export interface Unsteady {
-  /** `stable`: a STABLE function of PostgreSQL's own. `opaque`: one of the database. `volatile`: the clock, chance, or what lies outside. */
+export interface NondeterminismCause {
+  /**
+   * `stable`: a STABLE function of PostgreSQL's own. `opaque`: one of the database. `volatile`: the clock,
+   * chance, or what lies outside.
+   */
   readonly cause: 'stable' | 'opaque' | 'volatile'
-  /** Of the function or relation. */
+  /** The name of the function or relation. */
   readonly name: string
 }

@@ -1,12 +1,13 @@
 /**
- * The one SQL statement that reads all that a schema document can say. One statement is one snapshot: see `statement.ts`, whose manner this is.
- *
- * Foreign tables are tables. Left out, because the document has no words for it: partitions, triggers, rules, sequences, grants, collations,
- * storage, procedures, aggregates, composite and range types, the names of constraints. Constraints that are not enforced (PostgreSQL 18) hold
- * nothing and are left out too, and so is what belongs to an extension.
+ * The SQL statement that reads everything that a schema document can contain. One statement is one snapshot:
+ * see `statement.ts`, which it follows.
+ * Foreign tables are tables. Not included, because documents cannot express them: partitions, triggers,
+ * rules, sequences, grants, collations, storage, procedures, aggregates, composite and range types, names of
+ * constraints. Also not included: constraints that are not enforced (PostgreSQL 18), and objects of
+ * extensions.
  */
 
-/** What the statement takes as `$1`. */
+/** The statement's parameter `$1`. */
 export function pullParameters(schemas: readonly string[]): readonly string[] {
   return [JSON.stringify(schemas)]
 }
@@ -27,7 +28,7 @@ export interface PulledRelation {
 
 export interface PulledType {
   readonly oid: number
-  /** Of the element, where it is an array. */
+  /** For an array, the schema of the element type. */
   readonly schema: string
   readonly name: string
   readonly array: boolean
@@ -54,7 +55,7 @@ export interface PulledConstraint {
   readonly deferrable: boolean
   readonly deferred: boolean
   readonly nullsNotDistinct: boolean | null
-  /** Of the index behind it: compared by more than equality. */
+  /** Whether its index is an exclusion constraint's, which compares by more than equality. */
   readonly exclusion: boolean | null
   readonly method: string | null
   readonly target: { readonly schema: string; readonly name: string } | null
@@ -136,7 +137,7 @@ export interface PulledComment {
   readonly text: string
 }
 
-/** The items of each section; each section is a select that stands alone. */
+/** The items of each section; each section is a separate select. */
 export interface Pulled {
   readonly database: { readonly name: string }[]
   readonly schema: { readonly name: string }[]
@@ -154,7 +155,7 @@ export interface Pulled {
   readonly comment: PulledComment[]
 }
 
-/** Columns of the catalogue that came with PostgreSQL 15, read in a way that PostgreSQL 14 understands: there they are null. */
+/** Columns of system catalogs added in PostgreSQL 15, read so that PostgreSQL 14 returns null for them. */
 const NULLS_NOT_DISTINCT = `coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::bool, false)`
 const DELETE_SET_COLUMNS =
   "array(select n::int2 from jsonb_array_elements_text(nullif(to_jsonb(c) -> 'confdelsetcols', 'null')) n)"
@@ -205,7 +206,8 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
     end
     join pg_catalog.pg_namespace n on n.oid = m.typnamespace`,
 
-  // A not-null constraint that is not yet valid (PostgreSQL 18) does not keep NULL out of the rows that were there.
+  // A not-null constraint that is not yet valid (PostgreSQL 18) does not keep NULL out of the rows that were
+  // there.
   column: `
     select a.attrelid::int8 as relation, a.attnum as number, a.attname as name, a.atttypid::int8 as type,
       format_type(a.atttypid, a.atttypmod) as "typeText", a.attndims as dimensions,
@@ -287,7 +289,8 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
 
   // The body of a function in standard SQL is a tree; PostgreSQL prints it.
   function: `
-    select p.oid::int8 as oid, f.schema, p.proname as name, f.types::int8[] as types, p.proargmodes as modes, p.proargnames as names,
+    select p.oid::int8 as oid, f.schema, p.proname as name, f.types::int8[] as types, p.proargmodes as modes,
+      p.proargnames as names,
       array(select pg_get_function_arg_default(p.oid, n) from generate_series(1, cardinality(f.types)) n) as defaults,
       p.prorettype::int8 as result, p.proretset as set, l.lanname as language, p.provolatile as volatility,
       p.prosecdef as "securityDefiner", p.proisstrict as strict,
@@ -304,12 +307,13 @@ const SECTIONS: Readonly<Record<keyof Pulled, string>> = {
       union all select 'function', 'pg_catalog.pg_proc'::regclass, oid from routine
     ) o
     join pg_catalog.pg_description d on d.classoid = o.class and d.objoid = o.oid
-    left join pg_catalog.pg_attribute a on o.what = 'relation' and a.attrelid = d.objoid and a.attnum = d.objsubid and d.objsubid > 0`,
+    left join pg_catalog.pg_attribute a on o.what = 'relation' and a.attrelid = d.objoid
+      and a.attnum = d.objsubid and d.objsubid > 0`,
 }
 
 /**
- * What the sections share.
- * - member: what belongs to an extension.
+ * The common table expressions of the sections.
+ * - member: objects of extensions.
  * - relation: tables and views. A partition is part of its table.
  * - own_type: enums and domains. routine: functions, with the types of all arguments.
  * - used: every type that is mentioned.
@@ -355,7 +359,7 @@ const SHARED = `
     union select f.result from routine f
   )`
 
-/** Answers rows of two cells: the name of a section and one item of it as JSON. */
+/** Returns rows of two cells: the name of a section and one item of it as JSON. */
 export const PULL_TEXT: string = `with${SHARED}${Object.entries(SECTIONS)
   .map(([name, select]) => `\n  select '${name}', row_to_json(x)::text from (${select}\n  ) x`)
   .join('\n  union all')}`

@@ -1,4 +1,7 @@
-/** One table of a pulled document. What concerns one column and is nothing special is written at the column, the rest below. */
+/**
+ * One table of a pulled document. Ordinary constraints on one column are written with the column, all others
+ * below.
+ */
 import { openCursor, skipBlanks, takeSymbol, wordAt } from '../schema/cursor.ts'
 import { canonicalExpression, readElement, readElements } from '../schema/expression.ts'
 import {
@@ -58,7 +61,9 @@ export function nameOf(text: string): Name {
 
 const ORDER: readonly PulledConstraint['kind'][] = ['p', 'u', 'f', 'c', 'x']
 
-/** A column has room for one key of each kind and one reference, and for all checks of its own. */
+/**
+ * The constraints written with a column: at most one key of each kind and one reference, and all its checks.
+ */
 function inlineOf(column: string, constraints: readonly PulledConstraint[]): readonly PulledConstraint[] {
   const own = constraints.filter(one => one.columns.length === 1 && one.columns[0] === column)
   const isPlain = (one: PulledConstraint): boolean =>
@@ -159,7 +164,9 @@ function pullPartition(text: string): Partition {
 
 const USING = { line: false, keywords: new Set(['using']) }
 
-/** What stands in the parentheses of `… USING method ( … ) …`, as PostgreSQL prints indexes and exclusions. */
+/**
+ * The content of the parentheses in `… USING method ( … ) …`, as PostgreSQL prints indexes and exclusions.
+ */
 export function elementsAfterUsing(text: string): readonly string[] {
   const cursor = openCursor(text)
   readElement(cursor, USING)

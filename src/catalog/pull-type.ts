@@ -1,4 +1,7 @@
-/** Names of tables and types as a pulled document writes them: those of the first schema bare, others with their schema. */
+/**
+ * Names of tables and types as a pulled document writes them: those of the first schema bare, others with
+ * their schema.
+ */
 import { NOWHERE, type SchemaType, type TableName } from '../schema/model.ts'
 import { DIMENSIONS_MAX, isOwnType } from '../schema/type-name.ts'
 import type { Pulled } from './pull-statement.ts'
@@ -27,13 +30,13 @@ export function namesOf(pulled: Pulled, first: string | undefined): Names {
     }),
     type(oid, text, dimensions) {
       const found = types.get(oid)
-      if (found === undefined) throw new Error(`the pull statement answered no type ${oid}`)
+      if (found === undefined) throw new Error(`the pull statement returned no type ${oid}`)
       const { schema, name, array } = found
       const isBare = schema === first && declared.has(key(schema, name)) && !isOwnType(name)
       const own = schema === 'pg_catalog' ? ownType(name, text) : { schema: isBare ? null : schema, name }
       return {
         ...{ kind: 'type', schema: own.schema, name: own.name, modifiers: modifiersOf(text) },
-        // How many there are is not kept where it was not written: an array has at least one.
+        // The number of dimensions is not always stored: an array has at least one.
         ...{ dimensions: array ? Math.min(Math.max(dimensions, 1), DIMENSIONS_MAX) : 0, span: NOWHERE },
       }
     },
@@ -44,7 +47,10 @@ function key(schema: string, name: string): string {
   return JSON.stringify([schema, name])
 }
 
-/** By the name that the document has for it; what it does not know, and `"char"`, which it would take for another, with the schema. */
+/**
+ * By the name that the document has for it; what it does not know, and `"char"`, which it would take for
+ * another, with the schema.
+ */
 function ownType(name: string, text: string): { readonly schema: string | null; readonly name: string } {
   if (name === 'bpchar' && modifiersOf(text).length > 0) return { schema: null, name: 'char' }
   if (name === 'interval')
@@ -52,7 +58,10 @@ function ownType(name: string, text: string): { readonly schema: string | null; 
   return { schema: name !== 'char' && isOwnType(name) ? null : 'pg_catalog', name }
 }
 
-/** `numeric(10,2)[]`, `timestamp(3) with time zone`, `geometry(Point,4326)`; a parenthesis in a quoted name is none. */
+/**
+ * The modifiers of `numeric(10,2)[]`, `timestamp(3) with time zone`, `geometry(Point,4326)`; parentheses in
+ * quoted names are ignored.
+ */
 function modifiersOf(text: string): readonly string[] {
   const list = /\(([^()"]*)\)/.exec(text.replaceAll(/"(?:[^"]|"")*"/g, ''))?.[1]
   return list === undefined ? [] : list.split(',').map(modifier => modifier.trim())

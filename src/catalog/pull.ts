@@ -1,4 +1,4 @@
-/** A live database → the schema document that describes it: one statement, one round trip, one snapshot. */
+/** Reads the schema document of a live database: one statement, one round trip, one snapshot. */
 
 import { canonicalExpression } from '../schema/expression.ts'
 import {
@@ -27,8 +27,9 @@ export interface PullOptions {
 }
 
 /**
- * Everything that a document can say of these schemas: sorted by schema and name, so that the same schema gives the same text. Rejects with what
- * `query` rejects with, or `CatalogError` when a schema does not exist. What has no words in a document is listed in `pull-statement.ts`.
+ * Reads everything that a document can contain about these schemas, sorted by schema and name, so that the
+ * same schema gives the same text. Rejects with errors of `query`, or with `CatalogError` when a schema does
+ * not exist. `pull-statement.ts` lists what documents cannot contain.
  */
 export async function pullSchema(query: Query, options: PullOptions): Promise<SchemaDocument> {
   const schemas = [...new Set(options.schemas)]
@@ -44,8 +45,9 @@ function readSections(rows: readonly (readonly (string | null)[])[]): Pulled {
   }
   for (const [section, item] of rows) {
     if (typeof item !== 'string')
-      throw new Error(`the pull statement answered an empty ${section}`)
-      // The statement's shape vouches for the item's: both are written down, next to each other, in pull-statement.ts.
+      throw new Error(`the pull statement returned an empty ${section}`)
+      // The statement's shape vouches for the item's: both are written down, next to each other, in
+      // pull-statement.ts.
     ;(pulled[section as keyof Pulled] as unknown[]).push(JSON.parse(item))
   }
   return pulled
@@ -263,7 +265,9 @@ function pullComments(
   ]
 }
 
-/** Columns and functions may have an example in their comment, which is about rows and not about the schema. */
+/**
+ * Columns and functions may have an example in their comment, which is about rows and not about the schema.
+ */
 function wordsOf({ on, column, text }: Pulled['comment'][number]): string | null {
   return on === 'function' || column !== null ? readComment(text).comment : text
 }

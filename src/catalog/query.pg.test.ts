@@ -1,4 +1,4 @@
-/** The catalogue read by our own wire client is the one that another client reads. */
+/** The catalog read by our own wire client is the one that another client reads. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture } from '../../test/support/fixtures.ts'

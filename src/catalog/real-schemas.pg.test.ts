@@ -1,4 +1,7 @@
-/** Schemas that nobody here wrote are read whole. The numbers can be counted in the files (`create table`, `foreign key`). */
+/**
+ * Schemas that nobody here wrote are read whole. The numbers can be counted in the files (`create table`,
+ * `foreign key`).
+ */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'

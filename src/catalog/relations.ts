@@ -1,19 +1,21 @@
 /**
- * Finds the ways between tables that foreign keys make: forward, reverse, and through pure junction tables.
- *
- * A pure junction is a table with two foreign keys whose columns together – no more, no fewer – are its primary key or
- * one of its unique keys, while neither key's columns contain the other's. So a pair of rows is joined at most once and
- * no row appears twice in an answer; columns beside the key (a quantity, a date) do not matter. The two may share
- * columns: with `(tenant_id, post_id)` and `(tenant_id, tag_id)` the key is `(tenant_id, post_id, tag_id)`.
+ * Finds the relations that foreign keys create between tables: forward, reverse, and through pure junction
+ * tables.
+ * A pure junction is a table with two foreign keys whose columns together are exactly its primary key or one
+ * of its unique keys, while neither key's columns contain the other's. So a pair of rows is joined at most
+ * once and no row appears twice in a response; further columns (a quantity, a date) do not matter. The two
+ * keys may share columns: with `(tenant_id, post_id)` and `(tenant_id, tag_id)`, the unique key is
+ * `(tenant_id, post_id, tag_id)`.
  */
 import type { ForeignKey, Relation, Table } from './model.ts'
 
-/** What relations are made from. */
+/** What relations are built from. */
 export type KeyedTable = Pick<Table, 'name' | 'resource' | 'primaryKey' | 'unique' | 'foreignKeys'>
 
 /**
- * By resource name; for each table its forward relations, then reverse ones, then those through junctions, each in the
- * order of the tables and keys given. A key to a table that is not among them is no way.
+ * The relations by resource name; for each table forward relations first, then reverse ones, then those
+ * through junctions, each in the order of the tables and keys given. A key to a table outside the list is
+ * ignored.
  */
 export function relate(tables: readonly KeyedTable[]): ReadonlyMap<string, readonly Relation[]> {
   const byResource = new Map(tables.map(table => [table.resource, table]))
@@ -37,7 +39,10 @@ interface Way {
   readonly constraints: string[]
 }
 
-/** The same columns may refer to the same columns by two constraints: that is one way, and either name is a hint. */
+/**
+ * The same columns may refer to the same columns by two constraints: that is one way, and either name is a
+ * hint.
+ */
 function waysFrom(table: KeyedTable, byResource: ReadonlyMap<string, KeyedTable>): readonly Way[] {
   const ways = new Map<string, Way>()
   for (const key of table.foreignKeys) {
@@ -77,7 +82,10 @@ function reverse(way: Way): Relation {
   })
 }
 
-/** From the table that `back` refers to, over the junction that holds both keys, to the table that `on` refers to. */
+/**
+ * From the table that `back` refers to, over the junction that holds both keys, to the table that `on` refers
+ * to.
+ */
 function through(back: Way, on: Way): Relation {
   return Object.freeze({
     name: on.to.name,

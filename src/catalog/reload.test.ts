@@ -1,10 +1,10 @@
-/** The new catalogue is built aside and swapped whole; when it cannot be built the old one keeps serving. */
+/** The new catalog is built aside and swapped whole; when it cannot be built the old one keeps serving. */
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from './model.ts'
 import { type CatalogEvent, type CatalogSource, createCatalogSource, SETTLE_MS, type Timers } from './reload.ts'
 
 describe('reload', () => {
-  test('serves the first catalogue, then the next, swapped whole', async () => {
+  test('serves the first catalog, then the next, swapped whole', async () => {
     const world = await start({ pollSeconds: 0 })
     expect(world.source.current().fingerprint).toBe('1')
     world.database.fingerprint = '2'
@@ -165,7 +165,7 @@ describe('notify', () => {
 })
 
 describe('close', () => {
-  test('ends timers; what is under way swaps nothing and tells nothing; the catalogue stays readable', async () => {
+  test('ends timers; what is under way swaps nothing and tells nothing; the catalog stays readable', async () => {
     const world = await start({ pollSeconds: 1 })
     const open = world.database.hold()
     const reloading = world.source.reload('SIGHUP')
@@ -221,8 +221,8 @@ class FakeDatabase {
       schemas: ['public'],
       tables: new Map(),
       functions: new Map(),
-      dependences: new Map(),
-      knowsDependences: false,
+      dependencies: new Map(),
+      knowsDependencies: false,
       unpublishedViews: new Map(),
       partitions: new Map(),
       functionReach: { relations: new Map(), types: new Set<string>(), everywhere: false, deferrable: false },

@@ -1,15 +1,16 @@
 /**
- * Holds the catalogue in service and keeps it up to date: on request, on notification, and by polling (docs/guides/your-own-database.md#when-the-schema-changes).
- * A new catalogue is built aside and swapped whole; when that fails the old one keeps serving.
+ * Holds the current catalog and keeps it up to date: on request, on notification, and by polling
+ * (docs/guides/your-own-database.md#when-the-schema-changes). A new catalog is built separately and swapped
+ * as a whole; if that fails, the old one stays in use.
  */
 import type { Catalog } from './model.ts'
 
 export interface CatalogSourceOptions {
-  /** Reads the whole catalogue. */
+  /** Reads the whole catalog. */
   readonly load: () => Promise<Catalog>
   /** Reads only its fingerprint. */
   readonly fingerprint: () => Promise<string>
-  /** Seconds between two looks at the fingerprint; 0 never looks. */
+  /** Seconds between two checks of the fingerprint; 0 disables them. */
   readonly pollSeconds: number
   readonly onEvent: (event: CatalogEvent) => void
   readonly timers?: Timers
@@ -19,12 +20,12 @@ export type CatalogEvent =
   | {
       readonly kind: 'loaded'
       readonly reason: string
-      /** False: what was read is what was served already, and goes on being served as the same object. */
+      /** False if the schema is unchanged; the same object stays in use. */
       readonly changed: boolean
       readonly tables: number
       readonly durationMs: number
     }
-  /** The old catalogue keeps serving. */
+  /** The old catalog stays in use. */
   | { readonly kind: 'failed'; readonly reason: string; readonly error: unknown }
 
 /** The clock and the timers of the world; tests bring their own. */
@@ -35,29 +36,31 @@ export interface Timers {
   after(delayMs: number, call: () => void): () => void
 }
 
-/** Notices that come together – a migration sends one for each of its statements – cause one look at the schema. */
+/** Notifications within this period – a migration sends one per statement – cause a single check. */
 export const SETTLE_MS = 100
 
 export interface CatalogSource {
-  /** The catalogue to serve a request by: take it once at the beginning and stay with it. */
+  /** The current catalog. A request must read it once and use the same object throughout. */
   current(): Catalog
   /**
-   * Reads the catalogue, whatever its fingerprint says (SIGHUP). Resolves when a read that began after this call has
-   * ended, to whether it succeeded; never rejects. Calls that come while a read is under way share the next one.
+   * Reads the catalog, whatever its fingerprint (SIGHUP). Resolves, when a read that began after this call
+   * has ended, to whether it succeeded; never rejects. Calls during a read share the next one.
    */
   reload(reason: string): Promise<boolean>
-  /** Something may have changed (NOTIFY svc_schema): soon looks at the fingerprint, and reloads if it differs. */
+  /**
+   * Something may have changed (NOTIFY svc_schema): checks the fingerprint soon, and reloads if it differs.
+   */
   notify(reason: string): void
-  /** No look, no swap and no event from here on; `current()` goes on answering. */
+  /** Stops all checks, swaps and events; `current()` keeps returning the last catalog. */
   close(): void
 }
 
-/** Loads the first catalogue; rejects with what `load` rejects with, so that start-up can say so and try again. */
+/** Loads the first catalog. Rejects with errors of `load`, so that startup can report them and retry. */
 export async function createCatalogSource(options: CatalogSourceOptions): Promise<CatalogSource> {
   return new Source(options, await options.load())
 }
 
-/** Looking reads the fingerprint first and is done if it is the one served; loading reads everything. */
+/** A check reads the fingerprint first and stops if it is unchanged; a load reads everything. */
 type Work = 'look' | 'load'
 
 interface Request {
@@ -73,9 +76,11 @@ class Source implements CatalogSource {
   #closed = false
   #cancelPoll: () => void = nothing
   #cancelNotice: (() => void) | null = null
-  /** Ends when all requests so far have ended. One runs at a time: an older answer never replaces a newer one. */
+  /**
+   * Ends when all requests so far have ended. One runs at a time: an older answer never replaces a newer one.
+   */
   #tail: Promise<unknown> = Promise.resolve()
-  /** Asked for and not begun yet; whoever asks meanwhile joins it. */
+  /** Requested and not started yet; further requests join it. */
   #waiting: Request | null = null
 
   constructor(options: CatalogSourceOptions, first: Catalog) {
@@ -141,7 +146,7 @@ class Source implements CatalogSource {
       const read = await this.#options.load()
       if (this.#closed) return false
       const changed = read.fingerprint !== this.#catalog.fingerprint
-      // The same object for the same schema: what others keep for a catalogue (printed statements) stays good.
+      // The same object for the same schema, so that caches keyed by it (printed statements) stay valid.
       if (changed) this.#catalog = read
       const durationMs = this.#timers.now() - startedAt
       this.#options.onEvent({ kind: 'loaded', reason, changed, tables: read.tables.size, durationMs })

@@ -1,19 +1,16 @@
 /**
- * The one SQL statement that reads the schema, and its twin that only says whether the answer would differ.
- *
- * One statement, because one statement is one snapshot: tables, keys and types always belong together, whatever
- * commits meanwhile, through any pool, with no transaction to open. (The functions that print types and defaults see
- * the newest state. Should they meet a change half-way, the statement fails or the next fingerprint differs.) Both texts
- * are made from the same sections, so nothing can be read that the fingerprint does not cover.
- *
- * Types and defaults are printed as the session's search_path has it, as psql shows them to the same role.
- *
- * Only `pg_catalog` is read (PostgreSQL manual, System Catalogs): `information_schema` hides what the role has
- * no grant on and knows neither indexes nor partitions. Nothing here locks a table or waits for one; the exception is
- * `pg_relation_is_updatable`, which opens the view or foreign table it is asked about.
+ * The SQL statement that reads the schema, and a second one that returns only its fingerprint.
+ * One statement is one snapshot: tables, keys and types are always consistent, whatever commits concurrently,
+ * through any pool, without an explicit transaction. (The functions that print types and defaults see the
+ * latest state. If they meet a concurrent change, the statement fails or the next fingerprint differs.) Both
+ * texts are built from the same sections, so nothing is read that the fingerprint does not cover.
+ * Types and defaults are printed according to the session's search_path, as psql shows them to the same role.
+ * Only `pg_catalog` is read (PostgreSQL manual, System Catalogs): `information_schema` hides what the role
+ * has no privilege on and contains neither indexes nor partitions. No table is locked, with one exception:
+ * `pg_relation_is_updatable` opens the view or foreign table it is called for.
  */
 
-import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependence-sections.ts'
+import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependency-sections.ts'
 import { REACH_SECTIONS, REACH_SHARED } from './function-reach.ts'
 
 export interface CatalogOptions {
@@ -23,8 +20,8 @@ export interface CatalogOptions {
   readonly exposedViews: readonly string[]
   /** The list of revoked tokens: never a resource, and named like the views. */
   readonly jwtDenylistTable?: string | null
-  /** Also what else is read and written with each relation (`dependence-sections.ts`), for who keeps answers; nobody else waits for it. */
-  readonly dependences?: boolean
+  /** Also reads dependencies (`dependency-sections.ts`), which the result cache needs and which take time. */
+  readonly dependencies?: boolean
 }
 
 export interface CatalogStatement {
@@ -32,12 +29,17 @@ export interface CatalogStatement {
   readonly parameters: readonly string[]
 }
 
-/** Answers rows of two cells: the name of a section and one item of it as JSON (`fingerprint`: the bare value). */
+/**
+ * Returns rows of two cells: the name of a section and one item of it as JSON (`fingerprint`: the bare
+ * value).
+ */
 export function catalogStatement(options: CatalogOptions): CatalogStatement {
   return { text: TEXTS[scopeOf(options)].catalog, parameters: parametersOf(options) }
 }
 
-/** Answers one row of one cell: the same fingerprint that `catalogStatement` answers in the same snapshot. */
+/**
+ * Returns one row with one cell: the fingerprint that `catalogStatement` would return in the same snapshot.
+ */
 export function fingerprintStatement(options: CatalogOptions): CatalogStatement {
   return { text: TEXTS[scopeOf(options)].fingerprint, parameters: parametersOf(options) }
 }
@@ -122,7 +124,7 @@ export interface KeyItem {
 export interface ConstraintItem {
   readonly relation: number
   readonly name: string
-  /** Column numbers; 0 stands for an expression. */
+  /** Column numbers; 0 means an expression. */
   readonly columns: readonly number[]
 }
 
@@ -158,7 +160,7 @@ export interface FunctionItem {
   readonly identity: string
   readonly resultText: string
   readonly result: number
-  /** All arguments as declared, those that are answered included. */
+  /** All arguments as declared, including outputs. */
   readonly types: readonly number[]
   /** `pg_proc.proargmodes`: in, out, in and out, variadic, table; null: all are in. */
   readonly modes: readonly ('i' | 'o' | 'b' | 'v' | 't')[] | null
@@ -171,7 +173,7 @@ export interface FunctionItem {
 /** A composite type that a function returns, by itself or under a domain. */
 export interface CompositeItem {
   readonly type: number
-  /** The table whose rows it describes, or the relation that only stands for the type. */
+  /** The table whose rows it describes, or the relation of a composite type. */
   readonly relation: number
 }
 
@@ -192,7 +194,7 @@ export interface OutsideColumnItem {
   readonly name: string
 }
 
-/** Each section is a select that stands alone; the CTEs below are what they share. */
+/** Each section is a separate select; the common table expressions below are shared. */
 const SECTIONS = {
   server: `
     select current_setting('server_version_num')::int as version, current_database() as database`,
@@ -229,8 +231,9 @@ const SECTIONS = {
         where d.classid = 'pg_catalog.pg_class'::regclass and d.objid = c.oid and d.deptype = 'e'
       )`,
 
-  // A default has no column references, so its text needs no relation (PostgreSQL manual, pg_get_expr): no lock is taken.
-  // A not-null constraint that is not yet valid (PostgreSQL 18) does not keep NULL out of the rows that were there.
+  // A default has no column references, so its text needs no relation (PostgreSQL manual, pg_get_expr): no
+  // lock is taken. A not-null constraint that is not yet valid (PostgreSQL 18) does not keep NULL out of the
+  // rows that were there.
   column: `
     select a.attrelid::int8 as relation, a.attnum as number, a.attname as name, a.atttypid::int8 as type,
       format_type(a.atttypid, a.atttypmod) as "typeText",
@@ -259,8 +262,9 @@ const SECTIONS = {
     join pg_catalog.pg_type t on t.oid = u.oid
     join pg_catalog.pg_namespace n on n.oid = t.typnamespace`,
 
-  // Valid unique indexes over plain columns without a condition; a unique constraint is one of them. A constraint
-  // WITHOUT OVERLAPS (PostgreSQL 18) compares ranges by && instead of =; as a primary key it still names one row.
+  // Valid unique indexes over plain columns without a condition; a unique constraint is one of them. A
+  // constraint WITHOUT OVERLAPS (PostgreSQL 18) compares ranges by && instead of =; as a primary key it still
+  // names one row.
   key: `
     select i.indrelid::int8 as relation, i.indisprimary as "primary", i.indkey::text as columns, i.indnkeyatts as width
     from pg_catalog.pg_index i
@@ -268,7 +272,7 @@ const SECTIONS = {
     where i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
       and (i.indisprimary or not i.indisexclusion)`,
 
-  // By the name that an error about it has; what it computes from columns has no column of its own.
+  // By the name that appears in errors; expressions have no columns.
   constraint: `
     select c.conrelid::int8 as relation, c.conname as name, c.conkey as columns
     from pg_catalog.pg_constraint c
@@ -286,8 +290,8 @@ const SECTIONS = {
       select from pg_catalog.pg_constraint c where c.conindid = i.indexrelid and c.contype in ('p', 'u', 'x')
     )`,
 
-  // A row violates the constraint of the partition that it is for, which has a name of its own.
-  // `pg_partition_tree` would wait for locks.
+  // A row violates the constraint of its partition, which has a separate name. `pg_partition_tree` would wait
+  // for locks.
   partition: `
     with recursive below(oid, part) as (
       select r.oid, r.oid from relation r join pg_catalog.pg_class c on c.oid = r.oid and c.relkind = 'p'
@@ -320,8 +324,9 @@ const SECTIONS = {
     join pg_catalog.pg_class p on p.oid = r.part and p.relkind <> 'p'
     join pg_catalog.pg_namespace n on n.oid = p.relnamespace`,
 
-  // conparentid: what PostgreSQL cloned for partitions is left out. A key with PERIOD (PostgreSQL 18) refers to an
-  // index WITHOUT OVERLAPS and matches by containment: no two rows belong together by equal values, so it is no way.
+  // conparentid: what PostgreSQL cloned for partitions is left out. A key with PERIOD (PostgreSQL 18) refers
+  // to an index WITHOUT OVERLAPS and matches by containment: no two rows belong together by equal values, so
+  // it is no way.
   'foreign key': `
     select c.conrelid::int8 as relation, c.conname as name, c.conkey as columns,
       c.confrelid::int8 as target, c.confkey as "targetColumns"
@@ -331,7 +336,8 @@ const SECTIONS = {
     where c.contype = 'f' and c.conparentid = 0 and i.indisexclusion is not true`,
 
   'outside column': `
-    select a.attrelid::int8 as relation, n.nspname as schema, t.relname as "table", a.attnum as number, a.attname as name
+    select a.attrelid::int8 as relation, n.nspname as schema, t.relname as "table", a.attnum as number,
+      a.attname as name
     from (
       select distinct c.confrelid, unnest(c.confkey) as number
       from pg_catalog.pg_constraint c
@@ -342,11 +348,12 @@ const SECTIONS = {
     join pg_catalog.pg_class t on t.oid = o.confrelid
     join pg_catalog.pg_namespace n on n.oid = t.relnamespace`,
 
-  // Only what is needed to call a function: its body may change without the catalogue noticing.
+  // Only what is needed to call a function: its body may change without affecting the catalog.
   function: `
     select f.oid::int8 as oid, f.schema, p.proname as name, d.description as comment, p.provolatile as volatility,
       p.proretset as "returnsSet", p.proisstrict as strict,
-      (has_schema_privilege(p.pronamespace, 'usage') and has_function_privilege(p.oid, 'execute')) is true as executable,
+      (has_schema_privilege(p.pronamespace, 'usage')
+        and has_function_privilege(p.oid, 'execute')) is true as executable,
       pg_get_function_identity_arguments(p.oid) as identity,
       pg_get_function_result(p.oid) as "resultText", p.prorettype::int8 as result,
       f.types::int8[] as types, p.proargmodes::text[] as modes, p.proargnames as names,
@@ -369,17 +376,17 @@ const SECTIONS = {
 } as const
 
 /**
- * What the sections share.
- * - relation: the resources. A partition never is one (decision 0002).
- * - broken: foreign tables whose wrapper has no handler, and the views over them. To ask whether they take writes is an
- *   error in PostgreSQL, and one such table must not cost us all the others.
- * - function: what can be called. Not those of extensions, and not those that take or give what no statement has
- *   (README, "What can be called").
- * - composite: the types with columns that functions return, domains over them followed to their base.
- * - used: the types of columns and functions, followed downwards: domain to base, array to element, range and multirange to bound.
- *   `part` is not materialized, so that the planner knows one OID is one type; else it expects millions of rows, and
- *   compiles a statement of half a second for three (JIT).
- * - holds: what composite types among those are made of, down to row types of relations.
+ * The common table expressions of the sections.
+ * - relation: the resources. A partition is never one (decision 0002).
+ * - broken: foreign tables whose wrapper has no handler, and the views over them. Asking whether they are
+ *   writable is an error in PostgreSQL, and one such table must not prevent reading the others.
+ * - function: callable functions. Excludes those of extensions, and those with types that no statement can
+ *   have (README, "What can be called").
+ * - composite: the types with columns that functions return, with domains resolved to their base.
+ * - used: the types of columns and functions, followed downwards: domain to base, array to element, range and
+ *   multirange to bound. `part` is not materialized, so that the planner knows that an OID is one type;
+ *   otherwise it expects millions of rows, and JIT-compiles a statement of half a second for three seconds.
+ * - holds: what these composite types consist of, down to row types of relations.
  */
 const SHARED = `
   schema as materialized (
@@ -498,16 +505,16 @@ const SHARED = `
     left join pg_catalog.pg_class c on c.oid = t.typrelid and t.typtype = 'c'
   )`
 
-/** A new partition changes no resource, so it is no reason to read the catalogue again. */
+/** A new partition changes no resource, so it does not require reading the catalog again. */
 const UNCOUNTED = 'partition'
 
 /**
- * Of what is asked for: parts that the sections share, and the sections. The mark stands before the fingerprint: a schema in which nothing depends on
- * anything is another answer than one of which nobody asked.
+ * The sections of each scope with their common table expressions. The prefix of the fingerprint distinguishes
+ * a schema without dependencies from one whose dependencies were not requested.
  */
 const SCOPES = {
   resources: { mark: '', shared: `${SHARED},${REACH_SHARED}`, sections: { ...SECTIONS, ...REACH_SECTIONS } },
-  'resources and dependences': {
+  'resources and dependencies': {
     mark: 'd',
     shared: `${SHARED},${REACH_SHARED},${DEPENDENCE_SHARED}`,
     sections: { ...SECTIONS, ...REACH_SECTIONS, ...DEPENDENCE_SECTIONS },
@@ -516,10 +523,10 @@ const SCOPES = {
 
 type Scope = keyof typeof SCOPES
 
-const TEXTS = { resources: textsOf('resources'), 'resources and dependences': textsOf('resources and dependences') }
+const TEXTS = { resources: textsOf('resources'), 'resources and dependencies': textsOf('resources and dependencies') }
 
-function scopeOf({ dependences = false }: CatalogOptions): Scope {
-  return dependences ? 'resources and dependences' : 'resources'
+function scopeOf({ dependencies = false }: CatalogOptions): Scope {
+  return dependencies ? 'resources and dependencies' : 'resources'
 }
 
 function textsOf(scope: Scope): { readonly catalog: string; readonly fingerprint: string } {
@@ -540,8 +547,9 @@ function textsOf(scope: Scope): { readonly catalog: string; readonly fingerprint
 }
 
 /**
- * The seed of the hash is the section's number: items of two sections never cancel out. `offset 0` keeps PostgreSQL from
- * merging the section into this select, where it would work out every expression once for each of the two cells. Where `cells` answers null, the section is left out.
+ * The seed of the hash is the section's number, so items of two sections never cancel out. `offset 0`
+ * prevents PostgreSQL from merging the section into this select, where every expression would be evaluated
+ * once per cell. A section for which `cells` returns null is omitted.
  */
 function union(
   sections: Readonly<Record<string, string>>,

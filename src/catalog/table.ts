@@ -1,4 +1,4 @@
-/** One table of the model from the rows that are about it. */
+/** Builds one table of the model from its rows. */
 import { readComment } from './comment.ts'
 import type { Column, ForeignKey, Table, TableKind } from './model.ts'
 import type { KeyedTable } from './relations.ts'
@@ -12,9 +12,9 @@ import type {
 } from './statement.ts'
 import type { ColumnType } from './types.ts'
 
-/** What the parts of a table are looked up in. */
+/** The lookups needed to build a table. */
 export interface Lookup {
-  /** The resource name; of a table that is no resource, `schema.table`, so that nobody takes it for one. */
+  /** The resource name; `schema.table` for a table that is not a resource. */
   readonly nameByOid: ReadonlyMap<number, string>
   readonly resourceOids: ReadonlySet<number>
   readonly columnsByOid: ReadonlyMap<number, readonly ColumnItem[]>
@@ -23,11 +23,11 @@ export interface Lookup {
   readonly constraintsByOid: ReadonlyMap<number, readonly ConstraintItem[]>
   readonly foreignKeysByOid: ReadonlyMap<number, readonly ForeignKeyItem[]>
   readonly types: ReadonlyMap<number, ColumnType>
-  /** The same few names and type texts occur in thousands of columns: one string each. */
+  /** The same few names and type texts occur in thousands of columns, so each is stored once. */
   readonly intern: (text: string) => string
 }
 
-/** A table but for its relations, and what `relate` is to see of it: only the keys that lead to a resource. */
+/** A table without its relations, and its keys that lead to resources, for `relate`. */
 export interface Draft {
   readonly table: Omit<Table, 'relations'>
   readonly keyed: KeyedTable
@@ -79,7 +79,7 @@ function buildColumn(item: ColumnItem, relation: RelationItem, { types, intern }
   const type = types.get(item.type)
   if (type === undefined)
     throw new Error(`column ${item.name} of ${relation.name} has type ${item.type}, which is missing`)
-  // What a domain promises, it promises of stored values; a view shows whatever its query gives.
+  // A domain's constraint applies to stored values; a view may return anything.
   const stored = relation.kind !== 'v' && relation.kind !== 'm'
   const given = item.default ?? (stored && item.generated === '' && item.identity === '' ? type.default : null)
   return Object.freeze({
@@ -106,7 +106,9 @@ const IDENTITY_OF: Readonly<Record<ColumnItem['identity'], Column['identity']>> 
   d: 'by default',
 }
 
-/** Several indexes may hold the same columns: each list is told once, and not again if it is the primary key. */
+/**
+ * Several indexes may have the same columns: each list is included once, and not if it is the primary key.
+ */
 function buildKeys(oid: number, lookup: Lookup): Pick<Table, 'primaryKey' | 'unique'> {
   const keys = (lookup.keysByOid.get(oid) ?? []).map(item => ({
     primary: item.primary,

@@ -1,4 +1,7 @@
-/** Data types of the model from the rows of `pg_type`; each type is one object, shared by every column that has it. */
+/**
+ * Data types of the model from the rows of `pg_type`; each type is one object, shared by every column that
+ * has it.
+ */
 import type { DataType, DataTypeKind } from './model.ts'
 import type { TypeItem } from './statement.ts'
 
@@ -9,11 +12,14 @@ export interface ColumnType {
   readonly text: string
   /** A domain, or a domain below it, forbids NULL. */
   readonly notNull: boolean
-  /** A domain's default as PostgreSQL prints it; a domain made of another has taken that one's over when it was made. */
+  /**
+   * A domain's default as PostgreSQL prints it; a domain made of another has taken that one's over when it
+   * was made.
+   */
   readonly default: string | null
 }
 
-/** By OID. Expects every type that another is made of among the items, as the catalogue statement answers them. */
+/** Builds the types by OID. Every type that another one is made of must be among the items. */
 export function buildTypes(items: readonly TypeItem[]): ReadonlyMap<number, ColumnType> {
   const itemByOid = new Map(items.map(item => [item.oid, item]))
   const built = new Map<number, ColumnType>()
@@ -25,7 +31,10 @@ export function buildTypes(items: readonly TypeItem[]): ReadonlyMap<number, Colu
   return built
 }
 
-/** The type and what it is made of, downwards, as far as not built yet. A walk, since domains may be stacked at will. */
+/**
+ * The type and what it is made of, downwards, as far as not built yet. A walk, since domains may be stacked
+ * at will.
+ */
 function chainBelow(
   item: TypeItem,
   items: ReadonlyMap<number, TypeItem>,

@@ -1,4 +1,4 @@
-/** What keeps the gateway from starting, or is logged at its start (docs/guides/checking.md#at-boot). */
+/** The checks at startup, which prevent it or log warnings (docs/guides/checking.md#at-boot). */
 import type { Query } from '../catalog/introspect.ts'
 import type { Config } from '../config/config.ts'
 import { policyFindings } from '../config/policy-files.ts'
@@ -9,7 +9,7 @@ import { identityFindings } from '../identity/boot.ts'
 import { bootDangers, lintDatabase } from '../lint/lint-database.ts'
 import { connectionFindings } from '../ops/connections.ts'
 
-/** The gateway cannot start as it is configured; `message` says all of what to change. */
+/** The gateway cannot start with this configuration; `message` lists all necessary changes. */
 export class BootError extends Error {
   constructor(findings: readonly Finding[]) {
     super(findings.map(printFinding).join('\n'))
@@ -23,20 +23,23 @@ export const NO_DATABASE: Finding = {
   fix: 'Set DATABASE_URL or [gateway] database_url to postgres://user:password@host:5432/database.',
 }
 
-/** All that can be known before anything is opened: whoever mends one thing need not start again to learn of the next. */
+/** All problems that can be found before anything is opened, so that they can be fixed together. */
 export async function configFindings(config: Config): Promise<readonly Finding[]> {
   const missing = config.gateway.databaseUrl === null ? [NO_DATABASE] : []
   const settings = [...identityFindings(config), ...policyFindings(config), ...shareFindings(config)]
   return [...settings, ...missing, ...(await connectionFindings(config))]
 }
 
-/** `strict` looks at everything that `svc check` looks at; who only wants to start does not wait for that. */
+/** Runs the lints of boot, or all lints of `svc check` with `strict`. */
 export async function databaseFindings({ gateway }: Config, query: Query): Promise<readonly Finding[]> {
   if (gateway.strict) return (await lintDatabase(query, gateway, 'strict')).findings
   return asWarnings(await bootDangers(query, gateway))
 }
 
-/** Warnings go to the log, and notes are for `svc check`; an error, or any finding under `strict`, ends the start. */
+/**
+ * Warnings go to the log, and notes are for `svc check`; an error, or any finding under `strict`, ends the
+ * start.
+ */
 export function report(findings: readonly Finding[], config: Config, emit: Emit): void {
   const judged = config.gateway.strict ? asErrors(findings) : findings
   const errors = judged.filter(finding => finding.level === 'error')

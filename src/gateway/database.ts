@@ -13,9 +13,12 @@ import type { ConnectionTarget } from '../postgres/target.ts'
 import { parseUrl } from '../postgres/url.ts'
 import type { OpenListener } from '../realtime/realtime.ts'
 import { BootError, NO_DATABASE } from './boot.ts'
-import { createWaitingLines } from './waiting.ts'
+import { createWaitingLines } from './startup-progress.ts'
 
-/** The server ends a statement at its timeout. If the answer is later than this, the gateway cancels the statement itself. */
+/**
+ * The server ends a statement at its timeout. If the answer is later than this, the gateway cancels the
+ * statement itself.
+ */
 const CANCEL_GRACE_MS = 500
 /** If the answer is later than this, the gateway gives up the connection. */
 const ANSWER_GRACE_MS = 1_500
@@ -68,7 +71,7 @@ export async function openTokens(target: ConnectionTarget, { gateway }: Config, 
   return openGss(target, { gssModule, onTransition: transition => emit({ kind: 'circuit', ...transition }) })
 }
 
-/** A database that goes away again while the gateway starts is waited for like one that was never there. */
+/** Waits until the database is available, including when it becomes unavailable again during startup. */
 export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -82,7 +85,7 @@ export async function onceAvailable<T>(pool: Pool, work: () => Promise<T>): Prom
 
 export async function openCatalog({ gateway }: Config, query: Query, emit: Emit): Promise<CatalogSource> {
   const { schemas, exposedViews, schemaPollSecs, jwtDenylistTable } = gateway
-  const options = { schemas, exposedViews, jwtDenylistTable, dependences: true }
+  const options = { schemas, exposedViews, jwtDenylistTable, dependencies: true }
   return createCatalogSource({
     load: () => introspect(query, options),
     fingerprint: () => readFingerprint(query, options),
@@ -93,14 +96,14 @@ export async function openCatalog({ gateway }: Config, query: Query, emit: Emit)
 
 const SCHEMA_CHANNEL = 'svc_schema'
 
-/** Null behind a transaction pooler, where LISTEN means nothing. */
+/** The URL for LISTEN; null behind a transaction pooler, where LISTEN is not possible. */
 export function listeningUrl({
   gateway: { databaseUrl, realtimeDatabaseUrl, preparedStatements },
 }: Config): string | null {
   return realtimeDatabaseUrl ?? (preparedStatements ? databaseUrl : null)
 }
 
-/** Hears when the schema changed. Null where nobody can listen: polling remains. */
+/** Listens for schema changes. Null if the gateway cannot listen; polling remains. */
 export async function openListener(
   config: Config,
   catalog: CatalogSource,
@@ -131,7 +134,7 @@ export async function openListener(
   return listener
 }
 
-/** Hears of changes, once somebody subscribes. */
+/** Opens the listener for changes once there is a subscription. */
 export async function openChangeListener(config: Config, emit: Emit): Promise<OpenListener | null> {
   const url = listeningUrl(config)
   if (url === null) return null

@@ -1,6 +1,6 @@
 /**
- * The feed: connections of a separate role, for the change log and the outbox of webhooks (decision 0028). No SQL of a request runs on them, and the role that
- * requests run under can read neither.
+ * The feed: connections of a separate role, for the change log and the outbox of webhooks (decision 0028). No
+ * SQL of a request runs on them, and the role that requests run under can read neither.
  */
 import { queryThrough } from '../catalog/query.ts'
 import type { Config } from '../config/config.ts'
@@ -13,7 +13,10 @@ import type { Database } from '../postgres/types.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { openTokens } from './database.ts'
 
-/** Nothing here is asked for longer than this (realtime/log-statements.ts, webhooks/outbox/transaction.ts), and a dead connection is noticed soon after. */
+/**
+ * Longer than any statement here (realtime/log-statements.ts, webhooks/outbox/transaction.ts), so a dead
+ * connection is detected soon after.
+ */
 const ANSWER_TIMEOUT_MS = 45_000
 
 export interface Feed {
@@ -68,7 +71,8 @@ export function createFeed(config: Config, emit: Emit): Feed {
   async function open(role: string): Promise<Pool> {
     const pool = await poolOf(role)
     try {
-      // The first rejects at once when it is of no use to try again, the second when the database does not answer in time.
+      // The first rejects at once when it is of no use to try again, the second when the database does not
+      // answer in time.
       await Promise.race([pool.ready(), pool.run([{ text: 'SELECT 1', parameters: [] }]).result])
     } catch (error) {
       throw feedError(feedTarget(config, role), error)

@@ -39,20 +39,26 @@ import { openServer } from './server.ts'
 export interface Gateway {
   /** Where it listens, e.g. `http://127.0.0.1:8080`. */
   readonly url: string
-  /** Stops accepting, finishes what is in flight until `drain_timeout_ms`, drains the pool (docs/guides/deploying.md#start-reload-stop). */
+  /**
+   * Stops accepting, finishes what is in flight until `drain_timeout_ms`, drains the pool
+   * (docs/guides/deploying.md#start-reload-stop).
+   */
   close(): Promise<void>
   /** What SIGHUP does: reads the schema again, and the files that may change while it runs. */
   reload(): Promise<void>
 }
 
 export interface GatewayOptions {
-  /** Hears of everything that happens; the log by default. */
+  /** Receives all events; the log by default. */
   readonly emit?: Emit
-  /** A file to write the shapes of all answered queries to (docs/guides/allow-list.md#recording); every query may be asked then. */
+  /**
+   * A file to which the shapes of all queries are written (docs/guides/allow-list.md#recording); every query
+   * is then allowed.
+   */
   readonly record?: string
   /** What `${NAME}` means in the files that are read again; the process's by default. */
   readonly environment?: Environment
-  /** More pages for browsers, besides the gateway's own. */
+  /** Further pages for browsers, in addition to the gateway's own. */
   readonly pages?: Pages
 }
 
@@ -135,7 +141,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     const caching = await openCache({ config, catalog, settings, installed, database: feed.database, now })
     opened.push(() => caching?.close())
     const cache = caching?.cache ?? null
-    // Answers that were kept before may have missed changes of tables that are captured from now on.
+    // Results cached before may have missed changes of tables that are captured from now on.
     if (cache !== null) recaptured.push(() => cache.clear())
     const hooks = await onceAvailable(pool, () =>
       openWebhooks({
@@ -193,7 +199,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     onRevoked = () => realtime.revoke(tokens.isRevoked)
     recaptured.push(left => {
       realtime.recapture(left)
-      // Subscriptions that were being set up read their rules once more, against the schema as it is by then.
+      // Subscriptions being set up read their rules again, based on the new schema.
       void catalog.reload('svc install or svc uninstall').then(realtime.refresh)
     })
     if (hooks !== null) recaptured.push(() => void hooks.refresh())
@@ -219,7 +225,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       },
       async reload() {
         await Promise.all([catalog.reload('asked to'), lists.reload(), following.check(), issuers.reload()])
-        // Policies and triggers are read against the schema as it is now.
+        // Policies and triggers are checked against the new schema.
         await Promise.all([policies.reload(), hooks?.reload(), misfits.look('all')])
         cache?.clear()
         realtime.refresh()

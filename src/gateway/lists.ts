@@ -9,7 +9,7 @@ import { type Lists, type ListsParts, openLists as loadLists } from '../rest/all
 import { type ListText, misfitFunctions, misfitQueries } from '../rest/allow-list/misfit-lines.ts'
 import { readFunctionList } from '../rest/rpc/function-list.ts'
 
-/** What is wrong with the files that say what may be asked and called, for `svc check`; at the start it is fatal anyway. */
+/** Problems of the allow-list files, for `svc check`; at startup they are fatal. */
 export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promise<readonly Finding[]> {
   try {
     await loadLists({ ...listFiles(gateway), record: null, onProblem() {}, onUnrecorded() {} })
@@ -17,14 +17,14 @@ export async function listFindings({ gateway }: Pick<Config, 'gateway'>): Promis
   } catch (error) {
     if (!(error instanceof AllowListError)) throw error
     return [
-      { level: 'error', message: error.message, fix: 'Mend the files of rpc_allowlist_path and allow_list_path.' },
+      { level: 'error', message: error.message, fix: 'Correct the files in rpc_allowlist_path and allow_list_path.' },
     ]
   }
 }
 
 /**
- * Lines of the lists that nothing can match, because they are misspelt or the schema has changed; for `svc check`, which reads the files itself. One that
- * cannot be read is a finding of `listFindings`.
+ * Lines of the lists that nothing can match, because they are misspelt or the schema has changed; for
+ * `svc check`, which reads the files itself. One that cannot be read is a finding of `listFindings`.
  */
 export async function misfitFindings(config: Pick<Config, 'gateway'>, catalog: Catalog): Promise<readonly Finding[]> {
   const { allowListPath, rpcAllowlistPath } = config.gateway
@@ -78,7 +78,10 @@ const LINES_SHOWN_MAX = 20
 export interface MisfitWatch {
   /** For the start. */
   findings(): Promise<readonly Finding[]>
-  /** Emits warnings, one look after the other. `changes only`: those that the last look did not have. Never rejects. */
+  /**
+   * Emits warnings, one check after the other. `changes only`: those that the last check did not have. Never
+   * rejects.
+   */
   look(which: 'all' | 'changes only'): Promise<void>
 }
 
@@ -132,7 +135,7 @@ export async function openLists({ gateway }: Config, record: string | null, emit
   if (record !== null) {
     emit({
       kind: 'warning',
-      message: 'shapes of queries are recorded: every query may be asked, and allow_list_path is not in force',
+      message: 'request shapes are being recorded: every query is allowed, and allow_list_path is not applied',
       fix: null,
     })
   }

@@ -1,4 +1,4 @@
-/** What few gateways have: each module is part of the time to the first answer, so it is loaded when it is wanted. */
+/** Features that few gateways use, loaded only when needed, because each module adds to startup time. */
 import type { Policies } from '../access/policy/policies.ts'
 import { EVERYTHING } from '../access/rights.ts'
 import type { Catalog } from '../catalog/model.ts'
@@ -20,7 +20,7 @@ interface CacheParts {
   readonly catalog: CatalogSource
   readonly settings: SettingsSource
   readonly installed: Installed
-  /** Of the feed role. */
+  /** Connections of the feed role. */
   readonly database: Pick<Database, 'run'>
   readonly now: () => number
 }
@@ -59,7 +59,7 @@ export async function openCache(parts: CacheParts): Promise<OpenedCache | null> 
   return { cache, close: changed.close }
 }
 
-/** Null: one of these tables, `schema.name`, is not published, and answers may depend on it all the same. */
+/** Null if one of these tables, `schema.name`, is not published: results may depend on it all the same. */
 function createOids(current: () => Catalog): (tables: readonly string[]) => readonly number[] | null {
   let of: Catalog | null = null
   let byName: ReadonlyMap<string, number> = new Map()
@@ -90,7 +90,7 @@ export async function openPolicies(config: Config, catalog: CatalogSource, emit:
 
 interface HooksParts {
   readonly config: Config
-  /** Of the feed role. */
+  /** Connections of the feed role. */
   readonly database: Pick<Database, 'run'>
   readonly catalog: CatalogSource
   readonly installed: Installed
@@ -109,7 +109,7 @@ export async function openWebhooks({
 }: HooksParts): Promise<WebhookModule | null> {
   const { gateway, devMode } = config
   if (gateway.eventsPath === null) return null
-  // Only who has triggers waits for what delivers them to load.
+  // Only gateways with triggers load the delivery modules.
   const { openWebhooks: openHooks } = await import('../webhooks/open-webhooks.ts')
   return openHooks({
     ...{ file: gateway.eventsPath, tenantColumn: gateway.tenantColumn, environment, emit },

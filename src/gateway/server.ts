@@ -1,4 +1,4 @@
-/** From the parts to a server: what each of them is told of the others. */
+/** Assembles the parts into a server and connects them with each other. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IsCallable } from '../access/functions.ts'
@@ -30,9 +30,9 @@ import type { Installed } from '../install/installed.ts'
 import { addressKey } from '../limits/address.ts'
 import { createBudget } from '../limits/budget.ts'
 import { createClientAddress, createProxyCheck } from '../limits/client-address.ts'
-import { createTenantLimit } from '../limits/tenant-limit.ts'
 import type { Load } from '../limits/load.ts'
 import { createRateLimit } from '../limits/rate.ts'
+import { createTenantLimit } from '../limits/tenant-limit.ts'
 import { createHealth } from '../ops/health.ts'
 import type { HttpStats } from '../ops/http-metrics.ts'
 import type { Internal, InternalAnswer } from '../ops/internal.ts'
@@ -41,7 +41,7 @@ import type { Pool } from '../postgres/pool.ts'
 import type { Database } from '../postgres/types.ts'
 import { createTextReader, TextDoor } from '../query/query.ts'
 import { MESSAGE_BYTES_MAX } from '../realtime/message.ts'
-import { createWriteCapture, createRealtime, type Realtime } from '../realtime/realtime.ts'
+import { createRealtime, createWriteCapture, type Realtime } from '../realtime/realtime.ts'
 import { planSubscription } from '../realtime/subscription-plan.ts'
 import type { Lists } from '../rest/allow-list/lists.ts'
 import { Compiler } from '../rest/compile.ts'
@@ -62,7 +62,9 @@ import { VERSION } from '../version.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { listeningUrl, openChangeListener } from './database.ts'
 
-/** A view that is broken for good fails at every request; that is no reason to read the schema all the time. */
+/**
+ * A view that is broken for good fails at every request; that is no reason to read the schema all the time.
+ */
 const STALE_LOOK_INTERVAL_MS = 5_000
 
 interface ServerParts {
@@ -71,7 +73,7 @@ interface ServerParts {
   /** Where the gateway listens, once it does. */
   readonly ownUrl: () => string
   readonly pool: Pool
-  /** Of the feed role. */
+  /** Connections of the feed role. */
   readonly feed: Pick<Database, 'run'>
   readonly catalog: CatalogSource
   readonly settings: SettingsSource
@@ -79,7 +81,7 @@ interface ServerParts {
   readonly plans: PlanCache
   readonly lists: Lists
   readonly policies: Policies
-  /** Null: nobody is told of changes. */
+  /** Null if there are no webhooks. */
   readonly webhooks: Webhooks | null
   readonly load: Load
   readonly answerBytes: AnswerBytes
@@ -151,7 +153,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   })
   const unsent = createUnsent({ bytes: answerBytes, gate })
   const runner = createLimitedRunner(ungated, gate)
-  // A write that reads again what it has done is no read.
+  // A write that reads its result is not a read.
   const guarded = guardCost(ungated, { limits: gateway, now })
   const reads = createLimitedRunner(cache?.serving(guarded) ?? guarded, gate)
   const view = (identity: Identity): View => ({
@@ -207,7 +209,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       clock,
       random: Math.random,
     },
-    // What is kept may be older than the change that somebody waits for.
+    // A cached result may be older than the change that a subscriber expects.
     reads: createLimitedRunner(guarded, gate),
     texts: createTextReader(texts),
     catalog: current,
@@ -314,7 +316,7 @@ function isLogged({ logLevel }: Config, level: 'debug' | 'info'): boolean {
   return at !== -1 && at <= LOG_LEVELS.indexOf(level)
 }
 
-/** Made when it is first asked for. */
+/** A value that is created when first requested. */
 function onDemand<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null
   return () => {
@@ -340,7 +342,10 @@ function reading([path, answer]: readonly [string, Page]): readonly [string, Int
   return [path, { method: 'GET', answer: ({ headers }) => answer(headers) }]
 }
 
-/** Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its own. */
+/**
+ * Gateways that share the secret of the tokens can read each other's cursors; without one, each reads its
+ * own.
+ */
 function cursorKey(config: Config): string {
   return createHmac('sha256', config.jwtSecret ?? randomBytes(32))
     .update('svc cursor')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ConnectError } from '../postgres/errors.ts'
 import type { PoolEvent } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
-import { createWaitingLines } from './waiting.ts'
+import { createWaitingLines } from './startup-progress.ts'
 
 test('the first line says what was tried, later ones how long it has been, at intervals that double', () => {
   let now = 0

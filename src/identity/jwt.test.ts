@@ -264,12 +264,12 @@ describe('payloads', () => {
     ['null', 'its payload is not a JSON object'],
     ['"x"', 'its payload is not a JSON object'],
     ['1', 'its payload is not a JSON object'],
-    ['{', 'its payload is no JSON'],
-    ['\uFEFF{}', 'its payload is no JSON'],
+    ['{', 'its payload is not valid JSON'],
+    ['\uFEFF{}', 'its payload is not valid JSON'],
     ['{"tenant_id":"a","tenant_id":"b"}', 'its payload repeats a key'],
     ['{"tenant_id":"a\\u0000"}', 'its payload contains the character NUL, which PostgreSQL cannot hold'],
     ['{"x":["a\\u0000"]}', 'its payload contains the character NUL, which PostgreSQL cannot hold'],
-    ['{"tenant_id":"\\ud800"}', 'its payload contains half a surrogate pair, which is no character'],
+    ['{"tenant_id":"\\ud800"}', 'its payload contains half a surrogate pair, which is not a character'],
     [`{"x":${'['.repeat(40)}${']'.repeat(40)}}`, 'its payload nests deeper than 32'],
   ])('a payload is refused: %s', async (payload, result) => {
     expect(await refusal(sign(payload))).toBe(result)

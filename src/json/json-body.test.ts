@@ -270,7 +270,9 @@ function verdictOf(bytes: Buffer): 'accept' | 'refuse' {
   }
 }
 
-/** The same rules written another way: JSON.parse, and its tokens one by one for what JSON.parse lets pass. */
+/**
+ * The same rules written another way: JSON.parse, and its tokens one by one for what JSON.parse lets pass.
+ */
 function slowVerdict(bytes: Buffer): 'accept' | 'refuse' {
   let text: string
   try {

@@ -1,9 +1,9 @@
 /**
- * Reads a JSON request body (docs/reference/writing.md#bodies): valid UTF-8, no duplicate keys in an object, nested at most 64 deep. The result is
- * an outline: the bytes of values go to PostgreSQL as they came, so numbers keep every digit.
- *
- * Ours because none of the packages that keep numbers or positions (lossless-json, jsonc-parser, momoa) works on bytes, refuses every duplicate
- * key or survives deep nesting.
+ * Parses a JSON request body (docs/reference/writing.md#bodies): valid UTF-8, no duplicate keys in an object,
+ * nested at most 64 deep. The result is an outline: the bytes of values are passed to PostgreSQL unchanged,
+ * so numbers keep every digit.
+ * Implemented here because none of the packages that preserve numbers or positions (lossless-json,
+ * jsonc-parser, momoa) works on bytes, rejects every duplicate key or survives deep nesting.
  */
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
@@ -14,7 +14,7 @@ import {
   CLOSE_BRACKET,
   COLON,
   COMMA,
-  describe,
+  describeToken,
   END,
   type JsonType,
   OPEN_BRACE,
@@ -34,7 +34,10 @@ export type { JsonType } from './json-scanner.ts'
 
 export type JsonScalarType = Exclude<JsonType, 'object' | 'array'>
 
-/** A value of the outermost object or array; the offsets count in the `bytes` of that, `bytesOf` takes them out. */
+/**
+ * A value of the outermost object or array; the offsets count in the `bytes` of that, `bytesOf` takes them
+ * out.
+ */
 export interface JsonPart {
   readonly type: JsonType
   readonly start: number
@@ -46,7 +49,10 @@ export interface JsonMember extends JsonPart {
 }
 
 export interface JsonItem extends JsonPart {
-  /** The keys of an object in the order given, none for other types. Neighbours with the same keys in the same order share one array. */
+  /**
+   * The keys of an object in the order given, none for other types. Neighbours with the same keys in the same
+   * order share one array.
+   */
   readonly keys: readonly string[]
 }
 
@@ -76,10 +82,13 @@ export interface JsonEmpty {
 
 export type JsonBody = JsonObject | JsonArray | JsonScalar | JsonEmpty
 
-/** How many objects and arrays may stand in one another. */
+/** Limit on the nesting of objects and arrays. */
 export const JSON_DEPTH_MAX = 64
 
-/** Which keys the outermost object takes. Reading ends at the first one that it does not: a body can hold 200 000 keys. */
+/**
+ * Which keys the outermost object takes. Reading ends at the first one that it does not: a body can hold 200
+ * 000 keys.
+ */
 export interface KnownKeys {
   /** The items of an array are such objects as well. */
   readonly inItems: boolean
@@ -88,8 +97,9 @@ export interface KnownKeys {
 }
 
 /**
- * Throws PARSE_ERROR with line and column, PAYLOAD_TOO_LARGE for an array of more than `itemsMax` items, and what `keys` has for a key that it
- * does not know. The time is linear in the body's length, whatever it holds, and only members, items and keys are allocated.
+ * Parses a body in linear time, allocating only members, items and keys.
+ * @throws GatewayError PARSE_ERROR with line and column, PAYLOAD_TOO_LARGE for an array of more than
+ * `itemsMax` items, and the error of `keys` for an unknown key
  */
 export function parseJsonBody(body: Buffer, itemsMax: number, keys: KnownKeys | null = null): JsonBody {
   if (!isUtf8(body)) refuseUtf8(body)
@@ -104,7 +114,7 @@ export function parseJsonBody(body: Buffer, itemsMax: number, keys: KnownKeys | 
     refuse(
       body,
       rest,
-      `found ${describe(body, rest)} after the JSON value, expected the end of the body; send one value`,
+      `found ${describeToken(body, rest)} after the JSON value, expected the end of the body; send one value`,
     )
   }
   return outline
@@ -112,7 +122,7 @@ export function parseJsonBody(body: Buffer, itemsMax: number, keys: KnownKeys | 
 
 const EMPTY: JsonEmpty = { kind: 'empty' }
 
-/** A value of its own, as sent: its type is known and nothing decoded. */
+/** A single value as received: its type is known and nothing is decoded. */
 export interface JsonValue {
   readonly type: JsonType
   readonly bytes: Buffer
@@ -170,7 +180,10 @@ const NO_KEYS: readonly string[] = []
 
 const EXPECTED = 'a JSON value: an object, an array, a string in double quotes, a number, true, false or null'
 
-/** One pass over a value without recursion: which containers are open is all it remembers, and per depth the keys of the last object there. */
+/**
+ * One pass over a value without recursion: which containers are open is all it remembers, and per depth the
+ * keys of the last object there.
+ */
 class Walk {
   readonly #body: Buffer
   readonly #text: string
@@ -198,7 +211,7 @@ class Walk {
     return this.#keysAt(depth).lastName()
   }
 
-  /** Returns where the value ends; `onPart` is told of each value that stands directly in it. */
+  /** Returns where the value ends; calls `onPart` for each value directly inside it. */
   value(start: number, onPart: (type: JsonType, start: number, end: number) => void): number {
     const body = this.#body
     let at = start

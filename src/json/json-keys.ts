@@ -4,13 +4,14 @@ import { BACKSLASH, byteAt, END, refuse, unescapeString } from './json-scanner.t
 import { addToHash, HASH_START, KeyIndex, NEW } from './key-index.ts'
 
 /**
- * The keys of the object that is open at one depth. Objects that follow one another mostly have the same keys: as long as each key is, byte for
- * byte, that of the object before, it cannot repeat one. Else a few are compared with each other, and many go through a hash table.
+ * The keys of the object that is open at one depth. Objects that follow one another mostly have the same
+ * keys: as long as each key is, byte for byte, that of the object before, it cannot repeat one. Else a few
+ * are compared with each other, and many go through a hash table.
  */
 export class DistinctKeys {
   readonly #body: Buffer
   readonly #text: string
-  // Where the keys lie between their quotes, and behind `#count` what is left of the object before.
+  // Where the keys are between their quotes; after `#count`, the rest of the previous object.
   readonly #starts: number[] = []
   readonly #ends: number[] = []
   #count = 0
@@ -21,10 +22,10 @@ export class DistinctKeys {
   /** Null until an object has many keys. */
   #index: KeyIndex | null = null
   #isIndexed = false
-  /** The decoded key at `#lastIndex`, which is asked for before its value is read and after; −1: none is. */
+  /** The decoded key at `#lastIndex`, which is requested before and after its value is read; −1 if none. */
   #last = ''
   #lastIndex = -1
-  /** Those of the last object that was asked for; all objects since began with the same keys. */
+  /** The keys of the last object requested; all objects since began with the same keys. */
   #names: readonly string[] | null = null
 
   /** `text` is the body as latin1. */
@@ -40,7 +41,10 @@ export class DistinctKeys {
     this.#isIndexed = false
   }
 
-  /** Takes the key whose quote stands at `start` if it is that of the object before, and returns where it ends; else END. */
+  /**
+   * Accepts the key whose quote is at `start` if it equals that of the previous object, and returns its end;
+   * otherwise END.
+   */
   repeat(start: number): number {
     const index = this.#count
     if (!this.#isRepeating || index >= this.#countBefore) return END
@@ -55,7 +59,9 @@ export class DistinctKeys {
     return at
   }
 
-  /** Takes a key that `repeat` did not, by its offsets between the quotes; it is plain when it has no escape. */
+  /**
+   * Takes a key that `repeat` did not, by its offsets between the quotes; it is plain when it has no escape.
+   */
   add(start: number, end: number, isPlain: boolean): void {
     const index = this.#count
     this.#isRepeating = false
@@ -128,7 +134,7 @@ export class DistinctKeys {
     return !this.#isPlain && this.#name(index) === this.#decode(start, end)
   }
 
-  /** Of the UTF-8 that the key stands for, whatever is escaped in it. */
+  /** The hash of the key's UTF-8 after resolving escapes. */
   #hash(start: number, end: number): number {
     const body = this.#body
     let hash = HASH_START
@@ -170,7 +176,10 @@ export class DistinctKeys {
 /** Up to so many keys comparing each with each costs less than a hash table. */
 const COMPARED_MAX = 8
 
-/** V8 copies slices this short and lets longer ones keep the whole text alive, so only these come from the text. */
+/**
+ * V8 copies slices this short and lets longer ones keep the whole text alive, so only these come from the
+ * text.
+ */
 const COPIED_BELOW = 13
 
 function hashBytes(bytes: Buffer): number {

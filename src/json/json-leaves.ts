@@ -1,4 +1,7 @@
-/** The values in an array and in the arrays in it, one after the other: for types, which are told by how values begin. */
+/**
+ * The values in an array and its nested arrays, one after the other; their types are determined by their
+ * first characters.
+ */
 import type { JsonScalarType, JsonType } from './json-body.ts'
 import {
   byteAt,
@@ -20,7 +23,10 @@ export interface Leaf {
   readonly end: number
 }
 
-/** `bytes` are known to be JSON (`parseJsonBody`). Linear, whatever they hold, up to the first object, which is the last leaf told. */
+/**
+ * `bytes` must be valid JSON (`parseJsonBody`). Linear time, up to the first object, which is the last leaf
+ * returned.
+ */
 export function* leavesOf(bytes: Buffer): Generator<Leaf, void> {
   let at = skipWhiteSpace(bytes, 0)
   while (at < bytes.length) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import {
-  describe,
+  describeToken,
   refuse,
   refuseUtf8,
   scanNumber,
@@ -86,7 +86,7 @@ test.each([
   ['', 'the end of the body'],
   ['x'.repeat(1000), `"${'x'.repeat(80)}…"`],
 ])('what stands there is shown: %j', (text, expected) => {
-  expect(describe(bytes(text), 0)).toBe(expected)
+  expect(describeToken(bytes(text), 0)).toBe(expected)
 })
 
 test('the first byte that is no UTF-8 is found, also after a character that looks like its replacement', () => {

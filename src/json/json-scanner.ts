@@ -1,11 +1,12 @@
 /**
- * The words of a JSON text, found in its bytes without decoding them, and the error for what is none (RFC 8259). Every `scan` function takes
- * the offset of a word's first byte and returns the offset after its last; the bytes must be valid UTF-8.
+ * Scans the tokens of a JSON text in its bytes without decoding them, and reports errors (RFC 8259). Every
+ * `scan` function takes the offset of a token's first byte and returns the offset after its last; the bytes
+ * must be valid UTF-8.
  */
 import { GatewayError } from '../errors.ts'
 import { shorten } from '../text/shorten.ts'
 
-/** What `byteAt` answers behind the last byte. */
+/** What `byteAt` returns after the last byte. */
 export const END = -1
 
 export const QUOTE = 0x22
@@ -34,7 +35,10 @@ export function skipWhiteSpace(body: Buffer, from: number): number {
   }
 }
 
-/** string = quotation-mark *char quotation-mark; narrower than the RFC where PostgreSQL's text is: no NUL, no half of a surrogate pair. */
+/**
+ * string = quotation-mark *char quotation-mark; narrower than the RFC where PostgreSQL's text is: no NUL, no
+ * half of a surrogate pair.
+ */
 export function scanString(body: Buffer, start: number): number {
   let at = start + 1
   for (;;) {
@@ -73,7 +77,7 @@ function scanEscape(body: Buffer, start: number): number {
   const letter = byteAt(body, start + 1)
   if (letter !== 0x75) {
     if (letter === END || !ESCAPES.includes(letter)) {
-      const found = letter === END ? 'the end of the body' : describe(body, start + 1)
+      const found = letter === END ? 'the end of the body' : describeToken(body, start + 1)
       refuse(
         body,
         start,
@@ -97,8 +101,8 @@ function scanEscape(body: Buffer, start: number): number {
 const ESCAPES: Buffer = Buffer.from('"\\/bfnrt')
 
 /**
- * The text that the content of a scanned string stands for. JSON.parse would do, but takes several times as long: it enters short strings into
- * V8's table of all strings.
+ * Decodes the content of a scanned string. JSON.parse would take several times as long, because it enters
+ * short strings into V8's table of all strings.
  */
 export function unescapeString(content: string): string {
   let text = ''
@@ -115,7 +119,7 @@ export function unescapeString(content: string): string {
   return text + content.slice(from)
 }
 
-/** Of the letters that do not stand for themselves after a backslash. */
+/** The letters with a special meaning after a backslash. */
 const MEANING: ReadonlyMap<string, string> = new Map([
   ['b', '\b'],
   ['f', '\f'],
@@ -124,13 +128,13 @@ const MEANING: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ])
 
-/** The UTF-16 code unit that the escape `\uXXXX` at this offset stands for. */
+/** The UTF-16 code unit of the escape `\uXXXX` at this offset. */
 function scanUnit(body: Buffer, start: number): number {
   let unit = 0
   for (let at = start + 2; at < start + 6; at += 1) {
     const digit = HEX_VALUE[byteAt(body, at)] ?? END
     if (digit === END) {
-      refuse(body, start, `found ${describe(body, at)} in an escape, expected \\u and four hexadecimal digits`)
+      refuse(body, start, `found ${describeToken(body, at)} in an escape, expected \\u and four hexadecimal digits`)
     }
     unit = unit * 16 + digit
   }
@@ -172,7 +176,7 @@ function skipDigits(body: Buffer, from: number): number {
 }
 
 function refuseNumber(body: Buffer, start: number): never {
-  refuse(body, start, `found ${describe(body, start)}, expected a number written like 0, -12.5 or 1e-3`)
+  refuse(body, start, `found ${describeToken(body, start)}, expected a number written like 0, -12.5 or 1e-3`)
 }
 
 /** Whether the number in these bytes, already scanned, has neither fraction nor exponent. */
@@ -237,7 +241,7 @@ export function scanKnown(bytes: Buffer, start: number): number {
   }
 }
 
-/** Whether an array, in bytes that are known to be JSON, has more than `max` items; reads only that many. */
+/** Whether an array in valid JSON has more than `max` items; reads only that many. */
 export function hasMoreItems(array: Buffer, max: number): boolean {
   let at = skipWhiteSpace(array, 1)
   let count = 0
@@ -250,10 +254,13 @@ export function hasMoreItems(array: Buffer, max: number): boolean {
   return false
 }
 
-/** An `integer` is a number written without fraction and exponent, however long; `1.0` and `1e3` are a `number`. */
+/**
+ * An `integer` is a number written without fraction and exponent, however long; `1.0` and `1e3` are a
+ * `number`.
+ */
 export type JsonType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null'
 
-/** Of the value in these bytes, already scanned. */
+/** The type of the value in these bytes, already scanned. */
 export function typeOf(body: Buffer, start: number, end: number): JsonType {
   switch (body[start]) {
     case OPEN_BRACE:
@@ -272,12 +279,12 @@ export function typeOf(body: Buffer, start: number, end: number): JsonType {
   }
 }
 
-/** The error for what does not fit at an offset; `expected` says what would. */
+/** Throws the error for an unexpected token; `expected` describes what is accepted. */
 export function refuseFound(body: Buffer, at: number, expected: string): never {
-  refuse(body, at, `found ${describe(body, at)}, expected ${expected}${adviceAt(body, at)}`)
+  refuse(body, at, `found ${describeToken(body, at)}, expected ${expected}${adviceAt(body, at)}`)
 }
 
-/** What to do about texts that are JSON to those who write JavaScript, Python or UTF-16. */
+/** Advice about text that is valid in JavaScript, Python or UTF-16 but not in JSON. */
 function adviceAt(body: Buffer, at: number): string {
   switch (byteAt(body, at)) {
     case 0x00:
@@ -316,8 +323,8 @@ function positionOf(body: Buffer, at: number): { readonly line: number; readonly
   return { line, column }
 }
 
-/** What stands at an offset, for a message: a word, a character, or the end. */
-export function describe(body: Buffer, at: number): string {
+/** The token at an offset, for messages: a word, a character, or the end. */
+export function describeToken(body: Buffer, at: number): string {
   const text = body.toString('utf8', at, at + FOUND_BYTES_MAX)
   const character = text.codePointAt(0)
   if (character === undefined) return 'the end of the body'

@@ -1,13 +1,13 @@
 /**
- * A hash table of the keys of one JSON object, which are compared as bytes. A `Set` of strings would do, but takes five times as long: a body
- * of 2 MiB may have 200 000 keys, and other requests wait while it is read.
+ * A hash table of the keys of one JSON object, which are compared as bytes. A `Set` of strings would do, but
+ * takes five times as long: a body of 2 MiB may have 200 000 keys, and other requests wait while it is read.
  */
 import { randomInt } from 'node:crypto'
 
 /** Entries of a new table; a power of two. */
 const SIZE_MIN = 64
 
-/** What `find` answers for a key that is new. */
+/** What `find` returns for a new key. */
 export const NEW = -1
 
 /** Numbers that a sender cannot know, or keys could be chosen that all have one hash. */
@@ -36,7 +36,10 @@ export class KeyIndex {
     else this.#slots.fill(0)
   }
 
-  /** Adds the next key unless one with the same hash is equal: then the number of that one, counted from 0, is the answer, else `NEW`. */
+  /**
+   * Adds the next key unless one with the same hash is equal: then the number of that one, counted from 0, is
+   * the answer, else `NEW`.
+   */
   add(hash: number, isEqual: (other: number) => boolean): number {
     if (this.#count * 2 >= this.#slots.length) this.#grow()
     const slots = this.#slots

@@ -1,6 +1,6 @@
 /**
- * Findings that somebody has looked at and decided to keep, `accepted_findings` of the configuration: `foreign-key-index`
- * for all of a lint, `foreign-key-index: fk_name on table` for one.
+ * Accepted findings, `accepted_findings` of the configuration: `foreign-key-index` accepts all findings of a
+ * lint, `foreign-key-index: fk_name on table` one.
  */
 import type { Finding } from '../finding.ts'
 import { nearest } from '../text/nearest.ts'
@@ -8,7 +8,7 @@ import type { Lint } from './lint.ts'
 
 export interface Acceptance {
   has(lint: string, object: string): boolean
-  /** What cannot be accepted. */
+  /** Findings about invalid entries. */
   readonly findings: readonly Finding[]
 }
 
@@ -31,7 +31,7 @@ function refusal(check: string, lints: readonly Lint[]): Finding | null {
     const names = lints.filter(({ boot }) => !boot).map(({ name }) => name)
     const meant = nearest(check, names)
     return error(
-      `accepted_findings names ${JSON.stringify(check)}, which is no check.`,
+      `accepted_findings names ${JSON.stringify(check)}, which is not a check.`,
       meant === null ? `Name one of ${names.join(', ')}.` : `Did you mean ${meant}?`,
     )
   }

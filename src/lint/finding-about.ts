@@ -1,14 +1,17 @@
-/** One finding about all objects that it was found in. A schema may hold thousands of tables; a message should not. */
+/**
+ * Combines all objects with the same problem into one finding with limited output, because a schema may have
+ * thousands of tables.
+ */
 import type { Finding } from '../finding.ts'
 import type { Found } from './lint.ts'
-import { visible, visibleSql } from './visible.ts'
+import { printableName, printableSql } from './printable-names.ts'
 
 export interface About extends Pick<Finding, 'level' | 'check'> {
-  /** What has been found, to be followed by the names. */
+  /** The problem, to be followed by the names. */
   readonly what: string
-  /** What can come of it; a sentence. */
+  /** The consequences, as a sentence. */
   readonly why: string
-  /** What to do where there is no SQL for it. */
+  /** The remedy if there is no SQL for it. */
   readonly remedy: string
 }
 
@@ -17,8 +20,8 @@ const STATEMENTS_MAX = 200
 
 /** `found`: at least one. */
 export function findingAbout({ what, why, remedy, ...about }: About, found: readonly Found[]): Finding {
-  const objects = found.map(({ object }) => visible(object))
-  const sql = [...new Set(found.flatMap(one => one.sql.filter(statement => statement !== null).map(visibleSql)))]
+  const objects = found.map(({ object }) => printableName(object))
+  const sql = [...new Set(found.flatMap(one => one.sql.filter(statement => statement !== null).map(printableSql)))]
   const more = objects.length > NAMED_MAX ? ` and ${objects.length - NAMED_MAX} more` : ''
   const named = `${objects.slice(0, NAMED_MAX).join(', ')}${more}`
   return {

@@ -1,4 +1,4 @@
-/** Lints of rights: what was granted beyond what policies allow, or to more roles than were meant. */
+/** Lints of privileges: grants beyond what policies allow, or to more roles than intended. */
 import type { Lint } from './lint.ts'
 
 export const GRANT_LINTS: readonly Lint[] = [
@@ -11,7 +11,8 @@ export const GRANT_LINTS: readonly Lint[] = [
     remedy: 'Revoke the rights that are not needed, or add the missing policy.',
     rows: `
       select g.object || ' (' || string_agg(distinct lower(g."right"), ', ') || ')' as object, array[
-        format('revoke %s on %s from %s;', string_agg(distinct lower(g."right"), ', '), g.name, string_agg(distinct g.role_name, ', '))
+        format('revoke %s on %s from %s;', string_agg(distinct lower(g."right"), ', '), g.name,
+          string_agg(distinct g.role_name, ', '))
       ] as sql
       from granted g
       join (values ('SELECT', 'r'), ('INSERT', 'a'), ('UPDATE', 'w'), ('DELETE', 'd')) as means("right", command)
@@ -78,24 +79,29 @@ export const GRANT_LINTS: readonly Lint[] = [
     level: 'error',
     boot: true,
     what: () => "Parts of schema svc that the gateway's role can read or write",
-    why: 'SQL that a request runs – an injection in a function is enough – reads the rows of every tenant from the change log, or forges webhooks.',
+    why:
+      'SQL that a request runs – an injection in a function is enough – reads the rows of ' +
+      'every tenant from the change log, or forges webhooks.',
     remedy:
       "Run `svc install` again, as another role than the gateway's. It revokes these rights and grants them to the feed role.",
     rows: `
       select 'svc.' || c.relname as object, array_agg(distinct case
           when a.grantee = 0 then format('revoke all on svc.%I from public;', c.relname)
-          when a.grantee = me.oid and a.grantee <> c.relowner then format('revoke all on svc.%I from %s;', c.relname, me.name)
+          when a.grantee = me.oid and a.grantee <> c.relowner
+            then format('revoke all on svc.%I from %s;', c.relname, me.name)
           when a.grantee <> c.relowner then format('revoke %I from %s;', pg_get_userbyid(a.grantee), me.name)
         end) as sql
       from me
       join pg_catalog.pg_namespace n on n.nspname = 'svc'
       join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p') and not c.relispartition
       cross join lateral aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
-      where not me.super and c.relname in ('change', 'webhook', 'webhook_dead', 'webhook_attempt', 'webhook_trigger', 'ticket')
+      where not me.super
+        and c.relname in ('change', 'webhook', 'webhook_dead', 'webhook_attempt', 'webhook_trigger', 'ticket')
         and (a.grantee = 0 or pg_has_role(a.grantee, 'member'))
       group by c.relname
       union all
-      select format('%s, as role %s may create roles and join them', 'svc.change', me.name), array[format('alter role %s nocreaterole;', me.name)]
+      select format('%s, as role %s may create roles and join them', 'svc.change', me.name),
+        array[format('alter role %s nocreaterole;', me.name)]
       from me join pg_catalog.pg_roles r on r.oid = me.oid
       where not me.super and r.rolcreaterole and to_regclass('svc.change') is not null`,
   },

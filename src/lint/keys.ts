@@ -1,19 +1,24 @@
-/** Lints of keys and indexes: what makes isolation slow, and what lets one tenant learn of another's rows. */
+/** Lints of keys and indexes: what makes isolation slow, and what reveals one tenant's rows to another. */
 import type { Lint } from './lint.ts'
 
 /** PostgreSQL manual, 5.9: checks of unique keys and foreign keys always bypass row-level security. */
 const LEAK = 'PostgreSQL checks keys past row-level security'
 
 /** The columns that an index `i` is searched by, as an array that starts at 1. */
-const INDEXED = `array(select k.number from unnest(i.indkey::int2[]) with ordinality as k(number, place) where k.place <= i.indnkeyatts order by k.place)`
+const INDEXED =
+  'array(select k.number from unnest(i.indkey::int2[]) with ordinality as k(number, ' +
+  'place) where k.place <= i.indnkeyatts order by k.place)'
 
-/** What ON DELETE SET NULL or SET DEFAULT of the foreign key `c` sets: some of its columns where it says so (PostgreSQL 15 and later). */
+/**
+ * The columns that ON DELETE SET NULL or SET DEFAULT of the foreign key `c` sets, which can be some of its
+ * columns (PostgreSQL 15 and later).
+ */
 const SET_COLUMNS = `(
   case when jsonb_typeof(to_jsonb(c) -> 'confdelsetcols') = 'array'
     then array(select jsonb_array_elements_text(to_jsonb(c) -> 'confdelsetcols')::int2) else c.conkey end
 )`
 
-/** A statement says in its first line that it allows what was refused before. */
+/** The first line of a statement that allows something that was refused before. */
 const WEAKENS = '/* weakens the key: values become unique within each tenant only */ '
 
 export const KEY_LINTS: readonly Lint[] = [
@@ -44,8 +49,9 @@ export const KEY_LINTS: readonly Lint[] = [
     what: () => 'Foreign keys without an index on their columns',
     why: 'Lists of children, nested rows and deletions of referenced rows use them: each time, the whole table is read.',
     remedy: 'Create one; use create index concurrently if the table is in use.',
-    // That of the tenant column alone is tenant-index's; beside others it may be missing, since those tell rows apart. An
-    // index with a condition will do if it only leaves out NULL.
+    // An index on the tenant column alone is checked by tenant-index; in other indexes the tenant column may
+    // be missing, because the other columns are selective. A partial index is sufficient if it excludes only
+    // NULL.
     rows: `
       select c.conname || ' on ' || p.object as object,
         array[format('create index on %s (%s);', p.name, ${columnsOf('c.conrelid', 'c.conkey')})] as sql
@@ -73,23 +79,27 @@ export const KEY_LINTS: readonly Lint[] = [
     what: tenant => `Foreign keys between tables with the column ${tenant} that do not contain it`,
     why: `${LEAK}: a caller can point a row at another tenant's, and learns by trying which ids exist.`,
     remedy: 'Add the tenant column to the key, and to a unique key of the referenced table.',
-    // ON DELETE SET NULL must name its columns, else it would set the tenant to NULL as well (PostgreSQL 15 and later).
+    // ON DELETE SET NULL must name its columns, else it would set the tenant to NULL as well (PostgreSQL 15
+    // and later).
     rows: `
       select c.conname || ' on ' || p.object as object,
-        case when c.confupdtype not in ('n', 'd') and (c.confdeltype not in ('n', 'd') or version.number >= 150000) then array[
+        case when c.confupdtype not in ('n', 'd') and (c.confdeltype not in ('n', 'd')
+          or version.number >= 150000) then array[
           case when not exists (
             select from pg_catalog.pg_index i
             where i.indrelid = c.confrelid and i.indisunique and i.indisvalid and i.indimmediate
               and i.indpred is null and i.indexprs is null and not i.indisexclusion
               and i.indnkeyatts = cardinality(c.confkey) + 1 and ${INDEXED} @> (c.confkey || theirs.attnum)
-          ) then format('alter table %s add unique (%I, %s);', target_table.name, theirs.attname, ${columnsOf('c.confrelid', 'c.confkey')}) end,
+          ) then format('alter table %s add unique (%I, %s);', target_table.name, theirs.attname,
+            ${columnsOf('c.confrelid', 'c.confkey')}) end,
           format(
             '%salter table %s drop constraint %I, add constraint %I foreign key (%s, %s) references %s (%I, %s)%s%s%s%s;',
             concat(case when not exists (
               select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = p.tenant and a.attnotnull
             ) then '/* weakens the key: rows whose tenant column is null are no longer checked; make it not null first */ ' end,
             case when c.confmatchtype = 'f' and cardinality(c.conkey) > 1 and exists (
-              select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = any (c.conkey) and not a.attnotnull
+              select from pg_catalog.pg_attribute a where a.attrelid = p.oid and a.attnum = any (c.conkey)
+                and not a.attnotnull
             ) then '/* weakens the key: MATCH FULL is left out, so rows of which one column is null are no longer checked */ ' end),
             p.name, c.conname, c.conname, p.tenant_name, ${columnsOf('c.conrelid', 'c.conkey')},
             target_table.name, theirs.attname, ${columnsOf('c.confrelid', 'c.confkey')},
@@ -99,7 +109,8 @@ export const KEY_LINTS: readonly Lint[] = [
               when 'n' then format(' on delete set null (%s)', ${columnsOf('c.conrelid', SET_COLUMNS)})
               when 'd' then format(' on delete set default (%s)', ${columnsOf('c.conrelid', SET_COLUMNS)})
             end,
-            case when c.condeferrable then ' deferrable' || case when c.condeferred then ' initially deferred' else '' end end,
+            case when c.condeferrable then ' deferrable' || case when c.condeferred then ' initially deferred'
+              else '' end end,
             case when not c.convalidated then ' not valid' end
           )
         ] else array[]::text[] end as sql
@@ -127,8 +138,8 @@ export const KEY_LINTS: readonly Lint[] = [
     what: tenant => `Unique keys of tables with the column ${tenant} that do not contain it`,
     why: `${LEAK}: a value that another tenant has is refused, which tells that it exists and keeps it from everybody else.`,
     remedy: 'Add the tenant column to the key.',
-    // Keys that the database makes up (identity, sequences, random ids) have nothing to tell, nor do primary keys that
-    // are made of foreign keys. A key that foreign keys refer to has to wait until those contain the tenant.
+    // Keys generated by the database (identity, sequences, random ids) reveal nothing, nor do primary keys
+    // made of foreign keys. A key referenced by foreign keys has to wait until those contain the tenant.
     rows: `
       select coalesce(c.conname, x.relname) || ' on ' || p.object as object,
         case when c.oid is not null then array[format(
@@ -137,7 +148,11 @@ export const KEY_LINTS: readonly Lint[] = [
         )] else array[
           format('${WEAKENS}drop index %I.%I;', p.schema, x.relname),
           format('${WEAKENS}create unique index %I on %s using %I ', x.relname, p.name, m.amname) ||
-            ${insertedAfter('1', "substr(pg_get_indexdef(x.oid), length(format('CREATE UNIQUE INDEX %I ON %s%s USING %I ', x.relname, case p.kind when 'p' then 'ONLY ' end, p.name, m.amname)) + 1)")} || ';'
+            ${insertedAfter(
+              '1',
+              "substr(pg_get_indexdef(x.oid), length(format('CREATE UNIQUE INDEX %I ON %s%s " +
+                "USING %I ', x.relname, case p.kind when 'p' then 'ONLY ' end, p.name, m.amname)) + 1)",
+            )} || ';'
         ] end as sql
       from published p
       join pg_catalog.pg_index i on i.indrelid = p.oid and i.indisunique
@@ -157,7 +172,8 @@ export const KEY_LINTS: readonly Lint[] = [
           offset 0
         )
         and not (i.indisprimary and exists (
-          select from pg_catalog.pg_constraint f where f.conrelid = p.oid and f.contype = 'f' and f.conkey && ${INDEXED} offset 0
+          select from pg_catalog.pg_constraint f where f.conrelid = p.oid and f.contype = 'f'
+            and f.conkey && ${INDEXED} offset 0
         ))
         and x.oid not in (select f.conindid from pg_catalog.pg_constraint f where f.contype = 'f')`,
   },
@@ -172,7 +188,9 @@ function columnsOf(relation: string, numbers: string): string {
           )`
 }
 
-/** A definition with the tenant column as the first of its list, whose parenthesis is at `place`. */
+/**
+ * A definition with the tenant column inserted at the beginning of its list, whose parenthesis is at `place`.
+ */
 function insertedAfter(place: string, definition: string): string {
   return `overlay(${definition} placing '(' || p.tenant_name || ', ' from ${place} for 1)`
 }

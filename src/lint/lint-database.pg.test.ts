@@ -1,4 +1,7 @@
-/** How findings are reported, which can be accepted, and what is asked of the server itself (docs/guides/checking.md). */
+/**
+ * How findings are reported, which can be accepted, and what is asked of the server itself
+ * (docs/guides/checking.md).
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { databaseFixture } from '../../test/support/fixtures.ts'
 import { lintedDatabase, TARGET } from '../../test/support/lint.ts'
@@ -21,7 +24,7 @@ test('what was found, in what, why it matters, and what mends it', async () => {
       level: 'error',
       check: 'tenant-table-unprotected',
       message:
-        "Tables with the column tenant_id but without forced row-level security: Ta ble. Every caller can see every tenant's rows in them. Enabled alone does not bind the owner; only forced does.",
+        "Tables with the column tenant_id but without forced row-level security: Ta ble. Every caller can see every tenant's rows in them. Enabling alone does not apply to the owner; forcing does.",
       objects: ['Ta ble'],
       fix: expect.stringContaining(
         'alter table public."Ta ble" enable row level security, force row level security;\n',
@@ -176,7 +179,7 @@ describe('accepted findings', () => {
     expect(await database.findings({ acceptedFindings: ['foreign-key-indx', '__proto__'] })).toEqual([
       {
         level: 'error',
-        message: 'accepted_findings names "foreign-key-indx", which is no check.',
+        message: 'accepted_findings names "foreign-key-indx", which is not a check.',
         fix: 'Did you mean foreign-key-index?',
       },
       { level: 'error', message: expect.stringContaining('"__proto__"'), fix: expect.stringMatching(/^Name one of /) },

@@ -1,12 +1,12 @@
-/** Runs lints over a database and tells what they have found: one finding for each lint that found anything. */
+/** Runs lints on a database: one finding for each lint with results. */
 import type { Query } from '../catalog/introspect.ts'
 import type { Finding } from '../finding.ts'
 import { readAcceptance } from './accept.ts'
 import { findingAbout } from './finding-about.ts'
 import type { Lint, LintTarget } from './lint.ts'
 import { LINTS } from './lints.ts'
+import { printableName } from './printable-names.ts'
 import { askLints } from './statement.ts'
-import { visible } from './visible.ts'
 
 export interface DatabaseLints {
   readonly findings: readonly Finding[]
@@ -14,7 +14,7 @@ export interface DatabaseLints {
   readonly accepted: number
 }
 
-/** The dangers that every boot looks for (docs/guides/checking.md#at-boot), in one round trip. */
+/** Runs the lints of every boot (docs/guides/checking.md#at-boot), in one round trip. */
 export async function bootDangers(ask: Query, target: LintTarget): Promise<readonly Finding[]> {
   return findingsOf(
     ask,
@@ -24,7 +24,10 @@ export async function bootDangers(ask: Query, target: LintTarget): Promise<reado
   )
 }
 
-/** Everything, in one round trip as well; a schema of thousands of tables takes some seconds. `purpose`: which levels the findings have. */
+/**
+ * Runs all lints in one round trip; a schema of thousands of tables takes some seconds. `purpose` determines
+ * the levels of findings.
+ */
 export async function lintDatabase(
   ask: Query,
   target: LintTarget,
@@ -56,11 +59,11 @@ async function findingsOf(
   return lints.flatMap(lint => {
     const rows = answers.get(lint.name) ?? []
     const found = (lint.judge?.(rows, target) ?? rows)
-      .map(({ object, sql }) => ({ object: visible(object), sql }))
+      .map(({ object, sql }) => ({ object: printableName(object), sql }))
       .filter(({ object }) => !isAccepted(lint, object))
       .sort((a, b) => (a.object < b.object ? -1 : 1))
     if (found.length === 0) return []
     const { name: check, level, what, why, remedy } = lint
-    return [findingAbout({ level, check, what: what(visible(target.tenantColumn)), why, remedy }, found)]
+    return [findingAbout({ level, check, what: what(printableName(target.tenantColumn)), why, remedy }, found)]
   })
 }

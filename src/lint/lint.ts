@@ -1,37 +1,41 @@
-/** What a lint is: a question to the system catalogue, and what to tell somebody about the rows that answer it. */
+/** The definition of a lint: a query on the system catalogs, and the message about its rows. */
 import type { Level } from '../finding.ts'
 
-/** The part of the configuration that lints look at. */
+/** The part of the configuration that lints use. */
 export interface LintTarget {
   readonly schemas: readonly string[]
   readonly exposedViews: readonly string[]
   readonly tenantColumn: string
   readonly searchLanguage: string
-  /** Findings that were decided to be right as they are: `check`, or `check: object`. */
+  /** Accepted findings: `check`, or `check: object`. */
   readonly acceptedFindings: readonly string[]
 }
 
 export interface Lint {
   /** Stable: scripts and configurations name it. */
   readonly name: string
-  /** Of its findings, under `strict` as well. */
+  /** The level of its findings, also under `strict`. */
   readonly level: Level
-  /** Of its findings in `svc check`, where that is another: `note` for what a schema cannot mend. */
+  /** The level in `svc check`, if different: `note` for what a schema change cannot fix. */
   readonly levelInCheck?: Level
-  /** Looked for at every boot and never accepted. The others are for `svc check` and `strict`. */
+  /**
+   * Whether it runs at every boot; its findings cannot be accepted. Other lints run in `svc check` and with
+   * `strict`.
+   */
   readonly boot: boolean
-  /** What has been found, to be followed by the names. */
+  /** The problem, to be followed by the names. */
   readonly what: (tenantColumn: string) => string
-  /** What can come of it; a sentence. */
+  /** The consequences, as a sentence. */
   readonly why: string
-  /** What to do, in words: for the reference, and where there is no SQL for it. */
+  /** The remedy in words: for the reference, and if there is no SQL for it. */
   readonly remedy: string
   /**
-   * A select over the common tables of `shared.ts`, with the columns `object` (unique within the lint) and `sql`
-   * (an array of statements; NULL in it counts as left out). Names in `sql` are quoted by PostgreSQL's own `format`.
+   * A select over the common tables of `shared.ts`, with the columns `object` (unique within the lint) and
+   * `sql` (an array of statements; NULL in it counts as left out). Names in `sql` are quoted by PostgreSQL's
+   * own `format`.
    */
   readonly rows: string
-  /** Where SQL is not enough to tell what is wrong: the rows with more columns in, those that are findings out. */
+  /** Used if SQL cannot decide: receives the rows with additional columns, and returns the findings. */
   readonly judge?: (rows: readonly LintRow[], target: LintTarget) => readonly Found[]
 }
 

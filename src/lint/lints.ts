@@ -1,4 +1,4 @@
-/** All lints, in the order in which they are told: what mends an earlier one may mend a later one too. */
+/** All lints, in the order in which they are reported: fixing an earlier one may fix a later one too. */
 import { GRANT_LINTS } from './grants.ts'
 import { KEY_LINTS } from './keys.ts'
 import type { Lint } from './lint.ts'

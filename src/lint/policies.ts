@@ -1,12 +1,15 @@
-/** Lints of policies (docs/reference/checks.md#policies): those that let too much through, and those that are slow. */
+/**
+ * Lints of policies (docs/reference/checks.md#policies): those that let too much through, and those that are
+ * slow.
+ */
 import { settingsOf } from '../identity/settings.ts'
 import { nearest } from '../text/nearest.ts'
 import type { Found, Lint, LintRow } from './lint.ts'
 import { replaceCalls, type SettingCall, settingCalls } from './setting-calls.ts'
 
 /**
- * What only the text of a policy's expressions tells. `known` are the settings that are there without the gateway: those of
- * the role or the database.
+ * What can only be determined from the text of a policy's expressions. `known` are the settings that exist
+ * without the gateway: those of the role or the database.
  */
 const EXPRESSIONS = `
       select q.object, q.alter, q."using", q."check", q.own_tenant, array[]::text[] as sql,
@@ -69,8 +72,8 @@ export const POLICY_LINTS: readonly Lint[] = [
 ]
 
 /**
- * What is worst about a policy. One at a time, since each statement that mends writes the whole expression: the next would undo
- * the one before.
+ * The most serious problem of a policy. Only one at a time, because each fix rewrites the whole expression,
+ * and the next fix would undo the previous one.
  */
 function trouble(row: LintRow): 'tenant' | 'setting' | 'slow' | null {
   if (row.forgets_tenant === true) return 'tenant'
@@ -110,7 +113,7 @@ function unknownSettings({ using, check, known }: LintRow): readonly string[] {
   return [...new Set(named)]
 }
 
-/** The policy with the wanted calls replaced; null where it has none of them. */
+/** The policy with the given calls replaced; null if it contains none of them. */
 function altered(
   { alter, using, check }: LintRow,
   wanted: (call: SettingCall) => boolean,

@@ -1,4 +1,7 @@
-/** The sample has no finding that is not meant, and databases that nobody here wrote are told what everybody would tell them. */
+/**
+ * The sample has no finding that is not meant, and databases that nobody here wrote are told what everybody
+ * would tell them.
+ */
 import { describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { TARGET } from '../../test/support/lint.ts'
@@ -33,11 +36,15 @@ async function lintAndMend(database: TestDatabase) {
   }
 }
 
-/** Without security_invoker, before PostgreSQL 15, the view of the sample is only published where it is listed. */
+/**
+ * Without security_invoker, before PostgreSQL 15, the view of the sample is only published where it is
+ * listed.
+ */
 const OLD_VIEW = POSTGRES_MAJOR < 15 ? { 'view-unpublished': 1 } : {}
 
 test('the sample: foreign keys without the tenant are its only finding, and can be mended with its rows in place', async () => {
-  // Keys of one column keep the short names of relations (`expand=customer`), which the sample is there to show.
+  // Keys of one column keep the short names of relations (`expand=customer`), which the sample is there to
+  // show.
   expect(await lintAndMend(await sampleDatabase())).toEqual({
     before: { 'foreign-key-across-tenants': 14, ...OLD_VIEW },
     after: OLD_VIEW,
@@ -53,7 +60,10 @@ const EXPECTED: Readonly<Record<(typeof REAL_DATABASES)[number], Readonly<Record
   },
 }
 
-/** For a column that is named like a secret there is no SQL, nor for a materialised view, nor for any view before PostgreSQL 15. */
+/**
+ * For a column that is named like a secret there is no SQL, nor for a materialised view, nor for any view
+ * before PostgreSQL 15.
+ */
 const LEFT: Partial<typeof EXPECTED> = {
   pagila: { 'secret-column-readable': 1, 'view-unpublished': POSTGRES_MAJOR < 15 ? 8 : 1 },
 }

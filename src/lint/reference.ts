@@ -1,4 +1,7 @@
-/** `docs/reference/checks.md`, written from the table of lints. Its test compares the two, and rewrites the page with `-u`. */
+/**
+ * `docs/reference/checks.md`, generated from the table of lints. The test compares the two, and updates the
+ * page with `-u`.
+ */
 import type { Lint } from './lint.ts'
 import { LINT_SECTIONS } from './lints.ts'
 
@@ -23,5 +26,8 @@ function printSection([title, lints]: readonly [string, readonly Lint[]]): strin
 
 function printLint({ name, level, levelInCheck, boot, what, why, remedy }: Lint): string {
   const inCheck = levelInCheck === undefined ? '' : `, ${levelInCheck} in \`svc check\``
-  return `\n### \`${name}\`\n\n*${level}${boot ? ', at every boot' : ''}${inCheck}* – ${what('tenant_id')}. ${why}\n\n${remedy}\n`
+  return (
+    `\n### \`${name}\`\n\n*${level}${boot ? ', at every boot' : ''}${inCheck}* – ` +
+    `${what('tenant_id')}. ${why}\n\n${remedy}\n`
+  )
 }

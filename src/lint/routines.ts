@@ -1,7 +1,10 @@
 /** Lints of functions and procedures that run with the rights of their owner. */
 import type { Lint } from './lint.ts'
 
-/** Not those of extensions, which are their makers' to mend. Triggers of published tables run wherever they are defined. */
+/**
+ * Excludes functions of extensions, which their authors must fix. Trigger functions of published tables count
+ * wherever they are defined.
+ */
 const DEFINERS = `
         select f.oid, f.prokind as kind, f.proconfig as config, f.prorettype as result, f.proowner as owner,
           f.oid::regprocedure::text as signature, n.nspname as schema

@@ -1,13 +1,14 @@
-/** Lints of what the gateway connects to and as whom. */
+/** Lints of the server and the gateway's role. */
 import { nearest } from '../text/nearest.ts'
 import type { Lint, LintRow } from './lint.ts'
 
 /**
- * The first minor release of each major version in which INSERT … ON CONFLICT DO UPDATE respects row-level security.
+ * The first minor release of each major version in which INSERT … ON CONFLICT DO UPDATE respects row-level
+ * security.
  */
 const SAFE_VERSIONS = [180_007, 170_012, 160_016, 150_020, 140_025]
 
-/** The oldest major version that gets security fixes, and the oldest that the gateway knows. */
+/** The oldest major version with security fixes, which is the oldest that the gateway supports. */
 const OLDEST_MAJOR = 14
 
 export const SERVER_LINTS: readonly Lint[] = [
@@ -22,7 +23,8 @@ export const SERVER_LINTS: readonly Lint[] = [
       select me.plain || case when me.super then ' is a superuser' else ' has the attribute BYPASSRLS' end as object,
         case when me.super then array[
           'create role gateway login nosuperuser nobypassrls;',
-          (select string_agg(format('grant usage on schema %I to gateway;', s.name), ' ' order by s.position) from schema s),
+          (select string_agg(format('grant usage on schema %I to gateway;', s.name), ' ' order by s.position)
+            from schema s),
           (select string_agg(format('grant select, insert, update, delete on all tables in schema %I to gateway;', s.name), ' ' order by s.position) from schema s),
           '-- Give it a password (\\password gateway in psql) and connect as it.'
         ] else array[format('alter role %s nobypassrls;', me.name)] end as sql
@@ -59,10 +61,11 @@ export const SERVER_LINTS: readonly Lint[] = [
     name: 'search-language',
     level: 'error',
     boot: true,
-    what: () => 'The database has no text search configuration that search_language names',
+    what: () => 'The text search configuration in search_language does not exist',
     why: 'Every search is refused.',
     remedy: 'Set search_language to simple, or to another configuration that pg_ts_config lists.',
-    // Each configuration bare where the search path leads to it, and with its schema: as it is, and as one writes it.
+    // Each configuration without its schema if the search path contains that, and with its schema; as stored,
+    // and as written in SQL.
     rows: `
       select known.name as object, known.written, array[]::text[] as sql
       from pg_catalog.pg_ts_config c
@@ -77,7 +80,7 @@ export const SERVER_LINTS: readonly Lint[] = [
   },
 ]
 
-/** Looked up by name: a cast to `regconfig`, which is how searches use it, would raise. */
+/** Looked up by name, because a cast to `regconfig`, as searches use it, would raise an error. */
 function unknownLanguage(rows: readonly LintRow[], searchLanguage: string) {
   if (rows.some(({ object }) => object === foldedName(searchLanguage))) return []
   const meant = nearest(

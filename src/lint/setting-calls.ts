@@ -1,15 +1,15 @@
 /**
- * Where the text of a policy's expression, as `pg_get_expr` prints it, asks what the session says. A policy is evaluated for
- * each row; a sub-select that reads no column is evaluated once for the statement.
+ * Finds the calls in a policy's expression, as `pg_get_expr` prints it, that read session settings. A policy
+ * is evaluated for each row, but a sub-select that reads no column only once per statement.
  */
 
 export interface SettingCall {
-  /** Of `current_setting(…)`, or of a function without arguments that stands for it, in the text. */
+  /** The position of `current_setting(…)`, or of a function without arguments that may read it. */
   readonly start: number
   readonly end: number
-  /** The setting, where it is written out; null for a function's call. */
+  /** The setting if it is given as a literal; null for a function call. */
   readonly setting: string | null
-  /** Inside a sub-select, at whatever depth. */
+  /** Whether the call is inside a sub-select, at any depth. */
   readonly once: boolean
 }
 
@@ -19,7 +19,10 @@ const TOKEN =
 /** In the order of the text; a call inside another is left out. */
 export function settingCalls(expression: string): readonly SettingCall[] {
   const calls: SettingCall[] = []
-  /** For each open parenthesis, whether it or one around it opens a sub-select, and the call whose end is looked for. */
+  /**
+   * For each open parenthesis: whether it or an enclosing one opens a sub-select, and the call whose end it
+   * determines.
+   */
   const open: { readonly once: boolean; readonly inside: boolean; readonly call: Omit<SettingCall, 'end'> | null }[] =
     []
   const tokens = [...expression.matchAll(TOKEN)].filter(([text]) => text.trim() !== '')
@@ -40,8 +43,8 @@ export function settingCalls(expression: string): readonly SettingCall[] {
 }
 
 /**
- * Undefined for what is no such call. A function of the database's own without arguments can only ask the session or
- * tables; names of functions that are not PostgreSQL's have their schema before them.
+ * Undefined if it is not such a call. A user-defined function without arguments can only read the session or
+ * tables; names of functions that are not built in have their schema in front.
  */
 function settingOf(name: string, next: string): string | null | undefined {
   if (name === 'current_setting') return /^'.*'$/s.test(next) ? next.slice(1, -1).replaceAll("''", "'") : null

@@ -1,27 +1,30 @@
-/** What lints have in common: which tables are published, which policies bind the gateway's role, which rights reach it. */
+/**
+ * Common table expressions of all lints: the published tables, the policies that apply to the gateway's role,
+ * and its effective privileges.
+ */
 
 /** A policy `q` is applied to the gateway's role. */
 const APPLIES = 'exists (select from unnest(q.polroles) as granted_to(oid) join reach r on r.oid = granted_to.oid)'
 
 /**
- * Asked as the gateway's own role, because the question is what *it* may do; `pg_catalog` is readable to every role. A
- * lint asks PostgreSQL what holds (`pg_has_role`, `pg_depend`, parsed defaults) and guesses from text only where there is
- * nothing else.
- *
- * - path: from its evaluation on, names are printed with their schemas, so that a statement means the same to whoever
- *   pastes it. `statement.ts` has every lint wait for it. `searched` is what the session's path led to until then.
- * - reach: the roles whose rights the gateway's role has – itself, those it inherits from, and PUBLIC as 0. Of a superuser
- *   only itself: it has everybody's, and is a finding already.
- * - published: the tables that are resources, by the same rule as the catalogue's. `tenant` is the tenant column's number,
- *   `own_tenant` the condition that a row is the caller's. Compared in the column's type without its length:
- *   a cast to `char(2)` would cut a longer claim off until it fits another tenant. `usable`: some right to it reaches us.
- * - granted: rights that were granted, to tables or columns; an owner's own are not. `permitted`: the commands that
- *   permissive policies allow there.
- * - policy: those that are applied to the gateway's role. `restricted`: a restrictive one on the tenant column holds beside
- *   it, whatever permissive ones allow.
- *
- * No lint may join these with each other: PostgreSQL knows neither their size nor an index, and takes a minute for 5 000
- * tables where a second is enough. So each carries what is needed of the others.
+ * The lints run as the gateway's own role, because they are about its privileges; `pg_catalog` is readable to
+ * every role. Lints use PostgreSQL's own functions (`pg_has_role`, `pg_depend`, parsed defaults) and analyze
+ * text only where there is no alternative.
+ * - path: once it is evaluated, names are printed with their schemas, so that a statement means the same
+ *   wherever it is pasted. `statement.ts` makes every lint wait for it. `searched` is the session's search
+ *   path before that.
+ * - reach: the roles whose privileges the gateway's role has – itself, those it inherits from, and PUBLIC as
+ *   0. For a superuser only itself: it has all privileges, which is a finding already.
+ * - published: the tables that are resources, by the same rule as in the catalog. `tenant` is the number of
+ *   the tenant column, `own_tenant` the condition that a row belongs to the caller. Compared in the column's
+ *   type without its length: a cast to `char(2)` would truncate a longer claim until it matches another
+ *   tenant. `usable`: the gateway's role has some privilege on it.
+ * - granted: privileges granted on tables or columns, excluding the owner's. `permitted`: the commands that
+ *   permissive policies allow.
+ * - policy: those that apply to the gateway's role. `restricted`: a restrictive policy on the tenant column
+ *   applies in addition, whatever permissive ones allow.
+ * No lint may join these with each other: PostgreSQL has neither statistics nor indexes for them, and would
+ * take a minute for 5 000 tables instead of a second. So each contains what is needed of the others.
  */
 export const SHARED: string = `
   target as materialized (

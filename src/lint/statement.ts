@@ -1,9 +1,9 @@
-/** All lints that are asked about, as one statement: one round trip and one snapshot, whatever their number. */
+/** All requested lints as one statement: one round trip and one snapshot. */
 import type { Query } from '../catalog/introspect.ts'
 import type { Lint, LintRow, LintTarget } from './lint.ts'
 import { SHARED } from './shared.ts'
 
-/** The rows that each lint's select answers, by name of the lint. */
+/** The result rows of each lint, by its name. */
 export async function askLints(
   ask: Query,
   lints: readonly Lint[],
@@ -17,7 +17,7 @@ export async function askLints(
   return answers
 }
 
-/** The condition has no column in it, so PostgreSQL evaluates it before anything of the lint. */
+/** The condition contains no column, so PostgreSQL evaluates it before anything in the lint. */
 function statementOf(lints: readonly Lint[]): string {
   const selects = lints.map(
     ({ name, rows }) => `

@@ -1,16 +1,19 @@
-/** Lints of tables and views (docs/reference/checks.md#tables-and-views): whether row-level security binds every caller. */
+/**
+ * Lints of tables and views (docs/reference/checks.md#tables-and-views): whether row-level security binds
+ * every caller.
+ */
 import type { Lint } from './lint.ts'
 
-/** For tables of which there are few: each looks through all rights that were granted. */
+/** For small numbers of tables, because each scans all granted privileges. */
 const GRANTEES = `select string_agg(distinct g.role_name, ', ') from granted g where g.relation = p.oid`
 
-/** Foreign keys from a table to the one with the tenant column that are followed. */
+/** Limit on the length of a chain of foreign keys to the table with the tenant column. */
 const OWNER_DISTANCE_MAX = 8
 
-/** The short ones as the last word of a name like `userToken`, where case counts. */
+/** The short words at the end of a camel-case name such as `userToken`. */
 const SECRET_WORD = '[a-z0-9](Token|Pwd|Otp|Salt|Cvv|Cvc|Ssn)(Hash|Digest|Encrypted)?$'
 
-/** Words that name a secret wherever they stand, and short ones that do so at the end. */
+/** Words that indicate a secret anywhere in a name, and short ones at its end. */
 const SECRET_NAME =
   'password|passwd|passphrase|secret|api_?key|private_?key|credential|(access|refresh|auth|session|reset)_?token|(^|_)(token|pwd|otp|salt|cvv|cvc|ssn)(_?(hash|digest|encrypted))?$'
 
@@ -20,7 +23,7 @@ export const TABLE_LINTS: readonly Lint[] = [
     level: 'error',
     boot: true,
     what: tenant => `Tables with the column ${tenant} but without forced row-level security`,
-    why: "Every caller can see every tenant's rows in them. Enabled alone does not bind the owner; only forced does.",
+    why: "Every caller can see every tenant's rows in them. Enabling alone does not apply to the owner; forcing does.",
     remedy: 'Enable and force row-level security, and write a policy that compares the column with the setting.',
     rows: `
       select p.object, array[
@@ -51,7 +54,8 @@ export const TABLE_LINTS: readonly Lint[] = [
     what: () => 'Exposed views that are not security_invoker and belong to another role',
     why: 'They show every caller what their owner can see.',
     remedy:
-      "Set security_invoker (PostgreSQL 15 or later) or make the gateway's role their owner, or take them out of exposed_views.",
+      "Set security_invoker (PostgreSQL 15 or later) or make the gateway's role " +
+      'their owner, or take them out of exposed_views.',
     rows: `
       select v.object, array[
         case when version.number >= 150000 then format('alter view %s set (security_invoker = true);', v.name)
@@ -60,7 +64,8 @@ export const TABLE_LINTS: readonly Lint[] = [
       from version, me, (${exposed('v')}) v
       -- With the rights of the gateway's role, row-level security binds it as it binds a query of the tables.
       where v.owner <> me.oid and not exists (
-        select from pg_options_to_table(v.options) o where o.option_name = 'security_invoker' and o.option_value::boolean
+        select from pg_options_to_table(v.options) o where o.option_name = 'security_invoker'
+          and o.option_value::boolean
       )`,
   },
   {
@@ -106,24 +111,29 @@ export const TABLE_LINTS: readonly Lint[] = [
         format('alter table %s enable row level security, force row level security;', p.name)
       ] as sql
       from published p
-      where p.tenant is null and not p.enabled and exists (select from pg_catalog.pg_policy q where q.polrelid = p.oid)`,
+      where p.tenant is null and not p.enabled and exists (select from pg_catalog.pg_policy q
+        where q.polrelid = p.oid)`,
   },
   {
     name: 'tenant-child-unprotected',
     level: 'error',
     boot: false,
     what: tenant =>
-      `Tables without the column ${tenant} and without row-level security whose foreign keys lead to tables that have the column`,
+      `Tables without the column ${tenant} and without row-level security whose ` +
+      'foreign keys lead to tables that have the column',
     why: "Their rows belong to tenants, and every caller can see every tenant's.",
     remedy:
-      'Enable and force row-level security with a policy that looks for the row it belongs to, or add the tenant column. Accept the finding if all tenants share the table.',
-    // A parent has a smaller distance, so that policies cannot refer to each other in a circle. A partition's key counts for its table.
+      'Enable and force row-level security with a policy that checks the row it belongs to, or add the ' +
+      'tenant column. Accept the finding if all tenants share the table.',
+    // A parent has a smaller distance, so that policies cannot refer to each other in a circle. A partition's
+    // key counts for its table.
     rows: `
       with recursive belongs(oid, distance) as (
         select a.attrelid, 0
         from pg_catalog.pg_attribute a
         join pg_catalog.pg_class c on c.oid = a.attrelid
-        where a.attname = (select tenant_column from target) and a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p')
+        where a.attname = (select tenant_column from target) and a.attnum > 0 and not a.attisdropped
+          and c.relkind in ('r', 'p')
         union
         select coalesce(pg_partition_root(c.conrelid), c.conrelid), b.distance + 1
         from belongs b
@@ -136,9 +146,11 @@ export const TABLE_LINTS: readonly Lint[] = [
       select p.object, array[
         format('alter table %s enable row level security, force row level security;', p.name),
         format(
-          'create policy tenant on %s using (exists (select from %I.%I parent where %s));', p.name, n.nspname, t.relname,
+          'create policy tenant on %s using (exists (select from %I.%I parent where %s));', p.name, n.nspname,
+            t.relname,
           (
-            select string_agg(format('parent.%I = %I.%I', theirs.attname, p.plain, mine.attname), ' and ' order by k.place)
+            select string_agg(format('parent.%I = %I.%I', theirs.attname, p.plain, mine.attname), ' and '
+              order by k.place)
             from unnest(parent.conkey, parent.confkey) with ordinality as k(mine, theirs, place)
             join pg_catalog.pg_attribute mine on mine.attrelid = parent.conrelid and mine.attnum = k.mine
             join pg_catalog.pg_attribute theirs on theirs.attrelid = parent.confrelid and theirs.attnum = k.theirs
@@ -171,7 +183,8 @@ export const TABLE_LINTS: readonly Lint[] = [
       select p.object || '.' || a.attname as object, array[]::text[] as sql
       from published p
       join pg_catalog.pg_attribute a on a.attrelid = p.oid and a.attnum > 0 and not a.attisdropped
-      where (a.attname ~* '${SECRET_NAME}' or a.attname ~ '${SECRET_WORD}') and has_column_privilege(p.oid, a.attnum, 'select')`,
+      where (a.attname ~* '${SECRET_NAME}' or a.attname ~ '${SECRET_WORD}')
+        and has_column_privilege(p.oid, a.attnum, 'select')`,
   },
   {
     name: 'view-unpublished',
@@ -179,9 +192,10 @@ export const TABLE_LINTS: readonly Lint[] = [
     boot: false,
     what: () =>
       'Views that are not published, because they are not security_invoker and exposed_views does not list them',
-    why: 'Requests for them are answered 404.',
+    why: 'Requests for them are answered with 404.',
     remedy:
-      'Set security_invoker (PostgreSQL 15 or later). To publish a view with the rights of its owner, or a materialised view, list it in exposed_views.',
+      'Set security_invoker (PostgreSQL 15 or later). To publish a view with the rights of its ' +
+      'owner, or a materialized view, list it in exposed_views.',
     rows: `
       select v.object, array[
         case when v.kind = 'v' and version.number >= 150000 then
@@ -203,14 +217,15 @@ export const TABLE_LINTS: readonly Lint[] = [
       where v.object not in (select json_array_elements_text(target.exposed))
         and v.qualified not in (select json_array_elements_text(target.exposed))
         and not exists (
-          select from pg_options_to_table(v.options) o where o.option_name = 'security_invoker' and o.option_value::boolean
+          select from pg_options_to_table(v.options) o where o.option_name = 'security_invoker'
+            and o.option_value::boolean
         )`,
   },
   {
     name: 'policy-on-system-table',
     level: 'warning',
     boot: false,
-    what: () => 'Policies on tables that PostgreSQL itself has made',
+    what: () => 'Policies on tables of PostgreSQL itself',
     why: 'Their numbers (OIDs) are below 16384, which pg_dump leaves out: after a restore the policies are gone.',
     remedy: 'Remove the schema from schemas, and revoke the rights; publish another table or view instead.',
     rows: `

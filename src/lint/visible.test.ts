@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { visible, visibleSql } from './visible.ts'
+import { printableName, printableSql } from './printable-names.ts'
 
 test.each([
   ['orders', 'orders'],
@@ -8,7 +8,7 @@ test.each([
   ['\u202etxt', '\\u{202e}txt'],
   ['Zoë 🙂', 'Zoë 🙂'],
 ])('%j is shown as %s', (name, shown) => {
-  expect(visible(name)).toBe(shown)
+  expect(printableName(name)).toBe(shown)
 })
 
 test.each([
@@ -20,5 +20,5 @@ test.each([
   ['( SELECT 1\n   FROM b)', '( SELECT 1    FROM b)'],
   ['\'"\' || "\'\n"', '\'"\' || U&"\'\\+00000a"'],
 ])('%j is printed as %s', (sql, printed) => {
-  expect(visibleSql(sql)).toBe(printed)
+  expect(printableSql(sql)).toBe(printed)
 })

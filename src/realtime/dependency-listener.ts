@@ -23,7 +23,7 @@ export function createDependencyListener({ sources, catalog }: DependencyListene
   /** Null if a table is not captured, or if the result depends on anything other than tables. */
   return (statement: BoundStatement<ReadStatement>, onChange: () => void): DependencyListener | null => {
     const current = catalog()
-    const tables = current.knowsDependences ? capturedTables(statement, current) : null
+    const tables = current.knowsDependencies ? capturedTables(statement, current) : null
     if (tables === null || tables.some(table => sources.captureOf(table) !== 'trigger')) return null
     // While the log is unreadable, the statement is treated as changed.
     const listener = {

@@ -510,7 +510,7 @@ test('a missing operator comes with what the caller can do, not with advice on S
   expect(toGatewayError(databaseError('P0001', 'no', { H: 'ask Ann' }), reading([]))).toMatchObject({ hint: 'ask Ann' })
 })
 
-test('a name that is gone says that the catalogue is old', () => {
+test('a name that is gone says that the catalog is old', () => {
   expect(isStaleSchema(databaseError('42703', 'column t.x does not exist'))).toBe(true)
   expect(isStaleSchema(databaseError('22P02', 'm'))).toBe(false)
   expect(isStaleSchema(new Error('m'))).toBe(false)

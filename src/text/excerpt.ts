@@ -5,7 +5,7 @@ import { shorten } from './shorten.ts'
 const FOUND_SHOWN_MAX = 40
 const LINE_SHOWN_MAX = 100
 
-/** What stood where a parser stopped. */
+/** The text at which a parser stopped, for messages. */
 export function foundText(text: string): string {
   return displayed(shorten(text, FOUND_SHOWN_MAX))
 }
@@ -35,12 +35,15 @@ function endOfLine(text: string, from: number): number {
   return ending.exec(text)?.index ?? text.length
 }
 
-/** Safe for a terminal and for every encoding: no control characters but the tab, no halves of surrogate pairs. */
+/**
+ * Safe for a terminal and for every encoding: no control characters but the tab, no halves of surrogate
+ * pairs.
+ */
 function displayed(text: string): string {
   return text.replace(/[\x00-\x08\x0a-\x1f\x7f-\x9f]|\p{Surrogate}/gu, '\ufffd')
 }
 
-/** Of what is expected some are kinds of things, the others are meant to be written as they are. */
+/** Expected items that name a kind of thing; the others are literals. */
 const KIND = /^(a|an|the) /
 
 /** `"on", "as" or a table`; no more than `max`. */

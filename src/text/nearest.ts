@@ -1,9 +1,10 @@
 /**
- * The nearest known name, for error messages: `unknown column "stauts"; did you mean "status"?` Written here because no package knows swapped
- * letters and a bound ([decision 0032](../../docs/decisions/0032-packages-or-own-code.md)).
+ * The nearest known name, for error messages: `unknown column "stauts"; did you mean "status"?` Implemented
+ * here because no package supports transpositions with a bound ([decision
+ * 0032](../../docs/decisions/0032-packages-or-own-code.md)).
  */
 
-/** How far what was written may be from what was meant. */
+/** Limits on the names compared. */
 export interface Bounds {
   /** Longer texts, written or known, are not compared. */
   readonly lengthMax: number
@@ -11,19 +12,21 @@ export interface Bounds {
   readonly editsMax: number
 }
 
-/** PostgreSQL cuts names at 63 bytes; `schema.table` is the longest thing anybody can mean. Longer ones are hostile. */
+/**
+ * PostgreSQL truncates names at 63 bytes; `schema.table` is the longest reasonable name. Longer ones are
+ * hostile.
+ */
 export const NAMES: Bounds = { lengthMax: 128, editsMax: 3 }
 
 /** Words of a language are short, and near to each other. */
 export const WORDS: Bounds = { lengthMax: 32, editsMax: 2 }
 
 /**
- * The candidate with the fewest edits (insert, delete, replace a letter, swap two neighbours) from `name`, letter case not counted; of equals
- * the one that begins like the name, since fingers slip late, then the first. Null where none is near enough to be meant: a wrong suggestion is
- * worse than none.
- *
- * Costs O(candidates × length) whatever the name: lengths are compared first, and only a band of the edit table is
- * filled in.
+ * The candidate with the fewest edits (insert, delete, replace a letter, swap two neighbors) from `name`,
+ * ignoring case; among equals the one with the same beginning, then the first. Null if none is near enough: a
+ * wrong suggestion is worse than none.
+ * Takes time in O(candidates × length): lengths are compared first, and only a band of the edit table is
+ * computed.
  */
 export function nearest(
   name: string,
@@ -58,8 +61,9 @@ function commonStart(a: string, b: string): number {
 }
 
 /**
- * The number of edits between two texts, or null if more than `bound`. Optimal string alignment: Damerau-Levenshtein
- * where no letter is edited twice (Boytsov, "Indexing methods for approximate dictionary searching", 2011, 2.2).
+ * The number of edits between two texts, or null if more than `bound`. Optimal string alignment:
+ * Damerau-Levenshtein where no letter is edited twice (Boytsov, "Indexing methods for approximate dictionary
+ * searching", 2011, 2.2).
  */
 function editsWithin(a: string, b: string, bound: number): number | null {
   if (Math.abs(a.length - b.length) > bound) return null

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-/** The table of PostgreSQL's own types: names mean one type, and the sets made of it are those of PostgreSQL. */
+/**
+ * The table of PostgreSQL's own types: names mean one type, and the sets made of it are those of PostgreSQL.
+ */
 import { BARE_NAMES, byType, CASTABLE, DOCUMENTED, OWN_NAMES, SQL_NAMES, typeSet } from './builtin.ts'
 import { INCOMPARABLE, isOneFamily, SEVERAL_WORDS, UNORDERED } from './traits.ts'
 

@@ -1,11 +1,15 @@
 /**
- * PostgreSQL's own types, and those of three extensions that come with it, by all of their names: the one place that lists them. What is said of some
- * of them is in `traits.ts`, or in a table of whoever says it whose keys the compiler checks (`byType`, `typeSet`).
- *
- * Lists of words instead of an object for each: the parser of the query language has them with it in a browser.
+ * PostgreSQL's own types, and those of three bundled extensions, by all of their names: the only place that
+ * lists them. Properties of some types are in `traits.ts`, or in tables whose keys the compiler checks
+ * (`byType`, `typeSet`).
+ * Lists of words instead of one object each, because the parser of the query language includes them in a
+ * browser.
  */
 
-/** Types of values, each followed by SQL's other names of one word for it: columns have them, and an author may cast to them. */
+/**
+ * Types of values, each followed by SQL's other one-word names for it: columns have them, and queries may
+ * cast to them.
+ */
 const VALUES = [
   'int2/smallint int4/int/integer int8/bigint float4/real float8/float numeric/decimal/dec money bool/boolean',
   'text varchar char/character/nchar bpchar name bytea bit varbit uuid json jsonb jsonpath xml tsvector tsquery',
@@ -18,13 +22,19 @@ const VALUES = [
 /** Such a type that the query language does not know bare. */
 const OTHER_VALUES = ['pg_lsn'] as const
 
-/** Nothing is cast to these. Values of the first are numbers to PostgreSQL and names to readers, so they tell which names exist. */
+/**
+ * Types that cannot be cast to. Values of the first group are numbers to PostgreSQL and names to readers, so
+ * they would reveal which names exist.
+ */
 const NO_VALUES = [
   'regclass regnamespace regoper regoperator regproc regprocedure regrole regtype',
   'smallserial/serial2 serial/serial4 bigserial/serial8 void',
 ] as const
 
-/** Likewise, and the query language does not know them bare: PostgreSQL's bookkeeping, and what only arguments and results have. */
+/**
+ * Likewise, and the query language does not know them bare: PostgreSQL's bookkeeping, and what only arguments
+ * and results have.
+ */
 const OTHERS = [
   'regcollation cid pg_snapshot txid_snapshot aclitem refcursor int2vector oidvector record trigger event_trigger cstring internal',
   'language_handler fdw_handler index_am_handler tsm_handler table_am_handler',
@@ -51,7 +61,9 @@ function namesOf(...lists: readonly (readonly string[])[]): readonly (readonly s
     .map(word => word.split('/'))
 }
 
-/** In the order of the alphabet: of names that are equally near to one that is unknown the first is suggested. */
+/**
+ * In the order of the alphabet: of names that are equally near to one that is unknown the first is suggested.
+ */
 function allNames(...lists: readonly (readonly string[])[]): ReadonlySet<string> {
   return new Set(
     namesOf(...lists)
@@ -64,7 +76,7 @@ function ownNames(...lists: readonly (readonly string[])[]): ReadonlySet<string>
   return new Set(namesOf(...lists).map(([own = '']) => own))
 }
 
-/** What the query language takes for a type without a schema, by all names but its own. */
+/** Names that the query language accepts as types without a schema. */
 export const BARE_NAMES: ReadonlySet<string> = /* @__PURE__ */ allNames(VALUES, NO_VALUES, EXTENSIONS)
 
 /** The query language's own names. */
@@ -93,7 +105,7 @@ function otherNames(): ReadonlyMap<string, BuiltinName> {
   )
 }
 
-/** A table of some of the types: its keys are checked, and it can be asked for any name. */
+/** A table of properties of some types: its keys are checked, and it can be looked up by any name. */
 export function byType<T>(of: Readonly<Partial<Record<BuiltinName, T>>>): ReadonlyMap<string, T> {
   return new Map(Object.entries(of) as [string, T][])
 }

@@ -3,7 +3,7 @@
  * where the trigger depends on it.
  */
 import type { Catalog, Table } from '../catalog/model.ts'
-import { tableWritten } from '../catalog/written.ts'
+import { tableWritten } from '../catalog/table-names.ts'
 import type { Document } from '../config/document.ts'
 import type { Problem } from '../config/problem.ts'
 import { nearest } from '../text/nearest.ts'

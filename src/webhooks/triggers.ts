@@ -1,6 +1,6 @@
 /** The triggers in force, and the reloading of the events file. */
 import type { Catalog, Table } from '../catalog/model.ts'
-import { isWritten, tableWritten } from '../catalog/written.ts'
+import { isWritten, tableWritten } from '../catalog/table-names.ts'
 import { DocumentProblems, isProblem, readDocument } from '../config/document.ts'
 import { ConfigError, type Problem } from '../config/problem.ts'
 import { triggerProblems } from './check-triggers.ts'

@@ -1,7 +1,7 @@
 /** What of a policy means nothing in the schema that it is for: a name that is misspelt protects nothing. */
 
 import type { Catalog, Table } from '../../catalog/model.ts'
-import { tableWritten } from '../../catalog/written.ts'
+import { tableWritten } from '../../catalog/table-names.ts'
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import type { Problem } from '../../config/problem.ts'
 import { GatewayError } from '../../errors.ts'

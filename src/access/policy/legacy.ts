@@ -3,7 +3,7 @@
  * wherever in the list it stands; their columns add up, and so do the rows that their filters leave.
  */
 import type { Table } from '../../catalog/model.ts'
-import { isWritten } from '../../catalog/written.ts'
+import { isWritten } from '../../catalog/table-names.ts'
 import type { Expression } from '../../language/tree/ast.ts'
 import { or } from '../../language/tree/build.ts'
 import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'

@@ -2,17 +2,23 @@
 import { BLANKS, endOf, SCALAR, STRING } from './words.ts'
 
 export interface JsonText {
-  /** The offset behind the value; null where the text is no JSON. */
+  /** The offset after the value; null if the text is not JSON. */
   readonly end: number | null
   /** Where it stops being JSON. */
   readonly failedAt: number
-  /** Whether an object stands somewhere in it. */
+  /** Whether it contains an object. */
   readonly hasObject: boolean
-  /** Offsets of the brackets and braces that were still open where it stopped being JSON: none of these begins a JSON value. */
+  /**
+   * Offsets of the brackets and braces that were still open where it stopped being JSON: none of these begins
+   * a JSON value.
+   */
   readonly unclosed: readonly number[]
 }
 
-/** The object or array that begins at the offset. Takes no stack, however deep it is, and is refused below `depthMax` levels. */
+/**
+ * The object or array that begins at the offset. Takes no stack, however deep it is, and is refused below
+ * `depthMax` levels.
+ */
 export function scanJson(text: string, start: number, depthMax: number): JsonText {
   const open: number[] = []
   let at = start
@@ -31,7 +37,7 @@ export function scanJson(text: string, start: number, depthMax: number): JsonTex
   }
   const innermost = (): string => text.charAt(open.at(-1) ?? text.length)
   const failed = (): JsonText => ({ end: null, failedAt: at, hasObject, unclosed: open })
-  /** `"key":`, where an object stands open. */
+  /** `"key":`, inside an open object. */
   const key = (): boolean => {
     skip(BLANKS)
     return innermost() === '[' || (skip(STRING) && take(':'))
@@ -49,7 +55,7 @@ export function scanJson(text: string, start: number, depthMax: number): JsonTex
       }
       open.pop()
     } else if (!skip(STRING) && !skip(SCALAR)) return failed()
-    // Behind a value: what is open ends, or goes on.
+    // After a value: the enclosing object or array ends or continues.
     while (open.length > 0 && take(innermost() === '{' ? '}' : ']')) open.pop()
     if (open.length === 0) return { end: at, failedAt: at, hasObject, unclosed: open }
     if (!take(',') || !key()) return failed()

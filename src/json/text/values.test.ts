@@ -48,8 +48,8 @@ test.each([
   '\u00a01',
   '// c\n1',
   'undefined',
-])('%j is no JSON', text => {
-  expect(() => parseJson(text)).toThrow('is no JSON')
+])('%j is not valid JSON', text => {
+  expect(() => parseJson(text)).toThrow('is not valid JSON')
 })
 
 test('a repeated key is refused, at any depth and however it is written', () => {

@@ -1,7 +1,8 @@
 /**
- * JSON text as values, exactly, for what a token claims. `JSON.parse` would round 12345678901234567890 to another
- * tenant, and let the second of two `tenant_id` win; here numbers keep their digits and a repeated key is refused. So
- * is what PostgreSQL's `text` cannot hold: the character NUL, and halves of surrogate pairs.
+ * JSON text as values, exactly, for what a token claims. `JSON.parse` would round 12345678901234567890 to
+ * another tenant, and let the second of two `tenant_id` win; here numbers keep their digits and a repeated
+ * key is refused. So is what PostgreSQL's `text` cannot hold: the character NUL, and halves of surrogate
+ * pairs.
  */
 import { ANY_STRING, BLANKS, endOf, SCALAR, STRING } from './words.ts'
 
@@ -13,7 +14,7 @@ export interface JsonNumber {
   readonly digits: string
 }
 
-/** The text is no JSON, or none that a claim may be made of; the message completes "its payload …". */
+/** The text is not JSON, or not acceptable as claims; the message completes "its payload …". */
 export class JsonError extends Error {
   constructor(message: string) {
     super(message)
@@ -114,7 +115,7 @@ class Reader {
     throw new JsonError(
       (JSON.parse(refused) as string).includes('\0')
         ? 'contains the character NUL, which PostgreSQL cannot hold'
-        : 'contains half a surrogate pair, which is no character',
+        : 'contains half a surrogate pair, which is not a character',
     )
   }
 
@@ -143,4 +144,4 @@ class Reader {
   }
 }
 
-const notJson = (): JsonError => new JsonError('is no JSON')
+const notJson = (): JsonError => new JsonError('is not valid JSON')

@@ -1,4 +1,6 @@
-/** The grammar of JSON stands here for strings and in json-scanner for bytes: what one reads, the other reads. */
+/**
+ * The grammar of JSON stands here for strings and in json-scanner for bytes: what one reads, the other reads.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { JSON_TEXTS } from '../../../test/support/json-texts.ts'

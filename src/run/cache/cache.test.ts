@@ -346,7 +346,7 @@ describe('a write', () => {
     const ties = [{ other: items?.oid ?? 0, how: 'delete deletes' as const }]
     catalog = {
       ...catalog,
-      dependences: new Map([[orders?.oid ?? 0, { ties, mentions: [], unsteady: [], effect: null }]]),
+      dependencies: new Map([[orders?.oid ?? 0, { ties, mentions: [], nondeterminism: [], effect: null }]]),
     }
     await fill('get items')
     await write().answer()
@@ -366,7 +366,7 @@ describe('a write', () => {
     const ties = [{ other: orders?.oid ?? 0, how: 'view' as const }]
     catalog = {
       ...catalog,
-      dependences: new Map([[items?.oid ?? 0, { ties, mentions: [], unsteady: [], effect: null }]]),
+      dependencies: new Map([[items?.oid ?? 0, { ties, mentions: [], nondeterminism: [], effect: null }]]),
     }
     await fill('get items')
     await write().answer()
@@ -375,10 +375,10 @@ describe('a write', () => {
 
   test('anywhere, for a policy that asks a function of the database', async () => {
     const [orders] = tables()
-    const unsteady = [{ cause: 'opaque' as const, name: 'is_member' }]
+    const nondeterminism = [{ cause: 'opaque' as const, name: 'is_member' }]
     catalog = {
       ...catalog,
-      dependences: new Map([[orders?.oid ?? 0, { ties: [], mentions: [], unsteady, effect: null }]]),
+      dependencies: new Map([[orders?.oid ?? 0, { ties: [], mentions: [], nondeterminism, effect: null }]]),
     }
     await fill()
     expect(isHit()).toBe(true)
@@ -441,7 +441,7 @@ describe('a change by another process', () => {
     const ties = [{ other: items?.oid ?? 0, how: 'child' as const }]
     catalog = {
       ...catalog,
-      dependences: new Map([[orders?.oid ?? 0, { ties, mentions: [], unsteady: [], effect: null }]]),
+      dependencies: new Map([[orders?.oid ?? 0, { ties, mentions: [], nondeterminism: [], effect: null }]]),
     }
     await fill('get items')
     cache.changed([orders?.oid ?? 0])

@@ -1,5 +1,5 @@
 /** The relations that a statement's tables depend on, as far as the catalog shows them. */
-import type { Catalog, Dependence, Tie } from '../../catalog/model.ts'
+import type { Catalog, Dependency, Tie } from '../../catalog/model.ts'
 import { isSteady } from '../../compile/steady.ts'
 import type { Operation } from '../../compile/touches.ts'
 
@@ -22,7 +22,7 @@ export function readDependencies(catalog: Catalog, start: readonly number[]): Re
   let deterministic = true
   // A set can be extended during iteration.
   for (const relation of relations) {
-    const { ties, unsteady } = catalog.dependences.get(relation) ?? NOTHING
+    const { ties, nondeterminism: unsteady } = catalog.dependencies.get(relation) ?? NOTHING
     for (const { other, how } of ties) {
       if (how === 'child' || how === 'view' || how === 'policy') relations.add(other)
     }
@@ -38,10 +38,10 @@ export function readDependencies(catalog: Catalog, start: readonly number[]): Re
  * The relations with their partitions and children: the change log has only the name of the partitioned
  * table.
  */
-export function withPartitions({ dependences }: Catalog, start: readonly number[]): ReadonlySet<number> {
+export function withPartitions({ dependencies: dependencies }: Catalog, start: readonly number[]): ReadonlySet<number> {
   const relations = new Set(start)
   for (const relation of relations) {
-    for (const { other, how } of dependences.get(relation)?.ties ?? []) if (how === 'child') relations.add(other)
+    for (const { other, how } of dependencies.get(relation)?.ties ?? []) if (how === 'child') relations.add(other)
   }
   return relations
 }
@@ -66,7 +66,7 @@ export function writeDependencies(catalog: Catalog, start: readonly WriteStep[])
     if (seen.has(key)) continue
     seen.add(key)
     relations.add(relation)
-    const { ties, effect } = catalog.dependences.get(relation) ?? NOTHING
+    const { ties, effect } = catalog.dependencies.get(relation) ?? NOTHING
     if (effect?.[operation]) return null
     for (const { other, how } of ties) {
       for (const next of cascadedOperations(how, operation)) open.push({ relation: other, operation: next })
@@ -75,7 +75,7 @@ export function writeDependencies(catalog: Catalog, start: readonly WriteStep[])
   return relations
 }
 
-const NOTHING: Dependence = { ties: [], mentions: [], unsteady: [], effect: null }
+const NOTHING: Dependency = { ties: [], mentions: [], nondeterminism: [], effect: null }
 
 /** The operations on the other relation of a tie when this happens to the first. */
 function cascadedOperations(how: Tie['how'], operation: Operation): readonly Operation[] {

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { catalogOf } from '../../../test/support/model.ts'
-import type { Catalog, Dependence } from '../../catalog/model.ts'
+import type { Catalog, Dependency } from '../../catalog/model.ts'
 import { readDependencies, writeDependencies } from './dependencies.ts'
 
-const NOTHING: Dependence = { ties: [], mentions: [], unsteady: [], effect: null }
+const NOTHING: Dependency = { ties: [], mentions: [], nondeterminism: [], effect: null }
 const NO_EFFECT = { insert: false, update: false, delete: false }
 
-function catalogWith(dependences: Readonly<Record<number, Partial<Dependence>>>): Catalog {
-  const entries = Object.entries(dependences).map(([oid, part]) => [Number(oid), { ...NOTHING, ...part }] as const)
-  return { ...catalogOf(), dependences: new Map(entries) }
+function catalogWith(dependencies: Readonly<Record<number, Partial<Dependency>>>): Catalog {
+  const entries = Object.entries(dependencies).map(([oid, part]) => [Number(oid), { ...NOTHING, ...part }] as const)
+  return { ...catalogOf(), dependencies: new Map(entries) }
 }
 
 function reads(catalog: Catalog, ...start: readonly number[]) {
@@ -40,11 +40,11 @@ test('a read: views, policies and heirs at any depth, once each, round in circle
 
 test('a read: what functions in views and policies mean for it', () => {
   const catalog = catalogWith({
-    1: { unsteady: [{ cause: 'stable', name: 'current_setting' }] },
-    2: { unsteady: [{ cause: 'stable', name: 'now' }] },
-    3: { unsteady: [{ cause: 'stable', name: 'made_up_in_a_later_version' }] },
-    4: { unsteady: [{ cause: 'opaque', name: 'is_member' }] },
-    5: { unsteady: [{ cause: 'volatile', name: 'current_setting' }] },
+    1: { nondeterminism: [{ cause: 'stable', name: 'current_setting' }] },
+    2: { nondeterminism: [{ cause: 'stable', name: 'now' }] },
+    3: { nondeterminism: [{ cause: 'stable', name: 'made_up_in_a_later_version' }] },
+    4: { nondeterminism: [{ cause: 'opaque', name: 'is_member' }] },
+    5: { nondeterminism: [{ cause: 'volatile', name: 'current_setting' }] },
     6: { ties: [{ other: 5, how: 'view' }] },
   })
   expect(reads(catalog, 1)).toMatchObject({ opaque: false, steady: true })

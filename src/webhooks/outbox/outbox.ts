@@ -3,7 +3,7 @@
  * (decision 0023).
  */
 import type { Catalog } from '../../catalog/model.ts'
-import { tableNamed } from '../../catalog/written.ts'
+import { tableNamed } from '../../catalog/table-names.ts'
 import type { Clock } from '../../clock.ts'
 import type { Emit } from '../../events.ts'
 import type { PostWebhook } from '../post.ts'

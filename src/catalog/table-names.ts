@@ -1,7 +1,7 @@
-/** Which table somebody means who writes its name into a file. */
+/** Finds the table that a name in a configuration file refers to. */
 import type { Catalog, Table } from './model.ts'
 
-/** The name is the resource's, or has the schema before it, which the first one's resources do not need. */
+/** The table with this resource name, or with its schema in front, which is optional for the first schema. */
 export function tableWritten(name: string, catalog: Catalog): Table | undefined {
   return catalog.tables.get(name) ?? [...catalog.tables.values()].find(table => isWritten(name, table))
 }
@@ -10,7 +10,7 @@ export function isWritten(name: string, { resource, schema, name: table }: Table
   return name === resource || name === `${schema}.${table}`
 }
 
-/** Of a name as the database has it. */
+/** The table with these names in the database. */
 export function tableNamed(schema: string, name: string, catalog: Catalog): Table | undefined {
   return [...catalog.tables.values()].find(table => table.name === name && table.schema === schema)
 }

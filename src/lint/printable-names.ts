@@ -1,21 +1,21 @@
 /**
- * Names as they can be shown: whoever may create a table chooses its name, and what is printed goes to terminals, logs and,
- * indented, into psql.
+ * Makes names safe to print: the creator of a table chooses its name, and output goes to terminals, logs and,
+ * indented, to psql.
  */
 
-/** Control characters, and those that turn the direction of what follows. */
+/** Control characters, and those that change the text direction. */
 const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
 
 /** For messages: `a\u{1b}b`. */
-export function visible(name: string): string {
+export function printableName(name: string): string {
   return name.replace(INVISIBLE, character => `\\u{${codeOf(character)}}`)
 }
 
 /**
- * SQL that means the same, with no such character in it: a quoted name or text that has one is written in Unicode
- * escapes (PostgreSQL manual, 4.1.2.3), and between tokens they are only space.
+ * Equivalent SQL without such characters: quoted names and strings use Unicode escapes (PostgreSQL manual,
+ * 4.1.2.3), and between tokens they are replaced by spaces.
  */
-export function visibleSql(sql: string): string {
+export function printableSql(sql: string): string {
   return sql.replace(/"(?:[^"]|"")*"|[eE]?'(?:[^']|'')*'|[^"']/gs, token => {
     if (token.search(INVISIBLE) < 0) return token
     if (!/["']$/.test(token) || token.length === 1) return token.replace(INVISIBLE, ' ')

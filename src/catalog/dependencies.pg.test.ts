@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { openSession } from '../../test/support/catalog.ts'
 import { databaseFixture, fixture } from '../../test/support/fixtures.ts'
 import { introspect } from './introspect.ts'
-import type { Dependence } from './model.ts'
+import type { Dependency } from './model.ts'
 
 const database = databaseFixture()
 const admin = fixture(() => openSession(database.adminUrl))
@@ -22,18 +22,18 @@ beforeAll(() =>
 
 interface Told {
   readonly ties: readonly string[]
-  readonly unsteady: readonly string[]
+  readonly nondeterminism: readonly string[]
   readonly effect: string
 }
 
 /** Of a relation, with names in place of OIDs: `child t`, `stable now`, `insert delete`. */
 async function toldOf(name: string): Promise<Told> {
-  const { dependences } = await introspect(gateway.query, {
+  const { dependencies } = await introspect(gateway.query, {
     ...{ schemas: ['public'], exposedViews: ['v', 'w', 'over'] },
-    dependences: true,
+    dependencies: true,
   })
   const [[oid]] = (await admin.query('select $1::regclass::oid', [name])) as [[string]]
-  const { ties = [], unsteady = [], effect = null }: Partial<Dependence> = dependences.get(Number(oid)) ?? {}
+  const { ties = [], nondeterminism = [], effect = null }: Partial<Dependency> = dependencies.get(Number(oid)) ?? {}
   const names = await Promise.all(
     ties.map(async ({ other, how }) => {
       const [[text]] = (await admin.query('select $1::oid::regclass', [String(other)])) as [[string]]
@@ -42,12 +42,12 @@ async function toldOf(name: string): Promise<Told> {
   )
   return {
     ties: names.sort(),
-    unsteady: unsteady.map(({ cause, name: of }) => `${cause} ${of}`).sort(),
+    nondeterminism: nondeterminism.map(({ cause, name: of }) => `${cause} ${of}`).sort(),
     effect: effect === null ? '' : (['insert', 'update', 'delete'] as const).filter(event => effect[event]).join(' '),
   }
 }
 
-const NOTHING: Told = { ties: [], unsteady: [], effect: '' }
+const NOTHING: Told = { ties: [], nondeterminism: [], effect: '' }
 
 /** What one database is told after these statements, which are undone. */
 async function after(ddl: string, name: string): Promise<Told> {
@@ -106,13 +106,13 @@ describe('mentions', () => {
   async function mentionsOf(ddl: string, of: 'v' | 'x'): Promise<readonly string[]> {
     await admin.run(`create schema scratch; ${ddl}`)
     try {
-      const { dependences } = await introspect(gateway.query, {
+      const { dependencies } = await introspect(gateway.query, {
         ...{ schemas: ['public'], exposedViews: ['v', 'w', 'over'] },
-        dependences: true,
+        dependencies: true,
       })
       const [[oid]] = (await admin.query('select $1::regclass::oid', [of])) as [[string]]
       const lines: string[] = []
-      for (const { other, how, times } of dependences.get(Number(oid))?.mentions ?? []) {
+      for (const { other, how, times } of dependencies.get(Number(oid))?.mentions ?? []) {
         const [[name]] = (await admin.query('select $1::oid::regclass', [String(other ?? 0)])) as [[string]]
         lines.push(`${how} ${name} × ${times}`)
       }
@@ -158,7 +158,7 @@ test('a policy reads tables too, while row-level security is on', async () => {
   expect(await after(`${ddl}; alter table t enable row level security`, 't')).toEqual({
     ...NOTHING,
     ties: ['policy scratch.u'],
-    unsteady: ['stable current_setting'],
+    nondeterminism: ['stable current_setting'],
   })
 })
 
@@ -180,19 +180,19 @@ test.each([
   ['array(select concat(id) from t)', ['stable concat']],
   ['string_agg(id::text, now()::text) over ()', ['stable now']],
   ['case when id = any (array[1, txid_current()]) then 1 end', ['stable txid_current']],
-])('what a view shows by %s', async (expression, unsteady) => {
+])('what a view shows by %s', async (expression, causes) => {
   const told = await after(`create table t (id int); create view v as select ${expression} as it from t`, 'v')
-  expect(told.unsteady).toEqual(unsteady)
+  expect(told.nondeterminism).toEqual(causes)
 })
 
 test('a sample, and a table of another server', async () => {
   const sample = 'create table t (id int); create view v as select * from t tablesample bernoulli (50)'
-  expect((await after(sample, 'v')).unsteady).toEqual(['volatile tablesample'])
+  expect((await after(sample, 'v')).nondeterminism).toEqual(['volatile tablesample'])
   await admin.run('create foreign data wrapper w; create server s foreign data wrapper w')
   const foreign =
     'create table t (id int) partition by range (id); create foreign table scratch.f partition of t default server s'
-  expect((await after(foreign, 't')).unsteady).toEqual(['volatile f'])
-  expect((await after('create foreign table elsewhere (id int) server s', 'elsewhere')).unsteady).toEqual([
+  expect((await after(foreign, 't')).nondeterminism).toEqual(['volatile f'])
+  expect((await after('create foreign table elsewhere (id int) server s', 'elsewhere')).nondeterminism).toEqual([
     'volatile elsewhere',
   ])
   await admin.run('drop foreign data wrapper w cascade')

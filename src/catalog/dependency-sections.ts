@@ -1,14 +1,14 @@
 /**
- * The sections of the catalogue statement that say what else is read when a relation is read, and what else is written when it is written: whoever
- * keeps an answer must know when it is out of date.
- *
- * Relations that are no resources count as well – partitions, tables under a view, tables that only a policy reads. PostgreSQL records what a view or
- * policy depends on, but for its own functions and tables, which are pinned (PostgreSQL manual, pg_depend); those are read out of the expression trees.
+ * The sections of the catalog statement about dependencies: what else a read of a relation reads and a write
+ * of it writes, so that cached results can be invalidated.
+ * Relations that are not resources count as well – partitions, tables under a view, tables that only a policy
+ * reads. PostgreSQL records what a view or policy depends on, except for its own functions and tables, which
+ * are pinned (PostgreSQL manual, pg_depend); those are read from the expression trees.
  */
 
-import type { RelationMention, Tie, Unsteady } from './model.ts'
+import type { NondeterminismCause, RelationMention, Tie } from './model.ts'
 
-/** A relation brings another one in. */
+/** A relation that depends on another one. */
 export interface TieItem extends Tie {
   readonly relation: number
 }
@@ -18,8 +18,8 @@ export interface MentionItem extends RelationMention {
   readonly relation: number
 }
 
-/** What a view or policy shows may change though no row of its tables does. */
-export interface UnsteadyItem extends Unsteady {
+/** Why the rows of a view or policy may change although no row of its tables does. */
+export interface UnsteadyItem extends NondeterminismCause {
   readonly relation: number
 }
 
@@ -34,7 +34,10 @@ export interface EffectItem {
 /** Of objects that PostgreSQL brings along (PostgreSQL manual, System Catalog Initial Data). */
 const FIRST_OWN_OID = 16_384
 
-/** For the statement's own expressions: which rows of `pg_depend` an object of this catalogue has on others of that one. */
+/**
+ * For expressions within the statement: the rows of `pg_depend` from an object in one catalog to objects in
+ * another.
+ */
 const dependsOn = (from: string, oid: string, to: string): string =>
   `join pg_catalog.pg_depend d on d.classid = 'pg_catalog.${from}'::regclass and d.objid = ${oid}
       and d.refclassid = 'pg_catalog.${to}'::regclass`
@@ -42,17 +45,25 @@ const dependsOn = (from: string, oid: string, to: string): string =>
 /** A function that is read from, up to its OID. */
 const INLINED = ':functions ({RANGETBLFUNCTION :funcexpr {FUNCEXPR :funcid '
 
-/** What stands behind a key of an expression tree, wherever in it. To split is many times faster than to match. */
-const behind = (key: string): string => `(string_to_array(t.text, '${key} '))[2:]`
+/**
+ * The text after each occurrence of a key in an expression tree. Splitting is many times faster than
+ * matching.
+ */
+const textAfter = (key: string): string => `(string_to_array(t.text, '${key} '))[2:]`
 
 /**
- * - member: every relation, and what it counts as: a partition as the table that it is part of, so that a new one – of tomorrow, say – changes nothing.
- * - tie: of all relations of the database; there are few, and to look for those of one relation at a time would read whole tables each time.
- * - reached: the resources, and what they bring in.
- * - tree: the expressions of what is reached, `how` as of a mention, unpacked once (`|| ''`) and not by every function that looks into them. Of a materialised view none: it shows
- *   what it showed when it was refreshed.
- * - inlined: functions that PostgreSQL replaces by their body where a query reads from them (optimizer/util/clauses.c, inline_set_returning_function), as far as the
- *   catalogue has the body: one SELECT between BEGIN ATOMIC and END. Nobody but PostgreSQL's parser can tell what is in a body that is a string.
+ * The common table expressions of these sections.
+ * - member: every relation, and the relation it counts as: a partition counts as its partitioned table, so
+ *   that a new partition changes nothing.
+ * - tie: of all relations of the database; there are few, and looking up one relation at a time would read
+ *   whole tables each time.
+ * - reached: the resources, and the relations they depend on.
+ * - tree: the expressions of what is reached, `how` as in a mention, unpacked once (`|| ''`) rather than by
+ *   every function that searches them. Excludes materialized views, which show their rows as of the last
+ *   refresh.
+ * - inlined: functions that PostgreSQL replaces by their body when a query reads from them
+ *   (optimizer/util/clauses.c, inline_set_returning_function), as far as the catalog has the body: one SELECT
+ *   between BEGIN ATOMIC and END. Only PostgreSQL's parser can read a body that is a string.
  */
 export const DEPENDENCE_SHARED: string = `
   member(oid, relation, kind) as materialized (
@@ -111,7 +122,8 @@ export const DEPENDENCE_SHARED: string = `
     join pg_catalog.pg_class c on c.oid = m.oid and c.relrowsecurity
     join pg_catalog.pg_policy p on p.polrelid = c.oid
     cross join lateral (
-      values (case when p.polcmd in ('*', 'r') then 'read' else 'write' end, p.polqual::text), ('write', p.polwithcheck::text)
+      values (case when p.polcmd in ('*', 'r') then 'read'
+        else 'write' end, p.polqual::text), ('write', p.polwithcheck::text)
     ) q (how, text)
     where q.text is not null
   ),
@@ -129,8 +141,9 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
     from tie t
     join reached r on r.relation = t.relation`,
 
-  // What a query reads from are the entries of its range tables, by kind (parsenodes.h, RTEKind): 0 a relation, 1 a subquery, 3 to 6 functions, VALUES and
-  // common tables. Others are joins and results. Before PostgreSQL 16 a view has two entries for itself.
+  // A query reads from the entries of its range tables, by kind (parsenodes.h, RTEKind): 0 a relation, 1 a
+  // subquery, 3 to 6 functions, VALUES and common tables. Others are joins and results. Before PostgreSQL 16,
+  // a view has two entries for itself.
   mention: `
     select t.relation, coalesce(o.relation::int8, -f.oid) as other, t.how, count(*)::int as times
     from (
@@ -138,21 +151,23 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
       union all
       select -oid, 'read', text from inlined
     ) t (relation, how, text)
-    cross join lateral unnest(${behind(':rtekind')}) s (rest)
+    cross join lateral unnest(${textAfter(':rtekind')}) s (rest)
     left join member o on o.oid = case when s.rest like '0 :relid %' then split_part(s.rest, ' ', 3)::oid end
     left join inlined f on f.oid = case when s.rest like '3 ${INLINED}%' then split_part(substr(s.rest, ${INLINED.length + 3}), ' ', 1)::int8 end
     where left(s.rest, 2) in ('0 ', '1 ', '3 ', '4 ', '5 ', '6 ') and o.relation::int8 is distinct from t.relation
     group by 1, 2, 3`,
 
-  // `current_date` and its like have a node of their own, numbered 0 to 8 where they are about time (primnodes.h, SQLValueFunctionOp).
+  // `current_date` and similar words have their own node type, numbered 0 to 8 if they are about time
+  // (primnodes.h, SQLValueFunctionOp).
   unsteady: `
     select u.relation::int8 as relation, u.cause, u.name
     from (
-      select t.relation, case when p.provolatile = 'v' then 'volatile' when n.nspname = 'pg_catalog' then 'stable' else 'opaque' end as cause,
+      select t.relation, case when p.provolatile = 'v' then 'volatile' when n.nspname = 'pg_catalog'
+        then 'stable' else 'opaque' end as cause,
         p.proname::text as name
       from tree t
       cross join lateral unnest(
-        ${[':funcid', ':opfuncid', ':aggfnoid', ':winfnoid'].map(behind).join(' || ')}
+        ${[':funcid', ':opfuncid', ':aggfnoid', ':winfnoid'].map(textAfter).join(' || ')}
       ) f (rest)
       join pg_catalog.pg_proc p on p.oid = split_part(f.rest, ' ', 1)::oid and p.provolatile <> 'i'
       join pg_catalog.pg_namespace n on n.oid = p.pronamespace
@@ -168,7 +183,7 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
       union
       select t.relation, 'volatile', c.relname::text
       from tree t
-      cross join lateral unnest(${behind(':relid')}) s (rest)
+      cross join lateral unnest(${textAfter(':relid')}) s (rest)
       join pg_catalog.pg_class c on c.oid = split_part(s.rest, ' ', 1)::oid
       where t.how <> 'write' and (c.oid < ${FIRST_OWN_OID} or c.relkind = 'S')
       union
@@ -178,12 +193,15 @@ export const DEPENDENCE_SECTIONS: { readonly [section in 'tie' | 'mention' | 'un
       join pg_catalog.pg_class c on c.oid = m.oid
     ) u`,
 
-  // Triggers by their bits (PostgreSQL manual, pg_trigger; trigger.h): 4 insert, 8 delete, 16 update. PostgreSQL's own trigger functions touch their row alone, and
-  // those of the gateway's schema write to that schema. Functions in C and of PostgreSQL draw numbers and make keys; what others do, nobody can tell.
+  // Triggers by their bits (PostgreSQL manual, pg_trigger; trigger.h): 4 insert, 8 delete, 16 update.
+  // PostgreSQL's own trigger functions change only their row, and those of schema svc write to that schema.
+  // Functions in C and of PostgreSQL draw numbers and create keys; the effects of others are unknown.
   effect: `
-    select m.relation::int8 as relation, bool_or(e.insert) as insert, bool_or(e.update) as update, bool_or(e.delete) as delete
+    select m.relation::int8 as relation, bool_or(e.insert) as insert, bool_or(e.update) as update,
+      bool_or(e.delete) as delete
     from (
-      select t.tgrelid as relation, t.tgtype & 4 <> 0 as insert, t.tgtype & 16 <> 0 as update, t.tgtype & 8 <> 0 as delete
+      select t.tgrelid as relation, t.tgtype & 4 <> 0 as insert, t.tgtype & 16 <> 0 as update,
+        t.tgtype & 8 <> 0 as delete
       from pg_catalog.pg_trigger t
       join pg_catalog.pg_proc p on p.oid = t.tgfoid
       join pg_catalog.pg_namespace n on n.oid = p.pronamespace

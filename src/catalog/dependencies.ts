@@ -1,8 +1,8 @@
-/** What the relations of the model bring with them, from the rows that are about it. */
-import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependence-sections.ts'
-import type { Dependence, RelationMention, Tie, Unsteady } from './model.ts'
+/** Builds the dependencies of relations from their rows. */
+import type { EffectItem, MentionItem, TieItem, UnsteadyItem } from './dependency-sections.ts'
+import type { Dependency, NondeterminismCause, RelationMention, Tie } from './model.ts'
 
-export interface DependenceItems {
+export interface DependencyItems {
   readonly ties: readonly TieItem[]
   readonly mentions: readonly MentionItem[]
   readonly unsteady: readonly UnsteadyItem[]
@@ -12,25 +12,25 @@ export interface DependenceItems {
 interface Draft {
   readonly ties: Tie[]
   readonly mentions: RelationMention[]
-  readonly unsteady: Unsteady[]
-  effect: Dependence['effect']
+  readonly nondeterminism: NondeterminismCause[]
+  effect: Dependency['effect']
 }
 
-export function buildDependences({
+export function buildDependencies({
   ties,
   mentions,
   unsteady,
   effects,
-}: DependenceItems): ReadonlyMap<number, Dependence> {
+}: DependencyItems): ReadonlyMap<number, Dependency> {
   const drafts = new Map<number, Draft>()
   const draftOf = (relation: number): Draft => {
-    const draft = drafts.get(relation) ?? { ties: [], mentions: [], unsteady: [], effect: null }
+    const draft = drafts.get(relation) ?? { ties: [], mentions: [], nondeterminism: [], effect: null }
     drafts.set(relation, draft)
     return draft
   }
   for (const { relation, other, how } of ties) draftOf(relation).ties.push({ other, how })
   for (const { relation, ...mention } of mentions) draftOf(relation).mentions.push(mention)
-  for (const { relation, cause, name } of unsteady) draftOf(relation).unsteady.push({ cause, name })
+  for (const { relation, cause, name } of unsteady) draftOf(relation).nondeterminism.push({ cause, name })
   for (const { relation, ...effect } of effects) draftOf(relation).effect = effect
   return drafts
 }
