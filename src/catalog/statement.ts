@@ -381,7 +381,7 @@ const SECTIONS = {
  * - broken: foreign tables whose wrapper has no handler, and the views over them. Asking whether they are
  *   writable is an error in PostgreSQL, and one such table must not prevent reading the others.
  * - function: callable functions. Excludes those of extensions, and those with types that no statement can
- *   have (README, "What can be called").
+ *   have (README, "Callable functions").
  * - composite: the types with columns that functions return, with domains resolved to their base.
  * - used: the types of columns and functions, followed downwards: domain to base, array to element, range and
  *   multirange to bound. `part` is not materialized, so that the planner knows that an OID is one type;
