@@ -4,7 +4,7 @@
  */
 import type { GatewayError } from '../errors.ts'
 import { callerKey } from '../limits/budget.ts'
-import type { TenantLimit, LimitedCaller } from '../limits/tenant-limit.ts'
+import type { LimitedCaller, TenantLimit } from '../limits/tenant-limit.ts'
 import type { AnswerBytes } from './answer-bytes.ts'
 
 export interface Unsent {

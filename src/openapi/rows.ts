@@ -20,7 +20,9 @@ export function rowSchema(table: Table, columns: readonly VisibleColumn[], requi
 
 /** The columns that can be properties: a generated class cannot have both `Name` and `name`. */
 function nameable(columns: readonly VisibleColumn[]): readonly VisibleColumn[] {
-  return columns.some(({ isAmbiguous: mayBeAlike }) => mayBeAlike) ? distinctBy(columns, ({ column }) => column.name) : columns
+  return columns.some(({ isAmbiguous: mayBeAlike }) => mayBeAlike)
+    ? distinctBy(columns, ({ column }) => column.name)
+    : columns
 }
 
 /** Columns that are not properties are covered by `additionalProperties`; the description names them. */

@@ -80,7 +80,10 @@ export function createInternal(options: InternalOptions): Internal {
   }
 
   /** They show rows and send requests: not for whoever happens to reach the gateway. */
-  function operated([path, { method, respond: answer }]: readonly [string, OperatorRequest]): readonly [string, InternalAnswer] {
+  function operated([path, { method, respond: answer }]: readonly [string, OperatorRequest]): readonly [
+    string,
+    InternalAnswer,
+  ] {
     return [
       path,
       {

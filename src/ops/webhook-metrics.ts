@@ -35,7 +35,10 @@ export function createWebhookMetrics(): WebhookMetrics {
     },
     collect(stats) {
       return {
-        webhookQueue: [...queue('memory', stats ?? NOTHING), ...queue('outbox', totalOf(stats?.outbox ?? EMPTY_OUTBOX))],
+        webhookQueue: [
+          ...queue('memory', stats ?? NOTHING),
+          ...queue('outbox', totalOf(stats?.outbox ?? EMPTY_OUTBOX)),
+        ],
         webhookQueueBytes: one(stats?.bytes ?? 0),
         webhookOldest: one((stats?.oldestAgeMs ?? 0) / 1_000),
         webhookAttempts: [...counts].map(([outcome, value]) => ({ labels: [outcome], value })),

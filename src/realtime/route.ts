@@ -6,8 +6,8 @@
  */
 import type { Table } from '../catalog/model.ts'
 import { quoteIdentifier } from '../language/sql/quote.ts'
-import { routeHash } from '../run/write-notifications.ts'
 import type { Row } from '../run/run.ts'
+import { routeHash } from '../run/write-notifications.ts'
 import { typeSet } from '../types/builtin.ts'
 
 /** A routing column and the setting it is compared with. */

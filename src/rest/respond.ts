@@ -5,7 +5,7 @@ import { errorBody } from '../envelope.ts'
 import { GatewayError } from '../errors.ts'
 import type { Answer, Incoming, Latin1 } from '../exchange.ts'
 import { withoutFigures } from '../run/explain-figures.ts'
-import type { RunningRead, Row, WriteResult } from '../run/run.ts'
+import type { Row, RunningRead, WriteResult } from '../run/run.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 

@@ -1,6 +1,6 @@
 /** Waiting for PostgreSQL on behalf of a client that may not wait as long. */
 import type { Incoming } from '../exchange.ts'
-import type { RunningRead, Row, RunningRequest } from '../run/run.ts'
+import type { Row, RunningRead, RunningRequest } from '../run/run.ts'
 
 /** The result, unless the client goes away first: what nobody hears of is cancelled, and a write undone. */
 export function untilGone<T>(incoming: Incoming, running: RunningRequest<T>): Promise<T> {

@@ -150,7 +150,9 @@ test('a hidden write is refused where somebody is to be told of it', async () =>
     const tree = parse(`with gone as (del ${name} where id = 'x' returning id) get gone`) as Get
     return [{ statement: compile(tree, context, { kind: 'writing text', rowsMax: 0 }), values: ['x'] }]
   }
-  expect(() => runner.write(ANONYMOUS, hiding('notes'), { ms: 0 })).toThrow('"notes", but changes within "with" cannot be captured')
+  expect(() => runner.write(ANONYMOUS, hiding('notes'), { ms: 0 })).toThrow(
+    '"notes", but changes within "with" cannot be captured',
+  )
   answers.push([])
   await runner.write(ANONYMOUS, hiding('others'), { ms: 0 }).result
   expect(asked).toHaveLength(1)

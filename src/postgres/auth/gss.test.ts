@@ -381,5 +381,7 @@ test('where passwords are allowed too, failures count only when the server asked
 
 test('a target that allows Kerberos and nothing to get tokens from', async () => {
   const target = parseUrl('postgres://a@127.0.0.1:1/b?auth_gssapi=true')
-  await expect(connect({ target, throughPooler: false })).rejects.toThrow('no provider of Kerberos tokens is configured')
+  await expect(connect({ target, throughPooler: false })).rejects.toThrow(
+    'no provider of Kerberos tokens is configured',
+  )
 })

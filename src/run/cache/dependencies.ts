@@ -38,7 +38,7 @@ export function readDependencies(catalog: Catalog, start: readonly number[]): Re
  * The relations with their partitions and children: the change log has only the name of the partitioned
  * table.
  */
-export function withPartitions({ dependencies: dependencies }: Catalog, start: readonly number[]): ReadonlySet<number> {
+export function withPartitions({ dependencies }: Catalog, start: readonly number[]): ReadonlySet<number> {
   const relations = new Set(start)
   for (const relation of relations) {
     for (const { other, how } of dependencies.get(relation)?.ties ?? []) if (how === 'child') relations.add(other)

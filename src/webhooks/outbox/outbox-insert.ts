@@ -4,7 +4,7 @@
  * gateway.
  */
 import type { Table } from '../../catalog/model.ts'
-import { TICKET_COLUMN, OUTBOX_COLUMNS } from '../../install/outbox.ts'
+import { OUTBOX_COLUMNS, TICKET_COLUMN } from '../../install/outbox.ts'
 import { quoteLiteral } from '../../language/sql/quote.ts'
 import type { RowsWritten, Storing } from '../../language/sql/storing.ts'
 import { ROW_OPERATIONS, type RowOperation, TRIGGER_OPERATION_OF, type Trigger } from '../trigger.ts'
