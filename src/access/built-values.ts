@@ -1,8 +1,10 @@
 /**
- * Bounds on the values that functions build out of proportion to what they are given: `repeat('x', 1000000000)`, `array_fill(1, [100000000])`.
+ * Bounds on the values that functions build out of proportion to what they are given:
+ * `repeat('x', 1000000000)`, `array_fill(1, [100000000])`.
  *
- * PostgreSQL checks no timeout and no cancel request while it builds such a value, so its size is bounded before. The size of literals is known when the
- * statement is checked. Other sizes are computed in the statement: the argument becomes a CASE that fails if the value would be too large.
+ * PostgreSQL checks no timeout and no cancel request while it builds such a value, so its size is bounded
+ * before. The size of literals is known when the statement is checked. Other sizes are computed in the
+ * statement: the argument becomes a CASE that fails if the value would be too large.
  */
 
 import { GatewayError } from '../errors.ts'
@@ -51,7 +53,8 @@ export function boundedArguments(
   return bound === undefined ? args.map(({ expression }) => expression) : bound(call, args, tally)
 }
 
-// ---- texts -------------------------------------------------------------------------------------------------
+// ---- texts
+// -------------------------------------------------------------------------------------------------
 
 function repeatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [of, times, ...rest] = args
@@ -97,7 +100,10 @@ const SPECIFIER = /%(?:(\d+)\$)?-?(\*(?:\d+\$)?|\d+)?([%sIL])/g
 const WIDE_SPECIFIER = '%([0-9]+\\$)?-?([0-9]{4}|\\*)'
 const NARROW_BYTES = 999 * CHARACTER_BYTES
 
-/** Widths are bounded, and so is how often the arguments are answered: each specifier may answer the same one again. */
+/**
+ * Widths are bounded, and so is how often the arguments are answered: each specifier may answer the same one
+ * again.
+ */
 function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [form, ...values] = args
   if (form === undefined) return []
@@ -122,7 +128,8 @@ function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
     if (digits.startsWith('*')) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `"format" takes widths as digits and not as "*", so that they are bounded before it runs (${LIMIT_NAMES.maxBuiltValueBytes}); use lpad or rpad for a computed width`,
+        '"format" takes widths as digits and not as "*", so that they are bounded before it runs ' +
+          `(${LIMIT_NAMES.maxBuiltValueBytes}); use lpad or rpad for a computed width`,
         { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
       )
     }
@@ -137,7 +144,10 @@ function formatIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
   return plain(args)
 }
 
-/** `replace` and `regexp_replace`: each byte may become the whole replacement; and `replace` searches as `searchedIn` says. */
+/**
+ * `replace` and `regexp_replace`: each byte may become the whole replacement; and `replace` searches as
+ * `searchedIn` says.
+ */
 function replaceIn({ name, span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [of, sought, replacement] = args
   if (of === undefined || sought === undefined || replacement === undefined) return plain(args)
@@ -171,8 +181,9 @@ function boundedSearch(
 }
 
 /**
- * Functions that look for each character of the first argument in the second, or for the second at each place of the first: the product of their lengths is
- * the number of steps, none of which can be interrupted. A short literal needs no bound.
+ * Functions that look for each character of the first argument in the second, or for the second at each place
+ * of the first: the product of their lengths is the number of steps, none of which can be interrupted. A
+ * short literal needs no bound.
  */
 function searchedIn({ name, span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [of, sought, ...rest] = args
@@ -210,7 +221,10 @@ function joinedIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally:
   return [of.expression, guarded('array_to_string', first, tooLarge, [of.expression, ...values]), ...others]
 }
 
-/** `ts_headline`: what its options put around each word. The last of three arguments is the query where the first is a configuration. */
+/**
+ * `ts_headline`: what its options put around each word. The last of three arguments is the query where the
+ * first is a configuration.
+ */
 function headlineIn({ span }: FunctionCall, args: readonly BuiltArgument[]): readonly Expression[] {
   const [first, , last] = args
   const options = args.length === 4 ? args[3] : first?.expression.kind === 'cast' ? undefined : last
@@ -219,7 +233,8 @@ function headlineIn({ span }: FunctionCall, args: readonly BuiltArgument[]): rea
   if (length !== null && length <= HEADLINE_OPTIONS_BYTES) return plain(args)
   throw new GatewayError(
     'PARSE_ERROR',
-    `"ts_headline" takes its options as a literal text of at most ${HEADLINE_OPTIONS_BYTES} bytes, so that the size of the answer is bounded (${LIMIT_NAMES.maxBuiltValueBytes})`,
+    `"ts_headline" takes its options as a literal text of at most ${HEADLINE_OPTIONS_BYTES} bytes, so that the ` +
+      `size of the answer is bounded (${LIMIT_NAMES.maxBuiltValueBytes})`,
     { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
   )
 }
@@ -234,7 +249,8 @@ function isQuery(expression: Expression): boolean {
 /** Longer separators are multiplied and compared with the limit. */
 const SEPARATOR_BYTES = 64
 
-// ---- arrays ------------------------------------------------------------------------------------------------
+// ---- arrays
+// ------------------------------------------------------------------------------------------------
 
 /** The least size of an element (PostgreSQL manual, 8.15; `Datum`). */
 const ELEMENT_BYTES = 8
@@ -246,7 +262,8 @@ function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], t
   if (list.kind !== 'array') {
     throw new GatewayError(
       'PARSE_ERROR',
-      `"array_fill" takes its dimensions as a list in brackets, as in [3, :n], so that the size of the array is bounded before it is built (${LIMIT_NAMES.maxBuiltValueBytes})`,
+      '"array_fill" takes its dimensions as a list in brackets, as in [3, :n], so that the size of the array is ' +
+        `bounded before it is built (${LIMIT_NAMES.maxBuiltValueBytes})`,
       { span, limit: LIMIT_NAMES.maxBuiltValueBytes },
     )
   }
@@ -277,9 +294,13 @@ function filledArrayIn({ span }: FunctionCall, args: readonly BuiltArgument[], t
   return [of.expression, bounded, ...plain(rest)]
 }
 
-// ---- numbers -----------------------------------------------------------------------------------------------
+// ---- numbers
+// -----------------------------------------------------------------------------------------------
 
-/** Digits before the point of a power. `numeric` has 131 072 of them, and computing those takes a second each time. */
+/**
+ * Digits before the point of a power. `numeric` has 131 072 of them, and computing those takes a second each
+ * time.
+ */
 const DIGITS_MAX = 1_000
 
 function powerIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
@@ -320,9 +341,13 @@ function expIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Ta
   return [guarded('exp', of, compare('>', size, integer(String(EXPONENT_MAX))), [of])]
 }
 
-// ---- casts -------------------------------------------------------------------------------------------------
+// ---- casts
+// -------------------------------------------------------------------------------------------------
 
-/** Types whose values are padded to the length that is written behind them; PostgreSQL's other names for them included. */
+/**
+ * Types whose values are padded to the length that is written behind them; PostgreSQL's other names for them
+ * included.
+ */
 const PADDED: ReadonlyMap<string, number> = new Map([
   ['char', CHARACTER_BYTES],
   ['character', CHARACTER_BYTES],
@@ -345,12 +370,14 @@ export function boundPadding({ name, modifiers, dimensions, span }: TypeName, ta
   )
 }
 
-// ---- sizes -------------------------------------------------------------------------------------------------
+// ---- sizes
+// -------------------------------------------------------------------------------------------------
 
 function assertSize(name: string, bytes: number, span: FunctionCall['span'], { limits }: Tally): number {
   if (bytes <= limits.maxBuiltValueBytes) return bytes
   throw refused(
-    `"${name}" would build a value of up to ${Math.round(bytes)} bytes, more than the ${limits.maxBuiltValueBytes} of ${LIMIT_NAMES.maxBuiltValueBytes}; ask for a shorter one`,
+    `"${name}" would build a value of up to ${Math.round(bytes)} bytes, more than the ` +
+      `${limits.maxBuiltValueBytes} of ${LIMIT_NAMES.maxBuiltValueBytes}; ask for a shorter one`,
     span,
     'maxBuiltValueBytes',
   )

@@ -1,8 +1,9 @@
 /**
  * Which types an author may cast to: PostgreSQL's own types of values, and types of what the caller can see.
  *
- * Every table is a type as well, whose text form shows its columns, and an error about a type tells whether a name exists. The types of PostgreSQL whose
- * values are numbers to it and names to readers (`regclass`, `regrole`) are left out for the same reason.
+ * Every table is a type as well, whose text form shows its columns, and an error about a type tells whether a
+ * name exists. The types of PostgreSQL whose values are numbers to it and names to readers (`regclass`,
+ * `regrole`) are left out for the same reason.
  */
 import type { Catalog, DataType } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -11,7 +12,10 @@ import { CASTABLE, EXTENSION_TYPES } from '../types/builtin.ts'
 import { isKnown, isKnownColumn, type Rights, type View } from './rights.ts'
 import { typeNameOf } from './types.ts'
 
-/** The type, with its schema where it is the database's own. Throws `FORBIDDEN` for any other, whether it exists or not. */
+/**
+ * The type, with its schema where it is the database's own. Throws `FORBIDDEN` for any other, whether it
+ * exists or not.
+ */
 export function castableType(type: TypeName, { catalog, rights }: View): TypeName {
   const { schema, name } = type
   // `_int4` is another name of `int4[]`.
@@ -23,7 +27,8 @@ export function castableType(type: TypeName, { catalog, rights }: View): TypeNam
   if (found !== undefined) return { ...type, schema: found.schema }
   throw new GatewayError(
     'FORBIDDEN',
-    `nothing can be cast to ${typeNameOf(type)}: it is neither a type of PostgreSQL for values nor the type of a column or argument that you can see`,
+    `nothing can be cast to ${typeNameOf(type)}: it is neither a type of PostgreSQL for values ` +
+      'nor the type of a column or argument that you can see',
     { span: type.span },
   )
 }
@@ -67,7 +72,10 @@ function readVisibleTypes(catalog: Catalog, rights: Rights): VisibleTypes {
   return { named, bare }
 }
 
-/** Rows of a relation have all of its columns, whoever may see them, so nothing is cast to them or to what is made of them. */
+/**
+ * Rows of a relation have all of its columns, whoever may see them, so nothing is cast to them or to what is
+ * made of them.
+ */
 function isOfRows({ rows, of }: DataType): boolean {
   return rows === true || (of !== null && isOfRows(of))
 }

@@ -38,7 +38,8 @@ function statementIn(
       if (check === null) return written
       throw new GatewayError(
         'FORBIDDEN',
-        `the policy on "${statement.table.name}" looks at the rows as they were written, which "with" cannot do; write them in a statement of their own`,
+        `the policy on "${statement.table.name}" looks at the rows as they were written, which ` +
+          '"with" cannot do; write them in a statement of their own',
         { span: statement.span },
       )
     }

@@ -25,14 +25,20 @@ export function fieldsIn(checking: Checking, fields: readonly Field[], scope: Sc
   return apart(all)
 }
 
-/** A column by its source, so that another one of the same name is another column; everything else by what it is called. */
+/**
+ * A column by its source, so that another one of the same name is another column; everything else by what it
+ * is called.
+ */
 function signOf({ expression, alias }: ExpressionField): string {
   return expression.kind === 'column' && alias === null
     ? JSON.stringify(expression.path)
     : (outputName({ kind: 'field', expression, alias, span: expression.span }) ?? '')
 }
 
-/** Columns of several sources that have one name are told apart as `*` does it: the first keeps the name, others have that of their source before it. */
+/**
+ * Columns of several sources that have one name are told apart as `*` does it: the first keeps the name,
+ * others have that of their source before it.
+ */
 function apart(fields: readonly TypedField[]): readonly TypedField[] {
   const seen = new Set<string>()
   return fields.map(typed => {

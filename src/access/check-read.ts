@@ -118,7 +118,8 @@ function onlyOutputs(fields: readonly ExpressionField[], outer: Scope): Scope {
   }
 }
 
-// ---- fields and nests --------------------------------------------------------------------------------------
+// ---- fields and nests
+// --------------------------------------------------------------------------------------
 
 interface Projection {
   readonly fields: readonly ExpressionField[]
@@ -168,7 +169,8 @@ function refuseNameClash(fields: readonly ExpressionField[], nests: readonly Nes
     if (names.has(name)) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `"${name}" is a column and an expanded relation; give the relation another name: ${nest.span.end > 0 ? `nest … as other` : `alias:${name}`}`,
+        `"${name}" is a column and an expanded relation; give the relation another name: ` +
+          `${nest.span.end > 0 ? `nest … as other` : `alias:${name}`}`,
         { span: nest.span },
       )
     }

@@ -23,7 +23,10 @@ import { type Rowset, rowset, type Scope, type ScopeSource, sourceOf, tableRowse
 import { UNKNOWN } from './typed.ts'
 import { typeNameOf } from './types.ts'
 
-/** The source with its names resolved; what it brings is added to `sources`, and must not be called like one that is there. */
+/**
+ * The source with its names resolved; what it brings is added to `sources`, and must not be called like one
+ * that is there.
+ */
 export function sourceIn(checking: Checking, source: Source, outer: Scope, sources: ScopeSource[]): Source {
   const { checkedSource, found } = foundIn(checking, source, outer, sources)
   if (sources.some(({ alias }) => alias === found.alias)) {
@@ -50,8 +53,9 @@ export function joinIn(checking: Checking, join: Join, sources: ScopeSource[], o
 }
 
 /**
- * What a source brings into the statement's where: the condition of `t[condition]`, which sees all of its sources, `t` first; of a function whose rows are a
- * table's, which of them may be seen. `checked`: what became of the source.
+ * What a source brings into the statement's where: the condition of `t[condition]`, which sees all of its
+ * sources, `t` first; of a function whose rows are a table's, which of them may be seen. `checked`: what
+ * became of the source.
  */
 export function conditionedIn(
   checking: Checking,
@@ -132,7 +136,8 @@ function foundIn(
   }
 }
 
-// ---- a table -----------------------------------------------------------------------------------------------
+// ---- a table
+// -----------------------------------------------------------------------------------------------
 
 function tableIn(
   checking: Checking,
@@ -153,7 +158,8 @@ function tableIn(
   return { checkedSource: rows ?? { ...source, table: name }, found }
 }
 
-// ---- a body ------------------------------------------------------------------------------------------------
+// ---- a body
+// ------------------------------------------------------------------------------------------------
 
 function bodyIn(checking: Checking, { value }: RecordSource): Expression {
   useBody(checking, value)
@@ -171,7 +177,8 @@ function recordColumns(source: RecordSource): ScopeSource {
   return sourceOf(source.alias, rowset('the body', columns))
 }
 
-// ---- a function --------------------------------------------------------------------------------------------
+// ---- a function
+// --------------------------------------------------------------------------------------------
 
 function functionIn(
   checking: Checking,
@@ -190,7 +197,10 @@ function functionIn(
   }
 }
 
-/** Rows of a table are rows of that table, whoever answers them: the caller gets the columns of it that they may read. */
+/**
+ * Rows of a table are rows of that table, whoever answers them: the caller gets the columns of it that they
+ * may read.
+ */
 function resultRowset(meant: DatabaseFunction, { catalog, rights }: Checking): Rowset {
   const label = `the result of "${meant.resource}"`
   const table = resultTable(meant, catalog)

@@ -45,7 +45,10 @@ function operationsOf(write: Write): readonly Operation[] {
   }
 }
 
-/** Unlike in a read, no fields are none; not written, an `add` means `returning *` (docs/reference/language.md#answers-of-writes). */
+/**
+ * Unlike in a read, no fields are none; not written, an `add` means `returning *`
+ * (docs/reference/language.md#answers-of-writes).
+ */
 function returningIn(checking: Checking, { kind, returning }: Write, scope: Scope): readonly TypedField[] {
   if (returning === null) return kind === 'add' ? everyAnswered(checking, scope) : []
   const [only] = returning
@@ -83,7 +86,8 @@ function changedIn(checking: Checking, write: Write, table: Table, outer: Scope)
   }
 }
 
-// ---- add ---------------------------------------------------------------------------------------------------
+// ---- add
+// ---------------------------------------------------------------------------------------------------
 
 function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Changed<Add> {
   const name = qualified(add.table, table)
@@ -102,7 +106,10 @@ function addIn(checking: Checking, add: Add, table: Table, outer: Scope): Change
   }
 }
 
-/** Columns that have what the caller gave, also in a row that was there: those that the conflict takes over, and those that it compared. */
+/**
+ * Columns that have what the caller gave, also in a row that was there: those that the conflict takes over,
+ * and those that it compared.
+ */
 function certainlyWritten(columns: readonly Name[], conflict: Conflict | null): readonly Name[] {
   if (conflict === null || conflict.update === null) return columns
   const kept = new Set(conflict.target.map(({ text }) => text))
@@ -184,7 +191,8 @@ function conflictIn(checking: Checking, conflict: Conflict, table: Table, target
   }
 }
 
-// ---- set and del -------------------------------------------------------------------------------------------
+// ---- set and del
+// -------------------------------------------------------------------------------------------
 
 /** What changes and deletions have in common. `answered` has no body: that only brought values. */
 function targetIn(
@@ -223,7 +231,10 @@ function targetIn(
   return { target, scope, answered, common: { table: name, joins: guarded, where } }
 }
 
-/** Whoever may read the table changes only what they may see, or the number of changed rows would tell of others (as PostgreSQL's own policies). */
+/**
+ * Whoever may read the table changes only what they may see, or the number of changed rows would tell of
+ * others (as PostgreSQL's own policies).
+ */
 function changedRows(
   checking: Checking,
   table: Table,

@@ -1,9 +1,11 @@
 /**
- * The one check between a tree and its SQL: every name against the catalogue, every parameter typed by the column it meets.
+ * The one check between a tree and its SQL: every name against the catalogue, every parameter typed by the
+ * column it meets.
  *
- * Only this file makes a `CheckedQuery`, and nothing else can be printed for execution (`compile/compile.ts`), so a door that forgets
- * to check does not compile. The checked tree is the same tree with nothing left open: tables carry their schema, columns their alias, `*` is
- * written out, joins have their condition, and parameters are cast.
+ * Only this file makes a `CheckedQuery`, and nothing else can be printed for execution
+ * (`compile/compile.ts`), so a door that forgets to check does not compile. The checked tree is the same tree
+ * with nothing left open: tables carry their schema, columns their alias, `*` is written out, joins have
+ * their condition, and parameters are cast.
  */
 import type { Catalog, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -46,13 +48,17 @@ export interface CheckContext {
   readonly catalog: Catalog
   /** What the caller may do. */
   readonly rights: Rights
-  /** The statement has expressions of its author's, which must not be computed of rows that a policy hides. */
+  /**
+   * The statement has expressions of its author's, which must not be computed of rows that a policy hides.
+   */
   readonly rowsFirst?: boolean
   /** PostgreSQL's name of a text search configuration, for `@@`. */
   readonly searchLanguage: string
   /** Which functions of the database an expression may call; none where it is left out. */
   readonly isCallable?: IsCallable
-  /** The type of a parameter that meets nothing which has one, from its value; null leaves it to PostgreSQL. */
+  /**
+   * The type of a parameter that meets nothing which has one, from its value; null leaves it to PostgreSQL.
+   */
   readonly parameterType?: (parameter: Parameter) => string | null
   /** How long a parameter's value is, where that is known. */
   readonly parameterBytes?: (parameter: Parameter) => number
@@ -70,7 +76,10 @@ export interface CheckedWrite<T extends Write = Write> extends CheckedQuery<T> {
   readonly check: Expression | null
 }
 
-/** A regular expression that is none fails when a row is compared with it, so no row that a policy hides may be. */
+/**
+ * A regular expression that is none fails when a row is compared with it, so no row that a policy hides may
+ * be.
+ */
 function guarded(statement: Get | Write, context: CheckContext): CheckContext {
   if (context.rowsFirst === true || context.rights === EVERYTHING) return context
   let rowsFirst = false
@@ -84,7 +93,8 @@ function guarded(statement: Get | Write, context: CheckContext): CheckContext {
 }
 
 /**
- * Throws `PARSE_ERROR` for a name that does not exist, with the nearest one that the caller may read (docs/guides/access-policies.md#every-mention-counts).
+ * Throws `PARSE_ERROR` for a name that does not exist, with the nearest one that the caller may read
+ * (docs/guides/access-policies.md#every-mention-counts).
  */
 export function checkRead(query: Get, context: CheckContext): CheckedQuery {
   const checking = begin(guarded(query, context))
@@ -94,8 +104,8 @@ export function checkRead(query: Get, context: CheckContext): CheckedQuery {
 }
 
 /**
- * As `checkRead`, of conditions over rows that are given and not those of `table` any more: where a policy hides a row of the table from the caller, its
- * fields are answered as NULL.
+ * As `checkRead`, of conditions over rows that are given and not those of `table` any more: where a policy
+ * hides a row of the table from the caller, its fields are answered as NULL.
  */
 export function checkPast(query: Get, table: Table, context: CheckContext): CheckedQuery {
   const checking = begin(context)
@@ -109,7 +119,10 @@ export function checkPast(query: Get, table: Table, context: CheckContext): Chec
   return brand({ ...statement, fields }, checking)
 }
 
-/** The same query with parameters in columns of a record source that it has, as texts: one statement for many values of each. */
+/**
+ * The same query with parameters in columns of a record source that it has, as texts: one statement for many
+ * values of each.
+ */
 export function withParametersIn(
   checked: CheckedQuery,
   source: string,
@@ -163,7 +176,10 @@ function conditionIn(
   return { checked: fromSettings(expression), growth: checking.tally.mark() }
 }
 
-/** It fitted when the policy was read; the schema has changed since, which is nothing that the caller could mend. */
+/**
+ * It fitted when the policy was read; the schema has changed since, which is nothing that the caller could
+ * mend.
+ */
 function outdated<T>({ alias }: ScopeSource, check: () => T): T {
   try {
     return check()
@@ -177,7 +193,10 @@ function brand<T extends Get | Write>(query: T, { expressions, writes, tally: { 
   return { query, parameters: expressions.parameters, writes, limits } as unknown as CheckedQuery<T>
 }
 
-/** As many as a text may have tokens; without a limit a short text of stars over joins of wide tables becomes millions of columns. */
+/**
+ * As many as a text may have tokens; without a limit a short text of stars over joins of wide tables becomes
+ * millions of columns.
+ */
 const WRITTEN_OUT_MAX = 16_384
 
 function begin(context: CheckContext): Checking {

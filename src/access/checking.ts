@@ -1,4 +1,7 @@
-/** What the parts of one check have of each other: reads contain sources, sources queries, common tables both kinds of statement. */
+/**
+ * What the parts of one check have of each other: reads contain sources, sources queries, common tables both
+ * kinds of statement.
+ */
 import type { Catalog, Table } from '../catalog/model.ts'
 import type { Add, CommonTable, Del, Expression, Get, Set as SetStatement } from '../language/tree/ast.ts'
 import type { ExpressionChecker } from './expressions.ts'
@@ -14,7 +17,10 @@ export interface Answering<T extends Get | Write> {
   readonly outputs: readonly RowsetColumn[]
 }
 
-/** `check`: what must be true of every row as it was written, in terms of what `returning` may mention; null for nothing. */
+/**
+ * `check`: what must be true of every row as it was written, in terms of what `returning` may mention; null
+ * for nothing.
+ */
 export interface AnsweringWrite extends Answering<Write> {
   readonly check: Expression | null
 }
@@ -23,12 +29,18 @@ export interface AnsweringWrite extends Answering<Write> {
 export interface Checking {
   readonly catalog: Catalog
   readonly rights: Rights
-  /** Rows that a policy hides are left out before anything else is computed: for statements whose author writes expressions. */
+  /**
+   * Rows that a policy hides are left out before anything else is computed: for statements whose author
+   * writes expressions.
+   */
   readonly rowsFirst: boolean
   readonly expressions: ExpressionChecker
   /** What the whole statement writes to, one for each write in it. */
   readonly writes: Table[]
-  /** `itself`: the recursive common table whose statement this is; its name means what the first part answers, in the others. */
+  /**
+   * `itself`: the recursive common table whose statement this is; its name means what the first part answers,
+   * in the others.
+   */
   read(query: Get, outside: Scope, itself?: CommonTable | null): Answering<Get>
   write(write: Write, outside: Scope): AnsweringWrite
   /** A policy's condition on the rows of `source`, which may mention what the caller may not. */

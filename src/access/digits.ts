@@ -1,6 +1,7 @@
 /**
- * How many decimal digits a number can have: PostgreSQL multiplies and divides two of type `numeric` in steps that are the product of their lengths, and
- * checks no timeout meanwhile. What is not known to be short counts as the longest.
+ * How many decimal digits a number can have: PostgreSQL multiplies and divides two of type `numeric` in steps
+ * that are the product of their lengths, and checks no timeout meanwhile. What is not known to be short
+ * counts as the longest.
  */
 import type { DataType } from '../catalog/model.ts'
 import type { Arithmetic, FunctionCall, Literal, TypeName } from '../language/tree/ast.ts'
@@ -59,7 +60,8 @@ export function digitsOfArithmetic(operator: Arithmetic['operator'], left: numbe
 
 const COUNTING: ReadonlySet<string> = new Set(
   (
-    'count length char_length character_length octet_length bit_length cardinality array_length position strpos ascii ' +
+    'count length char_length character_length octet_length bit_length ' +
+    'cardinality array_length position strpos ascii ' +
     'extract date_part row_number rank dense_rank percent_rank cume_dist ntile random grouping'
   ).split(' '),
 )
@@ -86,7 +88,10 @@ export function divides({ name }: Pick<FunctionCall, 'name'>): boolean {
   return DIVIDING.has(name)
 }
 
-/** The longest that can be multiplied without an overflow takes a tenth of a second: PostgreSQL 18, 65 500 digits each. */
+/**
+ * The longest that can be multiplied without an overflow takes a tenth of a second: PostgreSQL 18, 65 500
+ * digits each.
+ */
 const FULL_PRODUCT = (DIGITS_OF_NUMERIC / 2) ** 2
 
 /** The steps of multiplying or dividing numbers of so many digits, in full products. */

@@ -215,7 +215,8 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   #call(call: FunctionCall, around: Scope): Typed {
-    // Inside an aggregate a name is a column, never what a field is called (docs/reference/language.md#conditions-on-groups).
+    // Inside an aggregate a name is a column, never what a field is called
+    // (docs/reference/language.md#conditions-on-groups).
     const scope = isAggregate(call) ? { ...around, outputs: NOTHING.outputs } : around
     const { over } = call
     const named = this.#parts.function(call)
@@ -262,8 +263,8 @@ export class ExpressionChecker implements OperandCheck {
   }
 
   /**
-   * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (PostgreSQL manual, 9.2, `IS NULL`): JSON shows the
-   * difference, and a cursor that did not make it would stand still.
+   * A row of nothing but NULLs is NULL to SQL, though a column that holds one is not (PostgreSQL manual, 9.2,
+   * `IS NULL`): JSON shows the difference, and a cursor that did not make it would stand still.
    */
   #is(expression: Is, scope: Scope): Expression {
     if (isParameter(expression.operand)) return { ...expression, operand: this.#uses.suppose(expression.operand) }
@@ -315,7 +316,8 @@ export class ExpressionChecker implements OperandCheck {
     if (operand.type !== null && !isJson(operand.type)) {
       throw new GatewayError(
         'PARSE_ERROR',
-        `column "${operand.column ?? ''}" is ${operand.typeName ?? operand.type.name}, and -> and ->> lead into json and jsonb only`,
+        `column "${operand.column ?? ''}" is ` +
+          `${operand.typeName ?? operand.type.name}, and -> and ->> lead into json and jsonb only`,
         { span: expression.span },
       )
     }

@@ -1,6 +1,6 @@
 /**
- * Fills in the conditions that joins and nests leave out, for `svc transpile`: it prints a statement that was not checked, since the command line
- * has no caller whose rights could be asked.
+ * Fills in the conditions that joins and nests leave out, for `svc transpile`: it prints a statement that was
+ * not checked, since the command line has no caller whose rights could be asked.
  */
 import type { Relation as Way } from '../catalog/model.ts'
 import type { Expression, Span, Statement, TableName } from '../language/tree/ast.ts'
@@ -22,7 +22,10 @@ export interface KeyedTables {
   find(name: TableName): KeyedTable | null
 }
 
-/** Throws where no key, or more than one, leads from one table to the other. The statement itself where nothing is left out. */
+/**
+ * Throws where no key, or more than one, leads from one table to the other. The statement itself where
+ * nothing is left out.
+ */
 export function fillKeys<S extends Statement>(statement: S, known: KeyedTables): S {
   return rewrite(statement, {
     join(join, scope) {

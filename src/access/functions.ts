@@ -1,7 +1,8 @@
 /**
- * Which functions an expression may call. PostgreSQL's own: those that compute something of their arguments, by name – not those that read files,
- * settings or other sessions, run text as SQL (`ts_rewrite` is one of them), wait, lock or notify, nor those that answer a reg type, by which
- * numbers become the names of what is hidden. Of the database: those that only read, as far as the door allows.
+ * Which functions an expression may call. PostgreSQL's own: those that compute something of their arguments,
+ * by name – not those that read files, settings or other sessions, run text as SQL (`ts_rewrite` is one of
+ * them), wait, lock or notify, nor those that answer a reg type, by which numbers become the names of what is
+ * hidden. Of the database: those that only read, as far as the door allows.
  */
 import type { Catalog, DatabaseFunction } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -62,8 +63,9 @@ export function callableName(
   const [known] = overloads
   if (known === undefined) throw notCallable(call)
   const shown = shorten(known.resource)
-  // Which of several PostgreSQL takes is decided later, so all of them have to be harmless. One that is merely STABLE can still set what row-level
-  // security asks for, in the middle of the statement that it protects.
+  // Which of several PostgreSQL takes is decided later, so all of them have to be harmless. One that is
+  // merely STABLE can still set what row-level security asks for, in the middle of the statement that it
+  // protects.
   if (overloads.some(overload => overload.volatility !== 'immutable')) {
     throw new GatewayError(
       'FORBIDDEN',
@@ -78,8 +80,8 @@ export function callableName(
 }
 
 /**
- * With its schema, or an overload in the search path that fits the arguments better would be called unasked, whatever it does. Key words have
- * none; `trim` is the only one of those that is a function by another name.
+ * With its schema, or an overload in the search path that fits the arguments better would be called unasked,
+ * whatever it does. Key words have none; `trim` is the only one of those that is a function by another name.
  */
 function ownName(name: string): Pick<FunctionCall, 'schema' | 'name'> {
   if (name === 'trim') return { schema: 'pg_catalog', name: 'btrim' }

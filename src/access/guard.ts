@@ -63,7 +63,10 @@ export function times8(a: Expression, b: Expression): Expression {
   return arithmetic('*', cast(a, 'int8'), b)
 }
 
-/** `value`, or a failure that names `name`. It depends on what the condition depends on, so PostgreSQL cannot compute it in advance. */
+/**
+ * `value`, or a failure that names `name`. It depends on what the condition depends on, so PostgreSQL cannot
+ * compute it in advance.
+ */
 export function guarded(name: string, value: Expression, tooLarge: Expression, of: readonly Expression[]): Expression {
   const failure = cast(own('concat', [text(`${TOO_LARGE}${name} `), own('num_nulls', of)]), 'bool')
   return caseWhen(caseWhen(tooLarge, failure, literal('boolean', 'true')), value, null)

@@ -1,4 +1,7 @@
-/** Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide (docs/reference/language.md#over-http). */
+/**
+ * Joins and nests that say nothing of what they are on: the foreign keys of the catalogue decide
+ * (docs/reference/language.md#over-http).
+ */
 import type { Relation, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Expression, Join, Nest, Span } from '../language/tree/ast.ts'
@@ -17,7 +20,10 @@ export interface KeyedSource {
 /** No foreign key leads from any of the sources to the other one. */
 export class NoKeyError extends GatewayError {}
 
-/** The condition by which `joined` belongs to one of the sources to its left; the nearest that has a key to it. */
+/**
+ * The condition by which `joined` belongs to one of the sources to its left; the nearest that has a key to
+ * it.
+ */
 export function joinByKey(join: Join, joined: KeyedSource, left: readonly KeyedSource[]): Expression {
   for (const source of [...left].reverse()) {
     const relations = relationsBetween(source, joined).filter(({ junction }) => junction === null)
@@ -77,7 +83,8 @@ function severalKeys(
   })
   return new GatewayError(
     'PARSE_ERROR',
-    `several keys lead from ${from.rowset.label} to ${to.rowset.label}; say which one the ${what} means: ${choices.join(', or ')}`,
+    `several keys lead from ${from.rowset.label} to ${to.rowset.label}; say which ` +
+      `one the ${what} means: ${choices.join(', or ')}`,
     { span },
   )
 }

@@ -44,7 +44,10 @@ export class ParameterUses {
     this.#typeOf = typeOf
   }
 
-  /** What a parameter stands for. Wherever it stands it is one value in one form: the JSON of a text is not the text. */
+  /**
+   * What a parameter stands for. Wherever it stands it is one value in one form: the JSON of a text is not
+   * the text.
+   */
   use(parameter: Parameter, use: ParameterUse): void {
     const key = keyOf(parameter)
     const before = this.byKey.get(key)

@@ -1,9 +1,11 @@
 /**
- * The bound on patterns of `like` and `ilike`. Behind a `%`, PostgreSQL compares the rest of the pattern at each place of the text, and checks no
- * timeout meanwhile: 10 000 characters behind a `%` take seconds for a text of 100 000. Regular expressions and `similar to` can be interrupted.
+ * The bound on patterns of `like` and `ilike`. Behind a `%`, PostgreSQL compares the rest of the pattern at
+ * each place of the text, and checks no timeout meanwhile: 10 000 characters behind a `%` take seconds for a
+ * text of 100 000. Regular expressions and `similar to` can be interrupted.
  *
- * Literals are counted when the statement is checked, parameters then or when they are bound. Patterns that are computed have to be short, which the
- * statement checks itself: around a constant the condition is gone once PostgreSQL has planned it, so an index serves the pattern as before.
+ * Literals are counted when the statement is checked, parameters then or when they are bound. Patterns that
+ * are computed have to be short, which the statement checks itself: around a constant the condition is gone
+ * once PostgreSQL has planned it, so an index serves the pattern as before.
  */
 import type { Expression, PatternMatch } from '../language/tree/ast.ts'
 import { cast, compare, integer } from '../language/tree/build.ts'
@@ -11,7 +13,10 @@ import { bytesOf, guarded, PATTERN_GUARD } from './guard.ts'
 import type { ParameterUse } from './parameters.ts'
 import { type Growth, patternsTooLong, refused, type Tally } from './tally.ts'
 
-/** `~` looks for a text anywhere: it is `ilike` with a `%` on both sides. Those of regular expressions are not bounded. */
+/**
+ * `~` looks for a text anywhere: it is `ilike` with a `%` on both sides. Those of regular expressions are not
+ * bounded.
+ */
 export type PatternOperator = PatternMatch['operator'] | '~' | '~*' | 'regex'
 
 const BOUNDED: ReadonlySet<PatternOperator> = new Set(['like', 'ilike', '~'])
@@ -68,7 +73,10 @@ function isMadeOfValues(expression: Expression): boolean {
   }
 }
 
-/** What is compared at each place of a text: a pattern without a wildcard, or with one at its end, is compared at its beginning alone. */
+/**
+ * What is compared at each place of a text: a pattern without a wildcard, or with one at its end, is compared
+ * at its beginning alone.
+ */
 function searchedBytes(operator: PatternOperator, pattern: string): number {
   if (operator === '~') return Buffer.byteLength(pattern)
   let start = pattern.indexOf('%')

@@ -1,4 +1,7 @@
-/** How many relations a mention of a table or function has PostgreSQL plan: the table, those of a view or body, and those that policies read. */
+/**
+ * How many relations a mention of a table or function has PostgreSQL plan: the table, those of a view or
+ * body, and those that policies read.
+ */
 import { type Catalog, type DatabaseFunction, inlinedKey, type Table } from '../catalog/model.ts'
 
 type Use = 'read' | 'write'
@@ -7,12 +10,17 @@ type Counts = Readonly<Record<Use, Map<number, number>>>
 
 const known = new WeakMap<Catalog, Counts>()
 
-/** A function that a query reads from: itself, and what is in its body if PostgreSQL puts that in its place. */
+/**
+ * A function that a query reads from: itself, and what is in its body if PostgreSQL puts that in its place.
+ */
 export function relationsIn(called: DatabaseFunction, catalog: Catalog): number {
   return countFor(inlinedKey(called), catalog, 'read')
 }
 
-/** Each mention counts, as often as a view or policy repeats it, with all that is behind it. Partitions count as the table that they are part of. */
+/**
+ * Each mention counts, as often as a view or policy repeats it, with all that is behind it. Partitions count
+ * as the table that they are part of.
+ */
 export function relationsBehind({ oid }: Table, catalog: Catalog, use: Use): number {
   return countFor(oid, catalog, use)
 }

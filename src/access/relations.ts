@@ -11,7 +11,10 @@ export function relatedTable<T>(catalog: { readonly tables: ReadonlyMap<string, 
   return table
 }
 
-/** The relations that the caller can follow, and so may be told of: every table and column of the way may be read. */
+/**
+ * The relations that the caller can follow, and so may be told of: every table and column of the way may be
+ * read.
+ */
 export function followable(table: Table, { catalog, rights }: View): readonly Relation[] {
   if (rights === EVERYTHING) return table.relations
   const reads = (name: string, columns: readonly string[]): boolean => {
@@ -32,8 +35,9 @@ export interface JunctionTables {
 }
 
 /**
- * `child` belongs to `parent`: its key equals the parent's, or a row of the junction joins the two (as `exists`, so that a pair that is joined
- * twice is still one row, and the junction's own row security applies).
+ * `child` belongs to `parent`: its key equals the parent's, or a row of the junction joins the two (as
+ * `exists`, so that a pair that is joined twice is still one row, and the junction's own row security
+ * applies).
  */
 export function childJoin(
   relation: Relation,

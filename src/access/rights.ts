@@ -1,5 +1,6 @@
 /**
- * What a caller may do: with which tables, which of their columns, which of their rows (docs/guides/access-policies.md, decision 0012).
+ * What a caller may do: with which tables, which of their columns, which of their rows
+ * (docs/guides/access-policies.md, decision 0012).
  *
  * The check asks at every mention; who makes the answers – policies, or nothing at all – it does not know.
  */
@@ -22,7 +23,10 @@ export interface TableRights {
   readonly update: Columns
   /** What a write may answer; null: the columns that it wrote and those that may be read. */
   readonly returning: Columns | null
-  /** A condition, not yet checked, that rows must meet; null: all of them. Parameters are named for what they say of the caller. */
+  /**
+   * A condition, not yet checked, that rows must meet; null: all of them. Parameters are named for what they
+   * say of the caller.
+   */
   readonly rows: Readonly<Record<Operation, Expression | null>>
 }
 
@@ -69,7 +73,10 @@ export function isKnown(table: Table, rights: Rights): boolean {
   return OPERATIONS.some(operation => refused[operation] === null)
 }
 
-/** A column is hidden from a caller who may neither read nor write it: it is never suggested, and its mention is 403. */
+/**
+ * A column is hidden from a caller who may neither read nor write it: it is never suggested, and its mention
+ * is 403.
+ */
 export function isKnownColumn(name: string, { read, create, update }: TableRights): boolean {
   return allows(read, name) || allows(create, name) || allows(update, name)
 }

@@ -1,8 +1,10 @@
 /**
- * The rows that a policy leaves of a table (docs/guides/access-policies.md#the-route-policy): its condition becomes part of every statement that touches the table.
+ * The rows that a policy leaves of a table (docs/guides/access-policies.md#the-route-policy): its condition
+ * becomes part of every statement that touches the table.
  *
- * What a condition says of the caller is read from the settings of the transaction, so a statement is the same for everybody with the same rights:
- * `tenant_id = $tenant_id` is `tenant_id = cast(nullif(current_setting('app.current_tenant_id', true), '') as uuid)`.
+ * What a condition says of the caller is read from the settings of the transaction, so a statement is the
+ * same for everybody with the same rights: `tenant_id = $tenant_id` is
+ * `tenant_id = cast(nullif(current_setting('app.current_tenant_id', true), '') as uuid)`.
  */
 import type { Table } from '../catalog/model.ts'
 import type { Expression, QuerySource, Span } from '../language/tree/ast.ts'
@@ -54,7 +56,9 @@ export function fromSettings(condition: Expression): Expression {
   return where
 }
 
-/** NULL where the setting is empty: an identity without a tenant matches no row, and an empty text is no uuid. */
+/**
+ * NULL where the setting is empty: an identity without a tenant matches no row, and an empty text is no uuid.
+ */
 function callerValue(name: string): Expression {
   const setting = SETTINGS.get(name)
   const value = setting === undefined ? claim(name.slice(CLAIM.length).split('.')) : settingOf(setting)
@@ -72,7 +76,10 @@ function settingOf(name: string): Expression {
   return call('current_setting', [text(name), literal('boolean', 'true')], { schema: 'pg_catalog' })
 }
 
-/** The condition for these operations on the rows of `table`, which the statement calls `alias`; null where they are free. */
+/**
+ * The condition for these operations on the rows of `table`, which the statement calls `alias`; null where
+ * they are free.
+ */
 export function rowsFor(
   checking: Checking,
   table: Table,
@@ -87,8 +94,9 @@ export function rowsFor(
 }
 
 /**
- * A table of which a read sees some rows only: a query in its place, so that joins of every kind see no others. With `rowsFirst` nothing of the
- * statement around it is computed of the others either: an expression that fails would tell of them (PostgreSQL manual, 39.5).
+ * A table of which a read sees some rows only: a query in its place, so that joins of every kind see no
+ * others. With `rowsFirst` nothing of the statement around it is computed of the others either: an expression
+ * that fails would tell of them (PostgreSQL manual, 39.5).
  */
 export function readRows(checking: Checking, table: Table, alias: string, span: Span): QuerySource | null {
   const where = rowsFor(checking, table, alias, 'read')

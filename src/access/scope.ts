@@ -1,4 +1,7 @@
-/** The names that a statement can mean while it is checked: its sources, then those of the statements around it. */
+/**
+ * The names that a statement can mean while it is checked: its sources, then those of the statements around
+ * it.
+ */
 import type { Column, DataType, Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { ColumnReference, ExpressionField, Span, TableName } from '../language/tree/ast.ts'
@@ -36,7 +39,10 @@ export interface RowsetColumn {
 
 export interface ScopeSource {
   readonly alias: string
-  /** Another name that it has where no source is called so: a policy names its table, whatever the statement calls it. */
+  /**
+   * Another name that it has where no source is called so: a policy names its table, whatever the statement
+   * calls it.
+   */
   readonly otherwise?: string
   /** The name that an alias would have hidden: `schema.table.column` means a column of this one. */
   readonly name: TableName | null
@@ -83,11 +89,13 @@ export function sourceOf(alias: string, columns: Rowset): ScopeSource {
   return { alias, name: null, rowset: columns }
 }
 
-// ---- names -------------------------------------------------------------------------------------------------
+// ---- names
+// -------------------------------------------------------------------------------------------------
 
 /**
- * What a dotted name means, by the rules of the language: `alias.column` where something in scope is called so, `schema.table.column`, else a
- * column of the nearest source that has it; what follows is a path into its JSON.
+ * What a dotted name means, by the rules of the language: `alias.column` where something in scope is called
+ * so, `schema.table.column`, else a column of the nearest source that has it; what follows is a path into its
+ * JSON.
  */
 export function resolve(reference: ColumnReference, scope: Scope): Typed {
   const { path, span } = reference
@@ -120,7 +128,10 @@ export function resolve(reference: ColumnReference, scope: Scope): Typed {
   throw second === undefined ? unknownColumn(first, scope, span) : unknownName(path, scope, span)
 }
 
-/** Those that may not be read only where no other one has the column: a name means nothing that its author cannot know of. */
+/**
+ * Those that may not be read only where no other one has the column: a name means nothing that its author
+ * cannot know of.
+ */
 function sourcesWith(name: string, { sources }: Scope): readonly ScopeSource[] {
   const having = sources.filter(({ rowset }) => rowset.column(name) !== undefined)
   const readable = having.filter(({ rowset }) => rowset.isReadable(name))
@@ -159,7 +170,8 @@ function refuseHidden(source: ScopeSource, name: string, scope: Scope, span: Spa
   if (sourceNamed(source.alias, scope) === source) return
   throw new GatewayError(
     'PARSE_ERROR',
-    `"${shorten(name)}" is a column of "${source.alias}" outside, which another source called "${source.alias}" hides here; give one of them an alias`,
+    `"${shorten(name)}" is a column of "${source.alias}" outside, which another source called ` +
+      `"${source.alias}" hides here; give one of them an alias`,
     { span },
   )
 }
@@ -185,7 +197,10 @@ export interface TypedField extends Pick<RowsetColumn, 'type' | 'typeText' | 'gr
   readonly field: ExpressionField
 }
 
-/** `*`, or `alias.*`: every column that the caller may read, written out. A name that several sources have is told apart by its source. */
+/**
+ * `*`, or `alias.*`: every column that the caller may read, written out. A name that several sources have is
+ * told apart by its source.
+ */
 export function everyColumn(scope: Scope, alias: string | null): readonly TypedField[] {
   const columns = sourcesOf(scope, alias).flatMap(source => source.rowset.readable.map(column => ({ source, column })))
   const unnamed = columns.find(({ column }) => column.name === '')
@@ -217,10 +232,12 @@ function sourcesOf({ sources }: Scope, alias: string | null): readonly ScopeSour
   return alias === null ? sources : sources.filter(source => source.alias === alias)
 }
 
-// ---- refusals ----------------------------------------------------------------------------------------------
+// ---- refusals
+// ----------------------------------------------------------------------------------------------
 
 const UNHEARD =
-  '; a field is called so, but only "having" sees such names, and "order by" and "group by" one that stands alone: write its expression'
+  '; a field is called so, but only "having" sees such names, and "order by" and ' +
+  '"group by" one that stands alone: write its expression'
 
 function callOf(name: string): string {
   return CALLED_BARE.has(name.toLowerCase()) ? `; the function is called ${name.toLowerCase()}()` : ''

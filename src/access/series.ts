@@ -8,7 +8,10 @@ import { isParameter } from './parameters.ts'
 import { NO_GROWTH, refused, sumOf, type Tally } from './tally.ts'
 import { baseOf } from './types.ts'
 
-/** Of numbers, or of moments and an interval. The argument that is guarded has a definite type, or the CASE around it would be a text. */
+/**
+ * Of numbers, or of moments and an interval. The argument that is guarded has a definite type, or the CASE
+ * around it would be a text.
+ */
 export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[], tally: Tally): readonly Expression[] {
   const [start, stop, step, ...zone] = args
   const { maxSeriesRows: max } = tally.limits
@@ -28,7 +31,8 @@ export function seriesIn({ span }: FunctionCall, args: readonly BuiltArgument[],
   const kind = step === undefined ? 'numbers' : kindOf([step, start, stop])
   if (kind === null) {
     throw refused(
-      `the types of what "generate_series" is given are not known here, so its rows cannot be bounded (${LIMIT_NAMES.maxSeriesRows}); cast the last argument, as in (…)::interval or (…)::int`,
+      'the types of what "generate_series" is given are not known here, so its rows cannot be bounded ' +
+        `(${LIMIT_NAMES.maxSeriesRows}); cast the last argument, as in (…)::interval or (…)::int`,
       span,
       'maxSeriesRows',
     )

@@ -1,9 +1,11 @@
 /**
- * What one statement adds up to: joins, relations, expressions, bytes, patterns and products of long numbers, each refused beyond its limit.
+ * What one statement adds up to: joins, relations, expressions, bytes, patterns and products of long numbers,
+ * each refused beyond its limit.
  *
- * PostgreSQL merges subqueries into the statement around them, so a column that a subquery computes stands for its whole expression wherever it is
- * mentioned. A few hundred bytes of text – `a + a as a`, twenty times – would become millions of expressions; a mention therefore counts for all that
- * the column stands for (`Growth`).
+ * PostgreSQL merges subqueries into the statement around them, so a column that a subquery computes stands
+ * for its whole expression wherever it is mentioned. A few hundred bytes of text – `a + a as a`, twenty times
+ * – would become millions of expressions; a mention therefore counts for all that the column stands for
+ * (`Growth`).
  */
 
 import { GatewayError } from '../errors.ts'
@@ -40,7 +42,10 @@ function combined(a: Growth, b: Growth, sign: 1 | -1): Growth {
   }
 }
 
-/** A text has 16 384 tokens at most; what is above that comes from columns that stand for expressions. Planning 32 768 of them took 0.2 s and 50 MB. */
+/**
+ * A text has 16 384 tokens at most; what is above that comes from columns that stand for expressions.
+ * Planning 32 768 of them took 0.2 s and 50 MB.
+ */
 const TERMS_MAX = 32_768
 
 /** Values of the largest size that all expressions of a statement may build together for one row. */
@@ -88,7 +93,8 @@ export class Tally {
     this.#terms += count
     if (this.#terms <= TERMS_MAX) return
     throw refused(
-      `the query stands for more than ${TERMS_MAX} expressions once its subqueries are merged; mention computed columns less often`,
+      `the query stands for more than ${TERMS_MAX} expressions once its subqueries ` +
+        'are merged; mention computed columns less often',
       span,
     )
   }
@@ -98,7 +104,8 @@ export class Tally {
     const { maxRelations } = this.limits
     if (this.#relations <= maxRelations || maxRelations === 0) return
     throw refused(
-      `the query reads from more than ${maxRelations} relations (${LIMIT_NAMES.maxRelations}), counting subqueries and the tables behind views and policies; read from fewer`,
+      `the query reads from more than ${maxRelations} relations (${LIMIT_NAMES.maxRelations}), counting ` +
+        'subqueries and the tables behind views and policies; read from fewer',
       span,
       'maxRelations',
     )
@@ -108,7 +115,8 @@ export class Tally {
     this.#bytes += count
     if (this.#bytes <= this.bytesMax || this.bytesMax === 0) return
     throw refused(
-      `the expressions of the query could build more than ${this.bytesMax} bytes for one row, ${BUILT_VALUES_MAX} times ${LIMIT_NAMES.maxBuiltValueBytes}; build fewer or smaller values`,
+      `the expressions of the query could build more than ${this.bytesMax} bytes for one row, ` +
+        `${BUILT_VALUES_MAX} times ${LIMIT_NAMES.maxBuiltValueBytes}; build fewer or smaller values`,
       span,
       'maxBuiltValueBytes',
     )
@@ -126,7 +134,9 @@ export class Tally {
     const { maxNumericProducts } = this.limits
     if (this.#products <= maxNumericProducts || maxNumericProducts === 0) return
     throw refused(
-      `the query multiplies and divides numbers of any length more than ${maxNumericProducts} times (${LIMIT_NAMES.maxNumericProducts}); give their number of digits or another type, as in (…)::numeric(20, 4) or (…)::float8`,
+      `the query multiplies and divides numbers of any length more than ${maxNumericProducts} times ` +
+        `(${LIMIT_NAMES.maxNumericProducts}); give their number of digits or another ` +
+        'type, as in (…)::numeric(20, 4) or (…)::float8',
       span,
       'maxNumericProducts',
     )
@@ -136,7 +146,8 @@ export class Tally {
     const { maxJoins } = this.limits
     if (joins.length <= maxJoins || maxJoins === 0) return
     throw refused(
-      `the query joins ${joins.length} tables at one level, more than the ${maxJoins} of ${LIMIT_NAMES.maxJoins}; join fewer`,
+      `the query joins ${joins.length} tables at one level, more than the ` +
+        `${maxJoins} of ${LIMIT_NAMES.maxJoins}; join fewer`,
       joins[maxJoins]?.span,
       'maxJoins',
     )
@@ -144,7 +155,10 @@ export class Tally {
 }
 
 export function patternsTooLong(bytesMax: number): string {
-  return `the patterns of like and ilike are longer than ${bytesMax} bytes together, from the first % of each (${LIMIT_NAMES.maxPatternBytes}); search for a shorter text`
+  return (
+    `the patterns of like and ilike are longer than ${bytesMax} bytes together, from the first % of each ` +
+    `(${LIMIT_NAMES.maxPatternBytes}); search for a shorter text`
+  )
 }
 
 export function refused(message: string, span: Span | undefined, limit?: keyof StatementLimits): GatewayError {

@@ -54,7 +54,8 @@ export function refuseUncountable(typed: Typed, other: Expression): void {
   if (isNumber && (typed.type === null ? typed.typeName === 'text' : isText(typed.type))) {
     throw refusedType(
       typed,
-      `and texts are in the order of their letters, '10' before '9'; cast it, as in (…)::numeric, or write the number as a text`,
+      `and texts are in the order of their letters, '10' before '9'; cast it, as ` +
+        'in (…)::numeric, or write the number as a text',
     )
   }
 }

@@ -6,12 +6,15 @@ import { typeSet } from '../types/builtin.ts'
 import { INCOMPARABLE, UNORDERED } from '../types/traits.ts'
 
 /**
- * Names that mean something else when written bare: `char` and `bit` take a length of one. Behind their schema they are the
- * types of the catalogue (PostgreSQL manual, 8.3, 8.10).
+ * Names that mean something else when written bare: `char` and `bit` take a length of one. Behind their
+ * schema they are the types of the catalogue (PostgreSQL manual, 8.3, 8.10).
  */
 const NEEDS_SCHEMA = typeSet('char', 'bit')
 
-/** `expression::type`, for a domain the type it is made of: a filter may name a value that the domain's checks refuse. */
+/**
+ * `expression::type`, for a domain the type it is made of: a filter may name a value that the domain's checks
+ * refuse.
+ */
 export function castTo(expression: Expression, type: DataType): Cast {
   return { kind: 'cast', operand: expression, type: toTypeName(type), span: NOWHERE }
 }
@@ -70,8 +73,8 @@ export function isDocument(type: DataType): boolean {
 }
 
 /**
- * The operators of enums take `anyenum`, which a domain over an enum does not match, as it would match `anyarray` or `anyrange`
- * (PostgreSQL manual, 36.2.5): it has not even `=`, until it is cast.
+ * The operators of enums take `anyenum`, which a domain over an enum does not match, as it would match
+ * `anyarray` or `anyrange` (PostgreSQL manual, 36.2.5): it has not even `=`, until it is cast.
  */
 export function isEnumDomain(type: DataType): boolean {
   return type.kind === 'domain' && baseOf(type).kind === 'enum'
@@ -94,7 +97,9 @@ function isAmong(names: ReadonlySet<string>, type: DataType): boolean {
   return base.schema === 'pg_catalog' && names.has(base.name)
 }
 
-/** Numbers, text, dates, booleans, enums: they contain nothing, so `@>`, `<@` and `&&` mean nothing to them. */
+/**
+ * Numbers, text, dates, booleans, enums: they contain nothing, so `@>`, `<@` and `&&` mean nothing to them.
+ */
 export function isScalar(type: DataType): boolean {
   const base = baseOf(type)
   return base.kind === 'enum' || (base.kind === 'base' && 'NSDBT'.includes(base.category))

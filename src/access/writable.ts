@@ -1,4 +1,7 @@
-/** What can be written: columns that PostgreSQL does not fill in itself, and conflict targets that are keys (docs/reference/writing.md#upsert). */
+/**
+ * What can be written: columns that PostgreSQL does not fill in itself, and conflict targets that are keys
+ * (docs/reference/writing.md#upsert).
+ */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Conflict, Span } from '../language/tree/ast.ts'

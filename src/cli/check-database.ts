@@ -1,4 +1,7 @@
-/** The part of `svc check` that asks the database: whether it can be published, whether policies and triggers fit it, and the lints. */
+/**
+ * The database part of `svc check`: whether it can be published, whether policies and triggers match it, and
+ * the lints.
+ */
 import { createPolicies, PolicyError } from '../access/policy/policies.ts'
 import { introspect, type Query } from '../catalog/introspect.ts'
 import type { Catalog } from '../catalog/model.ts'
@@ -23,7 +26,7 @@ import { printFailure } from './failure.ts'
 /** A schema of 5 000 tables takes seconds, on a machine that has nothing else to do. */
 const TIMEOUT_MS = 120_000
 
-/** What cannot be asked is a finding as well: does not reject. */
+/** Checks the database. An unavailable database is a finding as well; never rejects. */
 export async function checkDatabase(config: Config, environment: Environment): Promise<DatabaseLints> {
   const { databaseUrl, preparedStatements, gssModule } = config.gateway
   if (databaseUrl === null) {
@@ -77,7 +80,7 @@ async function policyFindings(config: Config, catalog: Catalog): Promise<readonl
     return []
   } catch (failure) {
     if (!(failure instanceof PolicyError)) throw failure
-    const fix = 'Mend the policy; while it has problems the gateway does not start.'
+    const fix = 'Correct the policy; the gateway does not start while it has problems.'
     return failure.problems.map(problem => error(printProblem(problem), fix))
   }
 }
@@ -101,12 +104,12 @@ type Found = Awaited<ReturnType<typeof inspectInstallation>>
 function installationFindings(found: Found): readonly Finding[] {
   const problem = problemOf(found)
   if (problem === null) return []
-  // The gateway goes on as if nothing were installed.
+  // The gateway continues as if nothing were installed.
   const level = found !== null && 'reason' in found ? 'error' : 'warning'
   return [{ level, ...problem }]
 }
 
-/** Null: there is no outbox. */
+/** The captured tables; null if there is no outbox. */
 function capturedBy(found: Found): ReadonlySet<string> | null {
   return found === null || 'reason' in found ? null : found.captured
 }
@@ -129,7 +132,7 @@ async function triggerFindings(
     return undeliverable(triggers, createAddressGuard({ allow: gateway.webhookAllow, loopback }))
   } catch (failure) {
     if (!(failure instanceof ConfigError)) throw failure
-    const fix = 'Mend the triggers; while they have problems the gateway does not start.'
+    const fix = 'Correct the triggers; the gateway does not start while they have problems.'
     return failure.problems.map(problem => error(printProblem(problem), fix))
   }
 }

@@ -12,7 +12,7 @@ export interface CheckReport {
   /** Objects that are in no finding because of `accepted_findings`. */
   readonly accepted: number
   readonly findings: readonly ReportedFinding[]
-  /** What the connection URLs come to, by lines for people. */
+  /** The effective settings of the connection URLs, as text lines. */
   readonly connections: readonly string[]
 }
 

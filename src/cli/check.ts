@@ -1,5 +1,6 @@
 /**
- * `svc check` (docs/guides/checking.md): everything that is wrong or dangerous about configuration and database, each with its fix.
+ * `svc check` (docs/guides/checking.md): everything that is wrong or dangerous about configuration and
+ * database, each with its fix.
  */
 import { loadConfig } from '../config/load.ts'
 import { configNotes } from '../config/notes.ts'
@@ -21,12 +22,15 @@ export interface CheckCommand {
   readonly json: boolean
 }
 
-/** Answers the exit code: 1 when a finding is an error. Rejects with `ConfigError`, which tells all problems itself. */
+/**
+ * Returns the exit code: 1 when a finding is an error. Rejects with `ConfigError`, which lists all problems
+ * itself.
+ */
 export async function check(command: CheckCommand, world: World): Promise<number> {
   const { config } = loadConfig({ ...world, file: command.file })
   if (command.print) world.out(printConfig(config))
   const unreachable = await connectionFindings(config)
-  // What the database has to say is worth nothing while it cannot be asked.
+  // Findings about the database are meaningless while it cannot be queried.
   const database =
     unreachable.length > 0 ? { findings: unreachable, accepted: 0 } : await checkDatabase(config, world.environment)
   const findings = [

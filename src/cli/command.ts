@@ -1,7 +1,7 @@
-/** A command that knows its examples: they are in its help, and in docs/reference/cli.md. */
+/** A command with examples, which are shown in its help and in docs/reference/cli.md. */
 import { Command } from 'commander'
 
-/** What is typed, and what comes of it. */
+/** A command line and its effect. */
 export type Example = readonly [command: string, meaning: string]
 
 export class SvcCommand extends Command {

@@ -20,7 +20,7 @@ export interface DatabaseOptions {
   readonly timeoutMs?: number
 }
 
-/** Longer than a connection needs, shorter than somebody waits. */
+/** Longer than a connection takes, shorter than a user waits. */
 const CONNECT_TIMEOUT_MS = 10_000
 
 /** As long as the gateway itself gives the same questions. */
@@ -30,8 +30,8 @@ const TIMEOUT_MS = 30_000
 const ANSWER_GRACE_MS = 5_000
 
 /**
- * Rejects with `UrlError` or `KerberosSetupError`. A query rejects with the first failure to connect: where a gateway tries again for ever, whoever
- * called a command wants to know.
+ * Opens a session. Rejects with `UrlError` or `KerberosSetupError`. A query rejects with the first connection
+ * failure: unlike a gateway, a command does not retry forever.
  */
 export async function openDatabase(url: string | ConnectionTarget, options: DatabaseOptions): Promise<DatabaseSession> {
   const { preparedStatements, gssModule, timeoutMs = TIMEOUT_MS } = options
@@ -40,7 +40,7 @@ export async function openDatabase(url: string | ConnectionTarget, options: Data
   const failed = new Promise<never>((_, reject) => {
     fail = reject
   })
-  // Nobody may be asking when it fails.
+  // There may be no query when it fails.
   failed.catch(() => {})
   const pool = createPool({
     target,

@@ -1,4 +1,4 @@
-/** What a query does, in lines for people: the parts of an explanation that have something to say. */
+/** Formats the explanation of a query as text; empty parts are omitted. */
 import type { Explanation } from '../language/hints/explain.ts'
 
 const LABEL_WIDTH = 10

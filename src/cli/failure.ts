@@ -1,8 +1,8 @@
-/** How an error is told on standard error. */
+/** Formats errors for standard error. */
 
 /**
- * Errors whose message says what failed and what to do; of anything else the stack is needed. Named, so that their
- * modules need not be loaded.
+ * Errors whose message says what failed and what to do; of anything else the stack is needed. Named, so that
+ * their modules need not be loaded.
  */
 const WRITTEN_FOR_USERS = new Set([
   'AllowListError',
@@ -33,7 +33,10 @@ export function printFailure(error: unknown): string {
   if (code === 'EACCES' && port !== undefined)
     return `${address}:${port} may not be used: ports below 1024 need a privilege; set another: ${BIND}`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `cannot listen on ${address ?? 'the configured address'}: it is no address of this machine; set another: ${BIND}`
+    return (
+      `cannot listen on ${address ?? 'the configured address'}: it is not ` +
+      `an address of this machine; set another: ${BIND}`
+    )
   return error.stack ?? error.message
 }
 

@@ -1,4 +1,4 @@
-/** What the help of several commands has in common. */
+/** Help texts shared by several commands. */
 
 export const CONFIG = [
   '-c, --config <file>',

@@ -28,7 +28,8 @@ export function addInstallCommands(program: SvcCommand, world: World, finish: Fi
     .option('--role <name>', "the gateway's role (default: the user of database_url in svc.toml, then of DATABASE_URL)")
     .option(
       '--feed-role <name>',
-      "the role that reads the change log and delivers webhooks (else that of feed_url, else the name of the gateway's role with _feed)",
+      'the role that reads the change log and delivers webhooks (else that of feed_url, ' +
+        "else the name of the gateway's role with _feed)",
     )
     .option(
       '-t, --table <name>',

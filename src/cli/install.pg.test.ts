@@ -194,7 +194,7 @@ test('what cannot be captured is said before anything is done', async () => {
   expect(error.split('\n')).toEqual([
     'Role "nobody" of the gateway does not exist in this database.',
     '"public.v" is a view; its changes cannot be captured.',
-    'There is no table "public.none".',
+    'Table "public.none" does not exist.',
   ])
   expect((await execute(database.adminUrl, `select to_regnamespace('svc') as svc`))[0]).toEqual({ svc: null })
 })
@@ -320,14 +320,16 @@ test('a table that is being written to for long keeps nobody waiting for ever', 
   await writer.query('begin; insert into orders values (1)')
   const { code, error } = await svc(['install'])
   expect(code).toBe(1)
-  expect(error).toContain('A table is being written to; try again when less is going on. Nothing was changed.')
+  expect(error).toContain(
+    'A table is being written to; try again when less is going on. Nothing was changed.',
+  )
   await writer.query('commit')
   await writer.end()
   expect((await svc(['install'])).code).toBe(0)
 })
 
 test('uninstalling leaves nothing, and does not lose webhooks unasked', async () => {
-  expect((await svc(['uninstall'])).out).toBe('There is no schema svc in this database.')
+  expect((await svc(['uninstall'])).out).toBe('Schema svc does not exist in this database.')
   await svc(['install'])
   expect((await svc(['uninstall'], { SVC_ADMIN_DATABASE_URL: '' })).error).toContain(
     'Schema svc belongs to another role.',

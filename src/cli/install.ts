@@ -1,4 +1,7 @@
-/** `svc install` and `svc uninstall` (docs/reference/cli.md#svc-install): schema `svc` in the configured database, made or removed in one transaction. */
+/**
+ * `svc install` and `svc uninstall` (docs/reference/cli.md#svc-install): schema `svc` in the configured
+ * database, made or removed in one transaction.
+ */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
@@ -70,7 +73,8 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
   return withDatabase(url, config, async ({ query, transaction }) => {
     const [[superuser, installed, owns] = []] = await query(
       `SELECT r.rolsuper, n.oid IS NOT NULL, coalesce(pg_has_role(n.nspowner, 'USAGE'), true)
-        FROM pg_catalog.pg_roles AS r LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = 'svc' WHERE r.rolname = current_user`,
+        FROM pg_catalog.pg_roles AS r LEFT JOIN pg_catalog.pg_namespace AS n ON n.nspname = 'svc'
+          WHERE r.rolname = current_user`,
       [],
     )
     const script = uninstallScript({ superuser: superuser === 't' })
@@ -79,7 +83,7 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
       return EXIT.ok
     }
     if (installed !== 't') {
-      world.out('There is no schema svc in this database.')
+      world.out('Schema svc does not exist in this database.')
       return EXIT.ok
     }
     if (owns !== 't') {
@@ -103,7 +107,7 @@ export async function uninstall(command: InstallCommand & { readonly force: bool
   })
 }
 
-/** Of the role that creates. `DATABASE_URL` is the gateway's own, unless the file says what that is. */
+/** The URL of the installing role. `DATABASE_URL` is the gateway's own, unless the file contains that. */
 function creatorUrl({ adminUrl }: InstallCommand, { config, fileDatabaseUrl }: LoadedConfig): string | null {
   const named = adminUrl ?? config.adminDatabaseUrl
   if (named !== null) return named
@@ -112,7 +116,8 @@ function creatorUrl({ adminUrl }: InstallCommand, { config, fileDatabaseUrl }: L
 }
 
 const NO_CREATOR =
-  "The role that creates schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL. DATABASE_URL counts as the role that creates only when svc.toml names another database_url; otherwise it is the gateway's own."
+  'The role that creates schema svc is not known: give --admin-url, or set SVC_ADMIN_DATABASE_URL. DATABASE_URL ' +
+  "counts as the role that creates only when svc.toml names another database_url; otherwise it is the gateway's own."
 
 async function withDatabase(
   url: string | null,
@@ -153,7 +158,10 @@ function gatewayTarget({ config, fileDatabaseUrl }: LoadedConfig): ConnectionTar
   return url === null ? null : parseUrl(url)
 }
 
-/** Only superusers can copy the password of the gateway's role; others know it from the URL, if that is of the same role. */
+/**
+ * Only superusers can copy the password of the gateway's role; others know it from the URL, if that is of the
+ * same role.
+ */
 async function withPassword(plan: InstallPlan, loaded: LoadedConfig): Promise<InstallPlan> {
   const { role, feed, superuser } = plan
   const target = gatewayTarget(loaded)
@@ -167,7 +175,7 @@ async function verified(password: string | null): Promise<FeedRole['password']> 
 
 function refuse(obstacles: readonly string[], script: readonly string[], world: World): number {
   for (const obstacle of obstacles) world.error(obstacle)
-  world.error('Nothing was changed. Somebody who may can run the SQL that follows on standard output.')
+  world.error('Nothing was changed. A role with the required privileges can run the SQL printed on standard output.')
   world.out(printScript(script).trimEnd())
   return EXIT.failed
 }
@@ -185,22 +193,26 @@ async function withoutPassword(
   ])
   if (missing !== 't') return []
   return [
-    `Role ${feed.role} has no password, because ${role} has none that can be copied (SCRAM). Set one and feed_url, unless pg_hba.conf admits it without.`,
+    `Role ${feed.role} has no password, because ${role} has none that can be copied (SCRAM). Set ` +
+      'one and feed_url, unless pg_hba.conf admits it without.',
   ]
 }
 
 async function report({ query }: DatabaseSession, { role, feed, superuser }: InstallPlan): Promise<readonly string[]> {
   const [[version, tables] = []] = await query(
-    `SELECT version, (SELECT count(DISTINCT tgrelid) FROM pg_catalog.pg_trigger WHERE tgname = 'svc_capture_insert') FROM svc.installation`,
+    `SELECT version, (SELECT count(DISTINCT tgrelid) FROM pg_catalog.pg_trigger
+  WHERE tgname = 'svc_capture_insert') FROM svc.installation`,
     [],
   )
   return [
-    `Schema svc is installed (version ${version}) for role ${role}: the changes of ${tables} tables and partitions are captured.`,
+    `Schema svc is installed (version ${version}) for role ${role}: the changes of ` +
+      `${tables} tables and partitions are captured.`,
     `Gateways read them and deliver webhooks as role ${feed.role}, which has rights to nothing else.`,
     ...(await withoutPassword(query, role, feed, superuser)),
     superuser
       ? 'Changes of the schema are heard at once, and new tables and partitions follow by themselves.'
-      : 'Event triggers need a superuser and were left out: the schema is looked at every schema_poll_secs, and tables that come later when a gateway starts or sees them.',
+      : 'Event triggers need a superuser and were left out: the schema is checked every schema_poll_secs, and ' +
+        'later tables are captured when a gateway starts or detects them.',
     'Gateways that run notice it by themselves when they next read the schema (SIGHUP does that now).',
   ]
 }

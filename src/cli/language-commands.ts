@@ -74,7 +74,7 @@ export function addLanguageCommands(program: SvcCommand, world: World, finish: F
     .action(async (file: string | undefined, options: TranspileOptions, command: SvcCommand) => {
       const { schema, database, config } = options
       if (config !== undefined && database === undefined) {
-        command.error("error: option '--config' says which database, and needs '--database'", { exitCode: 2 })
+        command.error("error: option '--config' selects the database and requires '--database'", { exitCode: 2 })
       }
       if (schema === '-' && (file === undefined || file === '-')) {
         command.error('error: queries and schema cannot both be standard input', { exitCode: 2 })

@@ -1,4 +1,7 @@
-/** `svc parse | format | transpile | explain`: the query language. Only `transpile --database` needs a database. */
+/**
+ * `svc parse | format | transpile | explain`: the query language. Only `transpile --database` needs a
+ * database.
+ */
 import { fillKeys, type KeyedTables } from '../access/fill-keys.ts'
 import { GatewayError } from '../errors.ts'
 import { answerExplain, answerFormat, answerParse, answerTranspile } from '../language/hints/answer.ts'
@@ -22,7 +25,7 @@ export interface LanguageCommand {
 }
 
 export interface TranspileCommand extends LanguageCommand {
-  /** What says which foreign keys there are; null: the names of the tables have to do. */
+  /** The source of foreign keys; null derives them from the names of tables. */
   readonly keys: KeysFrom | null
 }
 
@@ -46,7 +49,7 @@ export async function parse(command: LanguageCommand, world: World): Promise<num
   )
 }
 
-/** The SQL of each statement. What was guessed goes to standard error, or is part of the JSON. */
+/** Prints the SQL of each statement. Guesses are reported on standard error, or in the JSON. */
 export async function transpile(command: TranspileCommand, world: World): Promise<number> {
   const known = command.keys === null ? null : await keyedTables(command.keys, world)
   const guessed: string[] = []
@@ -61,7 +64,7 @@ export async function transpile(command: TranspileCommand, world: World): Promis
   return code
 }
 
-/** Loaded only when asked for: most calls need no database. */
+/** Loaded only on request, because most calls need no database. */
 async function keyedTables({ file, config }: KeysFrom, world: World): Promise<KeyedTables> {
   const [{ documentOf, firstSchema }, { relateDocument }] = await Promise.all([
     import('./schema.ts'),
@@ -71,7 +74,7 @@ async function keyedTables({ file, config }: KeysFrom, world: World): Promise<Ke
   return relateDocument(document, file === undefined ? firstSchema(config, world) : 'public')
 }
 
-/** What each statement does, part by part. */
+/** Explains each statement, part by part. */
 export async function explain({ file, json }: Omit<LanguageCommand, 'parameters'>, world: World): Promise<number> {
   return each(file, world, ({ statement }, all) => {
     const answer = answerExplain(statement)
@@ -86,7 +89,7 @@ export async function formatFiles({ files, json, mode }: FormatCommand, world: W
   let code: number = EXIT.ok
   for (const file of files.length === 0 ? [undefined] : files) {
     const source = await readText(file, world)
-    const answer = told(source, world, () => answerFormat(source.text))
+    const answer = parsedOrReported(source, world, () => answerFormat(source.text))
     if (answer === null) {
       code = EXIT.failed
       continue
@@ -110,13 +113,15 @@ async function each(
   print: (parsed: Parsed, all: readonly Parsed[], source: SourceText) => string,
 ): Promise<number> {
   const source = await readText(file, world)
-  const lines = told(source, world, () => parseMany(source.text).map((parsed, _, all) => print(parsed, all, source)))
+  const lines = parsedOrReported(source, world, () =>
+    parseMany(source.text).map((parsed, _, all) => print(parsed, all, source)),
+  )
   for (const line of lines ?? []) world.out(line)
   return lines === null ? EXIT.failed : EXIT.ok
 }
 
-/** A text that cannot be understood goes to standard error, with its place; null then. */
-function told<T>(source: SourceText, world: World, work: () => T): T | null {
+/** Reports a syntax error with its position on standard error, and returns null. */
+function parsedOrReported<T>(source: SourceText, world: World, work: () => T): T | null {
   try {
     return work()
   } catch (error) {
@@ -143,7 +148,7 @@ function printJson(value: unknown): string {
   return JSON.stringify(value, null, 2)
 }
 
-/** Of several statements each is a line, so that they can be told apart. */
+/** Prints one line per statement, so that several can be distinguished. */
 function printTool(value: unknown, statements: number): string {
   return statements === 1 ? printJson(value) : JSON.stringify(value)
 }

@@ -1,10 +1,14 @@
 #!/usr/bin/env node
-/** The program `svc`. What a command needs is loaded when it is called, so that none waits for the others. */
+/**
+ * The program `svc`. The modules of a command are loaded when it is called, so that no command waits for
+ * others.
+ */
 import { buffer } from 'node:stream/consumers'
 import { run } from './program.ts'
 import { EXIT } from './world.ts'
 
-// Whoever reads a pipe has enough when they close it, as in `svc format | head -1`. The command ends as if they had read on.
+// A reader that closes the pipe, as in `svc format | head -1`, has read enough. The command ends as if
+// everything had been read.
 let isCut = false
 for (const [name, stream] of [
   ['output', process.stdout],
@@ -12,7 +16,7 @@ for (const [name, stream] of [
 ] as const) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') return
-    // As on a full disk: a gateway that cannot log goes on, but what a command printed is not complete.
+    // As with a full disk: a gateway that cannot log continues, but the output of a command is incomplete.
     if (name === 'output' && !isCut) process.stderr.write(`standard output cannot be written: ${error.message}\n`)
     isCut = true
     process.exitCode = EXIT.failed

@@ -1,4 +1,7 @@
-/** `svc openapi` (docs/reference/cli.md#svc-openapi): the OpenAPI document of the configured database, for one kind of caller. */
+/**
+ * `svc openapi` (docs/reference/cli.md#svc-openapi): the OpenAPI document of the configured database, for one
+ * kind of caller.
+ */
 import { createPolicies } from '../access/policy/policies.ts'
 import { EVERYTHING, type Rights } from '../access/rights.ts'
 import { introspect } from '../catalog/introspect.ts'

@@ -18,7 +18,8 @@ export function postgres({ data, port }: PostgresCommand, world: World): Promise
     const local = await startLocal({ folder, port, cache, print: world.error })
     world.out(local.url)
     world.error(
-      `PostgreSQL ${local.major} listens there, for you alone: the password of its owner is in the URL, and the URL in ${join(folder, 'url')} while it runs. Ctrl-C stops it.`,
+      `PostgreSQL ${local.major} listens there, for you alone: the password of its owner is in the URL, and the ` +
+        `URL in ${join(folder, 'url')} while it runs. Ctrl-C stops it.`,
     )
     return local
   }

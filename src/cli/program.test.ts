@@ -235,7 +235,7 @@ describe('check, of the lists of what may be asked and called', () => {
     writeFileSync(join(folder, 'f.txt'), 'no function\n')
     const { code, out } = await svc(['check'], { JWT_SECRET: SECRET })
     expect(code).toBe(1)
-    expect(out).toMatch(/error: \S+f\.txt:1: .*\n\S+a\.txt:1: .*\n\S+a\.txt:3: .*\n {2}Mend the files/)
+    expect(out).toMatch(/error: \S+f\.txt:1: .*\n\S+a\.txt:1: .*\n\S+a\.txt:3: .*\n {2}Correct the files/)
   })
 
   test('--record needs a file, and has nothing to do with --print', async () => {
@@ -515,7 +515,7 @@ table parcels { tenant int8, from_id int8, to_id int8
       return error
     }
     expect(await usage('--schema', 'a.schema', '--database')).toContain("cannot be used with option '--database'")
-    expect(await usage('--config', 'svc.toml')).toContain("needs '--database'")
+    expect(await usage('--config', 'svc.toml')).toContain("requires '--database'")
     expect(await usage('--schema', '-')).toContain('cannot both be standard input')
     expect(await usage('--schema', 'gone.schema')).toBe('gone.schema cannot be read: there is no such file')
     expect(await usage('--database')).toMatch(/^no database is configured: set DATABASE_URL/)

@@ -1,6 +1,6 @@
 /**
- * The command line: names, options and help of every command. What they do is in the file of each, loaded when
- * called.
+ * The command line: names, options and help of every command. Their implementations are in separate files,
+ * loaded when called.
  */
 import { CommanderError, InvalidArgumentError, Option } from 'commander'
 import { VERSION } from '../version.ts'
@@ -14,7 +14,7 @@ import { addTokenCommands } from './token-commands.ts'
 import { addWebhookCommands } from './webhook-commands.ts'
 import { EXIT, type World } from './world.ts'
 
-/** Runs one command line (without `node` and the program's name) and answers the exit code. Never rejects. */
+/** Runs one command line (without `node` and the program's name) and returns the exit code. Never rejects. */
 export async function run(argv: readonly string[], world: World): Promise<number> {
   let code: number = EXIT.ok
   const program = createProgram(world, result => {
@@ -31,11 +31,12 @@ export async function run(argv: readonly string[], world: World): Promise<number
   }
 }
 
-/** `finish` is told the exit code of whichever command was run. */
+/** `finish` receives the exit code of the command. */
 export function createProgram(world: World, finish: (code: number) => void): SvcCommand {
   const program = new SvcCommand('svc')
     .description(
-      'A data gateway: the tables of a PostgreSQL database become a REST API with tenant isolation by row-level security.',
+      'A data gateway: the tables of a PostgreSQL database become a REST API ' +
+        'with tenant isolation by row-level security.',
     )
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -171,7 +172,8 @@ export function createProgram(world: World, finish: (code: number) => void): Svc
   program
     .command('mcp')
     .description(
-      'Start the tool server for agents: the query language and the documentation as tools of the Model Context Protocol. Needs no configuration and no database.',
+      'Start the tool server for agents: the query language and the documentation as tools of the Model ' +
+        'Context Protocol. Needs no configuration and no database.',
     )
     .option(
       '-b, --bind <host:port>',

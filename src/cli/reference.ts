@@ -1,4 +1,7 @@
-/** `docs/reference/cli.md`, written from the commands themselves. Its test compares the two, and rewrites the page with `-u`. */
+/**
+ * `docs/reference/cli.md`, written from the commands themselves. Its test compares the two, and rewrites the
+ * page with `-u`.
+ */
 import type { Argument, Option } from 'commander'
 import type { SvcCommand } from './command.ts'
 import { EXIT_CODES } from './program.ts'

@@ -1,4 +1,7 @@
-/** `svc schema pull | summary` and `svc types`: a database's schema as a document, and what is made of one (docs/guides/schema-document.md). */
+/**
+ * `svc schema pull | summary` and `svc types`: a database's schema as a document, and what is made of one
+ * (docs/guides/schema-document.md).
+ */
 import { pullSchema } from '../catalog/pull.ts'
 import { loadConfig } from '../config/load.ts'
 import type { SchemaDocument } from '../schema/model.ts'
@@ -26,7 +29,7 @@ export async function pull(command: PullCommand, world: World): Promise<number> 
   return put(printSchema(await pulled(command.config, world)), command.out, world)
 }
 
-/** Warnings are part of the summary, and no failure: the database is as it is. */
+/** Warnings are part of the summary, not a failure. */
 export async function summary(command: DocumentCommand, world: World): Promise<number> {
   const { gateway } = loadConfig({ ...world, file: command.config }).config
   const document = await documentOf(command, world)

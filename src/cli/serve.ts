@@ -13,7 +13,10 @@ export interface ServeCommand {
   readonly bind?: string | undefined
   /** Instead of the port of that address. */
   readonly port?: number | undefined
-  /** Where the shapes of queries are written to instead of being compared; true: to the file of `allow_list_path`. */
+  /**
+   * Where the shapes of queries are written to instead of being compared; true: to the file of
+   * `allow_list_path`.
+   */
   readonly record?: string | true
 }
 

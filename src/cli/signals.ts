@@ -2,7 +2,7 @@
 
 export interface Running {
   close(): Promise<void>
-  /** What SIGHUP asks for. */
+  /** Called on SIGHUP. */
   reload?(): Promise<void>
   /** Rejects when it has ended by itself. */
   readonly failed?: Promise<never>
@@ -20,9 +20,9 @@ const CODES = { SIGINT: 130, SIGTERM: 143 } as const
 const STOPPING = ['SIGINT', 'SIGTERM'] as const
 
 /**
- * Starts the service and resolves when it has been closed after the first SIGTERM or SIGINT. A second one exits at
- * once, and so does the first while the service is still starting: nothing is in flight then. Rejects when starting
- * or closing fails, or the service does meanwhile.
+ * Starts the service and resolves when it has been closed after the first SIGTERM or SIGINT. A second signal
+ * exits immediately, as does the first while the service is still starting, because nothing is in flight
+ * then. Rejects when the service fails to start or to close, or fails while running.
  */
 export async function runUntilSignal(
   start: () => Promise<Running>,

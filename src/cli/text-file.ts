@@ -10,7 +10,9 @@ export interface SourceText {
   readonly text: string
 }
 
-/** Larger files are none that people write; the language itself takes 64 KiB a text, a schema document more. */
+/**
+ * Larger files are not written by hand; the language itself accepts 64 KiB per text, a schema document more.
+ */
 const BYTES_MAX = 16 * 1024 * 1024
 
 /** No file, or `-`, is standard input. */
@@ -25,7 +27,7 @@ export async function readText(file: string | undefined, world: World): Promise<
   return { name: file, text: decode(file, bytes) }
 }
 
-/** What is no UTF-8 is refused: read with marks in the place of what it cannot be, it would be written back so. */
+/** Rejects invalid UTF-8: read with replacement characters, it would be written back changed. */
 function decode(name: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -116,7 +116,7 @@ test('what is missing is said', async () => {
   expect((await svc(['list'], 'another'))[0]).toBe(1)
   expect(errors[0]).toContain('answered 401: /internal/webhooks needs the admin token')
   expect((await svc(['list', '--url', 'http://127.0.0.1:1']))[0]).toBe(1)
-  expect(errors[0]).toContain('no gateway answers at http://127.0.0.1:1')
+  expect(errors[0]).toContain('no gateway responds at http://127.0.0.1:1')
   expect((await svc(['show', 'nothing']))[0]).toBe(1)
   expect(errors[0]).toContain('there is no such trigger or dead letter')
 })

@@ -1,4 +1,7 @@
-/** `svc webhooks` (docs/reference/cli.md#svc-webhooks): lists a running gateway's webhooks, and sends failed ones again or deletes them, by the gateway's HTTP routes. */
+/**
+ * `svc webhooks` (docs/reference/cli.md#svc-webhooks): lists a running gateway's webhooks, and sends failed
+ * ones again or deletes them, by the gateway's HTTP routes.
+ */
 import type { Bind, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { UsageError } from './failure.ts'
@@ -101,7 +104,7 @@ async function change(
   if (command.json) print(answer, world)
   else world.out(`${count} ${done}`)
   if (id === undefined || count > 0) return EXIT.ok
-  world.error(`nothing was ${done}: there is no dead letter ${id}, or its trigger or body is gone`)
+  world.error(`nothing was ${done}: dead letter ${id} does not exist, or its trigger or body no longer exists`)
   return EXIT.failed
 }
 
@@ -127,7 +130,7 @@ async function ask(
       'no admin token is configured: set SVC_ADMIN_TOKEN or [gateway] admin_token, here and for the gateway',
     )
   }
-  if (!URL.canParse(base)) throw new UsageError(`"${base}" is no URL; write --url http://127.0.0.1:8080`)
+  if (!URL.canParse(base)) throw new UsageError(`"${base}" is not a URL; use --url http://127.0.0.1:8080`)
   const target = new URL(path, base)
   for (const [name, value] of Object.entries(parameters)) target.searchParams.set(name, value)
   const response = await fetch(target, {
@@ -135,7 +138,7 @@ async function ask(
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch((error: Error) => {
     const reason = error.cause instanceof Error ? error.cause.message : error.message
-    throw new AskError(`no gateway answers at ${target.origin}: ${reason}; give its address with --url`)
+    throw new AskError(`no gateway responds at ${target.origin}: ${reason}; give its address with --url`)
   })
   const text = await response.text()
   if (response.ok) return JSON.parse(text)
@@ -162,7 +165,7 @@ function print(answer: unknown, world: World): number {
   return EXIT.ok
 }
 
-/** What others said must not write on the terminal as it likes. */
+/** Text from outside must not control the terminal. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 }

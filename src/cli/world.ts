@@ -1,4 +1,4 @@
-/** What commands know of the process they run in. */
+/** The process as commands see it. */
 import type { Readable, Writable } from 'node:stream'
 import type { Environment } from '../config/expand.ts'
 import type { SignalSource } from './signals.ts'
@@ -8,11 +8,11 @@ export interface World {
   readonly workingDirectory: string
   /** All of standard input. */
   input(): Promise<Uint8Array>
-  /** Both, for who answers as he reads. */
+  /** Both streams, for an interactive protocol. */
   stdio(): { readonly input: Readable; readonly output: Writable }
-  /** What was asked for: standard output. */
+  /** Prints a line of the result on standard output. */
   out(line: string): void
-  /** What went wrong, and remarks: standard error. */
+  /** Prints a line of errors or remarks on standard error. */
   error(line: string): void
   readonly signals: SignalSource
 }

@@ -15,7 +15,10 @@ export interface Config {
   /** `SVC_DEV_MODE`: headers can stand for a token (docs/reference/limits.md#development-mode). */
   readonly devMode: boolean
   readonly logLevel: LogLevel
-  /** Bearer token of `/metrics` and `/health/internal`; null leaves them open (docs/guides/monitoring.md#the-admin-token). */
+  /**
+   * Bearer token of `/metrics` and `/health/internal`; null leaves them open
+   * (docs/guides/monitoring.md#the-admin-token).
+   */
   readonly adminToken: string | null
   /** `SVC_ADMIN_DATABASE_URL`: for what the gateway's own role may not do, which is `svc install`. */
   readonly adminDatabaseUrl: string | null
@@ -157,8 +160,8 @@ export interface RoleOverride {
 }
 
 /**
- * An identity provider: where its keys come from, which of its tokens are accepted, and what their claims mean. Exactly
- * one of `jwksUrl`, `discovery`, `publicKeyPath` and `secretEnv` is given.
+ * An identity provider: where its keys come from, which of its tokens are accepted, and what their claims
+ * mean. Exactly one of `jwksUrl`, `discovery`, `publicKeyPath` and `secretEnv` is given.
  */
 export interface IssuerConfig {
   /** The `iss` of its tokens, compared as it is written. */
@@ -204,7 +207,10 @@ export type ClaimSource =
 export interface ClaimPath {
   /** As written. */
   readonly text: string
-  /** Names and indexes from the root of the claims, for when no claim is called exactly `text`; null: nothing else is looked for. */
+  /**
+   * Names and indexes from the root of the claims, for when no claim is called exactly `text`; null: nothing
+   * else is looked for.
+   */
   readonly steps: readonly (string | number)[] | null
 }
 

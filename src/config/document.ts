@@ -1,6 +1,6 @@
 /**
- * A file of rules as read – policies, triggers: plain tables and lists, with the line of each key, whatever the file is written in. JSON is read as the
- * YAML that it is, so that problems in it have lines too.
+ * A file of rules as read – policies, triggers: plain tables and lists, with the line of each key, whatever
+ * the file is written in. JSON is read as the YAML that it is, so that problems in it have lines too.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -36,7 +36,10 @@ export class DocumentProblems {
     this.found.push({ source: file, line, rule: this.#ruleAt(path), key, message, nearest: suggestion })
   }
 
-  /** The table at `path` as a map, and a report of every key that is not in `known`; null, and a report, for something else. */
+  /**
+   * The table at `path` as a map, and a report of every key that is not in `known`; null, and a report, for
+   * something else.
+   */
   table(value: unknown, path: Path, known: readonly string[] | null): ReadonlyMap<string, unknown> | null {
     const entries = entriesOf(value)
     if (entries === null) {

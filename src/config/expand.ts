@@ -14,7 +14,10 @@ export interface Expansion {
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g
 const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?$/
 
-/** As in a shell, the default also stands in for a variable that is empty. What is put in is not expanded again. */
+/**
+ * As in a shell, the default also stands in for a variable that is empty. What is put in is not expanded
+ * again.
+ */
 export function expand(text: string, environment: Environment): Expansion {
   const problems: string[] = []
   let expanded = false

@@ -1,6 +1,6 @@
 /**
- * What a setting's value may be: one kind per form, each of which says what it expects and turns what was written into
- * what the gateway uses. Pure: whether a named file exists is asked by `load.ts`.
+ * What a setting's value may be: one kind per form, each of which says what it expects and turns what was
+ * written into what the gateway uses. Pure: whether a named file exists is asked by `load.ts`.
  */
 import { isAbsolute, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'

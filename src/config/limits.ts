@@ -1,4 +1,7 @@
-/** The limits in force, as `/health/internal` tells them: by their names in the file, without those of features that are not built. */
+/**
+ * The limits in force, as `/health/internal` tells them: by their names in the file, without those of
+ * features that are not built.
+ */
 import type { GatewayConfig } from './config.ts'
 import { GATEWAY } from './settings.ts'
 

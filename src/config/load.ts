@@ -1,7 +1,7 @@
 /**
  * Reads `svc.toml` and the environment into a `Config`, or reports everything that is wrong with them at once
- * (docs/reference/configuration.md). The file is `--config`, else `SVC_CONFIG`, else `./svc.toml` where it exists; the environment beats
- * the file.
+ * (docs/reference/configuration.md). The file is `--config`, else `SVC_CONFIG`, else `./svc.toml` where it
+ * exists; the environment beats the file.
  */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -29,8 +29,8 @@ export interface LoadOptions {
   /** Where a relative name of the file itself begins. */
   readonly workingDirectory: string
   /**
-   * `record`: the allow-list is being made and can be absent. `token`: only what tokens are made from counts, so that a variable of
-   * `database_url` can be unset. `serve` by default.
+   * `record`: the allow-list is being made and can be absent. `token`: only what tokens are made from counts,
+   * so that a variable of `database_url` can be unset. `serve` by default.
    */
   readonly purpose?: 'serve' | 'record' | 'token'
 }
@@ -67,7 +67,8 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     const inEnvironment = writtenInEnvironment(setting, options.environment, options.workingDirectory)
     const written = inEnvironment ?? inFile
     if (written !== null) given.push({ setting, written })
-    // What the environment overrides is checked all the same: it would be wrong on the day the variable is not set.
+    // What the environment overrides is checked all the same: it would be wrong on the day the variable is
+    // not set.
     const fromFile = inFile === null ? null : parseWritten(inFile, setting, report)
     if ((setting as Setting<unknown>) === GATEWAY.databaseUrl) fileDatabaseUrl = fromFile as string | null
     const fromEnvironment = inEnvironment === null ? null : parseWritten(inEnvironment, setting, report)
@@ -159,7 +160,10 @@ function contradictions(config: Config, given: readonly Given[]): readonly Probl
   return written === undefined ? [] : [problemOf(written, 'needs access.path, the file with the policy')]
 }
 
-/** Every file that is named has to be there at start-up – but for the policy that is switched off, and the list that is recorded. */
+/**
+ * Every file that is named has to be there at start-up – but for the policy that is switched off, and the
+ * list that is recorded.
+ */
 function unreadableFiles(
   config: Config,
   given: readonly Given[],

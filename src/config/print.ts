@@ -1,6 +1,6 @@
 /**
- * The effective configuration as TOML, for `svc check --print`: what could be pasted into `svc.toml`, but for the
- * secrets.
+ * The effective configuration as TOML, for `svc check --print`: what could be pasted into `svc.toml`, but for
+ * the secrets.
  */
 import type { Bind, ClaimSource, Config, RequiredClaim } from './config.ts'
 import { MASK, maskDatabaseUrl } from './mask.ts'

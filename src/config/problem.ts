@@ -5,7 +5,10 @@ export interface Problem {
   readonly source: string
   /** From 1; null when the whole source is meant. */
   readonly line: number | null
-  /** The name of the rule it is in, such as `trigger "orders"`; null or absent in files whose rules have no names. */
+  /**
+   * The name of the rule it is in, such as `trigger "orders"`; null or absent in files whose rules have no
+   * names.
+   */
   readonly rule?: string | null
   /** The dotted key, or the name of the environment variable; null when the whole source is meant. */
   readonly key: string | null

@@ -1,6 +1,6 @@
 /**
- * `docs/reference/configuration.md`, written from the table of settings. Its test compares the two, and rewrites the page
- * with `-u`.
+ * `docs/reference/configuration.md`, written from the table of settings. Its test compares the two, and
+ * rewrites the page with `-u`.
  */
 import { printPlain } from './print.ts'
 import { FEATURES, type Feature, SETTINGS, type Setting } from './settings.ts'

@@ -1,7 +1,7 @@
 /**
- * The table of settings. It drives the loader, `docs/reference/configuration.md`, the printed configuration and `svc
- * check`: a key exists when it has a row here, and the compiler sees to it that every field of `Config` has exactly
- * one.
+ * The table of settings. It drives the loader, `docs/reference/configuration.md`, the printed configuration
+ * and `svc check`: a key exists when it has a row here, and the compiler sees to it that every field of
+ * `Config` has exactly one.
  */
 
 import { STATEMENT_LIMITS } from '../statement-limits.ts'
@@ -44,8 +44,8 @@ import {
 
 export interface Setting<T> {
   /**
-   * As in the file, dotted; null for what only the environment says. `<role>` stands for any name, `<n>` for the index
-   * in an array of tables.
+   * As in the file, dotted; null for what only the environment says. `<role>` stands for any name, `<n>` for
+   * the index in an array of tables.
    */
   readonly key: string | null
   /** Another key for the same thing. */
@@ -106,7 +106,8 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     emptyCounts: true,
     feature: 'identity',
     description:
-      'The HS256 secret that tokens are verified with. At least 32 bytes: shorter is a warning, empty is refused. It is never read from the file.',
+      'The HS256 secret that tokens are verified with. At least 32 bytes: shorter is a ' +
+      'warning, empty is refused. It is never read from the file.',
   },
   jwtSecretPrevious: {
     key: null,
@@ -116,7 +117,8 @@ export const PROCESS: Table<Omit<Config, 'gateway' | 'access' | 'mcp' | 'file'>>
     secret: true,
     feature: 'identity',
     description:
-      'The secret before `JWT_SECRET`, while it is [being rotated](../guides/authentication.md#rotate-a-secret): tokens that `JWT_SECRET` did not sign are verified with it.',
+      'The secret before `JWT_SECRET`, while it is [being ' +
+      'rotated](../guides/authentication.md#rotate-a-secret): tokens that `JWT_SECRET` did not sign are verified with it.',
   },
   devMode: {
     key: null,
@@ -364,7 +366,9 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: new Map(),
     secret: true,
     feature: 'identity',
-    description: `More HS256 secrets, each by the \`kid\` of the tokens that it verifies: \`{ k1 = "\${NAME}" }\`. Tokens with another \`kid\`, or none, are verified with \`JWT_SECRET\`, then \`JWT_SECRET_PREVIOUS\`.`,
+    description:
+      `More HS256 secrets, each by the \`kid\` of the tokens that it verifies: \`{ k1 = "\${NAME}" ` +
+      `}\`. Tokens with another \`kid\`, or none, are verified with \`JWT_SECRET\`, then \`JWT_SECRET_PREVIOUS\`.`,
   },
 
   jwtDenylistTable: {
@@ -381,7 +385,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: null,
     feature: 'http',
     description:
-      'Where clients reach the gateway, behind a proxy for example: `https://api.example.com`. The [metadata for OAuth clients](../guides/authentication.md#metadata-for-clients) names it. Without it they name the bind address.',
+      'Where clients reach the gateway, behind a proxy for example: `https://api.example.com`. The [metadata for ' +
+      'OAuth clients](../guides/authentication.md#metadata-for-clients) names it. Without it they name the bind address.',
   },
   corsAllowedOrigins: {
     key: 'gateway.cors_allowed_origins',
@@ -502,7 +507,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     unit: 'bytes',
     feature: 'reads',
     description:
-      'Patterns of `like` and `ilike` in one statement, all together, each from its first wildcard `%` on. More is 400 `PARSE_ERROR`. `0` switches it off.',
+      'Patterns of `like` and `ilike` in one statement, all together, each from its first wildcard ' +
+      '`%` on. More is 400 `PARSE_ERROR`. `0` switches it off.',
   },
   maxNumericProducts: {
     key: 'gateway.max_numeric_products',
@@ -510,7 +516,8 @@ export const GATEWAY: Table<Omit<GatewayConfig, 'cache' | 'roleOverrides' | 'iss
     default: STATEMENT_LIMITS.maxNumericProducts,
     feature: 'reads',
     description:
-      'Multiplications and divisions in one query text whose operands can both have any number of digits. More is 400 `PARSE_ERROR`. `0` switches it off.',
+      'Multiplications and divisions in one query text whose operands can both have any number of ' +
+      'digits. More is 400 `PARSE_ERROR`. `0` switches it off.',
   },
   maxRepeatedCharacters: {
     key: 'gateway.max_repeated_characters',
@@ -896,7 +903,9 @@ function mapping(key: string, what: string): Setting<ClaimSource | null> {
     kind: claimSource,
     default: null,
     feature: 'issuers',
-    description: `${what} Not given: as of a token that \`JWT_SECRET\` signed. A claim that is named but absent leaves it empty.`,
+    description:
+      `${what} Not given: as of a token that \`JWT_SECRET\` signed. A claim ` +
+      'that is named but absent leaves it empty.',
   }
 }
 
@@ -915,7 +924,8 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: null,
     feature: 'issuers',
     description:
-      'Where the provider publishes its keys (a JWK Set). Exactly one of `jwks_url`, `discovery`, `public_key_path` and `secret_env` is given.',
+      'Where the provider publishes its keys (a JWK Set). Exactly one of `jwks_url`, ' +
+      '`discovery`, `public_key_path` and `secret_env` is given.',
   },
   discovery: {
     key: 'gateway.issuers.<n>.discovery',
@@ -945,7 +955,8 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: null,
     feature: 'issuers',
     description:
-      'Whom tokens must be for: `aud` must name or contain one of these. Without it, tokens that the provider issued for other applications are accepted as well.',
+      'Whom tokens must be for: `aud` must name or contain one of these. Without it, tokens that the ' +
+      'provider issued for other applications are accepted as well.',
   },
   algorithms: {
     key: 'gateway.issuers.<n>.algorithms',
@@ -953,7 +964,8 @@ export const ISSUER: Table<Omit<IssuerConfig, 'secret'>> = {
     default: null,
     feature: 'issuers',
     description:
-      'The algorithms that are accepted. Default: those of the kind of key – RS256, RS384, RS512, PS256, PS384 and PS512 for RSA, ES256, ES384 or ES512 by the curve, EdDSA for Ed25519, HS256, HS384 and HS512 for a secret.',
+      'The algorithms that are accepted. Default: those of the kind of key – RS256, RS384, RS512, PS256, PS384 ' +
+      'and PS512 for RSA, ES256, ES384 or ES512 by the curve, EdDSA for Ed25519, HS256, HS384 and HS512 for a secret.',
   },
   leewaySeconds: {
     key: 'gateway.issuers.<n>.leeway_seconds',

@@ -11,7 +11,9 @@ export function tenantShare({ maxConnections, tenantMaxConnections }: Shared): n
   return tenantMaxConnections === 0 ? maxConnections : Math.min(tenantMaxConnections, maxConnections)
 }
 
-/** Streams that a tenant can have open: one of its connections stays for its other requests, if it has two. */
+/**
+ * Streams that a tenant can have open: one of its connections stays for its other requests, if it has two.
+ */
 export function tenantStreams(gateway: Streamed): number {
   if (gateway.tenantMaxStreams === 0) return tenantShare(gateway)
   return Math.max(1, Math.min(gateway.tenantMaxStreams, tenantShare(gateway) - 1))
@@ -33,13 +35,18 @@ export function shareFindings({ gateway }: Pick<Config, 'gateway'>): readonly Fi
   return [
     {
       level: 'warning',
-      message: `one tenant can use the whole pool (tenant_max_connections = ${tenantMaxConnections}, max_connections = ${maxConnections}): its slow statements delay all other tenants.`,
+      message:
+        `one tenant can use the whole pool (tenant_max_connections = ${tenantMaxConnections}, ` +
+        `max_connections = ${maxConnections}): its slow statements delay all other tenants.`,
       fix: `Set tenant_max_connections to less than ${maxConnections}, or leave it out for half of the pool.`,
     },
   ]
 }
 
-/** Streams hold their connections for as long as their clients read. One connection of the pool is never a stream's. */
+/**
+ * Streams hold their connections for as long as their clients read. One connection of the pool is never a
+ * stream's.
+ */
 function streamFindings(gateway: Streamed): readonly Finding[] {
   const { maxConnections, tenantMaxStreams } = gateway
   const [share, streams, all] = [tenantShare(gateway), tenantStreams(gateway), maxConnections - 1]
@@ -47,7 +54,9 @@ function streamFindings(gateway: Streamed): readonly Finding[] {
   if (streams >= all) {
     findings.push({
       level: 'warning',
-      message: `one tenant can open every stream that the pool has room for (${all} with max_connections = ${maxConnections}): while it reads them, streams of all other tenants wait.`,
+      message:
+        `one tenant can open every stream that the pool has room for (${all} with max_connections = ` +
+        `${maxConnections}): while it reads them, streams of all other tenants wait.`,
       fix: all === 1 ? 'Set max_connections to 3 or more.' : `Set tenant_max_streams to less than ${all}.`,
     })
   }
@@ -55,7 +64,9 @@ function streamFindings(gateway: Streamed): readonly Finding[] {
     const larger = all === 1 ? 'max_connections to 3' : 'tenant_max_connections to 2'
     findings.push({
       level: 'note',
-      message: `streams of a tenant can hold every connection that it can use (${share}): its other requests wait until one ends, for up to acquire_timeout_ms.`,
+      message:
+        `streams of a tenant can hold every connection that it can use (${share}): its other ` +
+        'requests wait until one ends, for up to acquire_timeout_ms.',
       fix:
         tenantMaxStreams === 0 && share > 1
           ? `Set tenant_max_streams to less than ${share}.`

@@ -51,7 +51,10 @@ export function isTable(value: unknown): value is TomlTable {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
-/** Undefined where there is nothing; never looks at what objects inherit. An index in an array is a part of the path. */
+/**
+ * Undefined where there is nothing; never looks at what objects inherit. An index in an array is a part of
+ * the path.
+ */
 export function valueAt(root: TomlTable, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (at, part) =>

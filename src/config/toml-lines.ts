@@ -1,13 +1,14 @@
 /**
- * On which line of a TOML text each key stands. The parser keeps no positions, and a problem without a line is one the
- * reader has to search for. The text must be valid TOML (https://toml.io/en/v1.0.0): it has been parsed before.
+ * On which line of a TOML text each key stands. The parser keeps no positions, and a problem without a line
+ * is one the reader has to search for. The text must be valid TOML (https://toml.io/en/v1.0.0): it has been
+ * parsed before.
  */
 import { parse } from 'smol-toml'
 
 export interface TomlLines {
   /**
-   * The line, from 1, of a key, of a table's header, or of an array's element (its index as text); null for what the
-   * text does not say. A table that is never opened by a header stands where its first key does.
+   * The line, from 1, of a key, of a table's header, or of an array's element (its index as text); null for
+   * what the text does not say. A table that is never opened by a header stands where its first key does.
    */
   lineOf(path: readonly string[]): number | null
 }

@@ -4,7 +4,10 @@ import type { Problem } from './problem.ts'
 import { SETTINGS } from './settings.ts'
 import { isTable, type TomlFile, type TomlTable } from './toml-file.ts'
 
-/** The known keys as a tree; `<role>` is a branch that any name may take, `<n>` one that each table of an array takes. */
+/**
+ * The known keys as a tree; `<role>` is a branch that any name may take, `<n>` one that each table of an
+ * array takes.
+ */
 interface Branch {
   readonly children: Map<string, Branch>
   isSetting: boolean
@@ -69,7 +72,10 @@ function unknown(file: TomlFile, path: readonly string[], siblings: readonly str
 
 const withoutPrefix = (variable: string | undefined): string | undefined => variable?.toLowerCase().replace(/^svc_/, '')
 
-/** Right name in the wrong table first, of a setting or else of a table; then a similar name in this table, then a similar key anywhere. */
+/**
+ * Right name in the wrong table first, of a setting or else of a table; then a similar name in this table,
+ * then a similar key anywhere.
+ */
 function nearestKey(path: readonly string[], siblings: readonly string[]): string | null {
   const name = path.at(-1) ?? ''
   const elsewhere = PLACES.find(place => place.endsWith(`.${name}`))

@@ -34,7 +34,10 @@ export function writtenInEnvironment(
   return { source: 'environment', key: name, value, original: text, folder, lineOf: () => null }
 }
 
-/** Everything the file says for the setting: at most once by its key and once by its alias. `name` stands for `<role>` or `<n>` in the key. */
+/**
+ * Everything the file says for the setting: at most once by its key and once by its alias. `name` stands for
+ * `<role>` or `<n>` in the key.
+ */
 export function writtenInFile(setting: Setting<unknown>, name: string, file: TomlFile): readonly Written[] {
   return [setting.key, setting.alias].flatMap(key => {
     if (key === null || key === undefined) return []
@@ -50,7 +53,8 @@ export function writtenInFile(setting: Setting<unknown>, name: string, file: Tom
 export type Report = (problem: Problem) => void
 
 /**
- * Puts the environment into the strings of the value; reports and answers null where it refers to what is not there.
+ * Puts the environment into the strings of the value; reports and answers null where it refers to what is not
+ * there.
  */
 export function expandWritten(
   written: Written,

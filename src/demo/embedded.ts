@@ -1,10 +1,10 @@
 /**
- * The demo's PostgreSQL: a cluster with the sample data in the user's cache folder, made at the first start and kept. A
- * second demo at the same time gets a cluster of its own (a *slot*), so that neither waits for nor disturbs the other.
+ * The demo's PostgreSQL: a cluster with the sample data in the user's cache folder, created at the first
+ * start and reused. A second demo running at the same time gets its own cluster (a *slot*), so that they do
+ * not affect each other.
  */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exists, makeAside, removeAbandoned } from './aside.ts'
 import { type Binaries, locateBinaries } from './binaries.ts'
 import { createCluster, secret } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
@@ -12,11 +12,12 @@ import { freeDataFolder } from './orphan.ts'
 import { runStatements } from './run-statements.ts'
 import { OWNER_ROLE, SAMPLE_VERSION, sampleStatements } from './sample.ts'
 import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
+import { createStaged, exists, removeAbandoned } from './staged-folder.ts'
 
 export interface EmbeddedOptions {
-  /** Makes the data anew, what was changed in it is lost. */
+  /** Whether to create the data again, discarding changes. */
   readonly fresh: boolean
-  /** Data, and binaries if they must be copied, are kept below it (see folders.ts). */
+  /** The folder of the data, and of copied binaries (see folders.ts). */
   readonly cache: string
   print(line: string): void
 }
@@ -29,7 +30,7 @@ export interface Embedded {
   /** The same at every start of this slot, so tokens survive a restart. */
   readonly jwtSecret: string
   readonly folder: string
-  /** Resolves when the server has ended, also when nobody closed it. */
+  /** Resolves when the server has ended, for whatever reason. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }
@@ -57,7 +58,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     if (options.fresh) await rm(folder, { recursive: true, force: true })
     if (!(await exists(folder))) {
       options.print('Preparing PostgreSQL with sample data (once, some seconds) …')
-      await makeAside(base, folder, aside => prepare(binaries, aside))
+      await createStaged(base, folder, aside => prepare(binaries, aside))
     }
     try {
       return await start(binaries, folder)
@@ -107,7 +108,7 @@ function launch(binaries: Binaries, folder: string): Promise<Server> {
   return startServer(binaries, {
     dataDirectory: join(folder, 'data'),
     logFile: join(folder, 'server.log'),
-    // Little write-ahead log is kept: the sample data is small, and the folder is in somebody's cache.
+    // Little write-ahead log is retained: the sample data is small, and the folder is in a user's cache.
     settings: { log_min_messages: 'warning', max_wal_size: '96MB', min_wal_size: '32MB' },
   })
 }

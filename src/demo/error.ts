@@ -1,4 +1,4 @@
-/** What goes wrong with the embedded PostgreSQL; the message says what to do. */
+/** An error of the embedded PostgreSQL; the message says what to do. */
 export class EmbeddedError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

@@ -7,8 +7,9 @@ import { EmbeddedError } from './error.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The cache folder of this user, made if need be. Root's own home is closed to the user PostgreSQL runs as, so root
- * uses /var/cache. An unwritable home (a container's made-up user) falls back to the folder for temporary files.
+ * The cache folder of this user, made if need be. Root's own home is closed to the user PostgreSQL runs as,
+ * so root uses /var/cache. An unwritable home (a container's made-up user) falls back to the folder for
+ * temporary files.
  */
 export async function cacheFolder(environment: Environment): Promise<string> {
   const uid = process.getuid?.()
@@ -31,7 +32,10 @@ function userCache(environment: Environment): string {
   return join(xdg?.startsWith('/') ? xdg : join(homedir(), '.cache'), 'svc-gateway')
 }
 
-/** True if the folder exists afterwards, is ours, and nobody else may write to it: what lies there will be executed. */
+/**
+ * Whether the folder exists afterwards, belongs to this user, and is not writable by others, because its
+ * contents will be executed.
+ */
 async function makeOwn(folder: string): Promise<boolean> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o755 })

@@ -1,4 +1,4 @@
-/** Ports of 127.0.0.1 that nobody listens on – a moment ago: whoever is faster may have them. */
+/** Finds ports of 127.0.0.1 that are free at the moment; another process may take them. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { EmbeddedError } from './error.ts'

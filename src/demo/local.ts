@@ -9,13 +9,13 @@
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exists, isAside, makeAside, removeAbandoned } from './aside.ts'
 import { type Binaries, locateBinaries } from './binaries.ts'
 import { createCluster, secret } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
 import { obstacleTo } from './free-port.ts'
 import { freeDataFolder } from './orphan.ts'
 import { DataFolderInUse, type Server, startServer, urlOf } from './server.ts'
+import { createStaged, exists, isAside, removeAbandoned } from './staged-folder.ts'
 
 export interface LocalOptions {
   /** An absolute path; made if need be. */
@@ -48,7 +48,7 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
   await claim(folder)
   if (!(await exists(cluster))) {
     print('Preparing PostgreSQL (once, some seconds) …')
-    await makeAside(folder, cluster, aside => prepare(binaries, aside))
+    await createStaged(folder, cluster, aside => prepare(binaries, aside))
   }
   const server = await launch(binaries, { folder, cluster, port })
   const url = urlOf(server, 'postgres', await readFile(join(cluster, 'password'), 'utf8'), 'postgres')
@@ -128,7 +128,8 @@ async function launch(binaries: Binaries, { folder, cluster, port }: Where): Pro
 
 function alreadyRunning(folder: string): EmbeddedError {
   return new EmbeddedError(
-    `PostgreSQL is running in ${folder} already, where ${join(folder, 'url')} says; stop it first, or name another folder with --data`,
+    `PostgreSQL is running in ${folder} already, where ${join(folder, 'url')} says; ` +
+      'stop it first, or name another folder with --data',
   )
 }
 

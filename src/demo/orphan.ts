@@ -1,6 +1,6 @@
 /**
- * What a data folder's postmaster.pid stands for. The watcher stops the server when we die; should the watcher itself have
- * been killed, the server goes on without anybody, and the next start finds it here.
+ * The state of a data folder's postmaster.pid. The watcher stops the server when this process dies; if the
+ * watcher was killed too, the server continues, and the next start detects it here.
  */
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const POLL_MS = 50
 /** Between making the lock file and writing it, a server takes much less. */
 const EMPTY_LOCK_MS = 10_000
 
-/** Makes a folder free if nobody uses it: false if a server that somebody watches runs in it. */
+/** Frees an unused folder; returns false if a watched server is running in it. */
 export async function freeDataFolder(dataDirectory: string): Promise<boolean> {
   const pid = await recordedPid(dataDirectory)
   if (pid === null) return true
@@ -22,7 +22,8 @@ export async function freeDataFolder(dataDirectory: string): Promise<boolean> {
 
   const server = await describeProcess(pid)
   if (server === null || !server.command.includes(dataDirectory)) {
-    // Left by a crash; the number may meanwhile be another program's, which PostgreSQL would take for a running server.
+    // Left by a crash; the process id may now belong to another program, which PostgreSQL would mistake for a
+    // running server.
     await rm(join(dataDirectory, 'postmaster.pid'), { force: true })
     return true
   }
@@ -50,7 +51,8 @@ async function recordedPid(dataDirectory: string): Promise<number | null> {
   try {
     const pid = Number.parseInt(await readFile(file, 'utf8'), 10)
     if (pid > 1) return pid
-    // PostgreSQL starts neither over an empty lock file nor removes it: it may be a server that is about to write it.
+    // PostgreSQL starts neither over an empty lock file nor removes it: it may be a server that is about to
+    // write it.
     if (Date.now() - (await stat(file)).mtimeMs > EMPTY_LOCK_MS) await rm(file, { force: true })
   } catch {
     // No lock file: no server.

@@ -1,4 +1,4 @@
-/** What another process is, as far as the system tells; not for Windows. */
+/** Information about another process, as far as the system provides it; not on Windows. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -18,7 +18,8 @@ async function describeByProc(pid: number): Promise<ProcessDescription | null> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8')
-    // proc(5): the second field is the name in parentheses, and may contain anything; state and parent follow.
+    // proc(5): the second field is the name in parentheses, and may contain anything; state and parent
+    // follow.
     const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
     return { parent, command: command.replaceAll('\0', ' ').trim() }
   } catch {

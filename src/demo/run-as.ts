@@ -8,10 +8,10 @@ export interface RunAs {
   readonly gid: number
 }
 
-/** In this order; `postgres` exists where somebody installed PostgreSQL, `nobody` everywhere else. */
+/** In this order; `postgres` exists where PostgreSQL was installed, `nobody` everywhere else. */
 const CANDIDATES = ['postgres', 'nobody'] as const
 
-/** The user to lend, or null where we are an ordinary user (or on Windows) and PostgreSQL runs as ourselves. */
+/** The user to run PostgreSQL as, or null for an ordinary user (or on Windows), who runs it directly. */
 export function runAs(): RunAs | null {
   if (process.getuid?.() !== 0) return null
   for (const name of CANDIDATES) {
@@ -20,16 +20,20 @@ export function runAs(): RunAs | null {
     if (uid !== null && gid !== null && uid !== 0) return { name, uid, gid }
   }
   throw new EmbeddedError(
-    `PostgreSQL does not run as root, and there is none of the users ${CANDIDATES.join(', ')} to run it as; start this as an ordinary user`,
+    'PostgreSQL does not run as root, and there is none of the users ' +
+      `${CANDIDATES.join(', ')} to run it as; start this as an ordinary user`,
   )
 }
 
-/** What `child_process.spawn` takes to become that user; the parent's supplementary groups are dropped with it. */
+/**
+ * What `child_process.spawn` takes to become that user; the parent's supplementary groups are dropped with
+ * it.
+ */
 export function spawnAs(user: RunAs | null): { readonly uid?: number; readonly gid?: number } {
   return user === null ? {} : { uid: user.uid, gid: user.gid }
 }
 
-/** `id` also knows users that come from elsewhere than /etc/passwd (macOS, LDAP). */
+/** `id` also supports users not in /etc/passwd (macOS, LDAP). */
 function idOf(flag: '-u' | '-g', name: string): number | null {
   try {
     const text = execFileSync('id', [flag, name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })

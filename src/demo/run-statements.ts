@@ -1,4 +1,4 @@
-/** Runs SQL through our own client, in order on one connection. */
+/** Runs SQL through the gateway's own client, in order on one connection. */
 import { createPool } from '../postgres/pool.ts'
 import { parseUrl } from '../postgres/url.ts'
 import { EmbeddedError } from './error.ts'
@@ -7,7 +7,7 @@ import { EmbeddedError } from './error.ts'
 const ANSWER_TIMEOUT_MS = 120_000
 const STATEMENT_QUOTED_MAX = 200
 
-/** Each is a transaction of its own; the first that fails ends it. */
+/** Runs each statement in its own transaction; stops at the first failure. */
 export async function runStatements(url: string, statements: readonly string[]): Promise<void> {
   const pool = createPool({ target: parseUrl(url), maxConnections: 1, answerTimeoutMs: ANSWER_TIMEOUT_MS })
   try {

@@ -25,8 +25,8 @@ export const SAMPLE_TENANTS: readonly SampleTenant[] = [
 export const OWNER_ROLE = 'svc_owner'
 
 /**
- * Everything, to be run statement by statement as superuser in an empty database: rows are loaded before keys are indexed and
- * before policies stand in the way. `role` is who gets the rights of the gateway; it must exist, as must the owner.
+ * All statements, to be run by a superuser in an empty database: rows are loaded before keys are indexed and
+ * before policies apply. `role` gets the privileges of the gateway; it and the owner must exist.
  */
 export function sampleStatements(role: string): readonly string[] {
   return [
@@ -34,7 +34,8 @@ export function sampleStatements(role: string): readonly string[] {
     `set role ${OWNER_ROLE}`,
     ...tables,
     `reset role`,
-    // Foreign keys hold by construction, and a test checks every one of them; checking here would double the time.
+    // Foreign keys hold by construction, and a test checks every one of them; checking here would double the
+    // time.
     `set session_replication_role = replica`,
     ...rows,
     `reset session_replication_role`,
@@ -50,7 +51,10 @@ export function sampleStatements(role: string): readonly string[] {
   ]
 }
 
-/** Changes with every change of the sample; part of the data folder's name, so an old folder is never taken for a new one. */
+/**
+ * Changes with every change of the sample; part of the data folder's name, so an old folder is never taken
+ * for a new one.
+ */
 export const SAMPLE_VERSION: string = createHash('sha256').update(sampleStatements('').join()).digest('hex').slice(0, 8)
 
 function userId(seed: string): string {

@@ -1,4 +1,4 @@
-/** A running PostgreSQL: started through the watcher, ready when this says so, stopped as wished. */
+/** A running PostgreSQL: started through the watcher, and reported when it is ready. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
@@ -6,15 +6,15 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Binaries } from './binaries.ts'
 import { CHILD_ENVIRONMENT } from './cluster.ts'
+import { placeOf } from './data-path.ts'
 import { EmbeddedError } from './error.ts'
 import { freePort } from './free-port.ts'
-import { placeOf } from './place.ts'
 import { spawnAs } from './run-as.ts'
 import { WATCHER_PROGRAM, type WatcherTask } from './watcher.ts'
 
 export interface ServerOptions {
   readonly dataDirectory: string
-  /** Where the server's messages go; begun anew at every start. */
+  /** The file for the server's messages; truncated at every start. */
   readonly logFile: string
   /** Absent: a free one. */
   readonly port?: number
@@ -27,15 +27,18 @@ export interface ServerOptions {
 export interface Server {
   readonly host: '127.0.0.1'
   readonly port: number
-  /** Of the postmaster. */
+  /** The process id of the postmaster. */
   readonly pid: number
   /** The folder of the Unix socket, null where paths are too long for one or the system has none. */
   readonly socketDirectory: string | null
-  /** Resolves when the server has ended, whatever the reason. */
+  /** Resolves when the server has ended, for whatever reason. */
   readonly ended: Promise<void>
-  /** Keeps this process alive as long as the server is: without it, one that nobody stops does not. */
+  /** Keeps this process alive as long as the server; otherwise a server that is not stopped does not. */
   hold(): void
-  /** `fast` rolls back and writes a checkpoint, `immediate` leaves recovery to the next start, `kill` is a crash. */
+  /**
+   * `fast` rolls back and writes a checkpoint, `immediate` leaves recovery to the next start, `kill` is a
+   * crash.
+   */
   stop(mode: StopMode): Promise<void>
 }
 
@@ -49,7 +52,7 @@ export class DataFolderInUse extends EmbeddedError {}
 const START_TIMEOUT_MS = 60_000
 const STOP_TIMEOUT_MS = 15_000
 const POLL_MS = 15
-/** A free port can be taken by somebody else before the server binds it. */
+/** Another process may take a free port before the server binds it. */
 const PORT_TRIES_MAX = 5
 const LOG_QUOTED_MAX = 2_000
 /** `sun_path` has 104 bytes on macOS and 108 on Linux; the name of the socket file needs some of them. */
@@ -91,7 +94,7 @@ async function tryStart(binaries: Binaries, options: ServerOptions, port: number
     args: [
       ...['-D', place.path, '-p', String(port)],
       ...settingArguments({
-        // In the command line, by which the next start knows whose server it is (orphan.ts).
+        // In the command line, so that the next start can identify the server (orphan.ts).
         ...(place.isReal ? {} : { 'svc.data_directory': options.dataDirectory }),
         listen_addresses: '127.0.0.1',
         unix_socket_directories: socketDirectory === null ? '' : `"${socketDirectory.replaceAll('"', '""')}"`,
@@ -120,7 +123,8 @@ async function tryStart(binaries: Binaries, options: ServerOptions, port: number
     }
   }
   await rename(logFile, options.logFile)
-  // A server somebody forgot to stop must not keep the process alive; the watcher stops it when we end.
+  // A server that is not stopped must not keep the process alive; the watcher stops it when this process
+  // ends.
   unreference(watcher)
 
   const stop = async (mode: StopMode): Promise<void> => {
@@ -148,7 +152,7 @@ function spawnWatcher(log: FileHandle, task: WatcherTask): ChildProcess {
     windowsHide: true,
     stdio: ['pipe', 'pipe', log.fd],
   })
-  // Its input closes when it ends, perhaps while we write to it.
+  // Its input closes when it ends, possibly during a write.
   watcher.stdin?.on('error', () => {})
   return watcher
 }

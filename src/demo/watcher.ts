@@ -1,7 +1,8 @@
 /**
- * A small process between us and PostgreSQL. It starts the server, passes on signals that it is told, and when its
- * standard input ends – we closed it, or died of anything, SIGKILL included – it stops the server and goes.
- * It leads a session of its own, so Ctrl-C in the terminal reaches us and not the server: we decide the order of closing.
+ * A small process between this one and PostgreSQL. It starts the server, forwards signals, and stops the
+ * server when its standard input ends: because this process closed it, or died for any reason, including
+ * SIGKILL. It runs in its own session, so Ctrl-C in the terminal reaches this process and not the server, and
+ * the shutdown order is controlled here.
  */
 
 export interface WatcherTask {
@@ -10,18 +11,18 @@ export interface WatcherTask {
   readonly cwd: string
   readonly uid?: number
   readonly gid?: number
-  /** Removed when the server has ended because we were gone. */
+  /** A folder to remove when the server has ended because its parent is gone. */
   readonly removeWhenOrphaned: string | null
   /** A fast shutdown that takes longer than this becomes an immediate one. */
   readonly stopTimeoutMs: number
 }
 
-/** In the watcher's command line, by which the next start tells a watched server from an orphan. */
+/** In the watcher's command line, so that the next start can distinguish a watched server from an orphan. */
 export const WATCHER_MARK = 'svc-gateway-watcher'
 
 /**
- * Run by `node -e` with the task as JSON argument: text, because the same must work from TypeScript sources and from dist.
- * It reads lines that name a signal, and writes `pid <n>` once the server's process exists.
+ * Run by `node -e` with the task as JSON argument: text, because the same must work from TypeScript sources
+ * and from dist. It reads lines that name a signal, and writes `pid <n>` once the server's process exists.
  */
 export const WATCHER_PROGRAM: string = `process.title = '${WATCHER_MARK}'
 const { spawn } = require('node:child_process')

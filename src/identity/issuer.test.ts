@@ -185,7 +185,7 @@ describe('headers', () => {
     ['{"alg":["RS256"],"kid":"rsa"}', 'it is malformed: its header has no algorithm (alg)'],
     ['{"kid":"rsa"}', 'it is malformed: its header has no algorithm (alg)'],
     ['["RS256"]', 'it is malformed: its header is not a JSON object'],
-    ['{"alg":"RS256","kid":"rsa"', 'its header is no JSON'],
+    ['{"alg":"RS256","kid":"rsa"', 'its header is not valid JSON'],
   ])('the header %s is refused, and the reason is given', async (header, reason) => {
     expect(await refusal(signToken(rsa, { claims: claims(), header }))).toBe(reason)
   })

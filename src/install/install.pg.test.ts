@@ -345,7 +345,7 @@ describe('who may what', () => {
       else await expect(read, name).rejects.toThrow('permission denied')
       for (const sql of [`insert into svc."${name}" default values`, `delete from svc."${name}"`])
         await expect(app.query(sql), sql).rejects.toThrow(
-          /permission denied|takes webhooks from gateways only|cannot delete from view/,
+          /permission denied|accepts webhooks from gateways only|cannot delete from view/,
         )
       await expect(app.query(`truncate svc."${name}"`)).rejects.toThrow(/permission denied|is not a table/)
     }

@@ -1,18 +1,21 @@
 /**
- * `gss_provider=linux_krb5`: tokens by the system's Kerberos library, through the optional package `kerberos` (decision
- * record 17). It is loaded when a connection URL asks for it and not before.
+ * `gss_provider=linux_krb5`: tokens by the system's Kerberos library, through the optional package `kerberos`
+ * (decision record 17). It is loaded when a connection URL asks for it and not before.
  */
 import type { KerberosClient } from 'kerberos'
 import { type GssConversation, GssError, type GssProvider, type GssStep } from '../postgres/auth/gss.ts'
 import { KerberosSetupError } from './setup-error.ts'
 
 /**
- * Each step may wait for a KDC on a thread of Node's pool, of which there are four, and on which names, files and passwords
- * wait too.
+ * Each step may wait for a KDC on a thread of Node's pool, of which there are four, and on which names, files
+ * and passwords wait too.
  */
 const STEPS_AT_ONCE_MAX = 2
 
-/** What the library says when somebody did not answer, and may yet. MIT Kerberos names no codes through GSSAPI. */
+/**
+ * What the library says when somebody did not answer, and may yet. MIT Kerberos names no codes through
+ * GSSAPI.
+ */
 const TRANSIENT =
   /cannot contact any KDC|cannot resolve (network address|servers)|timed? ?out|connection (refused|reset)|temporarily unavailable|service is not available/i
 
@@ -88,7 +91,8 @@ function missing(error: Error): KerberosSetupError {
     isAbsent
       ? 'gss_provider=linux_krb5 needs the feature enterprise-gssapi, which is not installed.'
       : `gss_provider=linux_krb5 needs the feature enterprise-gssapi, which cannot be loaded: ${error.message}`,
-    "Add it with: npm install kerberos@7 (beside svc-gateway; where there is no prebuilt binary it needs a compiler and the system's libkrb5-dev). Or use gss_provider=callback and a gss_module.",
+    'Add it with: npm install kerberos@7 (beside svc-gateway; where there is no prebuilt binary it needs a ' +
+      "compiler and the system's libkrb5-dev). Or use gss_provider=callback and a gss_module.",
     error,
   )
 }

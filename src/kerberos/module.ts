@@ -1,6 +1,7 @@
 /**
- * `gss_provider=callback` and `custom`, which are two names for the same: tokens by an ES module of the operator's
- * (`gss_module`) that exports `step`. What it needs to remember from one step to the next it hands back as `state`.
+ * `gss_provider=callback` and `custom`, which are two names for the same: tokens by an ES module of the
+ * operator's (`gss_module`) that exports `step`. What it needs to remember from one step to the next it hands
+ * back as `state`.
  */
 import { pathToFileURL } from 'node:url'
 import { GssError, type GssMethod, type GssProvider, type GssStep } from '../postgres/auth/gss.ts'

@@ -1,4 +1,7 @@
-/** The provider of a target's tokens (`gss_provider`), and the circuit that everything in the process shares to reach it (docs/guides/database-connections.md#kerberos). */
+/**
+ * The provider of a target's tokens (`gss_provider`), and the circuit that everything in the process shares
+ * to reach it (docs/guides/database-connections.md#kerberos).
+ */
 import type { GssProvider } from '../postgres/auth/gss.ts'
 import {
   CircuitBreaker,
@@ -33,7 +36,10 @@ const CIRCUITS_MAX = 64
 
 const circuits = new Map<string, CircuitBreaker>()
 
-/** One for each server and service in this process: the pool, the listeners and the feed count their failures together. */
+/**
+ * One for each server and service in this process: the pool, the listeners and the feed count their failures
+ * together.
+ */
 function circuitOf(address: Address, { target }: GssSettings): CircuitBreaker {
   const key = JSON.stringify([address, target])
   const circuit = circuits.get(key) ?? new CircuitBreaker()

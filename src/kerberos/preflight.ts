@@ -1,6 +1,6 @@
 /**
- * What can be known of Kerberos before anything is tried: that the files which the
- * library will read are there, can be read, and are what they should be. The library's own messages name none of them.
+ * What can be known of Kerberos before anything is tried: that the files which the library will read are
+ * there, can be read, and are what they should be. The library's own messages name none of them.
  */
 import { open, stat } from 'node:fs/promises'
 import type { Finding } from '../finding.ts'
@@ -14,7 +14,10 @@ export interface KerberosFiles {
 
 const CONFIG_DEFAULT = '/etc/krb5.conf'
 
-/** Kinds of caches of which the file system says nothing, and which other processes can fill (MIT: "Credential cache"). */
+/**
+ * Kinds of caches of which the file system says nothing, and which other processes can fill (MIT: "Credential
+ * cache").
+ */
 const KINDS_ELSEWHERE = ['DIR', 'KEYRING', 'KCM', 'API', 'MSLSA']
 
 /** First bytes: 5 and the version of the format, 1 to 4 for a cache, 1 or 2 for a keytab. */
@@ -36,7 +39,8 @@ async function configFindings(variable: string | null): Promise<readonly Finding
     error(
       `Kerberos has no configuration: ${messages.join('; ') || 'KRB5_CONFIG names no file'}.`,
       variable === null
-        ? `Write ${CONFIG_DEFAULT} with default_realm and the KDCs of [realms], or set KRB5_CONFIG to the file that has them.`
+        ? `Write ${CONFIG_DEFAULT} with default_realm and the KDCs of [realms], or ` +
+            'set KRB5_CONFIG to the file that has them.'
         : 'Set KRB5_CONFIG to a file with default_realm and the KDCs of [realms] that this user can read.',
     ),
   ]
@@ -64,7 +68,8 @@ async function credentialFindings(files: KerberosFiles, userId: number): Promise
     return [
       error(
         `The client keytab cannot be used: ${keytabProblem}.`,
-        'Set KRB5_CLIENT_KTNAME to a keytab of the gateway’s principal that this user can read (kadmin: ktadd -k FILE PRINCIPAL).',
+        'Set KRB5_CLIENT_KTNAME to a keytab of the gateway’s principal that this ' +
+          'user can read (kadmin: ktadd -k FILE PRINCIPAL).',
       ),
     ]
   }
@@ -76,7 +81,8 @@ async function credentialFindings(files: KerberosFiles, userId: number): Promise
   return [
     error(
       `There are no Kerberos credentials: ${problem}.`,
-      'Get a ticket with kinit (or keep one with k5start or sssd) as the user of the gateway and set KRB5CCNAME to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself logs nobody in.',
+      'Get a ticket with kinit (or keep one with k5start or sssd) as the user of the gateway and set KRB5CCNAME ' +
+        'to its cache, or set KRB5_CLIENT_KTNAME to a keytab. The gateway itself logs nobody in.',
     ),
   ]
 }
@@ -94,7 +100,10 @@ async function whyNoCache(name: string): Promise<string | null> {
   if (kind === 'MEMORY') return `KRB5CCNAME=${name} is a cache of this process alone, which nobody can fill`
   if (KINDS_ELSEWHERE.includes(kind)) return null
   if (kind !== 'FILE') {
-    return `KRB5CCNAME=${name} is of a kind that does not exist; known are FILE, ${KINDS_ELSEWHERE.slice(0, 4).join(', ')}`
+    return (
+      `KRB5CCNAME=${name} is of a kind that does not exist; known are FILE, ` +
+      `${KINDS_ELSEWHERE.slice(0, 4).join(', ')}`
+    )
   }
   return whyNot(rest, 'cache', 'a credential cache')
 }

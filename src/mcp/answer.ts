@@ -1,6 +1,6 @@
 /**
- * One message in, one answer out, whatever way they travel. Nothing is kept between messages: a tool can be called without
- * `initialize`, and a client that comes back finds what it left (decision 0014).
+ * One message in, one answer out, whatever way they travel. Nothing is kept between messages: a tool can be
+ * called without `initialize`, and a client that comes back finds what it left (decision 0014).
  */
 import type { InitializeResult } from '@modelcontextprotocol/sdk/spec.types.js'
 import { nearest } from '../text/nearest.ts'

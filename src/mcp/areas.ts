@@ -1,4 +1,7 @@
-/** The parts of the repository, for somebody who has never seen it. A test holds this to the folders that are there. */
+/**
+ * The parts of the repository, for somebody who has never seen it. A test holds this to the folders that are
+ * there.
+ */
 
 export interface Area {
   readonly name: string
@@ -15,7 +18,8 @@ export const AREAS: readonly Area[] = [
     name: 'language',
     path: 'src/language',
     purpose:
-      'The query language and the one tree that every request becomes: parser, formatter, SQL printer, explain, builder. Pure; published as svc-gateway/language.',
+      'The query language and the one tree that every request becomes: parser, formatter, SQL printer, ' +
+      'explain, builder. Pure; published as svc-gateway/language.',
     documents: ['docs/guides/query-language.md', 'docs/reference/language.md', 'src/language/README.md'],
   },
   {
@@ -29,7 +33,8 @@ export const AREAS: readonly Area[] = [
     name: 'corpus',
     path: 'src/corpus',
     purpose:
-      'Reads and prints the files of corpus/: queries with their SQL, refused texts with their errors, the grammar as data.',
+      'Reads and prints the files of corpus/: queries with their SQL, refused ' +
+      'texts with their errors, the grammar as data.',
     documents: ['docs/reference/language.md'],
   },
   {
@@ -85,7 +90,8 @@ export const AREAS: readonly Area[] = [
     name: 'access',
     path: 'src/access',
     purpose:
-      'Checks every name and right of a tree against catalogue and policies; nothing unchecked can be printed for execution.',
+      'Checks every name and right of a tree against catalogue and policies; ' +
+      'nothing unchecked can be printed for execution.',
     documents: ['docs/guides/access-policies.md', `${MAP}#the-way-of-a-request`],
   },
   {
@@ -111,7 +117,8 @@ export const AREAS: readonly Area[] = [
     name: 'realtime',
     path: 'src/realtime',
     purpose:
-      'The other side of /ws: sessions, subscriptions grouped by what they may see, rows read under the subscriber’s settings, live queries.',
+      'The other side of /ws: sessions, subscriptions grouped by what they may see, rows ' +
+      'read under the subscriber’s settings, live queries.',
     documents: [
       'docs/guides/realtime.md',
       'docs/reference/realtime.md',
@@ -122,7 +129,8 @@ export const AREAS: readonly Area[] = [
     name: 'kerberos',
     path: 'src/kerberos',
     purpose:
-      'Tokens for GSSAPI and SSPI, from the optional package or a module of the operator’s, and what is checked before.',
+      'Tokens for GSSAPI and SSPI, from the optional package or a module of ' +
+      'the operator’s, and what is checked before.',
     documents: ['docs/guides/database-connections.md'],
   },
   {

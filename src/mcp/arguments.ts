@@ -1,4 +1,7 @@
-/** The arguments of a tool as a table: its JSON Schema is printed from it, and what a caller gives is read by it. */
+/**
+ * The arguments of a tool as a table: its JSON Schema is printed from it, and what a caller gives is read by
+ * it.
+ */
 import { nearest } from '../text/nearest.ts'
 import { shorten } from '../text/shorten.ts'
 import { invalid, isObject, kindOf, own, type Params } from './rpc.ts'

@@ -1,9 +1,9 @@
-/** What a part of the language may be called, and what belongs to it. */
+/** The names of the language's constructs, and what belongs to each. */
 import type { Construct, Corpus, Production } from '../corpus/corpus.ts'
 import { notAmong } from './arguments.ts'
 
 export interface Part {
-  /** As it was asked for. */
+  /** As requested. */
   readonly name: string
   /** The first is what is meant most. */
   readonly constructs: readonly [Construct, ...Construct[]]

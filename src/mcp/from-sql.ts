@@ -1,6 +1,6 @@
 /**
- * What somebody who thinks in SQL meant: the clauses of one statement, moved to where the language has them. A guess, for examples beside
- * errors: whoever uses it parses the outcome, so what it gets wrong is never shown.
+ * Rearranges the clauses of an SQL statement as the language has them. A guess, for examples beside errors:
+ * the caller parses the result, so a wrong guess is never shown.
  */
 
 const SELECT = /^\s*(?:select|get)\s+(distinct\s+)?([\s\S]+?)\s+from\s+([\w.]+)([\s\S]*)$/i
@@ -8,7 +8,7 @@ const INSERT = /^\s*(?:insert|add)\s+(?:into\s+)?([\w.]+)\s*\(([^()]*)\)([\s\S]*
 const UPDATE = /^\s*update\s+([\w.]+)\s+set\s+([\s\S]*)$/i
 const DELETE = /^\s*(?:delete|del)\s+from\s+([\s\S]*)$/i
 
-/** Behind sources and joins, where fields stand. */
+/** After sources and joins, where fields may follow. */
 const CLAUSE = /\b(?:where|group\s+by|having|window|union|intersect|except|order\s+by|limit|offset|for)\b/i
 
 /** The text itself where it is not SQL. */

@@ -1,6 +1,7 @@
 /**
- * The tool server over HTTP (decision 0014): `POST /mcp` with one JSON-RPC message, answered with one (Streamable HTTP of
- * https://modelcontextprotocol.io/specification/2025-06-18/basic/transports, without sessions and streams, which nothing here needs).
+ * The tool server over HTTP (decision 0014): `POST /mcp` with one JSON-RPC message and one response
+ * (Streamable HTTP of https://modelcontextprotocol.io/specification/2025-06-18/basic/transports, without
+ * sessions and streams, which are not needed here).
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -23,21 +24,21 @@ const RATE_SETS = 8_192
 const HEADER_BYTES_MAX = 16 * 1024
 /** The whole request must have come by then, and what is too large has been thrown away. */
 const REQUEST_MS_MAX = 10_000
-/** How often Node looks for requests whose time is over. */
+/** Interval at which Node checks for requests that have timed out. */
 const REQUEST_CHECK_MS = 1_000
 /** A client that neither sends nor takes anything for so long loses its connection. */
 const IDLE_MS_MAX = 30_000
 const KEEP_ALIVE_MS = 10_000
 /** More are closed as they come. */
 const CONNECTIONS_MAX = 1_024
-/** What is being answered when the server closes has so long to be taken. */
+/** How long clients may take to read pending responses when the server closes. */
 const DRAIN_MS_MAX = 5_000
 
 export interface ToolServerOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
-  /** Under which it is reached besides loopback and its address. */
+  /** Host names by which it is reached in addition to loopback and its address. */
   readonly allowedHosts: readonly string[]
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[]
@@ -65,7 +66,7 @@ export async function startToolServer(options: ToolServerOptions): Promise<ToolS
   const addressOf = createClientAddress(options.trustedProxies)
   const rate = createRateLimit({ ...options.rateLimit, now, seed, sets: RATE_SETS })
 
-  /** What of a request can be judged before its body, cheapest first; null: it is welcome. */
+  /** Checks everything that does not require the body, cheapest first; null if the request is accepted. */
   function refusalOf(request: IncomingMessage): Refusal | null {
     const { headers, socket } = request
     // Before the bucket: a page in a browser must not empty that of the program beside it.
@@ -91,7 +92,7 @@ export async function startToolServer(options: ToolServerOptions): Promise<ToolS
     (request, response) => {
       const refusal = refusalOf(request)
       if (refusal !== null) {
-        // Read and thrown away: a client that is still sending hears the answer.
+        // Read and discarded, so that a client that is still sending receives the response.
         request.resume()
         refuse(response, refusal)
         return
@@ -150,7 +151,7 @@ function refuse(response: ServerResponse, { status, error, headers }: Refusal): 
   write(response, status, errorOf(error, null), headers)
 }
 
-/** Errors about what a message says are answers like any other; only what is no message is an error of HTTP, too. */
+/** Errors in a message are responses like any other; only an invalid message is an HTTP error too. */
 const STATUS_OF: Readonly<Partial<Record<RpcCode, number>>> = {
   [RPC.parseError]: 400,
   [RPC.invalidRequest]: 400,

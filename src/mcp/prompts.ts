@@ -8,7 +8,7 @@ import { parseSchema } from '../schema/parse.ts'
 import { summarize } from '../schema/summary.ts'
 import { type ArgumentTable, optional, readArguments, required, type Values } from './arguments.ts'
 import { partOf } from './constructs.ts'
-import { exampleFor, type Lesson, taught } from './teach.ts'
+import { exampleFor, type Lesson, resultOrLesson } from './lesson.ts'
 import { cardOf } from './tools/language.ts'
 import { SCHEMA_EXAMPLE } from './tools/schema-summary.ts'
 
@@ -42,15 +42,15 @@ const writeQuery = definePrompt({
 
 const fixQuery = definePrompt({
   name: 'fix_query',
-  title: 'Mend a query',
-  description: 'Mend a query that is refused, beginning from what the parser says.',
-  arguments: { query: required('The query as it stands') },
+  title: 'Correct a query',
+  description: 'Correct a query that is rejected, starting from the message of the parser.',
+  arguments: { query: required('The query in its current form') },
   print({ query }, corpus) {
-    const answer = taught(query, exampleFor(query, corpus), () => answerParse(parse(query), 'all'))
+    const answer = resultOrLesson(query, exampleFor(query, corpus), () => answerParse(parse(query), 'all'))
     const verdict = isLesson(answer)
       ? ['The parser refuses it:', json(answer.error)]
       : ['The parser takes it. Its SQL:', block('sql', answer.sql), 'Say whether it does what it seems to be for.']
-    return ['Mend this query:', block('svc', query), ...verdict, RULES]
+    return ['Correct this query:', block('svc', query), ...verdict, RULES]
   },
 })
 
@@ -60,7 +60,7 @@ const reviewSchema = definePrompt({
   description: 'Review a schema document for what is wrong or dangerous, above all for tenants.',
   arguments: { schema: required('A schema document, as svc schema pull prints it') },
   print({ schema }) {
-    const summary = taught(
+    const summary = resultOrLesson(
       schema,
       () => SCHEMA_EXAMPLE,
       () => summarize(parseSchema(schema)),
@@ -69,7 +69,8 @@ const reviewSchema = definePrompt({
       ? ['It cannot be read:', json(summary.error)]
       : ['What the checks found:', json(summary.warnings.map(({ code, message }) => `${code}: ${message}`))]
     return [
-      'Review this schema document. Say what could go wrong, the worst first, and what mends it; a tenant that sees rows of another is the worst.',
+      'Review this schema document. Describe what could go wrong, the most serious first, and the fix for ' +
+        'each; the most serious is a tenant that can see rows of another.',
       block('text', schema),
       ...findings,
     ]

@@ -105,7 +105,7 @@ function textOf(uri: string, library: Library): string {
 export function unknownResource(uri: string, corpus: Corpus): RpcError {
   const near = nearest(uri, [...DOCUMENTS.map(one => one.uri), ...partNames(corpus).map(name => CARD_URI + name)])
   const help = near === null ? 'resources/list has all' : `did you mean ${near}?`
-  return new RpcError(RPC.resourceNotFound, `there is no resource ${JSON.stringify(shorten(uri))}; ${help}`, {
+  return new RpcError(RPC.resourceNotFound, `resource ${JSON.stringify(shorten(uri))} does not exist; ${help}`, {
     uri: shorten(uri),
   })
 }

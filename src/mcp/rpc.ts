@@ -1,9 +1,9 @@
 /**
- * JSON-RPC 2.0 as the tool server takes it: one message at a time, bytes to a narrow type and back (decision 0014,
- * https://modelcontextprotocol.io/specification/2025-06-18/basic).
+ * JSON-RPC 2.0 as the tool server takes it: one message at a time, bytes to a narrow type and back (decision
+ * 0014, https://modelcontextprotocol.io/specification/2025-06-18/basic).
  */
 
-/** Of one message, whichever way it comes. */
+/** Limit on one message, over any transport. */
 export const MESSAGE_BYTES_MAX: number = 128 * 1024
 
 export const RPC = {
@@ -12,15 +12,18 @@ export const RPC = {
   methodNotFound: -32_601,
   invalidParams: -32_602,
   internalError: -32_603,
-  /** Of the protocol, not of JSON-RPC. */
+  /** Defined by MCP, not by JSON-RPC. */
   resourceNotFound: -32_002,
-  /** Refused before the message was looked at; the HTTP status says why. */
+  /** Refused before the message was read; the HTTP status gives the reason. */
   refused: -32_000,
 } as const
 
 export type RpcCode = (typeof RPC)[keyof typeof RPC]
 
-/** No fractions, which come back as another number, and not null, which is the id of errors that belong to no request. */
+/**
+ * No fractions, which come back as another number, and not null, which is the id of errors that belong to no
+ * request.
+ */
 export type RequestId = string | number
 
 export type Params = Readonly<Record<string, unknown>>
@@ -42,7 +45,10 @@ export type Response =
       readonly error: { readonly code: RpcCode; readonly message: string; readonly data?: object }
     }
 
-/** What the caller did wrong: what failed, what was expected. `id` is that of the request, where it could be read. */
+/**
+ * An error of the caller: what failed and what was expected. `id` is that of the request, if it could be
+ * read.
+ */
 export class RpcError extends Error {
   readonly code: RpcCode
   readonly data: object | null
@@ -64,7 +70,10 @@ export function invalid(name: string, problem: string): RpcError {
 
 const STRICT_UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Throws `RpcError`. An answer of the client to a request is one too: this server never asks, so nobody waits for it. */
+/**
+ * Decodes a message.
+ * @throws RpcError. A response of the client is accepted too, although this server sends no requests.
+ */
 export function decodeMessage(bytes: Uint8Array): Message {
   const value = parseJson(bytes)
   if (Array.isArray(value)) {
@@ -96,7 +105,7 @@ export function resultOf(id: RequestId, result: object): Response {
   return { jsonrpc: '2.0', id, result }
 }
 
-/** What is no `RpcError` is a defect, and says nothing about itself. */
+/** An error that is not an `RpcError` is a defect, and reveals nothing. */
 export function errorOf(error: unknown, id: RequestId | null): Response {
   const { code, message, data } =
     error instanceof RpcError ? error : new RpcError(RPC.internalError, 'an unexpected error occurred')

@@ -6,7 +6,7 @@ export const STRING: JsonSchema = { type: 'string' }
 export const INTEGER: JsonSchema = { type: 'integer' }
 export const NUMBER: JsonSchema = { type: 'number' }
 export const BOOLEAN: JsonSchema = { type: 'boolean' }
-/** Of which the description says what it is. */
+/** An object described in its description. */
 export const OBJECT: JsonSchema = { type: 'object' }
 
 export function nullable(schema: JsonSchema): JsonSchema {
@@ -25,7 +25,7 @@ export function record(properties: Properties, optional: Properties = {}): JsonS
   return { type: 'object', properties: { ...properties, ...optional }, required, additionalProperties: false }
 }
 
-/** What went wrong with a text, and how to mend it. */
+/** Describes an error in a text, and its correction. */
 const FAILED: JsonSchema = record({
   ok: { const: false },
   error: record({
@@ -39,7 +39,7 @@ const FAILED: JsonSchema = record({
   }),
 })
 
-/** An answer about a text: of one that is understood, or of one that is not; `ok` says which. */
+/** The result for a text: valid or invalid, as `ok` indicates. */
 export function outcome(properties: Properties, optional: Properties = {}): JsonSchema & { readonly type: 'object' } {
   return {
     type: 'object',

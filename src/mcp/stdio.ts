@@ -1,4 +1,7 @@
-/** The tool server over standard input and output: a message a line, an answer a line (the protocol's transports, "stdio"). */
+/**
+ * The tool server over standard input and output: a message a line, an answer a line (the protocol's
+ * transports, "stdio").
+ */
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import type { Answerer } from './answer.ts'
@@ -8,7 +11,10 @@ const NEWLINE = 0x0a
 
 const TOO_LARGE = new RpcError(RPC.invalidRequest, `a message has at most ${MESSAGE_BYTES_MAX} bytes`)
 
-/** Resolves at the end of the input, or when nobody reads the output any more. Takes no more input than its answers are read. */
+/**
+ * Resolves at the end of the input, or when the output is no longer read. Reads no more input than its
+ * responses are read.
+ */
 export async function answerLines(input: Readable, output: Writable, answerer: Answerer): Promise<void> {
   let gone = false
   output.once('error', () => {
@@ -29,7 +35,7 @@ function printLine(answer: Response): string {
   return `${JSON.stringify(answer)}\n`
 }
 
-/** Lines without their ends; null for one that is too long, whose bytes are not kept. */
+/** Splits the input into lines; null for a line that is too long, which is discarded. */
 async function* splitLines(input: Readable): AsyncGenerator<Buffer | null, void> {
   let parts: Buffer[] = []
   let bytes = 0

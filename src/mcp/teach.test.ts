@@ -5,19 +5,19 @@ import { printSql } from '../language/sql/print.ts'
 import { parse } from '../language/syntax/parse.ts'
 import { parseSchema } from '../schema/parse.ts'
 import { summarize } from '../schema/summary.ts'
-import { constructNear, OPENS } from './near.ts'
-import { exampleFor, exampleOf, type Lesson, taught } from './teach.ts'
+import { exampleFor, exampleOf, type Lesson, resultOrLesson } from './lesson.ts'
+import { constructNear, OPENS } from './nearest-construct.ts'
 import { SCHEMA_EXAMPLE } from './tools/schema-summary.ts'
 
 function lesson(query: string): Lesson['error'] {
-  const answer = taught(query, exampleFor(query, CORPUS), () => printSql(parse(query)))
+  const answer = resultOrLesson(query, exampleFor(query, CORPUS), () => printSql(parse(query)))
   if ('error' in answer) return answer.error
   throw new Error(`nobody refuses ${query}`)
 }
 
 test('a text that is right is what the work makes of it', () => {
   expect(
-    taught(
+    resultOrLesson(
       'x',
       () => '',
       () => 7,
@@ -29,7 +29,7 @@ test('a defect is none of the text', () => {
   const broken = (): never => {
     throw new TypeError('x is not a function')
   }
-  expect(() => taught('x', () => '', broken)).toThrow(TypeError)
+  expect(() => resultOrLesson('x', () => '', broken)).toThrow(TypeError)
 })
 
 test('a text with a slip is mended', () => {

@@ -1,4 +1,4 @@
-/** What a tool is: a table of arguments, and a function from their values to plain data. */
+/** A tool: a table of arguments, and a function from their values to plain data. */
 import type { CallToolResult, Tool as Listed } from '@modelcontextprotocol/sdk/spec.types.js'
 import { type ArgumentTable, printSchema, readArguments, type Values } from './arguments.ts'
 import type { JsonSchema } from './schema.ts'
@@ -20,7 +20,7 @@ export interface ToolDefinition<T extends ArgumentTable> {
   run(values: Values<T>): object
 }
 
-/** None of them changes anything, or looks anywhere but into its arguments and its own knowledge. */
+/** Tools change nothing and use only their arguments and the shipped library. */
 const ANNOTATIONS = { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false } as const
 
 export function defineTool<const T extends ArgumentTable>(definition: ToolDefinition<T>): Tool {

@@ -1,4 +1,7 @@
-/** The connection URLs (docs/guides/database-connections.md): what is wrong with them, all at once, and a summary of what they mean. */
+/**
+ * The connection URLs (docs/guides/database-connections.md): what is wrong with them, all at once, and a
+ * summary of what they mean.
+ */
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../finding.ts'
 import { kerberosFindings } from '../kerberos/findings.ts'

@@ -1,10 +1,13 @@
 /**
- * How long things took: counted in buckets for ever, and in the same buckets over the last minutes, for quantiles that
- * say how it is now. The memory is fixed, and recording allocates nothing.
+ * How long things took: counted in buckets for ever, and in the same buckets over the last minutes, for
+ * quantiles that say how it is now. The memory is fixed, and recording allocates nothing.
  */
 import type { Buckets, Quantiles } from './exposition.ts'
 
-/** Seconds. A row by its key takes less than a millisecond; the longest that a statement may run is 30 s by default. */
+/**
+ * Seconds. A row by its key takes less than a millisecond; the longest that a statement may run is 30 s by
+ * default.
+ */
 export const DURATION_BOUNDS: readonly number[] = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ]
@@ -76,7 +79,9 @@ export class Durations {
   }
 }
 
-/** As PromQL's `histogram_quantile`: evenly spread within a bucket, the highest bound for what lies above it. */
+/**
+ * As PromQL's `histogram_quantile`: evenly spread within a bucket, the highest bound for what lies above it.
+ */
 function estimate(counts: readonly number[], bounds: readonly number[], quantile: number): number {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return Number.NaN

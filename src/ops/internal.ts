@@ -1,6 +1,7 @@
 /**
- * The operator's routes: `/metrics`, `/health/internal` (docs/guides/monitoring.md) and those about webhooks (docs/guides/webhooks.md#manage-failed-deliveries). The first two wait for no database:
- * they are needed most when it is away, and say what was known of the outbox when it answered last.
+ * The operator's routes: `/metrics`, `/health/internal` (docs/guides/monitoring.md) and those about webhooks
+ * (docs/guides/webhooks.md#manage-failed-deliveries). The first two wait for no database: they are needed
+ * most when it is away, and say what was known of the outbox when it answered last.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { PlanStats } from '../compile/plans.ts'

@@ -1,7 +1,8 @@
 /**
- * Where the lines of the log go: gathered and written a few times a second, one write at a time, never waited for. A reader who does not read and a
- * disk that is full cost lines, which are counted, and never time or memory. (Pino's own destination tries a full disk again for ever,
- * in a loop that nothing else of the process gets through.)
+ * Where the lines of the log go: gathered and written a few times a second, one write at a time, never waited
+ * for. A reader who does not read and a disk that is full cost lines, which are counted, and never time or
+ * memory. (Pino's own destination tries a full disk again for ever, in a loop that nothing else of the
+ * process gets through.)
  */
 import { write } from 'node:fs'
 

@@ -1,4 +1,7 @@
-/** The log (docs/guides/monitoring.md#the-access-log): one JSON line for each event, none with a secret, a token or a row's value. */
+/**
+ * The log (docs/guides/monitoring.md#the-access-log): one JSON line for each event, none with a secret, a
+ * token or a row's value.
+ */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type Logger, pino } from 'pino'

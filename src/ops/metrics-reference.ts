@@ -1,4 +1,7 @@
-/** `docs/reference/metrics.md`, written from the table of metrics. Its test compares the two, and rewrites the page with `-u`. */
+/**
+ * `docs/reference/metrics.md`, written from the table of metrics. Its test compares the two, and rewrites the
+ * page with `-u`.
+ */
 import type { Metric } from './exposition.ts'
 import { METRICS } from './metric-table.ts'
 

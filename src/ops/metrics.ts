@@ -1,8 +1,9 @@
 /**
- * `GET /metrics` (docs/reference/metrics.md): counts what happens, and asks the parts for their state when it is scraped.
+ * `GET /metrics` (docs/reference/metrics.md): counts what happens, and asks the parts for their state when it
+ * is scraped.
  *
- * The text is written by us: a listener on the way of every request may cost a small part of what the request does, and the
- * usual package hashes the labels anew for each number.
+ * The text is written by us: a listener on the way of every request may cost a small part of what the request
+ * does, and the usual package hashes the labels anew for each number.
  */
 
 import type { PlanStats } from '../compile/plans.ts'

@@ -1,4 +1,7 @@
-/** What the process and Node.js use: read when asked for, but for what has to be watched – delays, of which it is told, and garbage collections. */
+/**
+ * What the process and Node.js use: read when asked for, but for what has to be watched – delays, of which it
+ * is told, and garbage collections.
+ */
 import { readdir } from 'node:fs/promises'
 import { constants, PerformanceObserver, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'

@@ -1,4 +1,7 @@
-/** Counts requests and what became of them. On the way of every request: it allocates nothing for what it has seen. */
+/**
+ * Counts requests and what became of them. On the way of every request: it allocates nothing for what it has
+ * seen.
+ */
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import type { Event } from '../events.ts'
 import { Durations } from './durations.ts'
@@ -12,7 +15,10 @@ export interface RequestMetrics {
   collect(nowMs: number): Collected<'requests' | 'errors' | 'duration' | 'latency'>
 }
 
-/** What is served, or refused by name. Any other word that HTTP allows is `other`: there are many, and callers choose. */
+/**
+ * What is served, or refused by name. Any other word that HTTP allows is `other`: there are many, and callers
+ * choose.
+ */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 
 const OTHER = 'other'

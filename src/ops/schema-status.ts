@@ -1,4 +1,7 @@
-/** Which schema is being served, since when, and how often it was read: what metrics and `/health/internal` tell of it. */
+/**
+ * Which schema is being served, since when, and how often it was read: what metrics and `/health/internal`
+ * tell of it.
+ */
 import type { Catalog } from '../catalog/model.ts'
 import type { Event } from '../events.ts'
 

@@ -2,8 +2,9 @@
  * `Server-Timing` (W3C Server Timing; docs/guides/monitoring.md#during-development): where the time of a request went, for developers of
  * applications. It exists in development mode alone; otherwise nothing here is made, and nothing is measured.
  *
- * `auth`: until the caller is known. `plan`: from there until the first statement is sent – reading, checking and printing the
- * request. `db`: from a statement's sending to its answer, or to the first rows of a stream, waiting for a connection included. `total`: all of it.
+ * `auth`: until the caller is known. `plan`: from there until the first statement is sent – reading, checking
+ * and printing the request. `db`: from a statement's sending to its answer, or to the first rows of a stream,
+ * waiting for a connection included. `total`: all of it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Database } from '../postgres/types.ts'
@@ -33,7 +34,9 @@ export interface ServerTiming {
 export function createServerTiming(now: () => number): ServerTiming {
   const current = new AsyncLocalStorage<Timing>()
 
-  /** A statement is about to be sent for the request at hand, if there is one: the schema is read for nobody. */
+  /**
+   * A statement is about to be sent for the request at hand, if there is one: the schema is read for nobody.
+   */
   function planned(): Timing | undefined {
     const timing = current.getStore()
     if (timing !== undefined) timing.plan ??= now() - timing.startedAt - (timing.auth ?? 0)

@@ -1,4 +1,7 @@
-/** A place in the text of a document: blanks, words, names and texts are read here, one after the other, never twice. */
+/**
+ * A place in the text of a document: blanks, words, names and texts are read here, one after the other, never
+ * twice.
+ */
 
 import { IDENTIFIER_BYTES_MAX } from '../language/tree/identifier.ts'
 import type { Name, Span, TableName } from './model.ts'
@@ -12,7 +15,10 @@ export interface Cursor {
   at: number
 }
 
-/** Refuses what no document is: too long a text, NUL, half a surrogate pair. A byte order mark at the start is skipped. */
+/**
+ * Refuses what no document is: too long a text, NUL, half a surrogate pair. A byte order mark at the start is
+ * skipped.
+ */
 export function openCursor(text: string): Cursor {
   const cursor: Cursor = { text, at: text.startsWith('\uFEFF') ? 1 : 0 }
   if (text.length > DOCUMENT_LENGTH_MAX) {
@@ -70,12 +76,12 @@ export function lineEnd(text: string, at: number): number {
   return LINE_END.exec(text)?.index ?? text.length
 }
 
-/** The bare word that begins here as it is written; empty where none does. */
+/** The bare word that begins here, as written; empty if there is none. */
 export function wordAt(cursor: Cursor): string {
   return cursor.text.slice(cursor.at, matchEnd(WORD, cursor.text, cursor.at))
 }
 
-/** The bare word that begins here as a keyword: in lower case. Longer ones than any keyword are none. */
+/** The bare word that begins here as a lower-case keyword. Words longer than any keyword are ignored. */
 export function keywordAt(cursor: Cursor): string {
   const word = wordAt(cursor)
   return word.length > IDENTIFIER_BYTES_MAX ? '' : word.toLowerCase()
@@ -172,7 +178,7 @@ export function readText(cursor: Cursor, what: string): string {
   return readQuoted(cursor, "'")
 }
 
-/** Stands at the opening quote; a doubled quote is the quote itself. */
+/** The cursor is at the opening quote; a doubled quote represents the quote itself. */
 function readQuoted(cursor: Cursor, quote: string): string {
   const start = cursor.at
   for (let from = start + 1; ; ) {
@@ -203,13 +209,13 @@ export function dollarTagAt(text: string, at: number): string | null {
   return end > at ? text.slice(at, end) : null
 }
 
-/** Throws: what stands here is not what was expected. */
+/** @throws SchemaSyntaxError for an unexpected token */
 export function fail(cursor: Cursor, expected: readonly string[]): never {
   const { text, at } = cursor
   throw new SchemaSyntaxError(text, { start: at, end: tokenEnd(text, at), expected })
 }
 
-/** Throws: what stands there could stand there, but must not, for this reason. */
+/** @throws SchemaSyntaxError for a token that is possible there but not allowed, with the reason */
 export function refuseAt(cursor: Cursor, at: number, reason: string): never {
   throw new SchemaSyntaxError(cursor.text, { start: at, end: tokenEnd(cursor.text, at), expected: [], reason })
 }

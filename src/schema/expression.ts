@@ -1,8 +1,8 @@
 /**
- * Expressions of a document: SQL that is kept as text. It is not parsed, but read token by token, so that quotes, dollar quotes, comments and
- * parentheses are respected and its end is certain.
- *
- * The text in the tree has one blank where the author had white space or a comment, and no parentheses around the whole.
+ * Expressions in a document: SQL that is stored as text. It is not parsed, but read token by token, so that
+ * quotes, dollar quotes, comments and parentheses are respected and its end is certain.
+ * In the tree, white space and comments are replaced by one blank, and parentheses around the whole
+ * expression are removed.
  */
 
 import { LanguageError } from '../language/tree/error.ts'
@@ -22,9 +22,12 @@ import {
 } from './cursor.ts'
 import { SchemaSyntaxError } from './syntax-error.ts'
 
-/** What ends an expression besides a comma, a closing bracket that was not opened in it, and the end of the text. */
+/** What ends an expression in addition to a comma, an unmatched closing bracket, and the end of the text. */
 export interface ExpressionEnd {
-  /** A line break, and `#` as a comment. Where false, the expression stands in brackets, and `#` is PostgreSQL's operator. */
+  /**
+   * Whether a line break and `#`, as a comment, end it. If false, the expression is in brackets, and `#` is
+   * PostgreSQL's operator.
+   */
   readonly line: boolean
   readonly keywords: ReadonlySet<string>
 }
@@ -41,7 +44,10 @@ export function readExpression(cursor: Cursor, end: ExpressionEnd): string {
   return unwrapped(readElement(cursor, end))
 }
 
-/** Reads an expression as a member of a list, where parentheses around it may mean something (`create index … ((a + b))`). */
+/**
+ * Reads an expression as a member of a list, where parentheses around it may mean something
+ * (`create index … ((a + b))`).
+ */
 export function readElement(cursor: Cursor, end: ExpressionEnd): string {
   const { text } = cursor
   const open: string[] = []
@@ -60,9 +66,10 @@ export function readElement(cursor: Cursor, end: ExpressionEnd): string {
     bracket(cursor, first, open)
     cursor.at = tokenEnd(text, start)
     const token = text.slice(start, cursor.at)
-    if (token === '`') refuseAt(cursor, start, 'expressions are SQL: an unusual name stands in double quotes there')
+    if (token === '`') refuseAt(cursor, start, 'expressions are SQL, where an unusual name must be in double quotes')
     if (pieces.length > 0 && gap !== '') {
-      // Two texts are one when a line break is between them (PostgreSQL manual, 4.1.2.1), and an error when it is not.
+      // Two texts are one when a line break is between them (PostgreSQL manual, 4.1.2.1), and an error when
+      // it is not.
       pieces.push(gap === '\n' && token.startsWith("'") && pieces.at(-1)?.endsWith("'") ? '\n' : ' ')
     }
     pieces.push(token)
@@ -73,7 +80,7 @@ export function readElement(cursor: Cursor, end: ExpressionEnd): string {
   return pieces.join('')
 }
 
-/** elements = element { "," element } in parentheses; stands behind the opening one. */
+/** elements = element { "," element } in parentheses; the cursor is after the opening one. */
 export function readElements(cursor: Cursor): readonly string[] {
   const elements: string[] = []
   do {
@@ -85,7 +92,7 @@ export function readElements(cursor: Cursor): readonly string[] {
   fail(cursor, [',', ')'])
 }
 
-/** The text as it stands in a document: bare where it comes back whole, in parentheses otherwise. */
+/** The text as written in a document: bare if it can be read back unchanged, in parentheses otherwise. */
 export function printExpression(text: string, end: ExpressionEnd): string {
   const canonical = canonicalExpression(text)
   return isWhole(canonical, end) ? canonical : `(${canonical})`
@@ -104,7 +111,7 @@ function whole(text: string, end: ExpressionEnd, read: (cursor: Cursor, end: Exp
   const cursor: Cursor = { text, at: 0 }
   const found = read(cursor, end)
   if (cursor.at === text.length) return found
-  throw new LanguageError(`${JSON.stringify(shorten(text))} is no expression; it ends too early`)
+  throw new LanguageError(`${JSON.stringify(shorten(text))} is not an expression; it ends too early`)
 }
 
 function isWhole(canonical: string, end: ExpressionEnd): boolean {
@@ -126,7 +133,10 @@ function isEnd(cursor: Cursor, first: string, end: ExpressionEnd): boolean {
   return end.keywords.size > 0 && end.keywords.has(keywordAt(cursor))
 }
 
-/** Skips one run of white space or one comment: answers what it comes to. A line break is not skipped where it ends the expression. */
+/**
+ * Skips one run of white space or one comment and returns its equivalent. A line break that ends the
+ * expression is not skipped.
+ */
 function skipBlank(cursor: Cursor, endsWithLine: boolean): '' | ' ' | '\n' {
   const { text } = cursor
   const start = cursor.at
@@ -207,7 +217,7 @@ function escapedEnd(text: string, start: number): number {
   return refuseOpen(text, start, "'", "'")
 }
 
-/** Queries need the parentheses that they stand in, and so does a row. */
+/** Queries and rows need their parentheses. */
 const QUERY = /^\(\s*(?:select|with|values|table)\b/i
 
 /** Takes away the parentheses around the whole. One pass, however many there are. */

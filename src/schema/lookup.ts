@@ -18,11 +18,14 @@ export interface Lookup {
   /** `outside`: in a schema of which the document has nothing, so that nothing can be said about it. */
   relation(name: Pick<TableName, 'schema' | 'name'>): Found
   declared(type: Pick<SchemaType, 'schema' | 'name'>): EnumDefinition | DomainDefinition | null
-  /** Whether somebody who reads the document can know the type: PostgreSQL's own, declared, a row of a table or view, or named with a schema. */
+  /**
+   * Whether the type is known from the document: built in, declared, a row of a table or view, or qualified
+   * with a schema.
+   */
   isKnown(type: Pick<SchemaType, 'schema' | 'name'>): boolean
   /** By name; the first of two of one name. */
   columns(table: TableDefinition): ReadonlyMap<string, SchemaColumn>
-  /** Whether the column can be null: a key, an identity, a serial and a domain that says so cannot. */
+  /** Whether the column can be null; a key, an identity, a serial and a domain with NOT NULL cannot. */
   isNullable(column: SchemaColumn, table: TableDefinition): boolean
 }
 
@@ -69,14 +72,14 @@ export function shownName({ schema, name }: Pick<TableName, 'schema' | 'name'>):
   return schema === null ? name : `${schema}.${name}`
 }
 
-/** A bare name that is not there as it stands may be one of `public`, as in PostgreSQL's default search_path. */
+/** An unqualified name that does not exist may belong to `public`, as in PostgreSQL's default search_path. */
 function resolved<T>(map: ReadonlyMap<string, T>, { schema, name }: Pick<TableName, 'schema' | 'name'>): T | null {
   const exact = map.get(keyOf({ schema, name }))
   if (exact !== undefined || schema !== null) return exact ?? null
   return map.get(keyOf({ schema: 'public', name })) ?? null
 }
 
-/** The columns of the primary key, wherever it is written; empty where there is none. */
+/** The columns of the primary key, wherever it is written; empty if there is none. */
 export function primaryKeyOf(table: TableDefinition): readonly string[] {
   const inline = table.columns.filter(column => column.primaryKey).map(column => column.name.text)
   const key = table.keys.find(one => one.kind === 'primary key')

@@ -1,8 +1,8 @@
 /**
- * The tree of a schema document: readonly plain data, every node with its `kind` and the `span` of text it came from.
- *
- * It says what was written: a key or an identity implies `not_null`, but `notNull` is true only where the words stand. Expressions, bodies and
- * queries are SQL text. Parts of one kind are together, in the order of the text; the order among kinds means nothing.
+ * The tree of a schema document: readonly plain data, every node with its `kind` and the `span` of its text.
+ * It contains what was written: a key or an identity implies `not_null`, but `notNull` is true only if the
+ * words are present. Expressions, bodies and queries are SQL text. Parts of one kind are grouped in the order
+ * of the text; the order between kinds has no meaning.
  */
 
 import type { Name, Span, TableName } from '../language/tree/ast.ts'
@@ -28,7 +28,7 @@ export interface TableDefinition {
   readonly kind: 'table definition'
   readonly name: TableName
   readonly columns: readonly SchemaColumn[]
-  /** What stands as a directive of its own; keys, references and checks written at a column are with the column. */
+  /** Separate directives; keys, references and checks written with a column are in the column. */
   readonly keys: readonly KeyConstraint[]
   readonly foreignKeys: readonly ForeignKey[]
   readonly checks: readonly Check[]
@@ -55,7 +55,10 @@ export interface SchemaColumn {
   readonly span: Span
 }
 
-/** By PostgreSQL's own name (`int4`, `timestamptz`, `char` with its length), or a user's type as it was written. */
+/**
+ * By PostgreSQL's own name (`int4`, `timestamptz`, `char` with its length), or a user's type as it was
+ * written.
+ */
 export interface SchemaType {
   readonly kind: 'type'
   readonly schema: string | null
@@ -67,7 +70,10 @@ export interface SchemaType {
   readonly span: Span
 }
 
-/** When a constraint is checked: at each statement; so unless the transaction asks otherwise; at the transaction's end unless it does. */
+/**
+ * When a constraint is checked: after each statement; so unless the transaction defers it; or at the
+ * transaction's end unless it does not.
+ */
 export type Timing = 'immediate' | 'deferrable' | 'deferred'
 
 export interface KeyConstraint {
@@ -149,7 +155,7 @@ export interface PolicyDefinition {
   readonly name: Name
   readonly table: TableName
   readonly operation: PolicyOperation
-  /** Empty means `public`, everybody. */
+  /** Empty means `public`, all roles. */
   readonly roles: readonly Name[]
   readonly restrictive: boolean
   readonly using: string | null

@@ -6,9 +6,12 @@ import type { TableName } from './model.ts'
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/
 
-/** Bare where it is plain and not one of the words that mean something else in its place; in back-ticks otherwise. */
+/**
+ * Bare where it is plain and not one of the words that mean something else in its place; in back-ticks
+ * otherwise.
+ */
 export function printName(name: string, taken?: ReadonlySet<string>): string {
-  // Refuses what is no name in PostgreSQL: empty, too long, not valid Unicode.
+  // Rejects names that are invalid in PostgreSQL: empty, too long, or invalid Unicode.
   inDoubleQuotes(name)
   return PLAIN.test(name) && !taken?.has(name.toLowerCase()) ? name : `\`${name.replaceAll('`', '``')}\``
 }
@@ -29,7 +32,10 @@ export function printBody(text: string): string {
   return `${tag}${text}${tag}`
 }
 
-/** A tag that neither stands in the text nor would arise where the text meets it. One pass, however many tags the text tries. */
+/**
+ * A tag that neither occurs in the text nor would arise at its boundary. One pass, however many tags the text
+ * contains.
+ */
 function tagFor(text: string): string {
   if (!text.includes('$$') && !text.endsWith('$')) return '$$'
   const used = new Set(Array.from(text.matchAll(/\$q([0-9]*)(?=\$|$)/g), match => match[1]))

@@ -71,8 +71,8 @@ export function readForeignKey(cursor: Cursor, start: number): ForeignKey {
 }
 
 /**
- * reference = "references" table names { "on_delete" action | "on_update" action | "match_full" | "period" | timing } ;
- * Stands behind the keyword.
+ * reference = "references" table names { "on_delete" action | "on_update" action | "match_full" | "period" |
+ * timing } ; Stands behind the keyword.
  */
 export function readReference(cursor: Cursor, start: number, width: number): Reference {
   skipInLine(cursor)

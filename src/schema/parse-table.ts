@@ -1,4 +1,7 @@
-/** Tables with their columns and directives, and domains. A line break or a comma ends a column or directive; inside parentheses lines are free. */
+/**
+ * Tables with their columns and directives, and domains. A line break or a comma ends a column or directive;
+ * inside parentheses lines are free.
+ */
 
 import {
   type Cursor,
@@ -115,7 +118,7 @@ const MODIFIERS = [
   ...['primary_key', 'not_null', 'nullable', 'unique', 'default', 'identity', 'generated', 'references', 'check'],
 ]
 
-/** What ends the expression of a default that stands without parentheses. */
+/** What ends the expression of a default without parentheses. */
 const AFTER_DEFAULT: ReadonlySet<string> = new Set(MODIFIERS)
 
 export const DEFAULT_END: ExpressionEnd = { line: true, keywords: AFTER_DEFAULT }

@@ -194,7 +194,7 @@ describe('errors say where, what was found and what was expected', () => {
     ['table t { id int[][][][][][][] }', 29, 'a type has at most 6 dimensions'],
     [`table ${'n'.repeat(64)} { }`, 7, 'a name has at most 63 bytes; PostgreSQL would cut this one off'],
     [`table \`${'é'.repeat(32)}\` { }`, 7, 'a name has at most 63 bytes; PostgreSQL would cut this one off'],
-    ['index i on t (`A b`)', 15, 'expressions are SQL: an unusual name stands in double quotes there'],
+    ['index i on t (`A b`)', 15, 'expressions are SQL, where an unusual name must be in double quotes'],
     ['table t { partition_by list (a), partition_by list (a) }', 34, 'the table has "partition_by" already'],
     ['table t { id int }\0', 19, 'the document contains a NUL character; PostgreSQL cannot hold it'],
     ['table t { id \uD800 }', 14, 'the document contains half a surrogate pair; PostgreSQL cannot hold it'],

@@ -1,9 +1,11 @@
 /**
- * Text of a schema document → its tree. Keywords in any case; `#` and `--` begin comments, which the tree does not keep.
+ * Text of a schema document → its tree. Keywords in any case; `#` and `--` begin comments, which the tree
+ * does not keep.
  *
  * document = { extension | enum | domain | table | index | view | function | policy | comment } ;
  *
- * Throws `SchemaSyntaxError`, and nothing else, in time linear in the text. Whether names lead somewhere is the summary's question.
+ * Throws `SchemaSyntaxError`, and nothing else, in time linear in the text. Whether names lead somewhere is
+ * the summary's question.
  */
 
 import {
@@ -117,7 +119,10 @@ function readPart(cursor: Cursor, parts: Parts): void {
   }
 }
 
-/** index = [ "unique" ] "index" name "on" table [ "using" method ] "(" elements ")" [ "nulls_not_distinct" ] [ "include" names ] [ "where" expr ] ; */
+/**
+ * index = [ "unique" ] "index" name "on" table [ "using" method ] "(" elements ")" [ "nulls_not_distinct" ] [
+ * "include" names ] [ "where" expr ] ;
+ */
 function readIndex(cursor: Cursor, start: number, unique: boolean): IndexDefinition {
   skipBlanks(cursor)
   const name = readName(cursor, 'the name of an index')
@@ -178,7 +183,7 @@ function readPolicy(cursor: Cursor, start: number): PolicyDefinition {
       break
     }
   }
-  // `public` is everybody, whoever stands beside it.
+  // `public` includes all roles, so others beside it have no effect.
   const named = roles?.some(role => role.text === 'public') ? [] : (roles ?? [])
   return {
     ...{ kind: 'policy', name, table, operation: operation ?? 'all', roles: named, restrictive, using, withCheck },
@@ -235,8 +240,8 @@ function readView(cursor: Cursor, start: number, materialized: boolean): ViewDef
 }
 
 /**
- * comment = "comment" "on" ( table | table "." name | "table" table | "type" name | "function" name "(" [ types ] ")" ) 'text' ;
- * Two names without `table` before them are a table and its column.
+ * comment = "comment" "on" ( table | table "." name | "table" table | "type" name | "function" name "(" [
+ * types ] ")" ) 'text' ; Two names without `table` before them are a table and its column.
  */
 function readComment(cursor: Cursor, start: number): CommentDefinition {
   expectKeyword(cursor, 'on')

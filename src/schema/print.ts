@@ -1,8 +1,9 @@
 /**
- * The tree of a schema document → its canonical text: parts by kind, two blanks before a column, a line for each part that fits one.
- * `parseSchema` makes the same tree of it again, positions aside.
+ * The tree of a schema document → its canonical text: parts by kind, two blanks before a column, a line for
+ * each part that fits one. `parseSchema` makes the same tree of it again, positions aside.
  *
- * Throws `LanguageError` for what no document can say: an expression whose quotes or brackets do not close, a name PostgreSQL would cut off.
+ * Throws `LanguageError` for what no document can say: an expression whose quotes or brackets do not close, a
+ * name PostgreSQL would cut off.
  */
 
 import { unreachable } from '../language/tree/error.ts'
@@ -99,7 +100,9 @@ export function printResult(returns: FunctionResult, nameOf: (text: string) => s
     case 'set':
       return `setof ${printSchemaType(returns.type)}`
     case 'table':
-      return `table(${returns.columns.map(column => `${nameOf(column.name.text)} ${printSchemaType(column.type)}`).join(', ')})`
+      return `table(${returns.columns
+        .map(column => `${nameOf(column.name.text)} ` + `${printSchemaType(column.type)}`)
+        .join(', ')})`
     default:
       return unreachable(returns)
   }

@@ -1,4 +1,7 @@
-/** Queries and conditions between dollar signs: SQL to the letter, only the white space around it is not part of it. */
+/**
+ * Queries and conditions between dollar signs: SQL to the letter, only the white space around it is not part
+ * of it.
+ */
 
 import { LanguageError } from '../language/tree/error.ts'
 import { type Cursor, fail, readBody, skipBlanks } from './cursor.ts'
@@ -13,14 +16,14 @@ export function readQuery(cursor: Cursor): string {
   fail(cursor, ['a query or condition between "$$" and "$$"'])
 }
 
-/** On one line where it is one line, else on lines of its own. */
+/** On one line if it is one line, otherwise on separate lines. */
 export function printQueryText(query: string): string {
   const text = trimmed(query)
   if (text === '') throw new LanguageError('a query or condition is empty')
   return printBody(/[\r\n]/.test(text) ? `\n${text}\n` : ` ${text} `)
 }
 
-/** Without the white space that SQL knows; other blanks may be part of a name. */
+/** Trims only the white space of SQL; other blanks may be part of a name. */
 function trimmed(text: string): string {
   let start = 0
   let end = text.length

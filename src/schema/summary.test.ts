@@ -193,16 +193,16 @@ describe('warnings', () => {
       'missing_column: table a has no column z',
       'missing_column: table a has no column w',
       'missing_column: table a has no column u',
-      'missing_table: table a: (id) refers to b (id), but there is no table b',
+      'missing_table: table a: (id) refers to b (id), but table b does not exist',
       'missing_column: table a: (x) refers to c (y), but c has no column y',
       'missing_column: table a: (x, w) refers to c (id, v), but c has no column v',
       'missing_table: table d: (id) refers to seen (id), but seen is a view',
-      'missing_column: index i on a: there is no column Q',
-      'missing_column: index i on a: there is no column r',
-      'missing_table: index j on nowhere: there is no table nowhere',
-      'missing_table: policy p: there is no table nobody',
-      'missing_column: comment on column a.q: there is no column q',
-      'missing_table: comment on nothing: there is no table nothing',
+      'missing_column: index i on a: column Q does not exist',
+      'missing_column: index i on a: column r does not exist',
+      'missing_table: index j on nowhere: table nowhere does not exist',
+      'missing_table: policy p: table nobody does not exist',
+      'missing_column: comment on column a.q: column q does not exist',
+      'missing_table: comment on nothing: table nothing does not exist',
       'missing_table: comment on t: there is no such type',
       'missing_table: comment on f: there is no such function',
     ])
@@ -212,10 +212,10 @@ describe('warnings', () => {
     expect(
       warnings(`table a { id int primary_key references auth.users (id), b int references public.c (x) } table c { id int primary_key }
         table s.a { id int references s.b (id), c int references c (id) }`),
-    ).toEqual(['missing_table: table s.a: (id) refers to s.b (id), but there is no table s.b'])
+    ).toEqual(['missing_table: table s.a: (id) refers to s.b (id), but table s.b does not exist'])
     expect(
       warnings('table public.c { id int primary_key } table s.a { id int references c (id), x int references d (id) }'),
-    ).toEqual(['missing_table: table s.a: (x) refers to d (id), but there is no table d'])
+    ).toEqual(['missing_table: table s.a: (x) refers to d (id), but table d does not exist'])
   })
 
   test('a key that refers to what is not unique', () => {
@@ -315,10 +315,10 @@ describe('warnings', () => {
       'rls_not_forced: table t does not force row-level security, so its owner sees every row: write force_rls',
     ])
     expect(table(GUARDED)).toEqual([
-      'no_policy: table t enables row-level security and has no policy: nobody sees a row',
+      'no_policy: table t enables row-level security and has no policy: no row is visible',
     ])
     expect(table(GUARDED, 'policy p on t restrictive using $$ true $$')).toEqual([
-      'no_policy: table t enables row-level security and has no permissive policy: nobody sees a row',
+      'no_policy: table t enables row-level security and has no permissive policy: no row is visible',
     ])
     const other = parseSchema('table t { shop int }')
     expect(summarize(other).warnings).toEqual([])
@@ -350,7 +350,7 @@ describe('warnings', () => {
     expect(
       view('view v $$ select * from public.guarded g $$ materialized view m $$ select 1 from "guarded" $$'),
     ).toEqual([
-      'view_bypasses_rls: view v is no security_invoker and shows rows of guarded past its row-level security',
+      'view_bypasses_rls: view v is not security_invoker and shows rows of guarded past its row-level security',
       'view_bypasses_rls: view m holds rows of guarded past its row-level security',
     ])
   })

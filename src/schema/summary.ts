@@ -1,4 +1,7 @@
-/** What a schema document says, as plain data for people and tools. Nothing that the tree has is left out, and what looks wrong is listed. */
+/**
+ * The summary of a schema document, as plain data for people and tools. It contains everything in the tree,
+ * plus warnings.
+ */
 
 import { unreachable } from '../language/tree/error.ts'
 import { type Lookup, lookupOf, primaryKeyOf, shownName } from './lookup.ts'
@@ -76,7 +79,7 @@ export function summarize(document: SchemaDocument, options: SummaryOptions = {}
 
 type CommentOn = (kind: string, ...names: readonly string[]) => string | null
 
-/** The last comment on a thing is its comment; that there is another one is a warning. */
+/** The last comment on an object is used; another one causes a warning. */
 export function targetKey({ on }: CommentDefinition): string {
   switch (on.kind) {
     case 'relation':
@@ -131,7 +134,10 @@ function summarizeColumn(
   }
 }
 
-/** One list for all columns of the type: a document can have as many labels as columns, and then there is no memory for each of each. */
+/**
+ * One list shared by all columns of the type: a document can have as many labels as columns, and separate
+ * lists would exhaust memory.
+ */
 const LABELS = new WeakMap<EnumDefinition, readonly string[]>()
 
 function labelsOf(definition: EnumDefinition): readonly string[] {
@@ -223,7 +229,7 @@ function summarizeFunction(definition: FunctionDefinition, commentOn: CommentOn)
   }
 }
 
-/** By these PostgreSQL tells functions of one name apart. */
+/** PostgreSQL distinguishes functions of the same name by these. */
 export function inputTypes(definition: FunctionDefinition): readonly string[] {
   return definition.arguments
     .filter(argument => argument.mode !== 'out')

@@ -1,22 +1,27 @@
-/** What is wrong with the text of a schema document, and where: in the shape of the query language's own syntax error. */
+/**
+ * A syntax error in a schema document with its position, in the form of the query language's syntax error.
+ */
 
 import { placeOf } from '../language/syntax/place.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { alternatives, excerptAt, foundText } from '../text/excerpt.ts'
 import { nearest, WORDS } from '../text/nearest.ts'
 
-/** What is known where the parser stops. */
+/** What is known where the parser stopped. */
 export interface Complaint {
   /** Offsets of what stood there, in UTF-16 units; equal at the end of the text. */
   readonly start: number
   readonly end: number
   /** Words and signs as they are written (`on`, `)`), and kinds of things (`a table`). */
   readonly expected: readonly string[]
-  /** What is wrong, where that is more than an unexpected word. */
+  /** The reason, if it is more than an unexpected word. */
   readonly reason?: string
 }
 
-/** `message` has everything in a few lines: the problem and its place, the line with a caret below, and the hint. */
+/**
+ * `message` has everything in a few lines: the problem and its place, the line with a caret below, and the
+ * hint.
+ */
 export class SchemaSyntaxError extends LanguageError {
   /** The problem alone, in one line, without its place. */
   readonly problem: string

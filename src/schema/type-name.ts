@@ -1,4 +1,7 @@
-/** Types in a document: PostgreSQL's own by one name each, the synonyms that `make` takes, and users' types by their name. */
+/**
+ * Types in a document: PostgreSQL's own by one name each, the synonyms that `make` takes, and users' types by
+ * their name.
+ */
 
 import { LanguageError } from '../language/tree/error.ts'
 import { DOCUMENTED, OWN_NAMES, SQL_NAMES } from '../types/builtin.ts'
@@ -79,7 +82,7 @@ export function readType(cursor: Cursor): SchemaType {
 export function printSchemaType(type: SchemaType): string {
   for (const modifier of type.modifiers) {
     if (!MODIFIER.test(modifier))
-      throw new LanguageError(`${JSON.stringify(modifier)} is no modifier of a type`, type.span)
+      throw new LanguageError(`${JSON.stringify(modifier)} is not a modifier of a type`, type.span)
   }
   if (type.dimensions > DIMENSIONS_MAX) {
     throw new LanguageError(
@@ -102,15 +105,20 @@ const INTERVALS: ReadonlySet<string> = new Set(CONTINUED.interval?.map(([, name]
 /** Names to suggest for one that is unknown. */
 export const TYPE_NAMES: readonly string[] = [...DOCUMENTED, ...SYNONYMS.keys()]
 
-/** Whether a bare name is a type of PostgreSQL. It always is, as in PostgreSQL itself: a user's type of such a name needs its schema. */
+/**
+ * Whether an unqualified name is a built-in type. As in PostgreSQL, a user-defined type with such a name must
+ * be qualified.
+ */
 export function isOwnType(name: string): boolean {
   return DOCUMENTED.has(name) || INTERVALS.has(name)
 }
 
-/** Words that mean something else where an argument's or a result's type stands. */
+/** Words with another meaning in the position of an argument's or result's type. */
 const TAKEN: ReadonlySet<string> = new Set(['in', 'out', 'inout', 'variadic', 'default', 'setof', 'table'])
 
-/** PostgreSQL's own name where the word is one of its types in any case, or a synonym; otherwise the word as it is. */
+/**
+ * PostgreSQL's own name if the word is a built-in type, in any case, or a synonym; otherwise the word itself.
+ */
 function lookUp(word: string): string {
   const lower = word.toLowerCase()
   return SYNONYMS.get(lower) ?? (DOCUMENTED.has(lower) ? lower : word)
@@ -170,7 +178,7 @@ function readDimensions(cursor: Cursor): number {
   return dimensions
 }
 
-/** Whether a type begins here that is a keyword of several words, such as `double precision`. */
+/** Whether a type of several words begins here, such as `double precision`. */
 export function isSeveralWords(cursor: Cursor): boolean {
   const start = cursor.at
   const word = keywordAt(cursor)

@@ -59,7 +59,7 @@ function nested(head: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [`${head} {}`] : [`${head} {`, ...lines.map(line => `  ${line}`), '}']
 }
 
-/** A comment must not end early, whatever it says. */
+/** Escapes text so that it cannot end the comment. */
 function docLines(comment: string | undefined): readonly string[] {
   if (comment === undefined) return []
   const lines = comment.replaceAll('*/', '*\\/').split(/\r\n|[\r\n\u2028\u2029]/)

@@ -1,4 +1,7 @@
-/** What looks wrong in a schema document. Only what is certain from the document alone: expressions and queries are not parsed. */
+/**
+ * Warnings about a schema document. Only problems that are certain from the document alone: expressions and
+ * queries are not parsed.
+ */
 
 import { nearest, WORDS } from '../text/nearest.ts'
 import { isOneFamily } from '../types/traits.ts'
@@ -19,7 +22,7 @@ import { isOwnType, printSchemaType, TYPE_NAMES } from './type-name.ts'
 
 export interface SchemaWarning {
   readonly code: WarningCode
-  /** What is wrong and where, in a sentence. */
+  /** The problem and where it is, as a sentence. */
   readonly message: string
   /** In the text of the document. */
   readonly span: Span
@@ -42,7 +45,7 @@ export type WarningCode =
 
 type Report = (code: WarningCode, span: Span, message: string) => void
 
-/** In the order of the checks; each thing that is wrong is told once. */
+/** In the order of the checks; each problem is reported once. */
 export function warningsOf(document: SchemaDocument, lookup: Lookup, tenantColumn: string): readonly SchemaWarning[] {
   const warnings: SchemaWarning[] = []
   const report: Report = (code, span, message) => warnings.push({ code, message, span })
@@ -60,7 +63,8 @@ export function warningsOf(document: SchemaDocument, lookup: Lookup, tenantColum
   return warnings
 }
 
-// ---- names -------------------------------------------------------------------------------------------------
+// ---- names
+// -------------------------------------------------------------------------------------------------
 
 function checkDuplicates(document: SchemaDocument, report: Report): void {
   const { tables, views, indexes, enums, domains, functions, policies, extensions, comments } = document
@@ -155,16 +159,18 @@ function targetName({ on }: CommentDefinition): string {
   return on.kind === 'column' ? `column ${shownName(on.table)}.${on.column.text}` : shownName(on.name)
 }
 
-// ---- types -------------------------------------------------------------------------------------------------
+// ---- types
+// -------------------------------------------------------------------------------------------------
 
 /** Extensions that bring no types, so that they explain none. */
 const TYPELESS: ReadonlySet<string> = new Set(
-  'plpgsql pgcrypto uuid-ossp pg_trgm btree_gin btree_gist unaccent pg_stat_statements pg_cron dblink file_fdw postgres_fdw fuzzystrmatch'.split(
-    ' ',
-  ),
+  (
+    'plpgsql pgcrypto uuid-ossp pg_trgm btree_gin btree_gist unaccent pg_stat_statements ' +
+    'pg_cron dblink file_fdw postgres_fdw fuzzystrmatch'
+  ).split(' '),
 )
 
-/** Each is looked for among all names of the document, which may have thousands of both. */
+/** Limit on suggestions, each of which compares all names of the document, which may be thousands. */
 export const SUGGESTIONS_MAX = 50
 
 function checkTypes(document: SchemaDocument, lookup: Lookup, report: Report): void {
@@ -199,7 +205,8 @@ function typesOf(document: SchemaDocument): readonly { readonly type: SchemaType
   ]
 }
 
-// ---- tables ------------------------------------------------------------------------------------------------
+// ---- tables
+// ------------------------------------------------------------------------------------------------
 
 function checkColumnNames(table: TableDefinition, lookup: Lookup, report: Report): void {
   const name = shownName(table.name)
@@ -221,7 +228,10 @@ function checkColumnNames(table: TableDefinition, lookup: Lookup, report: Report
   }
 }
 
-/** The sets of columns that are unique in each table, each as a text. A partial index is no key, and neither is one over expressions. */
+/**
+ * The sets of unique columns of each table, as text. A partial index is not a key, nor is one over
+ * expressions.
+ */
 function uniqueKeysOf(document: SchemaDocument, lookup: Lookup): ReadonlyMap<TableDefinition, ReadonlySet<string>> {
   const keys = new Map(
     document.tables.map(table => [
@@ -268,11 +278,13 @@ function checkReference(
   report: Report,
 ): void {
   const target = shownName(reference.table)
-  const whole = `table ${shownName(table.name)}: (${columns.map(one => one.text).join(', ')}) refers to ${target} (${reference.columns.map(one => one.text).join(', ')})`
+  const whole =
+    `table ${shownName(table.name)}: (${columns.map(one => one.text).join(', ')}) refers to ` +
+    `${target} (${reference.columns.map(one => one.text).join(', ')})`
   const found = lookup.relation(reference.table)
   if (found === 'outside') return
   if (found === 'missing') {
-    report('missing_table', reference.table.span, `${whole}, but there is no table ${target}`)
+    report('missing_table', reference.table.span, `${whole}, but table ${target} does not exist`)
     return
   }
   if (found.kind === 'view') {
@@ -310,7 +322,7 @@ function isComparable(a: SchemaType, b: SchemaType): boolean {
 /** No column with order, collation and operator class is longer; what is, is an expression. */
 const PLAIN_LENGTH_MAX = 512
 
-/** The column that an index element is, with whatever order and operator class; null for an expression. */
+/** The column of an index element without order and operator class; null for an expression. */
 function plainColumn(element: string): string | null {
   if (element.length > PLAIN_LENGTH_MAX) return null
   const [, quoted, word, rest = ''] = /^(?:"((?:[^"]|"")+)"|([\p{L}_][\p{L}\p{M}\p{N}_$]*))(.*)$/su.exec(element) ?? []
@@ -326,10 +338,10 @@ function checkIndex(index: IndexDefinition, lookup: Lookup, report: Report): voi
   for (const element of index.elements) {
     const column = plainColumn(element)
     if (column !== null && !names.has(column))
-      report('missing_column', index.span, `${whole}: there is no column ${column}`)
+      report('missing_column', index.span, `${whole}: column ${column} does not exist`)
   }
   for (const column of index.include.filter(one => !names.has(one.text))) {
-    report('missing_column', column.span, `${whole}: there is no column ${column.text}`)
+    report('missing_column', column.span, `${whole}: column ${column.text} does not exist`)
   }
 }
 
@@ -340,7 +352,7 @@ function relationOrReport(
   report: Report,
 ): SchemaDocument['tables' | 'views'][number] | null {
   const found = lookup.relation(name)
-  if (found === 'missing') report('missing_table', name.span, `${whole}: there is no table ${shownName(name)}`)
+  if (found === 'missing') report('missing_table', name.span, `${whole}: table ${shownName(name)} does not exist`)
   return typeof found === 'string' ? null : found
 }
 
@@ -356,7 +368,7 @@ function checkComment(
   else if (on.kind === 'column') {
     const table = relationOrReport(on.table, whole, lookup, report)
     if (table?.kind === 'table definition' && !lookup.columns(table).has(on.column.text)) {
-      report('missing_column', on.column.span, `${whole}: there is no column ${on.column.text}`)
+      report('missing_column', on.column.span, `${whole}: column ${on.column.text} does not exist`)
     }
   } else if (on.kind === 'type name') {
     if (lookup.declared(on.name) === null) report('missing_table', on.span, `${whole}: there is no such type`)
@@ -365,7 +377,8 @@ function checkComment(
   }
 }
 
-// ---- row-level security ------------------------------------------------------------------------------------
+// ---- row-level security
+// ------------------------------------------------------------------------------------
 
 function checkRowSecurity(document: SchemaDocument, lookup: Lookup, tenantColumn: string, report: Report): void {
   const policies = new Map<unknown, PolicyDefinition[]>(document.tables.map(table => [table, []]))
@@ -421,7 +434,7 @@ function checkTable(
   }
   if (policies.every(policy => policy.restrictive)) {
     const what = policies.length === 0 ? 'no policy' : 'no permissive policy'
-    report('no_policy', table.name.span, `table ${name} enables row-level security and has ${what}: nobody sees a row`)
+    report('no_policy', table.name.span, `table ${name} enables row-level security and has ${what}: no row is visible`)
   }
 }
 
@@ -438,7 +451,10 @@ function checkClauses(policy: PolicyDefinition, report: Report): void {
   }
 }
 
-/** A view that runs with its owner's rights shows rows past the policies. Its query is not parsed: a table counts as read where its name stands. */
+/**
+ * A view with its owner's privileges bypasses policies. Its query is not parsed: a table counts as read if
+ * its name occurs.
+ */
 function checkViews(document: SchemaDocument, report: Report): void {
   const guarded = new Set(document.tables.filter(table => table.rowSecurity.enabled).map(table => table.name.name))
   if (guarded.size === 0) return
@@ -446,7 +462,7 @@ function checkViews(document: SchemaDocument, report: Report): void {
     const words = view.query.match(/[\p{L}_][\p{L}\p{M}\p{N}_$]*/gu) ?? []
     const table = words.find(word => guarded.has(word))
     if (table === undefined) continue
-    const how = view.materialized ? 'holds rows of' : 'is no security_invoker and shows rows of'
+    const how = view.materialized ? 'holds rows of' : 'is not security_invoker and shows rows of'
     report(
       'view_bypasses_rls',
       view.name.span,

@@ -97,7 +97,7 @@ const FORGERIES = [
 test.each(FORGERIES)('an injected %s is refused', async what => {
   const { status, text } = await post('/api/rpc/change', { what })
   expect([400, 403], text).toContain(status)
-  expect(text).toMatch(/permission denied|takes webhooks from gateways only/)
+  expect(text).toMatch(/permission denied|accepts webhooks from gateways only/)
   expect(await execute(feedUrl(database), `select from svc.webhook where new ->> 'body' = 'forged'`)).toEqual([])
 })
 

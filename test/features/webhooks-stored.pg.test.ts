@@ -227,7 +227,7 @@ test('what another statement within `with` would write is refused', async () => 
   const gateway = await open([trigger()])
   const query = 'with gone as (del notes where id = 2 returning id) get gone'
   const { status, text } = await send(gateway, 'POST', '/api/_query', { query })
-  expect([status, text]).toEqual([403, expect.stringContaining('which \\"with\\" cannot say')])
+  expect([status, text]).toEqual([403, expect.stringContaining('but changes within \\"with\\" cannot be captured')])
 })
 
 test('without the outbox, from one moment to the next, it is told from memory', async () => {

@@ -1,6 +1,7 @@
 /**
- * The file of queries that may be asked (docs/guides/allow-list.md): one a line. A line is a request, `GET /api/orders?status.eq`, or a
- * query-language text with `?` for values. `#` begins a comment; the operators `#>` and `#>>` of the language, and what stands in quotes there, are none.
+ * The file of queries that may be asked (docs/guides/allow-list.md): one a line. A line is a request,
+ * `GET /api/orders?status.eq`, or a query-language text with `?` for values. `#` begins a comment; the
+ * operators `#>` and `#>>` of the language, and what stands in quotes there, are none.
  */
 
 import { GatewayError } from '../../errors.ts'
@@ -16,7 +17,10 @@ const LINE_CHARACTERS_MAX = 3 * 65_536
 /** Lines with a shape; more are no list that anybody has read. */
 export const SHAPES_MAX = 10_000
 
-/** Reads a line that is a request: what its parts mean is known to the door that takes them. Throws `GatewayError`. */
+/**
+ * Reads a line that is a request: what its parts mean is known to the door that takes them. Throws
+ * `GatewayError`.
+ */
 export type ParseRequestPattern = (line: string) => QueryPattern
 
 export interface QueryList {

@@ -1,9 +1,15 @@
-/** Whether the allow-list has the shape of a query. It is asked before any name is looked up, so a refusal reveals nothing about the schema. */
+/**
+ * Whether the allow-list has the shape of a query. It is asked before any name is looked up, so a refusal
+ * reveals nothing about the schema.
+ */
 import { GatewayError } from '../../errors.ts'
 import type { PatternSet, QueryShape } from './pattern.ts'
 
 export interface Approvals {
-  /** Throws `FORBIDDEN` for a query that is not approved. `request` is whatever stands for it until it is answered. */
+  /**
+   * Throws `FORBIDDEN` for a query that is not approved. `request` is whatever stands for it until it is
+   * answered.
+   */
   approve(request: object, shape: QueryShape): void
   /** It was answered as it wished. */
   answered(request: object): void

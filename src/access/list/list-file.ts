@@ -1,8 +1,14 @@
-/** Files that list what is allowed, one entry a line: how they are read, and how all of their problems are told together. */
+/**
+ * Files that list what is allowed, one entry a line: how they are read, and how all of their problems are
+ * told together.
+ */
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 
-/** The file cannot be read, or has lines that mean nothing. The message is for whoever runs the gateway, and says all of it. */
+/**
+ * The file cannot be read, or has lines that mean nothing. The message is for whoever runs the gateway, and
+ * says all of it.
+ */
 export class AllowListError extends Error {
   override readonly name = 'AllowListError'
 }
@@ -33,7 +39,9 @@ export async function readListFile(file: string, key: string): Promise<string> {
 /** What is wrong with a line, or null. */
 export type ReadLine = (line: string) => string | null
 
-/** Shows every line to `read`. Throws `AllowListError` with all lines that are wrong, each with its number. */
+/**
+ * Shows every line to `read`. Throws `AllowListError` with all lines that are wrong, each with its number.
+ */
 export function readLines(text: string, file: string, read: ReadLine): void {
   refuse([...problemsOf(text, file, read)])
 }

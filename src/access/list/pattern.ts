@@ -1,11 +1,15 @@
 /**
- * What an allow-list compares: a query apart from its values (decision 0013). The key is the query in canonical form with every place open that a
- * line may leave open; the values are what stands in these places.
+ * What an allow-list compares: a query apart from its values (decision 0013). The key is the query in
+ * canonical form with every place open that a line may leave open; the values are what stands in these
+ * places.
  */
 
 export interface QueryShape {
   readonly key: string
-  /** One for each open place of the key, in order. Null: it comes from elsewhere, as that of a parameter, so no line can demand it. */
+  /**
+   * One for each open place of the key, in order. Null: it comes from elsewhere, as that of a parameter, so
+   * no line can demand it.
+   */
   readonly values: readonly (string | null)[]
   /** The line that approves just this: names that stand in open places are kept, data is left open. */
   line(): string
@@ -24,7 +28,10 @@ export interface PatternSet {
   add(pattern: QueryPattern): void
 }
 
-/** Lines of one key are told apart by which places they fill; one look-up for each such choice, however many lines there are. */
+/**
+ * Lines of one key are told apart by which places they fill; one look-up for each such choice, however many
+ * lines there are.
+ */
 export function createPatternSet(): PatternSet {
   const known = new Map<string, Map<string, Choice>>()
   let size = 0

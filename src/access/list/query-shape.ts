@@ -1,4 +1,7 @@
-/** The shape of a query-language text: its canonical form with `?` for every value (docs/guides/allow-list.md#texts-of-the-query-language). */
+/**
+ * The shape of a query-language text: its canonical form with `?` for every value
+ * (docs/guides/allow-list.md#texts-of-the-query-language).
+ */
 
 import { formatStatement } from '../../language/format/format.ts'
 import { parsePattern } from '../../language/syntax/parse.ts'
@@ -18,15 +21,18 @@ export function shapeOfQuery(statement: Statement): QueryShape {
 }
 
 /**
- * A line of the list: a query in which `?` is any value; a value that is written is demanded. Throws `LanguageError`, with its place where the text
- * has one.
+ * A line of the list: a query in which `?` is any value; a value that is written is demanded. Throws
+ * `LanguageError`, with its place where the text has one.
  */
 export function parseQueryPattern(text: string): QueryPattern {
   const { tree, values } = new Opener('open lists').open(parsePattern(text))
   return { key: formatStatement(tree), values }
 }
 
-/** Replaces values by `?` and writes down what they were, in the order of the walk, which depends on the structure alone. */
+/**
+ * Replaces values by `?` and writes down what they were, in the order of the walk, which depends on the
+ * structure alone.
+ */
 class Opener {
   readonly #lists: 'any list' | 'open lists'
   readonly #names: 'open names' | 'keep names'
@@ -34,7 +40,10 @@ class Opener {
   /** What an open place was, for those that are names. */
   readonly #originals = new WeakMap<object, Expression>()
 
-  /** `lists`: whether a list may have values of its own; how many they are is no part of a shape, so a line cannot demand them. */
+  /**
+   * `lists`: whether a list may have values of its own; how many they are is no part of a shape, so a line
+   * cannot demand them.
+   */
   constructor(lists: 'any list' | 'open lists', names: 'open names' | 'keep names' = 'open names') {
     this.#lists = lists
     this.#names = names
@@ -115,7 +124,10 @@ function isOpen(expression: Expression): expression is Parameter {
   return expression.kind === 'named' && expression.name === PLACEHOLDER
 }
 
-/** The canonical form has a line for each clause; the only line breaks beside are those inside of names and texts. */
+/**
+ * The canonical form has a line for each clause; the only line breaks beside are those inside of names and
+ * texts.
+ */
 function onOneLine(text: string): string {
   return text.replace(/\n */g, ' ')
 }

@@ -1,4 +1,7 @@
-/** Records the shapes of the queries that were answered, so that they can become an allow-list (docs/guides/allow-list.md#recording). */
+/**
+ * Records the shapes of the queries that were answered, so that they can become an allow-list
+ * (docs/guides/allow-list.md#recording).
+ */
 import { access, realpath } from 'node:fs/promises'
 import { type ParseRequestPattern, parseLine, parseQueryList, SHAPES_MAX } from './allow-list.ts'
 import type { Approvals } from './approvals.ts'
@@ -14,7 +17,9 @@ export interface Recorder extends Approvals {
 }
 
 export interface RecorderParts {
-  /** Its lines and comments stay as they are; new shapes come below, sorted. Made when the first one comes. */
+  /**
+   * Its lines and comments stay as they are; new shapes come below, sorted. Made when the first one comes.
+   */
   readonly file: string
   readonly parseRequest: ParseRequestPattern
   /** Hears what could not be written down. */
@@ -50,7 +55,10 @@ export async function createRecorder({ file, parseRequest, onProblem }: Recorder
     saver.save().catch((error: Error) => onProblem(error.message))
   }
 
-  /** Null for a line that would not approve what it was made of, as where a name has a line break: to be told now, not when it is needed. */
+  /**
+   * Null for a line that would not approve what it was made of, as where a name has a line break: to be told
+   * now, not when it is needed.
+   */
   function patternOf(line: string, shape: QueryShape): QueryPattern | null {
     if (/[\r\n]/.test(line)) return null
     try {

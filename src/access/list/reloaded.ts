@@ -1,4 +1,7 @@
-/** A file that can change while the gateway runs: read at the start, and again on request (docs/guides/deploying.md#start-reload-stop). */
+/**
+ * A file that can change while the gateway runs: read at the start, and again on request
+ * (docs/guides/deploying.md#start-reload-stop).
+ */
 import { AllowListError } from './list-file.ts'
 
 export interface Reloaded<T> {
@@ -8,8 +11,8 @@ export interface Reloaded<T> {
 }
 
 /**
- * Rejects when the file cannot be used at the start: a list that cannot be read is no reason to allow everything. `onProblem` hears why it could not
- * be used later.
+ * Rejects when the file cannot be used at the start: a list that cannot be read is no reason to allow
+ * everything. `onProblem` hears why it could not be used later.
  */
 export async function createReloaded<T>(
   load: () => Promise<T>,

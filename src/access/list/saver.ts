@@ -3,7 +3,10 @@ import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { AllowListError } from './list-file.ts'
 
 export interface Saver {
-  /** Resolves when the content of this moment is in the file. What comes while one write is under way is written together after it. */
+  /**
+   * Resolves when the content of this moment is in the file. What comes while one write is under way is
+   * written together after it.
+   */
   save(): Promise<void>
 }
 

@@ -64,7 +64,8 @@ export function routeProblems(
       )
       continue
     }
-    // A policy for every table may name what only some of them have: the others are refused to whoever it is for.
+    // A policy for every table may name what only some of them have: the others are refused to whoever it is
+    // for.
     const [only] = policy.table === WILDCARD ? [] : tables
     addUnknown(policy.allowedColumns ?? [], only ?? null, [...path, 'allowed_columns'], problems)
     if (policy.filter === null) continue

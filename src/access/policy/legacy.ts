@@ -1,6 +1,7 @@
 /**
- * The legacy route policy (docs/guides/access-policies.md#the-route-policy): a list of what roles may do with tables. Any policy that matches and allows wins,
- * wherever in the list it stands; their columns add up, and so do the rows that their filters leave.
+ * The legacy route policy (docs/guides/access-policies.md#the-route-policy): a list of what roles may do with
+ * tables. Any policy that matches and allows wins, wherever in the list it stands; their columns add up, and
+ * so do the rows that their filters leave.
  */
 import type { Table } from '../../catalog/model.ts'
 import { isWritten } from '../../catalog/table-names.ts'

@@ -1,4 +1,7 @@
-/** The native access policy (docs/guides/access-policies.md#the-native-policy): what a role with its scopes may do with a table and its columns. */
+/**
+ * The native access policy (docs/guides/access-policies.md#the-native-policy): what a role with its scopes
+ * may do with a table and its columns.
+ */
 import type { Table } from '../../catalog/model.ts'
 import { type Columns, OPERATIONS, type Operation, type TableRights } from '../rights.ts'
 

@@ -1,4 +1,7 @@
-/** Document → legacy route policy (docs/guides/access-policies.md#the-route-policy), with all that is wrong in it. */
+/**
+ * Document → legacy route policy (docs/guides/access-policies.md#the-route-policy), with all that is wrong in
+ * it.
+ */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import { parseCondition } from '../../language/syntax/parse.ts'

@@ -1,4 +1,6 @@
-/** Document → native policy (docs/guides/access-policies.md#the-native-policy), with all that is wrong in it. */
+/**
+ * Document → native policy (docs/guides/access-policies.md#the-native-policy), with all that is wrong in it.
+ */
 
 import { type Document, DocumentProblems, type Path } from '../../config/document.ts'
 import { nearest } from '../../text/nearest.ts'

@@ -1,12 +1,15 @@
-/** Who may see what: indexes that tenant isolation leans on, policies, and the rights of the gateway's role. */
+/**
+ * Access to the sample data: indexes for tenant isolation, policies, and the privileges of the gateway's
+ * role.
+ */
 
 const TENANT_TABLES = [
   ...['users', 'customers', 'categories', 'products', 'tags', 'orders', 'order_items'],
   ...['invoices', 'payments', 'shipments', 'reviews'],
 ] as const
 
-// The scalar subquery is evaluated once per statement, not once per row; an empty setting is as good as none, and then
-// the comparison is with NULL: no rows, never all rows.
+// The scalar subquery is evaluated once per statement, not once per row; an empty setting is as good as none,
+// and then the comparison is with NULL: no rows, never all rows.
 const TENANT = `(select nullif(current_setting('app.current_tenant_id', true), '')::uuid)`
 
 export const indexes: readonly string[] = [
@@ -46,7 +49,7 @@ export const policies: readonly string[] = [
   ]),
   `create policy own_tenant on tenants using (id = ${TENANT})`,
   ...TENANT_TABLES.map(table => `create policy own_tenant on ${table} using (tenant_id = ${TENANT})`),
-  // The junction has no tenant of its own: it belongs to whoever sees both ends.
+  // The junction has no tenant column: it is visible where both ends are.
   `create policy both_ends_visible on product_tags using (
     exists (select from products where products.id = product_id) and exists (select from tags where tags.id = tag_id)
   )`,

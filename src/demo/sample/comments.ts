@@ -1,6 +1,6 @@
 /**
- * What is said of columns: words where the name does not say it, and an example, which the OpenAPI document shows. The examples of a table are one row
- * of it, and all of them together one order of the first shop: who bought what, how it was paid, how it went there and what they said of it.
+ * Comments of columns: a description if the name is not sufficient, and an example for the OpenAPI document.
+ * The examples of a table form one row, and all of them together one order of the first shop.
  */
 
 const SHOP = '11111111-1111-4111-8111-111111111111'

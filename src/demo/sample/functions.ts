@@ -1,4 +1,7 @@
-/** Functions to call through the gateway: stable and volatile, sets and scalars, defaults, an overload, a variadic one. */
+/**
+ * Functions to call through the gateway: stable and volatile, sets and scalars, defaults, an overload, a
+ * variadic one.
+ */
 export const functions: readonly string[] = [
   `create function slugify(value text) returns text immutable strict parallel safe language sql
     return trim(both '-' from regexp_replace(lower(value), '[^a-z0-9]+', '-', 'g'))`,

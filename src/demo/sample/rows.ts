@@ -1,6 +1,7 @@
 /**
- * The rows, made by the database itself from `generate_series` and hashes of row numbers: the same on every machine, no
- * file to ship, seconds to load. `pick(n, seed, size)` is the one source of variety: 0 … size−1, fixed by n and seed.
+ * The rows, made by the database itself from `generate_series` and hashes of row numbers: the same on every
+ * machine, no file to ship, seconds to load. `pick(n, seed, size)` is the one source of variety: 0 … size−1,
+ * fixed by n and seed.
  */
 export const rows: readonly string[] = [
   `create schema sample`,

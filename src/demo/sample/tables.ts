@@ -1,6 +1,12 @@
-/** Schema of the sample business: a wholesaler's software, used by three shops that must never see each other's rows. */
+/**
+ * Schema of the sample business: a wholesaler's software, used by three shops that must never see each
+ * other's rows.
+ */
 
-/** A row belongs to the shop of whoever creates it, unless it says another, which row-level security then refuses. */
+/**
+ * A row belongs to the shop of whoever creates it, unless it says another, which row-level security then
+ * refuses.
+ */
 const OWNER = `tenant_id uuid not null default nullif(current_setting('app.current_tenant_id', true), '')::uuid
       references tenants`
 

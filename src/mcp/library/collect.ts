@@ -1,4 +1,7 @@
-/** Reads the repository into what the tool server ships: its pages, the README of every module, the grammar, the examples. */
+/**
+ * Reads the repository into what the tool server ships: its pages, the README of every module, the grammar,
+ * the examples.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
 import { readCorpus } from '../../corpus/read.ts'

@@ -1,11 +1,16 @@
-/** The recipes of `docs/guides/builder.md`: a section with a block of TypeScript, the query it makes, and the SQL of that. */
+/**
+ * The recipes of `docs/guides/builder.md`: a section with a block of TypeScript, the query it makes, and the
+ * SQL of that.
+ */
 import type { Recipe } from './model.ts'
 import { splitSections } from './sections.ts'
 
 const TOPIC_LEVEL = 2
 const RECIPE_LEVEL = 3
 
-/** Throws where a section that should be a recipe lacks a block: a guide that is written wrong is not shipped. */
+/**
+ * Throws where a section that should be a recipe lacks a block: a guide that is written wrong is not shipped.
+ */
 export function readRecipes(guide: string): readonly Recipe[] {
   const recipes: Recipe[] = []
   let topic = ''

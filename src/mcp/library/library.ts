@@ -1,4 +1,4 @@
-/** The shipped knowledge, ready to be asked. */
+/** The shipped documentation, with search. */
 import type { Corpus, Example } from '../../corpus/corpus.ts'
 import { type Entry, KINDS, type Kind, type LibraryData, type Recipe } from './model.ts'
 import { corpusEntries, exampleIds } from './of-corpus.ts'
@@ -22,7 +22,7 @@ export interface Library {
   page(path: string): Entry | null
   /** A page by its path, a part with the parts below it, a production or an example, by id. */
   entry(id: string): Entry | null
-  /** Of a page, in its order. */
+  /** The anchors of a page, in its order. */
   slugs(path: string): readonly string[]
   /** Every page, part, production and example. */
   readonly ids: readonly string[]

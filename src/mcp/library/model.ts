@@ -1,4 +1,4 @@
-/** What the tool server knows by heart: made when the package is built, and shipped in it. */
+/** The data of the tool server: created when the package is built, and shipped with it. */
 import type { Corpus } from '../../corpus/corpus.ts'
 
 export const KINDS = ['documentation', 'readme', 'grammar', 'example'] as const
@@ -20,12 +20,12 @@ export interface Entry {
 
 /** A recipe of the builder's guide. */
 export interface Recipe {
-  /** The part of the guide that it stands in. */
+  /** The section of the guide that it belongs to. */
   readonly topic: string
   readonly title: string
   /** TypeScript. */
   readonly code: string
-  /** What it makes: the text and the SQL. */
+  /** Its content: the text and the SQL. */
   readonly query: string
   readonly sql: string
 }

@@ -1,11 +1,11 @@
-/** How texts become an index, and words find them: the same when the package is built and when it is asked. */
+/** Builds and queries the search index, in the same way at build time and at run time. */
 import MiniSearch, { type Options, type SearchResult } from 'minisearch'
 import type { Entry } from './model.ts'
 
 /** Longer than anything one would type; what a search costs grows with its words. */
 export const SEARCH_LENGTH_MAX = 200
 
-/** Words of a few letters are no slips, and begin too many others. */
+/** Short words are unlikely to be typos, and are the beginning of too many others. */
 const PREFIX_LENGTH_MIN = 3
 const FUZZY_LENGTH_MIN = 5
 
@@ -27,7 +27,7 @@ export function createIndex(entries: readonly Entry[]): Index {
   return index
 }
 
-/** Of what `toJSON` made. */
+/** Restores an index from the output of `toJSON`. */
 export function openIndex(written: object): Index {
   return MiniSearch.loadJS(written as Parameters<typeof MiniSearch.loadJS>[0], OPTIONS)
 }

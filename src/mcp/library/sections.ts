@@ -1,7 +1,7 @@
 /** A Markdown page in parts, by its headings; together they are the page. */
 
 export interface Section {
-  /** As the fragment of a link to it, unique on the page: `behind-proxies`. */
+  /** The anchor of a link to it, unique on the page: `behind-proxies`. */
   readonly slug: string
   readonly title: string
   /** Of its heading, from 1. */
@@ -13,7 +13,7 @@ export interface Section {
 const HEADING = /^(#{1,6}) +(.+?) *#* *$/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
 
-/** What stands before the first heading belongs to it. */
+/** Text before the first heading belongs to the first section. */
 export function splitSections(page: string): readonly Section[] {
   const sections: Section[] = []
   const slugs = new Map<string, number>()

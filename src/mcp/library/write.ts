@@ -1,4 +1,6 @@
-/** A step of the build: `node write.js ROOT` writes the knowledge of the repository at ROOT beside this file. */
+/**
+ * A step of the build: `node write.js ROOT` writes the knowledge of the repository at ROOT beside this file.
+ */
 import { writeFileSync } from 'node:fs'
 import { constants, gzipSync } from 'node:zlib'
 import { collectLibrary } from './collect.ts'

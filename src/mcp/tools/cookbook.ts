@@ -11,7 +11,8 @@ export function cookbookTool({ recipes }: Library): Tool {
     name: 'svc_builder_cookbook',
     title: 'Builder cookbook',
     description:
-      'Recipes for the typed query builder of svc-gateway/language: TypeScript, the query it makes, and its SQL. Without a topic, the first recipe of each.',
+      'Recipes for the typed query builder of svc-gateway/language: TypeScript, the query it makes, ' +
+      'and its SQL. Without a topic, the first recipe of each.',
     arguments: { topic: choice('All recipes of this topic', topics) },
     output: record({ recipes: arrayOf(record({ title: STRING, code: STRING, query: STRING, sql: STRING })) }),
     run({ topic }) {

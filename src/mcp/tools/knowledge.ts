@@ -1,4 +1,6 @@
-/** Tools that answer from what is built into the package: where things are, and what is written about them. */
+/**
+ * Tools that answer from what is built into the package: where things are, and what is written about them.
+ */
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 import { AREAS } from '../areas.ts'
@@ -33,9 +35,10 @@ export function searchTool(library: Library): Tool {
     name: 'svc_search',
     title: 'Search',
     description:
-      'Full-text search over documentation, the README of every module, productions of the grammar and verified examples. svc_doc gives a result in full.',
+      'Full-text search over documentation, the README of every module, productions of the grammar ' +
+      'and verified examples. svc_doc gives a result in full.',
     arguments: {
-      query: required('Words to look for', SEARCH_LENGTH_MAX),
+      query: required('Words to search for', SEARCH_LENGTH_MAX),
       kind: choice('Only results of this kind', KINDS),
       limit,
     },
@@ -61,7 +64,8 @@ export function docTool(library: Library): Tool {
     name: 'svc_doc',
     title: 'Read a document',
     description:
-      'A document in full, by its path, or a part of it: by the id that svc_search answers, or by path and section (the heading, or its anchor).',
+      'A document in full, by its path, or a part of it: by the id that svc_search returns, ' +
+      'or by path and section (the heading, or its anchor).',
     arguments: {
       id: optional('An id from svc_search, e.g. docs/reference/limits.md#behind-proxies', ID_LENGTH_MAX),
       path: optional('A path in the repository, e.g. docs/guides/query-language.md; instead of id', ID_LENGTH_MAX),
@@ -71,8 +75,9 @@ export function docTool(library: Library): Tool {
     run({ id, path, section }) {
       if (id !== null && path !== null) throw invalid('path', 'give id or path, not both')
       if (path !== null) return shown(section === null ? pageAt(library, path) : sectionOf(library, path, section))
-      if (id === null) throw invalid('id', 'is required where there is no path; svc_search answers ids')
-      if (section !== null) throw invalid('section', 'goes with path; an id names its section itself')
+      if (id === null) throw invalid('id', 'is required if path is not given; svc_search returns ids')
+      if (section !== null)
+        throw invalid('section', 'can only be combined with path; an id ' + 'already identifies a section')
       const entry = library.entry(id)
       if (entry === null) throw missing('id', id, library)
       return shown(entry)

@@ -10,7 +10,7 @@ import { arrayOf, record, STRING } from '../schema.ts'
 import { defineTool, type Tool } from '../tool.ts'
 import { limit } from './limit.ts'
 
-/** A card is read whole by every agent that asks, so it is short. */
+/** Limit on the examples of a card, which agents read completely. */
 const CARD_EXAMPLES_MAX = 6
 const CARD_MISTAKES_MAX = 3
 
@@ -37,7 +37,8 @@ export function syntaxTool({ corpus }: Library): Tool {
     name: 'svc_syntax',
     title: 'Grammar card',
     description:
-      'The grammar of one construct with notes, common mistakes and examples; without an argument, the list of constructs.',
+      'The grammar of one construct with notes, common mistakes and examples; ' +
+      'without an argument, the list of constructs.',
     arguments: { construct: CONSTRUCT },
     output: {
       type: 'object',
@@ -58,7 +59,8 @@ export function examplesTool(library: Library): Tool {
     name: 'svc_examples',
     title: 'Examples with their SQL',
     description:
-      'Queries with the SQL they become, each verified against PostgreSQL: of a construct, by words (e.g. "latest row of each group"), or both.',
+      'Queries with the SQL they become, each verified against PostgreSQL: of a construct, ' +
+      'by words (e.g. "latest row of each group"), or both.',
     arguments: {
       construct: CONSTRUCT,
       query: optional('Words that say what the query should do', SEARCH_LENGTH_MAX),

@@ -1,4 +1,4 @@
-/** How many results an answer holds: few unless more are asked for, since somebody has to read them. */
+/** The number of results in a response: few by default, because agents read them all. */
 import type { IntegerArgument } from '../arguments.ts'
 
 export const limit: IntegerArgument = {

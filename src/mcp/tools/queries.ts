@@ -4,9 +4,9 @@ import { answerExplain, answerFormat, answerParse, answerTranspile } from '../..
 import type { ParameterMode } from '../../language/sql/printer.ts'
 import { parse } from '../../language/syntax/parse.ts'
 import { type FlagArgument, required } from '../arguments.ts'
+import { exampleFor, resultOrLesson } from '../lesson.ts'
 import type { Library } from '../library/library.ts'
 import { arrayOf, INTEGER, type JsonSchema, nullable, OBJECT, outcome, record, STRING } from '../schema.ts'
-import { exampleFor, taught } from '../teach.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
 const QUERY = required("One statement of svc's query language, e.g. get users where id = $1")
@@ -26,7 +26,7 @@ const PARAMETERS: JsonSchema = {
       record({ kind: { const: 'name' }, name: STRING }),
     ],
   }),
-  description: 'Entry n-1 is what $n of the SQL stands for.',
+  description: 'Entry n-1 is the value of $n in the SQL.',
 }
 
 const COUNT: JsonSchema = { type: ['integer', 'string', 'null'] }
@@ -40,7 +40,8 @@ const parseQuery = (corpus: Corpus): Tool =>
     name: 'svc_parse_query',
     title: 'Parse a query',
     description:
-      'Parses a query into its typed tree, its canonical text and the SQL it becomes; or says where it is wrong, what was expected and what is right. Nothing is run, no table is looked up.',
+      'Parses a query into its typed tree, its canonical text and its SQL; or returns where it is invalid, what ' +
+      'was expected and a correction. Nothing is run, and no table is looked up.',
     arguments: { query: QUERY, parameterized: PARAMETERIZED },
     output: outcome(
       {
@@ -52,7 +53,7 @@ const parseQuery = (corpus: Corpus): Tool =>
       { notes: arrayOf(STRING) },
     ),
     run: ({ query, parameterized }) =>
-      taught(query, exampleFor(query, corpus), () => answerParse(parse(query), modeOf(parameterized))),
+      resultOrLesson(query, exampleFor(query, corpus), () => answerParse(parse(query), modeOf(parameterized))),
   })
 
 const transpileQuery = (corpus: Corpus): Tool =>
@@ -63,7 +64,7 @@ const transpileQuery = (corpus: Corpus): Tool =>
     arguments: { query: QUERY, parameterized: PARAMETERIZED },
     output: outcome({ sql: STRING, parameters: PARAMETERS }, { notes: arrayOf(STRING) }),
     run: ({ query, parameterized }) =>
-      taught(query, exampleFor(query, corpus), () => answerTranspile(parse(query), modeOf(parameterized))),
+      resultOrLesson(query, exampleFor(query, corpus), () => answerTranspile(parse(query), modeOf(parameterized))),
   })
 
 const explainQuery = (corpus: Corpus): Tool =>
@@ -71,7 +72,8 @@ const explainQuery = (corpus: Corpus): Tool =>
     name: 'svc_explain_query',
     title: 'Explain a query',
     description:
-      'Breaks a query down: action, table, columns, joins, filters, ordering, limit, and notes about what is easily overlooked.',
+      'Breaks a query down: action, table, columns, joins, filters, ordering, ' +
+      'limit, and notes about what is easily overlooked.',
     arguments: { query: QUERY },
     output: outcome({
       action: STRING,
@@ -86,17 +88,17 @@ const explainQuery = (corpus: Corpus): Tool =>
       offset: COUNT,
       notes: arrayOf(STRING),
     }),
-    run: ({ query }) => taught(query, exampleFor(query, corpus), () => answerExplain(parse(query))),
+    run: ({ query }) => resultOrLesson(query, exampleFor(query, corpus), () => answerExplain(parse(query))),
   })
 
 const formatQuery = (corpus: Corpus): Tool =>
   defineTool({
     name: 'svc_format_query',
     title: 'Format a query',
-    description: 'Writes a query, or several with ; between them, in canonical form. Comments are kept.',
+    description: 'Writes a query, or several with ; between them, in canonical form. Comments are preserved.',
     arguments: { query: QUERY },
     output: outcome({ formatted: STRING }),
-    run: ({ query }) => taught(query, exampleFor(query, corpus), () => answerFormat(query)),
+    run: ({ query }) => resultOrLesson(query, exampleFor(query, corpus), () => answerFormat(query)),
   })
 
 function modeOf(parameterized: boolean): ParameterMode {

@@ -3,8 +3,8 @@ import { LanguageError } from '../../language/tree/error.ts'
 import { parseSchema } from '../../schema/parse.ts'
 import { type SchemaSummary, summarize } from '../../schema/summary.ts'
 import { required } from '../arguments.ts'
+import { resultOrLesson } from '../lesson.ts'
 import { arrayOf, OBJECT, outcome, record, STRING } from '../schema.ts'
-import { taught } from '../teach.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
 /** Shown beside an error: a little of everything that one writes most. */
@@ -27,7 +27,8 @@ export const schemaSummary: Tool = defineTool({
   name: 'svc_schema_summary',
   title: 'Summarize a schema document',
   description:
-    'Parses a schema document (svc schema pull prints that of a database) into tables, columns, enums, indexes and policies, with warnings about what looks wrong, such as tenant tables without row-level security.',
+    'Parses a schema document (svc schema pull prints that of a database) into tables, columns, enums, indexes ' +
+    'and policies, with warnings about likely mistakes, such as tenant tables without row-level security.',
   arguments: { schema: required('A schema document, e.g. table users { id int8 primary_key, name text not_null }') },
   output: outcome({
     tables: arrayOf({ ...OBJECT, properties: { name: STRING, columns: OBJECTS }, required: ['name', 'columns'] }),
@@ -41,14 +42,17 @@ export const schemaSummary: Tool = defineTool({
     warnings: arrayOf(record({ code: STRING, message: STRING, span: OBJECT })),
   }),
   run: ({ schema }) =>
-    taught(
+    resultOrLesson(
       schema,
       () => SCHEMA_EXAMPLE,
       () => assertShort(summarize(parseSchema(schema))),
     ),
 })
 
-/** Each column of an enum lists its labels, so that columns and labels multiply: a document of 128 KiB could be answered with hundreds of megabytes. */
+/**
+ * Limit on labels in a response. Each column of an enum lists its labels, so a document of 128 KiB could
+ * otherwise cause a response of hundreds of megabytes.
+ */
 export const LABELS_MAX = 20_000
 
 function assertShort(summary: SchemaSummary): SchemaSummary {
@@ -56,6 +60,7 @@ function assertShort(summary: SchemaSummary): SchemaSummary {
   for (const { columns } of summary.tables) for (const column of columns) labels += column.enum?.length ?? 0
   if (labels <= LABELS_MAX) return summary
   throw new LanguageError(
-    `the columns have ${labels} labels of enums together, and a summary lists at most ${LABELS_MAX}; give fewer tables at a time`,
+    `the columns have ${labels} labels of enums together, and a summary lists at ` +
+      `most ${LABELS_MAX}; give fewer tables at a time`,
   )
 }

@@ -1,6 +1,7 @@
 /**
- * How PostgreSQL's programs are told of a data folder. Where root lends them a user, that user may be unable to get to the folder by its path: root's own
- * home is closed to everybody else. A process that is begun in a folder is in it all the same, and Linux has a path for that (proc(5), `/proc/pid/cwd`).
+ * The path by which PostgreSQL's programs access a data folder. When root runs them as another user, that
+ * user may not be able to reach the folder by its path, because root's home is closed to others. A process
+ * started in a folder can use it nevertheless, and Linux has a path for that (proc(5), `/proc/pid/cwd`).
  */
 import { spawnSync } from 'node:child_process'
 import { basename } from 'node:path'
@@ -13,9 +14,9 @@ export interface Place {
   readonly cwd: string
   /** The data folder, as the program finds it. */
   readonly path: string
-  /** Whether everybody finds it by that. */
+  /** Whether the path is valid for every process. */
   readonly isReal: boolean
-  /** What lies beside the data folder, by its name and this suffix. */
+  /** A file beside the data folder, named like it with a suffix. */
   beside(suffix: string): string
 }
 
@@ -30,7 +31,8 @@ export function placeOf({ runAs }: Pick<Binaries, 'runAs'>, dataDirectory: strin
   }
   if (process.platform !== 'linux') {
     throw new EmbeddedError(
-      `PostgreSQL runs as user ${runAs.name}, who cannot get to ${dataDirectory}; name a folder that everybody may enter, or start this as an ordinary user`,
+      `PostgreSQL runs as user ${runAs.name}, which cannot access ${dataDirectory}; use a folder that ` +
+        'every user may enter, or start this as an ordinary user',
     )
   }
   return {

@@ -1,20 +1,30 @@
-/** Folders that are made aside and renamed: whatever is under its final name is complete, and of two that make it at once one wins. */
+/**
+ * Creates folders under a temporary name and renames them: a folder with its final name is complete, and if
+ * two processes create it concurrently, one wins.
+ */
 import { access, chmod, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** What a process that was killed while preparing left behind is removed after this. */
+/** Age after which the remains of a killed process are removed. */
 const ABANDONED_AFTER_MS = 3_600_000
 const ASIDE = '.new-'
 
-/** `folder` is in `base`. Others may enter it, as the server's user must; what is private in it has a mode of its own. */
-export async function makeAside(base: string, folder: string, fill: (aside: string) => Promise<void>): Promise<void> {
-  const aside = await mkdtemp(join(base, ASIDE))
+/**
+ * Creates `folder` in `base`. Other users may enter it, as the server's user must; private contents have
+ * their own mode.
+ */
+export async function createStaged(
+  base: string,
+  folder: string,
+  fill: (staged: string) => Promise<void>,
+): Promise<void> {
+  const staged = await mkdtemp(join(base, ASIDE))
   try {
-    await chmod(aside, 0o755)
-    await fill(aside)
-    await rename(aside, folder)
+    await chmod(staged, 0o755)
+    await fill(staged)
+    await rename(staged, folder)
   } catch (error) {
-    await rm(aside, { recursive: true, force: true })
+    await rm(staged, { recursive: true, force: true })
     if (!(await exists(folder))) throw error
   }
 }

@@ -1,4 +1,6 @@
-/** Mends a text that the parser refuses, where a small change makes it right: what the author most likely meant. */
+/**
+ * Corrects a text that the parser rejects if a small change makes it valid: probably what the author meant.
+ */
 
 import { printSql } from '../language/sql/print.ts'
 import { parse } from '../language/syntax/parse.ts'
@@ -27,7 +29,7 @@ function* candidates(text: string, error: QuerySyntaxError): Generator<string, v
   const hint = error.hint ?? ''
   const [, better, worse] = INSTEAD.exec(hint) ?? []
   if (better !== undefined && worse !== undefined) {
-    // It stands before the place where the parser noticed.
+    // It is before the position at which the parser noticed the error.
     const at = text.toLowerCase().lastIndexOf(worse.toLowerCase(), offset - 1)
     if (at >= 0) yield replaced(text, at, worse, better)
   }

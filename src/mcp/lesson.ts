@@ -1,4 +1,4 @@
-/** What is said about a text that is not understood: where it stops, what was possible there, and a text that is right. */
+/** Explains an invalid text: where it stops, what was possible there, and a valid text. */
 import type { Construct, Corpus } from '../corpus/corpus.ts'
 import { withHabit } from '../language/hints/foreign.ts'
 import { placeOf } from '../language/syntax/place.ts'
@@ -6,8 +6,8 @@ import { QuerySyntaxError } from '../language/syntax/syntax-error.ts'
 import { LanguageError } from '../language/tree/error.ts'
 import { SchemaSyntaxError } from '../schema/syntax-error.ts'
 import { shorten } from '../text/shorten.ts'
-import { mended } from './mend.ts'
-import { constructNear } from './near.ts'
+import { mended } from './correct-query.ts'
+import { constructNear } from './nearest-construct.ts'
 
 export interface Lesson {
   readonly ok: false
@@ -19,15 +19,15 @@ export interface Lesson {
     readonly column: number | null
     readonly found: string | null
     readonly expected: readonly string[]
-    /** What to write instead, where that is known. */
+    /** What to write instead, if known. */
     readonly hint: string | null
-    /** The text mended where a small change mends it, else another that shows the construct. Always one that is right. */
+    /** The corrected text if a small change corrects it, else an example of the construct. Always valid. */
     readonly example: string
   }
 }
 
-/** What `work` answers about a text, or the lesson. Whatever else is thrown is a defect. */
-export function taught<T>(text: string, example: (error: LanguageError) => string, work: () => T): T | Lesson {
+/** The result of `work` for a text, or the lesson. Any other exception is a defect. */
+export function resultOrLesson<T>(text: string, example: (error: LanguageError) => string, work: () => T): T | Lesson {
   try {
     return work()
   } catch (error) {
@@ -59,7 +59,7 @@ function offsetOf(error: LanguageError, text: string): number {
   return error instanceof QuerySyntaxError ? error.offset : (error.span?.start ?? text.length)
 }
 
-/** Of the construct's examples the one that shares most words with the text, and of equals the shortest. */
+/** The construct's example that shares most words with the text, and among equals the shortest. */
 export function exampleOf(construct: Construct, { examples }: Corpus, text = ''): string {
   const words = wordsOf(text)
   const [nearest] = examples
@@ -70,16 +70,16 @@ export function exampleOf(construct: Construct, { examples }: Corpus, text = '')
   return nearest.formatted
 }
 
-/** What somebody copies in a hurry should not change a whole table. */
+/** An example that is copied without thought must not change a whole table. */
 const MEANS_EVERY_ROW = /\bwhere all\b/
 
-/** As much of the beginning as says what the text is about. */
-const LIKENED_LENGTH_MAX = 1_000
+/** The part of the text used to find a similar example. */
+const COMPARED_LENGTH_MAX = 1_000
 
 function wordsOf(text: string): ReadonlySet<string> {
   return new Set(
     text
-      .slice(0, LIKENED_LENGTH_MAX)
+      .slice(0, COMPARED_LENGTH_MAX)
       .toLowerCase()
       .match(/[a-z_]+/g) ?? [],
   )

@@ -1,4 +1,7 @@
-/** Which construct somebody was writing when the text went wrong: that of the last word before the place that opens one. */
+/**
+ * Determines the construct being written where a text became invalid: that of the last word before the
+ * position that opens one.
+ */
 import type { Construct } from '../corpus/corpus.ts'
 
 export const OPENS: Readonly<Record<string, Construct>> = {
@@ -20,7 +23,7 @@ export const OPENS: Readonly<Record<string, Construct>> = {
   ...{ conflict: 'conflict', returning: 'returning', from: 'source' },
 }
 
-/** Further back nobody looks: a text can be long. */
+/** Limit on the characters searched backwards, because a text can be long. */
 const LOOKED_BACK_MAX = 1_000
 
 const WORD = /[a-z_]+/gi
