@@ -320,9 +320,7 @@ test('a table that is being written to for long keeps nobody waiting for ever', 
   await writer.query('begin; insert into orders values (1)')
   const { code, error } = await svc(['install'])
   expect(code).toBe(1)
-  expect(error).toContain(
-    'A table is being written to; try again when less is going on. Nothing was changed.',
-  )
+  expect(error).toContain('A table is being written to; try again when less is going on. Nothing was changed.')
   await writer.query('commit')
   await writer.end()
   expect((await svc(['install'])).code).toBe(0)
