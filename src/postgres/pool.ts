@@ -207,7 +207,7 @@ class PostgresPool implements Pool, ConnectionListener {
   run(commands: readonly Command[], worked?: ServerTime): RunningRequest<readonly Result[]> {
     const flow = this.#dispatcher.flowOf(commands[0])
     const { resultBudget, resultBytesMax } = this.#options
-    const unit = new Unit(flow, commands, this.#drop, worked, resultBudget, resultBytesMax)
+    const unit = new Batch(flow, commands, this.#drop, worked, resultBudget, resultBytesMax)
     this.#submit(unit)
     return unit
   }

@@ -25,7 +25,7 @@ import { nextTurn } from '../rest/turn.ts'
 import { describeViolation } from '../rest/violation.ts'
 import { parseRowsMax } from '../rest/write/request.ts'
 import { seesFigures, withoutFigures } from '../run/explain-figures.ts'
-import type { Row, Written } from '../run/run.ts'
+import type { Row, WriteResult } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
 import { type QueryRequest, readQueryRequest } from './request.ts'
 import { createTextPlans, type TextPlans, type TextPlansParts } from './text-plans.ts'
@@ -101,7 +101,7 @@ export class TextDoor {
   }
 }
 
-function answerOfWrite([written]: readonly Written[]): Answer {
+function answerOfWrite([written]: readonly WriteResult[]): Answer {
   if (written === undefined) throw new Error('a statement has a result')
   const rows = written.rows.filter(row => row.length > 0)
   return withTxid(respondWrittenRows(200, rows, written.count), written)

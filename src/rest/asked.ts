@@ -7,7 +7,7 @@ import type { View } from '../access/rights.ts'
 import type { BoundStatement } from '../compile/statement.ts'
 import type { Answer, Incoming } from '../exchange.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Called, CallMode, Reading, Row, Written } from '../run/run.ts'
+import type { CallMode, CallResult, Row, RunningRead, WriteResult } from '../run/run.ts'
 import type { RequestTree } from './plan-key.ts'
 import type { Values } from './values.ts'
 
@@ -44,7 +44,7 @@ export type Step = Reads | Streams | Writes | Parses | Calls
 
 interface Reads extends Asking {
   readonly runs: 'read'
-  respond(results: readonly (readonly Row[])[], reading: Pick<Reading, 'kept'>): Next
+  respond(results: readonly (readonly Row[])[], reading: Pick<RunningRead, 'kept'>): Next
 }
 
 /** Its rows are the answer, a line each. */
@@ -54,7 +54,7 @@ interface Streams extends Asking {
 
 interface Writes extends Asking {
   readonly runs: 'write'
-  respond(written: readonly Written[]): Next
+  respond(written: readonly WriteResult[]): Next
   failed?(error: unknown): Next
 }
 
@@ -67,7 +67,7 @@ interface Parses extends Asking {
 interface Calls extends Asking {
   readonly runs: 'call'
   readonly how: CallMode
-  respond(called: Called): Next
+  respond(called: CallResult): Next
   failed(error: unknown): Next
 }
 

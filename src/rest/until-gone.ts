@@ -10,7 +10,7 @@ export function untilGone<T>(incoming: Incoming, running: RunningRequest<T>): Pr
 }
 
 /** The same, for what is done with the database then. */
-export function whenRun<T>(incoming: Incoming, running: Running<T>): Promise<T> {
+export function whenRun<T>(incoming: Incoming, running: RunningRequest<T>): Promise<T> {
   return untilGone(incoming, running).then(result => {
     incoming.usage.answered()
     return result
@@ -20,7 +20,7 @@ export function whenRun<T>(incoming: Incoming, running: Running<T>): Promise<T> 
 /** The same for what may be at hand already: then the answer is made at once, and nobody has to wait for it or go away. */
 export function whenRead<T>(
   incoming: Incoming,
-  reading: Reading,
+  reading: RunningRead,
   answer: (results: readonly (readonly Row[])[]) => T | Promise<T>,
 ): T | Promise<T> {
   if (reading.kept !== undefined) return answer(reading.kept)

@@ -423,7 +423,7 @@ test.each(['08007', '40003'])('%s says that nobody knows, of a change only', sql
 })
 
 test('an answer too large to hold leaves a change in doubt; a value too large is refused', () => {
-  const ours = databaseError('54000', 'the result has more than 67108864 bytes', { H: 'stream them' })
+  const ours = databaseError('54000', 'the result exceeds 67108864 bytes', { H: 'stream them' })
   expect(toGatewayError(ours, writing)).toMatchObject({
     code: 'UNAVAILABLE',
     hint: expect.stringMatching(/may or may not have been made.*return=minimal/),

@@ -589,7 +589,7 @@ test('a result above max_result_bytes is refused and counted, and can be streame
     expect((await tight.get('/api/_query', query(60_000))).status).toBe(200)
     const { status, json } = await tight.get('/api/_query', query(100_000))
     expect([status, json.error.code, json.error.details.sqlstate]).toEqual([400, 'QUERY_ERROR', '54000'])
-    expect(json.error.message).toMatch(/^the result has more than 65536 bytes .*\(max_result_bytes\)$/)
+    expect(json.error.message).toMatch(/^the result exceeds 65536 bytes .*\(max_result_bytes\)$/)
     const { text } = await tight.get('/metrics', { as: null })
     expect(text).toMatch(/^svc_statements_refused_total\{limit="max_result_bytes"\} 1$/m)
     const stream = await tight.get('/api/_query', query(100_000, 'export'))

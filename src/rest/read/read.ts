@@ -6,7 +6,7 @@ import type { BoundStatement, ExplainStatement } from '../../compile/statement.t
 import { GatewayError } from '../../errors.ts'
 import type { Answer } from '../../exchange.ts'
 import { seesFigures } from '../../run/explain-figures.ts'
-import type { Reading, Row } from '../../run/run.ts'
+import type { Row, RunningRead } from '../../run/run.ts'
 import { unreachable } from '../../unreachable.ts'
 import type { Asked, Asker, Part } from '../asked.ts'
 import { INSTEAD_OF_PUT, methodNotAllowed, methodsAt, methodsOf, READING } from '../method.ts'
@@ -34,7 +34,7 @@ interface Rows {
   readonly values: Values
 }
 
-type Kept = Pick<Reading, 'kept'>
+type Kept = Pick<RunningRead, 'kept'>
 
 export class ReadDoor {
   readonly #parts: ReadDoorParts

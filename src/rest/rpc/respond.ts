@@ -14,7 +14,7 @@ export interface CallOutcome {
   readonly about: string
   readonly set: boolean
   readonly form: CallForm
-  readonly called: Called
+  readonly called: CallResult
   /** It may be answered from a cache: nothing was changed. */
   readonly read: boolean
 }

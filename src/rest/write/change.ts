@@ -1,7 +1,7 @@
 /** PATCH and DELETE, of the row that the path names or of those that the filters match (docs/reference/writing.md#many-rows-at-once). */
 import type { Answer } from '../../exchange.ts'
 import type { JsonObject } from '../../json/json-body.ts'
-import type { Written } from '../../run/run.ts'
+import type { WriteResult } from '../../run/run.ts'
 import type { Asked } from '../asked.ts'
 import { withArrayColumns } from '../body/array-values.ts'
 import { REFUSED_ITEMS_MAX, readJsonBody } from '../body/body.ts'
@@ -50,7 +50,7 @@ interface Chosen {
 }
 
 /** `isAnswered`: whether rows were asked for. */
-type Respond = (written: Written, isAnswered: boolean) => Answer
+type Respond = (written: WriteResult, isAnswered: boolean) => Answer
 
 function change(writing: Writing, method: ChangeMethod, chosen: Chosen, respond: Respond): Asked | Promise<Asked> {
   if (method === 'DELETE') return remove(writing, chosen, respond)

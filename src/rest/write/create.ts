@@ -2,7 +2,7 @@
 import { allows, type Columns } from '../../access/rights.ts'
 import { GatewayError } from '../../errors.ts'
 import type { JsonArray, JsonBody, JsonObject } from '../../json/json-body.ts'
-import type { Row, Written } from '../../run/run.ts'
+import type { Row, WriteResult } from '../../run/run.ts'
 import type { Asked, Part } from '../asked.ts'
 import { withArrayColumns } from '../body/array-values.ts'
 import { respondCreatedRow, respondNothing, respondWrittenRows } from '../respond.ts'
@@ -167,7 +167,7 @@ class BatchCreation {
     if (found.length === 0) yield insertion(this.#writing, none, upsert && { ...upsert, existing: 'ignore' }, NO_KEY)
   }
 
-  #answer(found: readonly Batch[], written: readonly Written[], keys: readonly (string | undefined)[]) {
+  #answer(found: readonly Batch[], written: readonly WriteResult[], keys: readonly (string | undefined)[]) {
     const minimal = this.#minimal
     const answered = written.map(({ rows }) => rows)
     const rows = inOrder(found, answered, (batch, answer) => placesOf(answer, batch, keys, this.#target))

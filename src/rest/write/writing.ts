@@ -5,7 +5,7 @@ import type { Table } from '../../catalog/model.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Answer, Incoming } from '../../exchange.ts'
 import type { JsonArray, JsonBody, JsonObject, JsonType, KnownKeys } from '../../json/json-body.ts'
-import type { Written } from '../../run/run.ts'
+import type { WriteResult } from '../../run/run.ts'
 import { nameRefusedColumn } from '../body/body-error.ts'
 import { withPreference } from '../prefer.ts'
 import type { WrittenRequest } from '../request.ts'
@@ -39,13 +39,13 @@ export function columnKeys({ table, view }: Writing): KnownKeys {
 }
 
 /** The answer, with the number of its transaction where it wrote something, and saying what of the preferences was done. */
-export function finished({ wanted }: Writing, written: Written | undefined, answer: Answer): Answer {
+export function finished({ wanted }: Writing, written: WriteResult | undefined, answer: Answer): Answer {
   const numbered = withTxid(answer, written ?? null)
   const represented = wanted.returned === 'representation' && wanted.returning === undefined && answer.body !== null
   return represented ? withPreference(numbered, 'return=representation') : numbered
 }
 
-export function resultOf(written: Written | undefined): Written {
+export function resultOf(written: WriteResult | undefined): WriteResult {
   if (written === undefined) throw new Error('a statement has a result')
   return written
 }
