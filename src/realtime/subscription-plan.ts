@@ -21,7 +21,14 @@ import { refuseMisspelt } from '../rest/read/request.ts'
 import { LIST_PARAMETERS, parametersIn, readRequest, type WrittenRequest } from '../rest/request.ts'
 import { SELF, tableNamed } from '../rest/resource.ts'
 import { Values } from '../rest/values.ts'
-import { columnOf, columnsIn, type EvaluatedFilter, type Evaluation, planEvaluation, type Variant } from './evaluation.ts'
+import {
+  columnOf,
+  columnsIn,
+  type EvaluatedFilter,
+  type Evaluation,
+  planEvaluation,
+  type Variant,
+} from './evaluation.ts'
 
 /** A subscription as requested. */
 export interface SubscriptionRequest {
