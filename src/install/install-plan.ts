@@ -150,13 +150,12 @@ function errorsOf({ schema, table }: TableSelection, found: Found, role: string)
   const [, , relkind, , readable, hasForeign] = relation
   const kind = KINDS[relkind ?? '']
   if (kind !== undefined) return [`${name} is ${kind}; its changes cannot be captured.`]
-  if (readable === 'f')
-    return [
-      `Role "${role}" of the gateway cannot
-  SELECT from ${name}; changes are captured for this role, so GRANT it first.`,
-    ]
+  if (readable === 'f') {
+    const reason = 'changes are captured for this role, so GRANT it first.'
+    return [`Role "${role}" of the gateway cannot SELECT from ${name}; ${reason}`]
+  }
   return hasForeign === 't'
-    ? [`${name} has foreign tables as partitions or children; writes ` + 'that reach one cannot be captured.']
+    ? [`${name} has foreign tables as partitions or children; writes that reach one cannot be captured.`]
     : []
 }
 

@@ -180,12 +180,12 @@ describe('what is refused', () => {
     [{ channel: 'svc_table_journal' }, 'PARSE_ERROR', 'no primary key'],
     [{ channel: 'svc_table_safe_view' }, 'PARSE_ERROR', 'primary key'],
     [{ channel: 'svc_table_labels', filter: 'nam=x' }, 'PARSE_ERROR', 'did you mean "name"'],
-    [{ channel: 'svc_table_labels', filter: 'limit=1' }, 'PARSE_ERROR', 'filters alone'],
+    [{ channel: 'svc_table_labels', filter: 'limit=1' }, 'PARSE_ERROR', 'can contain only filters'],
     [{ channel: 'svc_table_labels', filter: 'id=abc' }, 'PARSE_ERROR', 'cannot hold "abc"'],
     [{ channel: 'svc_table_labels', select: 'nope' }, 'PARSE_ERROR', 'no column "nope"'],
     [{ channel: 'svc_table_labels', events: ['created'] }, 'PARSE_ERROR', '"insert"'],
     [{ channel: 'svc_table_labels', filters: 'id=1' }, 'PARSE_ERROR', 'did you mean "filter"'],
-    [{}, 'PARSE_ERROR', 'needs "channel"'],
+    [{}, 'PARSE_ERROR', 'requires "channel"'],
   ])('subscribe %o', async (message, code, text) => {
     const socket = await socketOf('t1')
     socket.say({ type: 'subscribe', id: 'x', ...message })
@@ -216,7 +216,7 @@ describe('what is refused', () => {
     expect(await socket.next()).toMatchObject({
       type: 'error',
       code: 'PARSE_ERROR',
-      message: expect.stringContaining('text frames'),
+      message: expect.stringContaining('must be a text frame with JSON'),
     })
     socket.say({ type: 'unsubscribe', channel: 'svc_table_labels' })
     expect(await socket.next()).toEqual({ type: 'unsubscribed', id: 'a', channel: 'svc_table_labels' })
