@@ -263,7 +263,7 @@ test('svc check reports a feed role that cannot log in as an error', async () =>
     DATABASE_URL: urlOf(database.port, gateway, database.database),
   }
   expect((await svc(['install'], environment)).code).toBe(0)
-  expect((await svc(['check'], environment)).out).not.toContain('What svc install made')
+  expect((await svc(['check'], environment)).out).not.toContain('The installation in schema svc is unusable')
   await execute(database.adminUrl, `alter role ${gateway}_feed password 'another'`)
   const { code, out } = await svc(['check'], environment)
   expect(code).toBe(1)
@@ -271,7 +271,7 @@ test('svc check reports a feed role that cannot log in as an error', async () =>
     `error: The installation in schema svc is unusable: role "${gateway}_feed", which reads it, cannot connect`,
   )
   expect((await svc(['install'], environment)).code).toBe(0)
-  expect((await svc(['check'], environment)).out).not.toContain('What svc install made')
+  expect((await svc(['check'], environment)).out).not.toContain('The installation in schema svc is unusable')
   await execute(database.adminUrl, `drop owned by ${gateway}, ${gateway}_feed; drop role ${gateway}, ${gateway}_feed`)
 })
 

@@ -94,7 +94,7 @@ test('what was asked while it recorded is what may be asked afterwards', async (
   writeFileSync(file(), '# written by hand\nGET /api/notes/aggregate?fn=count\n')
   const recording = start(['check', '--record', file()])
   const open = await listening(recording)
-  expect(recording.said.out).toContain('every query may be asked')
+  expect(recording.said.out).toContain('every query is allowed')
   expect(await statuses(open, [...ASKED, ...ASKED])).toEqual([200, 200, 201, 204, 200, 200, 200, 201, 204, 200])
   expect(await statuses(open, FAILED)).toEqual([400, 404, 404])
   expect(await ask(open, ['GET', '/api/notes/aggregate?fn=count'])).toBe(200)

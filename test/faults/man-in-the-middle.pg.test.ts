@@ -190,6 +190,6 @@ describe('one who hides what the server offers', () => {
   test('require refuses what is left', async () => {
     const refused = await attempt(port, 'sslmode=require&channel_binding=require')
     expect(refused).toMatchObject({ permanent: true })
-    expect(String(refused)).toContain('the server offers SCRAM-SHA-256 alone')
+    expect(String(refused)).toContain('the server offers SCRAM-SHA-256 only')
   })
 })
