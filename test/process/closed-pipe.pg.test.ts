@@ -17,7 +17,8 @@ const QUERY = 'get users where id = 1'
 /** What each command is run with. A server runs until a signal, and is told to end when it has answered. */
 const ARGUMENTS: Readonly<Record<string, readonly string[] | 'server'>> = {
   ...{ serve: 'server', demo: 'server', postgres: 'server', mcp: 'server' },
-  ...{ token: [], check: ['--print'], openapi: [], types: [] },
+  ...{ token: [], 'token verify': ['not.a.token'], 'token revoke': ['--jti', '1'] },
+  ...{ check: ['--print'], openapi: [], types: [] },
   ...{ parse: ['query.svc'], transpile: ['query.svc'], explain: ['query.svc'], format: ['query.svc'] },
   ...{ 'schema pull': [], 'schema summary': [], install: ['--dry-run'], uninstall: ['--dry-run'] },
   ...{ 'webhooks list': [], 'webhooks show': ['1'], 'webhooks redeliver': ['1'], 'webhooks purge': ['--yes'] },
@@ -44,7 +45,8 @@ function leaves(command: SvcCommand, path: readonly string[] = []): readonly str
   })
 }
 
-const COMMANDS = leaves(program)
+// `svc token` prints a token, and has commands below it.
+const COMMANDS = [...leaves(program), 'token']
 
 interface Ended {
   readonly code: number | null
