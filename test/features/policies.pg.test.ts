@@ -475,7 +475,10 @@ policies:
     expect((await send('PATCH', '/api/orders/1', { note: 'x' })).status).toBe(404)
     expect((await send('PATCH', '/api/orders/4', { note: 'x' })).status).toBe(200)
     const out = await send('PATCH', '/api/orders/4', { status: 'paid' })
-    expect([out.status, out.json.error.message]).toEqual([403, expect.stringContaining('does not allow writing this row')])
+    expect([out.status, out.json.error.message]).toEqual([
+      403,
+      expect.stringContaining('does not allow writing this row'),
+    ])
     const row = {
       id: 50,
       tenant_id: 't1',
