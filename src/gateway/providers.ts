@@ -1,4 +1,4 @@
-/** Identity providers: each module is part of the time to the first answer, so all of it is loaded where one is configured. */
+/** Identity providers. Loaded only where one is configured: each module delays the first answer. */
 import { systemClock } from '../clock.ts'
 import type { Config, IssuerConfig } from '../config/config.ts'
 import type { Emit } from '../events.ts'

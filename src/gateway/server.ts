@@ -3,21 +3,19 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHmac, randomBytes } from 'node:crypto'
 import type { IsCallable } from '../access/functions.ts'
 import type { Policies } from '../access/policy/policies.ts'
-import { canSee, type View } from '../access/rights.ts'
-import { describe } from '../catalog/describe.ts'
-import { describeFunctions } from '../catalog/describe-functions.ts'
+import type { View } from '../access/rights.ts'
 import type { CatalogSource } from '../catalog/reload.ts'
 import type { PlanCache } from '../compile/plans.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
 import { addressOf, createAdmission } from '../http/admission.ts'
 import type { AnswerBytes } from '../http/answer-bytes.ts'
+import { createIdentify } from '../http/callers.ts'
 import { createDocs } from '../http/docs.ts'
-import { documentFor } from '../http/document.ts'
 import { createHeadJudge } from '../http/head.ts'
 import { createHosts } from '../http/hosts.ts'
 import type { Page, Pages } from '../http/pages.ts'
-import { createIdentify, createPipeline } from '../http/pipeline.ts'
+import { createPipeline } from '../http/pipeline.ts'
 import { createServer, type Server } from '../http/server.ts'
 import { createStreamPaces } from '../http/stream-pace.ts'
 import { createUnsent } from '../http/unsent.ts'
@@ -48,19 +46,14 @@ import { Compiler } from '../rest/compile.ts'
 import { createCursorCodec } from '../rest/read/cursor.ts'
 import { ReadDoor } from '../rest/read/read.ts'
 import { CallDoor } from '../rest/rpc/call.ts'
-import { callName, isAllowed } from '../rest/rpc/names.ts'
-import { isOffered } from '../rest/rpc/offered.ts'
+import { isAllowed } from '../rest/rpc/names.ts'
 import type { ResultCache } from '../run/cache/cache.ts'
-import { captureChanges } from '../run/capture.ts'
-import { guardCost } from '../run/cost-guard.ts'
-import { createLimitedRunner } from '../run/limited-runner.ts'
-import { createRunner } from '../run/run.ts'
-import { createSessionReset } from '../run/session-reset.ts'
 import type { SettingsSource } from '../run/settings.ts'
-import { logStatements } from '../run/statement-log.ts'
 import { VERSION } from '../version.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
-import { listeningUrl, openChangeListener } from './database.ts'
+import { openChangeListener } from './database.ts'
+import { createDocuments } from './documents.ts'
+import { createRunners } from './runners.ts'
 
 /**
  * A view that is broken for good fails at every request; that is no reason to read the schema all the time.
@@ -126,21 +119,11 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   }
   const current = () => catalog.current()
   const timing = config.devMode ? createServerTiming(now) : null
-  const database = timing?.database(pool) ?? pool
   const capture = createWriteCapture({
     ...{ catalog: current, tenantColumn: gateway.tenantColumn },
     isCaptured: table => parts.installed.current()?.captured.has(table) ?? false,
   })
-  const plain = createRunner({
-    ...{ database, settings },
-    reset: createSessionReset(current),
-    onStaleSchema: lookAtSchema,
-    announcements: listeningUrl(config) === null ? null : capture.announcements,
-  })
   const trace = isLogged(config, 'debug') ? new AsyncLocalStorage<string>() : null
-  const told = trace === null ? plain : logStatements(plain, { emit, requestId: () => trace.getStore() ?? null })
-  const watched = cache?.watching(told) ?? told
-  const ungated = webhooks === null ? watched : captureChanges(watched, webhooks)
   const gate = createTenantLimit(gateway.tenantMaxConcurrent)
   const paces = createStreamPaces(gateway)
   const bodyBytes = createBudget<string | number>({
@@ -152,37 +135,15 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     shareMax: gateway.addressMaxClientConnections,
   })
   const unsent = createUnsent({ bytes: answerBytes, gate })
-  const runner = createLimitedRunner(ungated, gate)
-  // A write that reads its result is not a read.
-  const guarded = guardCost(ungated, { limits: gateway, now })
-  const reads = createLimitedRunner(cache?.serving(guarded) ?? guarded, gate)
+  const runners = createRunners({
+    ...{ config, settings, catalog: current, capture, cache, webhooks, gate, emit, now, trace },
+    database: timing?.database(pool) ?? pool,
+    onStaleSchema: lookAtSchema,
+  })
   const view = (identity: Identity): View => ({
     catalog: current(),
     rights: policies.rightsOf(identity),
     limits: gateway,
-  })
-  const documents = { sources: () => [current(), lists.functions()], keyOf: ({ rights }: View) => rights.key }
-  const schemaDocument = documentFor<View>({
-    ...documents,
-    make: ({ catalog, rights }) => JSON.stringify(describe(catalog, (table, column) => canSee(table, column, rights))),
-  })
-  const contractsDocument = documentFor<View>({
-    ...documents,
-    make: seen =>
-      JSON.stringify(
-        describeFunctions(seen.catalog, {
-          canCall: of => isOffered(of, seen, { allowed: lists.functions() }),
-          nameOf: of => callName(of, { qualified: gateway.rpcRequireSchemaQualified }),
-        }),
-      ),
-  })
-  const apiDocument = onDemand(async () => {
-    const { openApiDocument } = await import('../openapi/document.ts')
-    const told = { ...gateway, version: VERSION, adminGuard: config.adminToken !== null }
-    return documentFor<View>({
-      ...documents,
-      make: seen => openApiDocument(seen, { ...told, allowed: lists.functions() }),
-    })
   })
   const { plans } = parts
   const isProxy = createProxyCheck(gateway.trustedProxies)
@@ -202,15 +163,14 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     ...{
       database: pool,
       feed: parts.feed,
-      visibilityReads: ungated,
+      visibilityReads: runners.unlimited,
       capture,
       onBroken: parts.onBroken,
       now,
       clock,
       random: Math.random,
     },
-    // A cached result may be older than the change that a subscriber expects.
-    reads: createLimitedRunner(guarded, gate),
+    reads: runners.uncachedReads,
     texts: createTextReader(texts),
     catalog: current,
     plan: (request, identity) =>
@@ -228,7 +188,8 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
   }
   const answer = createPipeline({
     ...callers,
-    ...{ view, approvals: lists.approvals, plans, runner, reads, remembers: cache !== null },
+    ...{ view, approvals: lists.approvals, plans, remembers: cache !== null },
+    ...{ runner: runners.requests, reads: runners.reads },
     read: new ReadDoor({
       limits: gateway,
       cursors: createCursorCodec(cursorKey(config)),
@@ -243,7 +204,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
     }),
     text: new TextDoor({ ...texts, explains: gateway.explainEndpoint === 'on' }),
     compiler: new Compiler({ plans, searchLanguage: gateway.searchLanguage, limits: gateway }),
-    ...{ schemaDocument, contractsDocument, openApiDocument: async seen => (await apiDocument())(seen) },
+    documents: createDocuments({ config, catalog: current, functions: lists.functions }),
     assertRoom: unsent.assertRoom,
     health: createHealth({
       version: VERSION,
@@ -314,15 +275,6 @@ const LOG_LEVELS = ['trace', 'debug', 'info']
 function isLogged({ logLevel }: Config, level: 'debug' | 'info'): boolean {
   const at = LOG_LEVELS.indexOf(logLevel)
   return at !== -1 && at <= LOG_LEVELS.indexOf(level)
-}
-
-/** A value that is created when first requested. */
-function onDemand<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | null = null
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 /** Public, and the same for everybody: pages of other origins may read it as well. */

@@ -8,7 +8,7 @@
  * | approve | is such a query on the allow-list, where there is one                                  | rest/allow-list/line, access/list      |
  * | ask     | a door says what is meant: trees, their values, and what is answered (`rest/asked.ts`) | rest/read, rest/write, rest/rpc, query |
  * | compile | tree → checked statement, kept under the tree's key                                    | rest/plan-key, rest/compile, compile   |
- * | permit  | may the tenant have another statement running                                          | run/gated                              |
+ * | permit  | may the tenant have another statement running                                          | run/limited-runner                            |
  * | cache   | a read is answered by what is kept, or its cost is estimated                           | run/cache, run/cost-guard              |
  * | run     | the caller's settings and the statements are sent in one packet                        | run/run                                |
  * | respond | rows → answer, or the next thing to ask                                                | rest/respond, rest/rpc/respond         |
@@ -24,18 +24,15 @@ import type {
   StreamStatement,
   WriteStatement,
 } from '../compile/statement.ts'
-import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { Answer, Incoming } from '../exchange.ts'
-import { ANONYMOUS } from '../identity/authenticate.ts'
 import type { Identity } from '../identity/identity.ts'
-import type { Health } from '../ops/health.ts'
-import type { Internal } from '../ops/internal.ts'
 import type { Timed } from '../ops/server-timing.ts'
 import type { TextDoor } from '../query/query.ts'
 import { printLine } from '../rest/allow-list/line.ts'
 import { type Asked, type Asker, isAsked, type Next, type Part, type Step } from '../rest/asked.ts'
 import type { Compiler } from '../rest/compile.ts'
-import { methodNotAllowed, NEEDS, READING } from '../rest/method.ts'
+import { NEEDS, READING } from '../rest/method.ts'
 import { parsePath, ROUTE_PATTERN, type Route } from '../rest/path.ts'
 import type { ReadDoor } from '../rest/read/read.ts'
 import { createRemembered } from '../rest/read/remembered.ts'
@@ -47,16 +44,10 @@ import { whenRead, whenRun } from '../rest/until-gone.ts'
 import { askWrite, type WriteLimits, type WriteRoute } from '../rest/write/write.ts'
 import type { Runner } from '../run/run.ts'
 import { unreachable } from '../unreachable.ts'
+import { assertExplainable, type CallerParts, callerOf, isAdminExplaining, isOfApi } from './callers.ts'
+import { answerDocument, answerPage, type Documents, noRoute, type PageParts } from './other-routes.ts'
 
-export interface CallerParts {
-  /** Who calls. Synchronous for a token that was verified before. */
-  readonly authenticate: (headers: Incoming['headers'], connection: object) => Identity | Promise<Identity>
-  readonly explainEndpoint: 'on' | 'admin' | 'off'
-  /** Whether the request carries the admin token. */
-  readonly isAdmin: (headers: Incoming['headers']) => boolean
-}
-
-export interface PipelineParts extends CallerParts {
+export interface PipelineParts extends CallerParts, PageParts {
   /** The schema and the rights of a caller. */
   readonly view: (identity: Identity) => View
   /** Null: any query may be asked. Texts of the query language are judged where they are parsed. */
@@ -73,13 +64,9 @@ export interface PipelineParts extends CallerParts {
   readonly reads: Runner
   /** Answers are kept, so the same requests come again: what they came to is kept as well. */
   readonly remembers: boolean
-  readonly schemaDocument: (view: View) => Buffer
-  readonly contractsDocument: (view: View) => Buffer
-  readonly openApiDocument: (view: View) => Promise<Buffer>
+  readonly documents: Documents
   /** Throws for a caller who reads so little of what was answered that nothing more may be started. */
   readonly assertRoom: (caller: Identity, method: string) => void
-  readonly health: Health
-  readonly internal: Internal
 }
 
 /** The request as far as it got: what is known of it when it fails. */
@@ -98,15 +85,6 @@ export interface Progress extends Timed {
 
 /** Answers, throws or rejects; at once where nobody has to be waited for. */
 export type Pipeline = (incoming: Incoming, progress: Progress) => Answer | Promise<Answer>
-
-type Head = Pick<Incoming, 'path' | 'headers' | 'connection'>
-
-/** Who calls, asked with the head of a request alone. Null: nobody is asked for. Throws or rejects with UNAUTHORIZED. */
-export type Identify = (head: Head) => Identity | null | Promise<Identity>
-
-export function createIdentify(parts: CallerParts): Identify {
-  return head => (isOfApi(head) ? callerOf(head, parts) : null)
-}
 
 export function createPipeline(parts: PipelineParts): Pipeline {
   const stages = new Stages(parts)
@@ -145,25 +123,10 @@ class Stages {
   }
 
   answer(incoming: Incoming, progress: Progress): Answer | Promise<Answer> {
-    if (!isOfApi(incoming)) return this.#page(incoming, progress)
+    if (!isOfApi(incoming)) return answerPage(incoming, progress, this.#parts)
     const identity = callerOf(incoming, this.#parts)
     const known = (caller: Identity) => this.#answerCaller(incoming, progress, caller)
     return identity instanceof Promise ? identity.then(known) : known(identity)
-  }
-
-  #page(incoming: Incoming, progress: Progress): Answer | Promise<Answer> {
-    const { health, internal } = this.#parts
-    if (incoming.path === '/health') {
-      progress.route = '/health'
-      assertReading(incoming)
-      return health.answer()
-    }
-    const page = internal.get(incoming.path)
-    if (page === undefined) throw noRoute(incoming)
-    progress.route = incoming.path
-    if (page.method === 'GET') assertReading(incoming)
-    else if (incoming.method !== page.method) throw methodNotAllowed(incoming, [page.method])
-    return page.answer(incoming)
   }
 
   #answerCaller(incoming: Incoming, progress: Progress, identity: Identity): Answer | Promise<Answer> {
@@ -191,14 +154,9 @@ class Stages {
     const { incoming, view } = asker
     switch (route.kind) {
       case 'schema':
-        assertReading(incoming)
-        return document(this.#parts.schemaDocument(view))
       case 'contracts':
-        assertReading(incoming)
-        return document(this.#parts.contractsDocument(view))
       case 'openapi':
-        assertReading(incoming)
-        return this.#parts.openApiDocument(view).then(document)
+        return answerDocument(incoming, () => this.#parts.documents[route.kind](view))
       case 'query':
         return this.#answerText(asker)
       default:
@@ -363,41 +321,4 @@ function charactersOf({ compiled }: Known): number {
 function addressOf({ path, query, headers: { prefer } }: Incoming): string {
   const address = query === '' ? path : `${path}?${query}`
   return prefer === undefined ? address : `${prefer}\n${address}`
-}
-
-function callerOf(head: Head, parts: CallerParts): Identity | Promise<Identity> {
-  return isAdminExplaining(head, parts) ? ANONYMOUS : parts.authenticate(head.headers, head.connection)
-}
-
-/** The admin token is no caller's: who explains with it explains as nobody. */
-function isAdminExplaining({ path, headers }: Head, { explainEndpoint, isAdmin }: CallerParts): boolean {
-  return explainEndpoint === 'admin' && path.endsWith('/_explain') && isAdmin(headers)
-}
-
-function isOfApi({ path }: Head): boolean {
-  return path.startsWith('/api/')
-}
-
-function assertReading(incoming: Incoming): void {
-  if (!READING.includes(incoming.method)) throw methodNotAllowed(incoming, READING)
-}
-
-/** With `explain_endpoint = "off"` the route does not exist; with `"admin"` it answers 401 without the token. */
-function assertExplainable(incoming: Incoming, { explainEndpoint, isAdmin }: CallerParts): void {
-  if (explainEndpoint === 'off') throw noRoute(incoming)
-  if (explainEndpoint === 'on' || isAdmin(incoming.headers)) return
-  throw new GatewayError('UNAUTHORIZED', '_explain needs the admin token: Authorization: Bearer <admin_token>', {
-    headers: { 'WWW-Authenticate': 'Bearer' },
-  })
-}
-
-function document(body: Buffer): Answer {
-  return { status: 200, headers: { 'Content-Type': 'application/json; charset=utf-8' }, body }
-}
-
-function noRoute({ method, path }: Incoming): GatewayError {
-  return new GatewayError(
-    'NOT_FOUND',
-    `nothing answers ${method} ${path.slice(0, 200)}; tables are below /api/, and GET /api/_schema lists them`,
-  )
 }

@@ -46,7 +46,7 @@ export function testPipeline(parts: TestPipelineParts): (incoming: Incoming) => 
       ...{ isCallable: () => true, allowed: () => null },
     }),
     compiler: new Compiler(common),
-    ...{ schemaDocument: unreached, contractsDocument: unreached, openApiDocument: unreached },
+    documents: { schema: unreached, contracts: unreached, openapi: unreached },
     ...{ assertRoom() {}, health: { answer: unreached }, internal: new Map() },
   })
   return async incoming => pipeline(incoming, noProgress())

@@ -1,0 +1,74 @@
+/**
+ * The runners of a gateway, from the database outwards. Each layer takes a runner and returns one. A
+ * statement passes the outermost layer first, so read the layers of `createRunners` from the last to the first.
+ */
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { Catalog } from '../catalog/model.ts'
+import type { Config } from '../config/config.ts'
+import type { Emit } from '../events.ts'
+import type { TenantLimit } from '../limits/tenant-limit.ts'
+import type { Database } from '../postgres/types.ts'
+import type { WriteCapture } from '../realtime/realtime.ts'
+import type { ResultCache } from '../run/cache/cache.ts'
+import { captureChanges } from '../run/capture.ts'
+import { guardCost } from '../run/cost-guard.ts'
+import { createLimitedRunner } from '../run/limited-runner.ts'
+import { createRunner, type Runner } from '../run/run.ts'
+import { createSessionReset } from '../run/session-reset.ts'
+import type { SettingsSource } from '../run/settings.ts'
+import { logStatements } from '../run/statement-log.ts'
+import type { Webhooks } from '../webhooks/webhooks.ts'
+import { listeningUrl } from './database.ts'
+
+interface Parts {
+  readonly config: Config
+  readonly database: Database
+  readonly settings: SettingsSource
+  readonly catalog: () => Catalog
+  readonly capture: WriteCapture
+  /** Null: results are not cached. */
+  readonly cache: ResultCache | null
+  /** Null: there are no webhooks. */
+  readonly webhooks: Webhooks | null
+  /** Null: tenants may run any number of statements at once. */
+  readonly gate: TenantLimit | null
+  /** Holds the id of the current request; null: statements are not logged. */
+  readonly trace: AsyncLocalStorage<string> | null
+  /** Called when a statement names something that the database does not have. */
+  readonly onStaleSchema: () => void
+  readonly emit: Emit
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
+}
+
+interface Runners {
+  /** Takes no permit: for the gateway's own reads on behalf of subscribers. */
+  readonly unlimited: Runner
+  /** Permit and run: for writes and calls. */
+  readonly requests: Runner
+  /** Permit, cache, cost guard and run: for statements that only read. */
+  readonly reads: Runner
+  /** `reads` without the cache: a cached result may be older than the change that a subscriber expects. */
+  readonly uncachedReads: Runner
+}
+
+export function createRunners(parts: Parts): Runners {
+  const { config, database, settings, capture, cache, webhooks, gate, trace, emit, now } = parts
+  const plain = createRunner({
+    ...{ database, settings },
+    reset: createSessionReset(parts.catalog),
+    onStaleSchema: parts.onStaleSchema,
+    announcements: listeningUrl(config) === null ? null : capture.announcements,
+  })
+  const logged = trace === null ? plain : logStatements(plain, { emit, requestId: () => trace.getStore() ?? null })
+  const watched = cache?.watching(logged) ?? logged
+  const unlimited = webhooks === null ? watched : captureChanges(watched, webhooks)
+  // A write that reads its result is not a read, so only reads pass the cost guard.
+  const guarded = guardCost(unlimited, { limits: config.gateway, now })
+  return {
+    unlimited,
+    requests: createLimitedRunner(unlimited, gate),
+    reads: createLimitedRunner(cache?.serving(guarded) ?? guarded, gate),
+    uncachedReads: createLimitedRunner(guarded, gate),
+  }
+}
