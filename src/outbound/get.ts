@@ -47,30 +47,44 @@ export async function get(request: GetRequest): Promise<GetAnswer> {
 type Answer = GetAnswer | { readonly location: string }
 
 async function ask(url: URL, request: GetRequest, signal: AbortSignal): Promise<Answer> {
-  const { resolve = systemLookup, accept, userAgent } = request
+  const { resolve = systemLookup } = request
   const connect = guardedConnector(request.guardOf(url), resolve)
   const client = new Client(url.origin, { connect, allowH2: false, headersTimeout: 0, bodyTimeout: 0 })
   try {
-    const { statusCode, headers, body } = await client.request({
-      ...{ method: 'GET', path: `${url.pathname}${url.search}`, signal },
-      headers: { accept, 'user-agent': userAgent, 'accept-encoding': 'identity' },
-    })
-    const { location } = headers
-    if (REDIRECTS.has(statusCode) && typeof location === 'string') return { location }
-    if (statusCode !== 200) throw new GetError(`${url.href}: it answers ${statusCode}; expected 200`)
-    const cacheControl = headers['cache-control'] ?? ''
-    return {
-      cacheControl: Array.isArray(cacheControl) ? cacheControl.join(', ') : cacheControl,
-      body: await readAll(body, url, request.bodyBytesMax),
-    }
+    // A name that is being looked up does not hear of the signal.
+    return await Promise.race([read(client, url, request, signal), aborted(signal)])
   } catch (error) {
     if (error instanceof GetError) throw error
     throw new GetError(
       `${url.href}: ${signal.aborted ? `no whole answer after ${request.timeoutMs} ms` : reasonOf(error)}`,
     )
   } finally {
-    await client.destroy()
+    // For the same reason nobody waits for it.
+    client.destroy().catch(() => {})
   }
+}
+
+async function read(client: Client, url: URL, request: GetRequest, signal: AbortSignal): Promise<Answer> {
+  const { accept, userAgent, bodyBytesMax } = request
+  const { statusCode, headers, body } = await client.request({
+    ...{ method: 'GET', path: `${url.pathname}${url.search}`, signal },
+    headers: { accept, 'user-agent': userAgent, 'accept-encoding': 'identity' },
+  })
+  const { location } = headers
+  if (REDIRECTS.has(statusCode) && typeof location === 'string') return { location }
+  if (statusCode !== 200) throw new GetError(`${url.href}: it answers ${statusCode}; expected 200`)
+  const cacheControl = headers['cache-control'] ?? ''
+  return {
+    cacheControl: Array.isArray(cacheControl) ? cacheControl.join(', ') : cacheControl,
+    body: await readAll(body, url, bodyBytesMax),
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 async function readAll(body: AsyncIterable<Buffer>, url: URL, bytesMax: number): Promise<Buffer> {
