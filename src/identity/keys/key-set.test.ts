@@ -77,12 +77,21 @@ test('a file has PEM blocks, certificates or a JWK Set', () => {
 test.each<[string, string]>([
   ['', 'it is no JWK Set: it is not JSON'],
   ['{"keys":[]}', 'it has no key'],
-  ['-----BEGIN PUBLIC KEY-----\n', 'it has no key'],
+  [
+    '-----BEGIN PUBLIC KEY-----\n',
+    'block 1 is cut off: expected a line "-----END PUBLIC KEY-----" before the next block',
+  ],
+  [`${rsa.pem}${rsa.pem.slice(0, 200)}`, 'block 2 is cut off: expected a line "-----END PUBLIC KEY-----"'],
+  [`${rsa.pem.slice(0, 200)}\n${rsa.pem}`, 'block 1 is cut off: expected a line "-----END PUBLIC KEY-----"'],
+  [`${rsa.pem}${rsa.pem.slice(40)}`, 'block 2 does not begin with a line "-----BEGIN PUBLIC KEY-----"'],
+  [`${rsa.pem}-----BEGIN PUBL`, 'block 2 does not begin with a line "-----BEGIN PUBLIC KEY-----"'],
+  [rsa.pem.replace('END PUBLIC KEY', 'END CERTIFICATE'), 'block 1 is cut off'],
+  [`${rsa.pem}${rsa.pem.replace(/\n\S{20}/, '\n')}`, 'block 2: it cannot be read'],
   [
     createPrivateKey(rsa.privateKey.export({ type: 'pkcs8', format: 'pem' }))
       .export({ type: 'pkcs8', format: 'pem' })
       .toString(),
-    'it has a block PRIVATE KEY; expected PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE',
+    'block 1 is a PRIVATE KEY; expected PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE',
   ],
   ['{"keys":[{"kty":"oct"}]}', 'key 1: its kty is none of RSA, EC and OKP'],
 ])('a file that has no key, or one that cannot be used, is refused: %.30s', (text, reason) => {

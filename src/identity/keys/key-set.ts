@@ -48,24 +48,53 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]*-----END \1-----/g
+/** RFC 7468, 2: the line that begins or ends a block, or what is left of one. */
+const BOUNDARY = /-----(BEGIN|END)(?: ([A-Z0-9 ]{1,40})-----)?/g
 const PUBLIC_BLOCKS: ReadonlySet<string> = new Set(['PUBLIC KEY', 'RSA PUBLIC KEY', 'CERTIFICATE'])
 
 /** The keys of a file of the operator's, PEM or JWK Set. Throws `KeyError` where one cannot be used, or none is there. */
 export function parseKeyFile(text: string): readonly SigningKey[] {
-  const keys = text.includes('-----BEGIN ') ? parsePem(text) : parseOwnSet(text)
+  const keys = /-----(?:BEGIN|END)/.test(text) ? parsePem(text) : parseOwnSet(text)
   if (keys.length === 0) throw new KeyError('it has no key')
   if (keys.length > KEYS_MAX) throw new KeyError(`it has ${keys.length} keys; at most ${KEYS_MAX} are read`)
   return keys
 }
 
 function parsePem(text: string): readonly SigningKey[] {
-  return [...text.matchAll(BLOCK)].map(([block, label = '']) => {
+  return pemBlocks(text).map(({ label, pem }, index) => {
     if (!PUBLIC_BLOCKS.has(label)) {
-      throw new KeyError(`it has a block ${label}; expected PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE`)
+      throw new KeyError(`block ${index + 1} is a ${label}; expected PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE`)
     }
-    return keyOfPem(block)
+    try {
+      return keyOfPem(pem)
+    } catch (error) {
+      throw error instanceof KeyError ? new KeyError(`block ${index + 1}: ${error.message}`) : error
+    }
   })
+}
+
+interface PemBlock {
+  readonly label: string
+  readonly pem: string
+}
+
+/** Throws for a block that is cut off: ignoring it would take a key away without a word. */
+function pemBlocks(text: string): readonly PemBlock[] {
+  const blocks: PemBlock[] = []
+  const boundaries = [...text.matchAll(BOUNDARY)]
+  for (let at = 0; at < boundaries.length; at += 2) {
+    const [begin, end] = [boundaries[at], boundaries[at + 1]]
+    const number = blocks.length + 1
+    if (begin?.[1] !== 'BEGIN' || begin[2] === undefined) {
+      throw new KeyError(`block ${number} does not begin with a line "-----BEGIN PUBLIC KEY-----" or the like`)
+    }
+    const label = begin[2]
+    if (end?.[1] !== 'END' || end[2] !== label) {
+      throw new KeyError(`block ${number} is cut off: expected a line "-----END ${label}-----" before the next block`)
+    }
+    blocks.push({ label, pem: text.slice(begin.index, end.index + end[0].length) })
+  }
+  return blocks
 }
 
 function parseOwnSet(text: string): readonly SigningKey[] {
