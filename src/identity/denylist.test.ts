@@ -91,6 +91,34 @@ test('a row that is added holds after three seconds, and one that is removed no 
   expect(world.reads).toBe(2)
 })
 
+test('the version changes with the rows, not with each read or their order', async () => {
+  const rows = [rowOf({ jti: 'a' }), rowOf({ sub: 's', iat: '100' }), rowOf({ sub: 't' })]
+  const world = await open(...rows)
+  const { list, clock } = world
+  const versionAfter = async (next: readonly DeniedRow[]) => {
+    world.rows = next
+    await clock.advance(3_000)
+    await clock.advance(0)
+    return list.version()
+  }
+  const first = list.version()
+  expect(await versionAfter([...rows].reverse())).toBe(first)
+  expect(world.reads).toBe(1)
+  const changed = [
+    await versionAfter([...rows, rowOf({ jti: 'b' })]),
+    await versionAfter([rowOf({ jti: 'c' }), ...rows.slice(1), rowOf({ jti: 'b' })]),
+    await versionAfter([
+      rowOf({ jti: 'c' }),
+      rowOf({ sub: 's', iat: '101' }),
+      rowOf({ sub: 't' }),
+      rowOf({ jti: 'b' }),
+    ]),
+    await versionAfter([rowOf({ iat: '50' })]),
+    await versionAfter([]),
+  ]
+  expect(changed).toEqual([1, 2, 3, 4, 5].map(n => first + n))
+})
+
 test('while it cannot be read, what was read before stays in force, and that is said once', async () => {
   const world = await open({ jti: 'a' })
   world.rows = new Error('gone')

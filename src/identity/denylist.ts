@@ -22,7 +22,7 @@ export interface DeniedRow {
 
 export interface Denylist {
   denies(facts: TokenFacts): boolean
-  /** Another number after each read: whatever was asked before has to be asked again. */
+  /** Another number whenever the list has changed: whatever was asked before has to be asked again. */
   version(): number
 }
 
@@ -94,10 +94,12 @@ export class RevokedTokens implements Denylist {
       if (sub !== null) subjects.set(sub, Math.max(threshold, subjects.get(sub) ?? threshold))
       else if (iat !== null) before = Math.max(before, threshold)
     }
-    this.#jtis = new Set(inForce.flatMap(({ jti }) => jti ?? []))
+    const jtis = new Set(inForce.flatMap(({ jti }) => jti ?? []))
+    const isSame = isEqualSet(jtis, this.#jtis) && isEqualMap(subjects, this.#bySubject) && before === this.#before
+    if (!isSame) this.#version += 1
+    this.#jtis = jtis
     this.#bySubject = subjects
     this.#before = before
-    this.#version += 1
     const isTooLong = rows.length > DENIED_ROWS_MAX
     this.#is(isTooLong ? `it has more than ${DENIED_ROWS_MAX} rows, and only the newest of them are in force` : null)
   }
@@ -124,4 +126,12 @@ export class RevokedTokens implements Denylist {
     if (problem !== null && problem !== this.#problem) this.#parts.onProblem(problem)
     this.#problem = problem
   }
+}
+
+function isEqualSet(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every(member => other.has(member))
+}
+
+function isEqualMap(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): boolean {
+  return one.size === other.size && [...one].every(([key, value]) => other.get(key) === value)
 }
