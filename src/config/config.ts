@@ -178,7 +178,7 @@ export interface IssuerConfig {
   /** Null: every algorithm of the kind of key. */
   readonly algorithms: readonly JwtAlgorithm[] | null
   readonly leewaySeconds: number
-  /** By the claim; `true` means that it is there. */
+  /** By the claim; `true` means that it is present and not false. */
   readonly requiredClaims: ReadonlyMap<string, RequiredClaim>
   /** Null: the same claims as of a token that `JWT_SECRET` signed. */
   readonly tenant: ClaimSource | null

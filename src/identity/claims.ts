@@ -65,12 +65,10 @@ export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: numbe
 
 /** The user stands in for a subject that the token does not name. */
 function factsOf(claims: JsonObject, { userId }: Identity): TokenFacts {
-  const iat = claims.get('iat')
-  const issued = isNumber(iat) ? Number(iat.digits) : Number.NaN
   return {
     jti: plainText(claims.get('jti')),
     sub: plainText(claims.get('sub')) ?? (userId === '' ? null : userId),
-    iat: Number.isFinite(issued) ? issued : null,
+    iat: secondsOf(claims.get('iat')),
   }
 }
 
@@ -97,8 +95,9 @@ function checkParties(claims: JsonObject, { issuer, audience }: ClaimRules): voi
   }
 }
 
+/** `true` asks for presence. `false` is not enough: `email_verified = true` must not accept an unverified address. */
 function isAsRequired(claim: Json | undefined, value: RequiredClaim['value']): boolean {
-  if (value === true) return claim !== undefined && claim !== null
+  if (value === true) return claim !== undefined && claim !== null && claim !== false
   return isNumber(claim) ? Number(claim.digits) === value : claim === value
 }
 
@@ -141,13 +140,20 @@ function textOf(claims: JsonObject, source: ClaimSource | null, usual: string): 
   throw refused(`its claim ${name} is neither a string nor a number`)
 }
 
-/** NumericDate of RFC 7519, 2: seconds, possibly with a fraction. */
-export function timeClaim(claims: JsonObject, name: 'exp' | 'nbf' | 'iat'): number | null {
+function timeClaim(claims: JsonObject, name: 'exp' | 'nbf'): number | null {
   const value = claims.get(name)
   if (value === undefined) return null
+  return secondsOf(value) ?? notSeconds(name)
+}
+
+/** NumericDate of RFC 7519, 2: seconds, possibly with a fraction. Null for anything else. */
+function secondsOf(value: Json | undefined): number | null {
   const seconds = isNumber(value) ? Number(value.digits) : Number.NaN
-  if (!Number.isFinite(seconds)) throw refused(`its claim ${name} is not a number of seconds`)
-  return seconds
+  return Number.isFinite(seconds) ? seconds : null
+}
+
+function notSeconds(name: string): never {
+  throw refused(`its claim ${name} is not a number of seconds`)
 }
 
 /** `scope` (RFC 8693, 4.2) and `scopes` united, each once, in the order given. */

@@ -261,7 +261,8 @@ describe('payloads, although they are signed', () => {
   })
   test.each<[Readonly<Record<string, string | number | boolean>>, object, boolean]>([
     [{ email_verified: true }, { email_verified: true }, true],
-    [{ email_verified: true }, { email_verified: false }, true],
+    [{ email_verified: true }, { email_verified: 'yes' }, true],
+    [{ email_verified: true }, { email_verified: false }, false],
     [{ email_verified: true }, {}, false],
     [{ email_verified: true }, { email_verified: null }, false],
     [{ email_verified: false }, { email_verified: false }, true],

@@ -139,7 +139,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
       ...{ tenant_id: 'tenant-a', role: 'clerk' },
     },
     ...{ tenant: 'tenant-a', user: 'uid1', sees: [1] },
-    refused: [{ aud: 'shop-99999' }, { email_verified: undefined }],
+    refused: [{ aud: 'shop-99999' }, { email_verified: undefined }, { email_verified: false }],
     blind: [{ tenant_id: undefined }, { sub: 'uid2' }],
   },
   'Your own keys': {
