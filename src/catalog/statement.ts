@@ -12,6 +12,7 @@
 
 import { DEPENDENCE_SECTIONS, DEPENDENCE_SHARED } from './dependency-sections.ts'
 import { REACH_SECTIONS, REACH_SHARED } from './function-reach.ts'
+import { parseTableName, type TableName } from './table-names.ts'
 
 export interface CatalogOptions {
   /** In order; tables of the first are addressed by their bare name. */
@@ -403,7 +404,7 @@ const SHARED = `
     from pg_catalog.pg_class c
     join schema s on s.oid = c.relnamespace
     where not c.relispartition
-      and s.name || '.' || c.relname <> $3::text and not (s.position = 1 and c.relname::text = $3::text)
+      and not (s.name = $3::text and c.relname::text = $4::text)
       and (
       c.relkind in ('r', 'p', 'f')
       or c.relkind in ('v', 'm') and (
@@ -564,6 +565,9 @@ function union(
 }
 
 function parametersOf(options: CatalogOptions): readonly string[] {
-  const { schemas, exposedViews, jwtDenylistTable: hidden = null } = options
-  return [JSON.stringify([...new Set(schemas)]), JSON.stringify(exposedViews), hidden ?? '']
+  const { schemas, exposedViews, jwtDenylistTable = null } = options
+  const hidden = jwtDenylistTable === null ? NO_TABLE : parseTableName(jwtDenylistTable, schemas)
+  return [JSON.stringify([...new Set(schemas)]), JSON.stringify(exposedViews), hidden.schema, hidden.table]
 }
+
+const NO_TABLE: TableName = { schema: '', table: '' }

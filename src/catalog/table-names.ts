@@ -1,5 +1,18 @@
-/** Finds the table that a name in a configuration file refers to. */
+/** Names of tables in configuration files, and the tables that they refer to. */
 import type { Catalog, Table } from './model.ts'
+
+export interface TableName {
+  readonly schema: string
+  readonly table: string
+}
+
+/** Reads `name`, in the first schema, or `schema.name`. Whether there is such a table is not checked. */
+export function parseTableName(written: string, schemas: readonly string[]): TableName {
+  const dot = written.indexOf('.')
+  return dot < 0
+    ? { schema: schemas[0] ?? '', table: written }
+    : { schema: written.slice(0, dot), table: written.slice(dot + 1) }
+}
 
 /** The table with this resource name, or with its schema in front, which is optional for the first schema. */
 export function tableWritten(name: string, catalog: Catalog): Table | undefined {

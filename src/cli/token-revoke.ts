@@ -1,4 +1,5 @@
 /** `svc token revoke`: a row in the table of revoked tokens (docs/guides/authentication.md#revoke-tokens). */
+import { parseTableName } from '../catalog/table-names.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { quoteIdentifier, quoteLiteral } from '../language/sql/quote.ts'
@@ -41,6 +42,6 @@ function tableOf({ gateway }: Config): string {
   const { jwtDenylistTable: name, schemas } = gateway
   if (name === null)
     throw new UsageError('jwt_denylist_table is not set: name the table of revoked tokens in [gateway]')
-  const [schema = '', table = ''] = name.includes('.') ? name.split(/\.(.*)/s) : [schemas[0], name]
+  const { schema, table } = parseTableName(name, schemas)
   return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`
 }

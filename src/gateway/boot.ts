@@ -11,9 +11,12 @@ import { connectionFindings } from '../ops/connections.ts'
 
 /** The gateway cannot start with this configuration; `message` lists all necessary changes. */
 export class BootError extends Error {
+  readonly findings: readonly Finding[]
+
   constructor(findings: readonly Finding[]) {
     super(findings.map(printFinding).join('\n'))
     this.name = 'BootError'
+    this.findings = findings
   }
 }
 

@@ -33,7 +33,7 @@ import { createFeed } from './feed.ts'
 import { openLists, watchMisfits } from './lists.ts'
 import { openCache, openPolicies, openWebhooks } from './on-demand.ts'
 import { openProviders } from './providers.ts'
-import { openRevocations } from './revocations.ts'
+import { openRevocations, READ_TIMEOUT_MS } from './revocations.ts'
 import { openServer } from './server.ts'
 
 export interface Gateway {
@@ -106,7 +106,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     report(await onceAvailable(pool, () => databaseFindings(config, query)), config, emit)
     let onRevoked = () => {}
     const revocations = await onceAvailable(pool, () =>
-      openRevocations({ config, database: pool, onRead: () => onRevoked(), emit }),
+      openRevocations({ config, query: queryThrough(pool, READ_TIMEOUT_MS), onRead: () => onRevoked(), emit }),
     )
     opened.push(() => revocations.close())
     const tokens = createTokenVerifier(config, issuers.all, () => Date.now(), revocations.list)

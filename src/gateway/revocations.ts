@@ -1,12 +1,13 @@
 /** The list of revoked tokens, out of the gateway's own database. */
 
+import type { Query } from '../catalog/introspect.ts'
+import { parseTableName } from '../catalog/table-names.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Emit } from '../events.ts'
 import type { Finding } from '../finding.ts'
 import { DENIED_ROWS_MAX, type DeniedRow, type Denylist, NOTHING_DENIED, RevokedTokens } from '../identity/denylist.ts'
 import { DatabaseError } from '../postgres/errors.ts'
-import type { Database, Row } from '../postgres/types.ts'
 import { BootError } from './boot.ts'
 
 export interface Revocations {
@@ -14,25 +15,28 @@ export interface Revocations {
   close(): void
 }
 
+/** How long a read may take: with the interval between reads, a revocation is in force within ten seconds. */
+export const READ_TIMEOUT_MS = 5_000
+
 const NO_REVOCATIONS: Revocations = { list: NOTHING_DENIED, close() {} }
 
 interface RevocationsParts {
   readonly config: Config
-  readonly database: Pick<Database, 'run'>
+  readonly query: Query
   /** After each time that the list was read. */
   readonly onRead: () => void
   readonly emit: Emit
 }
 
 /** Rejects with `BootError` where there is no such table, or its rows cannot be seen. */
-export async function openRevocations({ config, database, onRead, emit }: RevocationsParts): Promise<Revocations> {
+export async function openRevocations({ config, query, onRead, emit }: RevocationsParts): Promise<Revocations> {
   const { jwtDenylistTable: name } = config.gateway
   if (name === null) return NO_REVOCATIONS
-  const table = await findTable(config, database, name)
+  const table = await findTable(config, query, name)
   const text = `select jti::text, sub::text, extract(epoch from iat)::text from ${table} order by iat desc nulls first limit $1::int`
   const read = async (): Promise<readonly DeniedRow[]> => {
-    const [result] = await database.run([{ text, parameters: [String(DENIED_ROWS_MAX + 1)] }]).result
-    return (result?.rows ?? []).map(textsOf).map(([jti = null, sub = null, iat = null]) => ({ jti, sub, iat }))
+    const rows = await query(text, [String(DENIED_ROWS_MAX + 1)])
+    return rows.map(([jti = null, sub = null, iat = null]) => ({ jti, sub, iat }))
   }
   const list = await RevokedTokens.open({
     ...{ read, clock: systemClock, onRead },
@@ -44,10 +48,9 @@ export async function openRevocations({ config, database, onRead, emit }: Revoca
 }
 
 /** Its name, quoted by PostgreSQL. */
-async function findTable(config: Config, database: Pick<Database, 'run'>, name: string): Promise<string> {
-  const [schema, table] = name.includes('.') ? name.split(/\.(.*)/s) : [config.gateway.schemas[0], name]
-  const [result] = await database.run([{ text: FIND, parameters: [schema ?? '', table ?? ''] }]).result
-  const [quoted = null, isFiltered = null] = result?.rows.map(textsOf)[0] ?? []
+async function findTable({ gateway }: Config, query: Query, name: string): Promise<string> {
+  const { schema, table } = parseTableName(name, gateway.schemas)
+  const [[quoted = null, isFiltered = null] = []] = await query(FIND, [schema, table])
   if (quoted === null) throw new BootError([unreadable(name, 'there is no such table')])
   if (isFiltered === 't') {
     throw new BootError([unreadable(name, 'row-level security hides rows of it from the gateway’s role')])
@@ -58,10 +61,6 @@ async function findTable(config: Config, database: Pick<Database, 'run'>, name: 
 const FIND = `select format('%I.%I', n.nspname, c.relname), row_security_active(c.oid)
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where n.nspname = $1 and c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm')`
-
-function textsOf(row: Row): readonly (string | null)[] {
-  return row.map(cell => cell?.toString() ?? null)
-}
 
 function unreadable(name: string, reason: string): Finding {
   return {
