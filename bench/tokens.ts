@@ -1,4 +1,4 @@
-/** What it costs that a token was signed with a public key: get by id with each kind of token, and the first verification of each. */
+/** Get by id with tokens of each kind of signature, and the first verification of each kind. */
 import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'

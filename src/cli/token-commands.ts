@@ -10,7 +10,9 @@ export function addTokenCommands(token: SvcCommand, world: World, finish: Finish
   token
     .command('verify')
     .description(
-      'Explain step by step whether the gateway of this configuration accepts a token, and which session settings result. Exit code 0 when it is accepted, 1 when it is refused, 2 when its provider cannot be reached.',
+      'Explain step by step whether the gateway of this configuration accepts a token, and which session settings ' +
+        'result. Reads jwt_denylist_table when a database is configured. Exit code 0 when it is accepted, 1 when it ' +
+        'is refused, 2 when its provider cannot be reached.',
     )
     .argument('<token>', 'as it is sent, without "Bearer"')
     .option(...CONFIG)

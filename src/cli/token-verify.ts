@@ -1,10 +1,15 @@
-/** `svc token verify`: which checks a token passes, which one refuses it, and the session settings that it results in. */
+/** `svc token verify`: the checks that a token passes, the one that refuses it, and the session settings. */
+import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
-import { GatewayError } from '../errors.ts'
+import type { Emit } from '../events.ts'
+import { BootError } from '../gateway/boot.ts'
 import { openProviders } from '../gateway/providers.ts'
-import type { Verified } from '../identity/issuer.ts'
+import { openRevocations, READ_TIMEOUT_MS, type Revocations } from '../gateway/revocations.ts'
+import { type Denylist, NOTHING_DENIED } from '../identity/denylist.ts'
+import { type Explanation, explainToken } from '../identity/explanation.ts'
 import { createTokenVerifier } from '../identity/jwt.ts'
-import { settingsOf } from '../identity/settings.ts'
+import { openDatabase } from './database.ts'
+import { printFailure } from './failure.ts'
 import { EXIT, type World } from './world.ts'
 
 export interface VerifyCommand {
@@ -12,7 +17,12 @@ export interface VerifyCommand {
   readonly token: string
 }
 
-/** 0: accepted, 1: refused, 2: its provider cannot be reached. */
+const EXIT_OF: Readonly<Record<Explanation['outcome'], number>> = {
+  accepted: EXIT.ok,
+  refused: EXIT.failed,
+  unavailable: EXIT.usage,
+}
+
 export async function verify({ file, token }: VerifyCommand, world: World): Promise<number> {
   const { config } = loadConfig({ ...world, file })
   const issuers = await openProviders(config, event => {
@@ -20,27 +30,46 @@ export async function verify({ file, token }: VerifyCommand, world: World): Prom
     world.error(`issuer "${event.detail.issuer}": ${event.event}: ${(event.detail.error as Error).message}`)
   })
   try {
-    await issuers.fetched()
-    const tokens = createTokenVerifier(config, issuers.all, () => Date.now())
-    const verified = await tokens.explain(token.trim(), passed => world.out(`ok       ${printable(passed)}`))
-    for (const line of accepted(verified)) world.out(line)
-    if (config.gateway.jwtDenylistTable !== null) world.out('note     jwt_denylist_table is not asked by this command')
-    return EXIT.ok
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    world.out(`refused  ${error.message}`)
-    return error.code === 'UNAVAILABLE' ? EXIT.usage : EXIT.failed
+    const emit: Emit = event => {
+      if (event.kind === 'warning') world.error(event.message)
+    }
+    const [{ denylist, remarks }] = await Promise.all([readDenylist(config, emit), issuers.fetched()])
+    const tokens = createTokenVerifier(config, issuers.all, () => Date.now(), denylist)
+    const { outcome, lines } = await explainToken(tokens, token.trim(), remarks)
+    for (const line of lines) world.out(line)
+    return EXIT_OF[outcome]
   } finally {
     issuers.close()
   }
 }
 
-function accepted({ identity }: Verified): readonly string[] {
-  const settings = settingsOf(identity).map(([name, value]) => `  ${name} = ${JSON.stringify(value)}`)
-  return ['accepted, with the session settings', ...settings]
+interface ReadDenylist {
+  readonly denylist: Denylist
+  readonly remarks: readonly string[]
 }
 
-/** A token is not ours: nothing in it reaches the terminal as a control character. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+/** The table as it is now. A token can be explained without it, and then the output says so. */
+async function readDenylist(config: Config, emit: Emit): Promise<ReadDenylist> {
+  const { databaseUrl, jwtDenylistTable } = config.gateway
+  if (jwtDenylistTable === null) return { denylist: NOTHING_DENIED, remarks: [] }
+  if (databaseUrl === null) return unchecked('no database is configured')
+  try {
+    const database = await openDatabase(databaseUrl, { ...config.gateway, timeoutMs: READ_TIMEOUT_MS })
+    let revocations: Revocations | null = null
+    try {
+      revocations = await openRevocations({ config, query: database.query, onRead() {}, emit })
+      return { denylist: revocations.list, remarks: [] }
+    } finally {
+      revocations?.close()
+      await database.close()
+    }
+  } catch (error) {
+    return unchecked(
+      error instanceof BootError ? error.findings.map(({ message }) => message).join(' ') : printFailure(error),
+    )
+  }
+}
+
+function unchecked(reason: string): ReadDenylist {
+  return { denylist: NOTHING_DENIED, remarks: [`note     jwt_denylist_table was not checked: ${reason}`] }
 }

@@ -312,7 +312,8 @@ export const secretTable: Kind<ReadonlyMap<string, string>> = tableOf(
 )
 
 export const requiredClaims: Kind<ReadonlyMap<string, RequiredClaim>> = tableOf(
-  'a table of claims and their exact values, each a string, a number or a flag; true means that the claim is present and not false',
+  'a table of claims and their exact values, each a string, a number or a flag; true means that the claim is ' +
+    'present and not false',
   (value, key) => {
     const claim = parseClaimPath(key)
     const isExact = typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)

@@ -33,7 +33,8 @@ export async function openRevocations({ config, query, onRead, emit }: Revocatio
   const { jwtDenylistTable: name } = config.gateway
   if (name === null) return NO_REVOCATIONS
   const table = await findTable(config, query, name)
-  const text = `select jti::text, sub::text, extract(epoch from iat)::text from ${table} order by iat desc nulls first limit $1::int`
+  const columns = 'jti::text, sub::text, extract(epoch from iat)::text'
+  const text = `select ${columns} from ${table} order by iat desc nulls first limit $1::int`
   const read = async (): Promise<readonly DeniedRow[]> => {
     const rows = await query(text, [String(DENIED_ROWS_MAX + 1)])
     return rows.map(([jti = null, sub = null, iat = null]) => ({ jti, sub, iat }))

@@ -213,7 +213,7 @@ export async function openServer(parts: ServerParts): Promise<Opened> {
       isDraining: () => server?.isDraining() ?? false,
     }),
     internal: new Map([
-      ...[...pages, ...createDocs()].map(reading),
+      ...[...pages, ...createDocs({ tokens: config.devMode ? parts.tokens : null })].map(reading),
       ...(resource?.paths.map(path => [path, metadataOf(resource)] as const) ?? []),
       ...internal(realtime.stats, () => ({
         ...{ connections, bodyBytes, unsentBytes: answerBytes.unsent, resultBytes: answerBytes.reading.taken },

@@ -94,8 +94,8 @@ interface Shown {
 
 const BEARER = /^bearer +(\S+)$/i
 
-/** RFC 6750, 2.1; the scheme in any case (RFC 9110, 11.1). What the token looks like is the verifier's business. */
-function bearerToken(authorization: string): string {
+/** The token of RFC 6750, 2.1, not yet looked at. The scheme is read in any case (RFC 9110, 11.1). */
+export function bearerToken(authorization: string): string {
   // As everybody writes it: no need to look at each character twice on the way of every request.
   if (authorization.startsWith('Bearer ') && authorization.length > 7 && authorization[7] !== ' ') {
     return authorization.slice(7)

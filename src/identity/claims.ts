@@ -63,7 +63,7 @@ export function acceptClaims(claims: JsonObject, rules: ClaimRules, nowMs: numbe
   return { identity, endsAt, facts: factsOf(claims, identity) }
 }
 
-/** The user stands in for a subject that the token does not name. */
+/** The facts that a revocation is compared with. Without `sub`, the user is the subject. */
 function factsOf(claims: JsonObject, { userId }: Identity): TokenFacts {
   return {
     jti: plainText(claims.get('jti')),
@@ -95,7 +95,7 @@ function checkParties(claims: JsonObject, { issuer, audience }: ClaimRules): voi
   }
 }
 
-/** `true` asks for presence. `false` is not enough: `email_verified = true` must not accept an unverified address. */
+/** `true` requires presence. `email_verified = true` refuses an unverified address, so `false` is not enough. */
 function isAsRequired(claim: Json | undefined, value: RequiredClaim['value']): boolean {
   if (value === true) return claim !== undefined && claim !== null && claim !== false
   return isNumber(claim) ? Number(claim.digits) === value : claim === value

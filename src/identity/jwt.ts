@@ -65,6 +65,7 @@ export function createTokenVerifier(
     const verified = await issuerOf(token).verify(token, clock(), note)
     judged.set(verified.identity, { facts: verified.facts, version: -1, isDenied: false })
     if (isRevoked(verified.identity)) throw revoked()
+    if (denylist !== NOTHING_DENIED) note('revocation: jwt_denylist_table does not name it')
     cache.set(digest, verified, { size: sizeOf(verified.identity) })
     return verified
   }

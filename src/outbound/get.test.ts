@@ -43,10 +43,10 @@ const HEAD = 'HTTP/1.1 200 OK\r\n'
 describe('has a deadline', () => {
   test.each<[string, string, string | null]>([
     ['says nothing', '', null],
-    ['sends a header by and by', HEAD, 'x: y\r\n'],
+    ['sends a header in pieces', HEAD, 'x: y\r\n'],
     ['sends informational answers without end', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
-    ['sends a body by and by', `${HEAD}content-length: 900\r\n\r\n`, 'x'],
-    ['sends chunks by and by', `${HEAD}transfer-encoding: chunked\r\n\r\n`, '1\r\nx\r\n'],
+    ['sends a body in pieces', `${HEAD}content-length: 900\r\n\r\n`, 'x'],
+    ['sends chunks in pieces', `${HEAD}transfer-encoding: chunked\r\n\r\n`, '1\r\nx\r\n'],
   ])('a server that %s', async (_, first, more) => {
     const url = await server(first, more)
     // Whichever limit comes first: the time, or the size of a head.

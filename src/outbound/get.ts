@@ -51,7 +51,7 @@ async function ask(url: URL, request: GetRequest, signal: AbortSignal): Promise<
   const connect = guardedConnector(request.guardOf(url), resolve)
   const client = new Client(url.origin, { connect, allowH2: false, headersTimeout: 0, bodyTimeout: 0 })
   try {
-    // A name that is being looked up does not hear of the signal.
+    // The signal does not end the lookup of a name.
     return await Promise.race([read(client, url, request, signal), aborted(signal)])
   } catch (error) {
     if (error instanceof GetError) throw error
@@ -59,7 +59,7 @@ async function ask(url: URL, request: GetRequest, signal: AbortSignal): Promise<
       `${url.href}: ${signal.aborted ? `no whole answer after ${request.timeoutMs} ms` : reasonOf(error)}`,
     )
   } finally {
-    // For the same reason nobody waits for it.
+    // Not awaited: a lookup that does not end would delay it too.
     client.destroy().catch(() => {})
   }
 }

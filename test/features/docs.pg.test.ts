@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDocs } from '../../src/http/docs.ts'
 import { BROWSER_MISSING, openBrowser, type Page } from '../support/browser.ts'
 import { databaseFixture, gatewayFixture } from '../support/fixtures.ts'
+import type { TestGateway } from '../support/gateway.ts'
 import { sampleDatabase } from '../support/sample.ts'
 import { read } from '../tidy/tree.ts'
 
@@ -46,11 +47,62 @@ describe('its files', () => {
   })
 
   test('that were not built are said to be missing', async () => {
-    const answer = createDocs(new URL('file:///nowhere/')).get('/docs')
+    const answer = createDocs({ tokens: null, folder: new URL('file:///nowhere/') }).get('/docs')
     await expect(answer?.({})).rejects.toMatchObject({
       code: 'NOT_FOUND',
       message: expect.stringContaining('npm run build'),
     })
+  })
+})
+
+describe('the explanation of a token', () => {
+  const development = gatewayFixture(database, { environment: { SVC_DEV_MODE: 'true' } })
+  const explained = (from: TestGateway, Authorization: string) =>
+    from.get('/docs/token', { as: null, headers: { Authorization } })
+
+  test('is sent in development mode', async () => {
+    const good = await explained(development, `Bearer ${token}`)
+    expect([good.status, good.headers.get('content-type'), good.headers.get('cache-control')]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+      'no-store',
+    ])
+    expect(good.text).toMatch(/^ok {7}form: three parts; alg HS256[\s\S]*\naccepted, with the session settings\n/)
+    expect(good.text).toContain(`  app.current_tenant_id = "${database.tenants[0]?.id}"\n`)
+    expect((await explained(development, `Bearer ${token.slice(0, -4)}AAAA`)).text).toMatch(
+      /\nrefused {2}the token was refused: its signature does not match\n$/,
+    )
+    expect((await development.get('/docs/token', { as: null })).status).toBe(401)
+    const foreign = { Authorization: `Bearer ${token}`, Origin: 'https://evil.example' }
+    expect((await development.get('/docs/token', { as: null, headers: foreign })).status).toBe(403)
+  })
+
+  test('is not sent otherwise', async () => {
+    const { status, text } = await explained(gateway, `Bearer ${token}`)
+    expect([status, text]).toEqual([204, ''])
+  })
+
+  // Without a browser there is nothing to open it in; a message below says so.
+  test.skipIf(BROWSER_MISSING !== null)('is shown by the page', { timeout: 180_000 }, async () => {
+    const page = await openBrowser()
+    const enter = async (text: string) => {
+      await page.evaluate(`document.getElementById('token').value = ${JSON.stringify(text)}`)
+      await page.evaluate(`document.getElementById('caller').requestSubmit()`)
+    }
+    const checks = `document.getElementById('checks').textContent`
+    const shown = (text: string) =>
+      page.until(`!document.getElementById('explanation').hidden && ${checks}.includes(${JSON.stringify(text)})`)
+    try {
+      await page.open(`${development.url}/docs`)
+      await enter(token)
+      await shown('accepted, with the session settings')
+      await enter('nonsense')
+      await shown('refused  the token was refused: it is not three base64url parts')
+      await page.evaluate(`document.getElementById('forget').click()`)
+      await page.until(`document.getElementById('explanation').hidden`)
+    } finally {
+      await page.close()
+    }
   })
 })
 

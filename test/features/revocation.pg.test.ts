@@ -189,6 +189,41 @@ describe('svc token verify and svc check', () => {
     ])
   })
 
+  test('jwt_denylist_table is read, and without a database the output says that it was not', async () => {
+    const mine = (jti: string) => signHmac(SECRET, { claims: { jti, iat: now() - 60 } })
+    await revoke('--jti', 'revoked')
+    const good = await svc(['token', 'verify', mine('good')], SETTING)
+    expect([good.code, good.out]).toEqual([
+      0,
+      expect.stringContaining('ok       revocation: jwt_denylist_table does not name it\naccepted,'),
+    ])
+    expect(await svc(['token', 'verify', mine('revoked')], SETTING)).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(/refused {2}the token was refused: it has been revoked$/),
+    })
+    const unread = (reason: string) => ({
+      code: 0,
+      out: expect.stringContaining(`note     jwt_denylist_table was not checked: ${reason}`),
+    })
+    expect(await svc(['token', 'verify', mine('good')], SETTING, { DATABASE_URL: '' })).toMatchObject(
+      unread('no database is configured\naccepted,'),
+    )
+    const nowhere = { DATABASE_URL: 'postgres://app@127.0.0.1:1/nowhere' }
+    expect(await svc(['token', 'verify', mine('good')], SETTING, nowhere)).toMatchObject(unread(''))
+    expect(await svc(['token', 'verify', mine('good')], 'jwt_denylist_table = "other"')).toMatchObject(
+      unread('jwt_denylist_table "other" cannot be read: there is no such table.'),
+    )
+  })
+
+  test('claims reach the terminal without control characters', async () => {
+    const claims = { tenant_id: '\u009b31m\u001b[2J', user_id: '\u202euser', role: 'r' }
+    const { out } = await svc(['token', 'verify', signHmac(SECRET, { claims, header: { kid: '\u009b1m' } })], '')
+    expect(out).toContain('kid \\u009b1m')
+    expect(out).toContain('app.current_tenant_id = "\\u009b31m\\u001b[2J"')
+    expect(out).toContain('app.current_user_id = "\\u202euser"')
+    expect(out).not.toMatch(/[\u0080-\u009f\u001b\u202e]/)
+  })
+
   test('a token that is refused: the checks before, and the reason', async () => {
     const { code, out } = await svc(['token', 'verify', token({ aud: 'other' })], toml())
     expect(code).toBe(1)

@@ -6,6 +6,8 @@ const KEY = 'svc-token'
 const field = document.getElementById('token')
 const message = document.getElementById('message')
 const reference = document.getElementById('reference')
+const explanation = document.getElementById('explanation')
+const checks = document.getElementById('checks')
 
 /** Where the gateway is, also behind a proxy that puts it below a path. */
 const base = new URL('.', window.location.href)
@@ -48,8 +50,21 @@ async function show() {
   })
 }
 
+/** Shows how the gateway reads the token. It answers that in development mode only. */
+async function explain() {
+  explanation.hidden = true
+  if (!hasToken()) return
+  const asked = authorization()
+  const response = await fetch(new URL('docs/token', base), { headers: asked })
+  const text = response.status === 200 ? await response.text() : ''
+  // Another token may have been entered since.
+  if (text === '' || asked.Authorization !== authorization().Authorization) return
+  checks.textContent = text
+  explanation.hidden = false
+}
+
 function start() {
-  show().catch(() => {
+  Promise.all([show(), explain()]).catch(() => {
     message.textContent = 'The gateway does not answer.'
   })
 }

@@ -48,11 +48,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** RFC 7468, 2: the line that begins or ends a block, or what is left of one. */
+/** The line that begins or ends a block (RFC 7468, 2), or the beginning of such a line. */
 const BOUNDARY = /-----(BEGIN|END)(?: ([A-Z0-9 ]{1,40})-----)?/g
 const PUBLIC_BLOCKS: ReadonlySet<string> = new Set(['PUBLIC KEY', 'RSA PUBLIC KEY', 'CERTIFICATE'])
 
-/** The keys of a file of the operator's, PEM or JWK Set. Throws `KeyError` where one cannot be used, or none is there. */
+/** Reads a key file, PEM or JWK Set. Throws `KeyError` if a key cannot be used, or there is none. */
 export function parseKeyFile(text: string): readonly SigningKey[] {
   const keys = /-----(?:BEGIN|END)/.test(text) ? parsePem(text) : parseOwnSet(text)
   if (keys.length === 0) throw new KeyError('it has no key')
