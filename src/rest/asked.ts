@@ -1,6 +1,7 @@
 /**
- * What a door makes of a request: trees with their values, and what becomes of their results. Doors run nothing by themselves; `http/pipeline.ts` takes each step through
- * the same stages, until one of them ends in an answer.
+ * The steps a request consists of: trees with their values, and the functions that turn results into a
+ * response. Nothing here runs a statement; `http/pipeline.ts` takes each step through the same stages until
+ * one of them returns a response.
  */
 
 import type { View } from '../access/rights.ts'
@@ -11,35 +12,39 @@ import type { CallMode, CallResult, Row, RunningRead, WriteResult } from '../run
 import type { RequestTree } from './plan-key.ts'
 import type { Values } from './values.ts'
 
-/** A request on its way. */
+/** A request in progress: its message, its caller and what the caller can see. */
 export interface Asker {
   readonly incoming: Incoming
   readonly identity: Identity
   readonly view: View
 }
 
-/** A tree that has no statement yet, or a statement that is at hand. */
+/** A tree that has no statement yet, or a statement that already exists. */
 export type Part = { readonly tree: RequestTree; readonly values: Values } | BoundStatement
 
-/** An answer, or what is to be asked before there is one. */
+/** A response, or the step that must run before there is one. */
 export type Next = Answer | Asked
 
-/** What is compiled and run in one transaction. Many parts are a generator: they are compiled in several turns of the event loop. */
+/**
+ * Everything that is compiled and run in one transaction. A generator supplies large numbers of parts, which
+ * are compiled in several turns of the event loop.
+ */
 interface Asking {
   readonly parts: readonly Part[] | Generator<Part>
-  /** For an error of this step and of those that follow it: the error that is answered. */
+  /** Translates an error of this step, or of a step that follows it, into the error of the response. */
   readonly explain?: (error: unknown) => unknown
 }
 
+/** One step of a request: something to run, or something to compile only. */
 export type Asked = Step | Compiling
 
-/** Runs nothing: for what is to be judged when the statements are known to be possible. */
+/** Runs nothing: used for checks that need the compiled statements but not their results. */
 interface Compiling extends Asking {
   readonly runs: 'nothing'
   respond(statements: readonly BoundStatement[]): Next
 }
 
-/** What is run. A stream, a call and the question whether PostgreSQL takes a call have one part. */
+/** A step that is sent to PostgreSQL. A stream, a call and a parse have exactly one part. */
 export type Step = Reads | Streams | Writes | Parses | Calls
 
 interface Reads extends Asking {
@@ -47,7 +52,7 @@ interface Reads extends Asking {
   respond(results: readonly (readonly Row[])[], reading: Pick<RunningRead, 'kept'>): Next
 }
 
-/** Its rows are the answer, a line each. */
+/** The rows are the response, one line for each. */
 interface Streams extends Asking {
   readonly runs: 'stream'
 }
@@ -71,6 +76,7 @@ interface Calls extends Asking {
   failed(error: unknown): Next
 }
 
+/** Tells a step that must still run from a finished response. */
 export function isAsked(next: Next): next is Asked {
   return 'runs' in next
 }

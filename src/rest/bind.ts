@@ -1,4 +1,7 @@
-/** Fills a statement's parameters from a request's values: the notations of the query string become PostgreSQL's text forms. */
+/**
+ * Binds a request's values to a statement's parameters and converts query-string notations to PostgreSQL's
+ * text forms.
+ */
 import type { ParameterUse } from '../access/parameters.ts'
 import { assertPatterns } from '../access/patterns.ts'
 import { baseOf } from '../access/types.ts'
@@ -7,6 +10,10 @@ import { GatewayError } from '../errors.ts'
 import { shorten } from '../text/shorten.ts'
 import { toArrayOperand, toMultirangeOperand, toRangeOperand } from './parameters/list-values.ts'
 
+/**
+ * Fills the parameters of `statement`; element n − 1 of `values` is the value of `$n`.
+ * @throws {GatewayError} `PARSE_ERROR` for a value that is not valid for its parameter.
+ */
 export function bindValues<S extends Statement>(statement: S, values: readonly StatementValue[]): BoundStatement<S> {
   const bound = statement.parameters.map(parameter => {
     if ('literal' in parameter) return parameter.literal
@@ -18,9 +25,12 @@ export function bindValues<S extends Statement>(statement: S, values: readonly S
   return { statement, values: bound }
 }
 
-/** A value in PostgreSQL's text form. */
+/**
+ * Converts a value to PostgreSQL's text form for the type of its parameter.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed array.
+ */
 export function textOf(value: StatementValue, use: ParameterUse): StatementValue {
-  // Bytes are JSON: PostgreSQL takes that apart itself.
+  // A buffer holds JSON, which PostgreSQL parses itself.
   if (typeof value !== 'string' || use.type === null || use.list) return value
   switch (baseOf(use.type).kind) {
     case 'array':

@@ -1,4 +1,7 @@
-/** From the tree of a request to its statement, through the one cache of plans: a tree is compiled where its key has not been seen before. */
+/**
+ * Compiles the tree of a request to a statement through the plan cache: a tree is compiled only if its plan
+ * key is not cached.
+ */
 import { type Context, compile, type Mode } from '../compile/compile.ts'
 import { analyzed } from '../compile/derive.ts'
 import type { PlanCache, PlanKind, Plans } from '../compile/plans.ts'
@@ -15,15 +18,20 @@ import { compileCall } from './rpc/tree.ts'
 import type { DeleteTree, SetTree } from './write/request.ts'
 import { buildAdd, buildDel, buildKeys, buildRepeated, buildSet } from './write/tree.ts'
 
+/** What a compiler needs. */
 export interface CompilerParts {
   readonly plans: PlanCache
   readonly searchLanguage: string
   readonly limits: ReadLimits
 }
 
-/** `once`: a plan of which there are too many in one request to keep them; they would push out everybody else's. */
+/**
+ * Whether to cache a plan. `once` is for requests with so many plans that caching them would evict those of
+ * other requests.
+ */
 export type PlanUse = 'kept' | 'once'
 
+/** Turns request trees into statements with bound values. */
 export class Compiler {
   readonly #plans: Readonly<Record<'row' | 'list' | 'write' | 'call', Plans<Statement>>>
   readonly #parts: Omit<CompilerParts, 'plans'>
@@ -34,7 +42,11 @@ export class Compiler {
     this.#parts = parts
   }
 
-  /** Throws `PARSE_ERROR` or `FORBIDDEN` for what the caller may not name, and for what cannot be said. */
+  /**
+   * The statement of a part, with its values.
+   * @throws {GatewayError} `PARSE_ERROR` for a tree that cannot be compiled, `FORBIDDEN` for a name that the
+   * caller has no right to use.
+   */
   statement(part: Part, { identity, view }: Pick<Asker, 'identity' | 'view'>, use: PlanUse): BoundStatement {
     if ('statement' in part) return part
     const { tree, values } = part

@@ -1,8 +1,11 @@
-/** Request headers as text. */
+/** Reads request headers as text. */
 import { isUtf8 } from 'node:buffer'
 import type { Incoming } from '../exchange.ts'
 
-/** Given several times, a list (RFC 9110, 5.3). Node reads header bytes as latin1; names that are sent in UTF-8 are names all the same. */
+/**
+ * The value of a header, or undefined if it was not sent. A repeated header becomes a comma-separated list
+ * (RFC 9110, 5.3). Node decodes header bytes as latin1; values that are valid UTF-8 are decoded again.
+ */
 export function headerOf(headers: Incoming['headers'], name: string): string | undefined {
   const header = headers[name]
   if (header === undefined) return undefined

@@ -1,10 +1,16 @@
-/** The methods of each resource; any other is answered 405 with `Allow` (docs/reference/rest-api.md#routes). */
+/**
+ * The methods that each resource accepts; any other is answered 405 with `Allow`
+ * (docs/reference/rest-api.md#routes).
+ */
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
 import type { Route } from './path.ts'
 
-/** Of each route; where there is GET, there is HEAD. Of a function's, GET is for those that change nothing. */
+/**
+ * The methods of each route. HEAD is accepted wherever GET is. For functions, GET is limited to those that do
+ * not change data.
+ */
 export const METHODS_OF = {
   list: ['GET', 'POST', 'PATCH', 'DELETE'],
   one: ['GET', 'PATCH', 'DELETE'],
@@ -18,6 +24,7 @@ export const METHODS_OF = {
   openapi: ['GET'],
 } as const
 
+/** Methods that read and never write. */
 export const READING: readonly string[] = ['GET', 'HEAD']
 
 const ALL_METHODS_OF: ReadonlyMap<string, readonly string[]> = new Map(
@@ -27,23 +34,27 @@ const ALL_METHODS_OF: ReadonlyMap<string, readonly string[]> = new Map(
   ]),
 )
 
+/** The methods of a route, HEAD included. */
 export function methodsOf(kind: Route['kind']): readonly string[] {
   return ALL_METHODS_OF.get(kind) ?? []
 }
 
-/** Of these rows: a view, or a foreign table, may take some ways of writing and not others. */
+/**
+ * The methods of a list or row of this table. A view or a foreign table can accept some kinds of write and
+ * not others.
+ */
 export function methodsAt(kind: 'list' | 'one', { writable }: Pick<Table, 'writable'>): readonly string[] {
   return methodsOf(kind).filter(method => !isWriting(method) || writable[NEEDS[method]])
 }
 
-/** What of a table each way of writing needs. */
+/** The kind of write on a table that each method requires. */
 export const NEEDS = { POST: 'insert', PATCH: 'update', DELETE: 'delete' } as const
 
 function isWriting(method: string): method is keyof typeof NEEDS {
   return method in NEEDS
 }
 
-/** `METHOD_NOT_ALLOWED`, with what is allowed. */
+/** Creates the `METHOD_NOT_ALLOWED` error that lists the accepted methods. */
 export function methodNotAllowed({ method, path }: Incoming, allowed: readonly string[], hint?: string): GatewayError {
   const list = allowed.join(', ')
   return new GatewayError('METHOD_NOT_ALLOWED', `${method} is not possible on ${path.slice(0, 200)}; use ${list}`, {
@@ -52,6 +63,7 @@ export function methodNotAllowed({ method, path }: Incoming, allowed: readonly s
   })
 }
 
-/** What other APIs call PUT. */
+/** Hint for clients that send PUT, as they would to other APIs. */
 export const INSTEAD_OF_PUT =
-  'to change columns of a row, send PATCH /api/{table}/{id}; to create or replace one, send POST /api/{table} with X-Upsert: true'
+  'to change columns of a row, send PATCH /api/{table}/{id}; ' +
+  'to create or replace one, send POST /api/{table} with X-Upsert: true'

@@ -16,22 +16,22 @@ test.each([
 })
 
 test.each(['/api', '/api/', '/api//7', '/api/orders/', '/api/orders/7/items/8', '/other/orders', '/'])(
-  '%s is no route',
+  '%s is not a route',
   path => {
     expect(parsePath(path)).toBeNull()
   },
 )
 
-test.each(['/api/%', '/api/%FF', '/api/%C3', '/api/a%00b'])('%s is refused', path => {
+test.each(['/api/%', '/api/%FF', '/api/%C3', '/api/a%00b'])('%s is rejected', path => {
   expect(() => parsePath(path)).toThrow(expect.objectContaining({ code: 'PARSE_ERROR' }))
 })
 
-test('the id of a key of one column is taken whole', () => {
+test('the id of a single-column key is used as a whole', () => {
   expect(parseId('a,b%2C', ['id'])).toEqual(['a,b%2C'])
 })
 
 test('a comma inside a value of a composite key is encoded twice', () => {
-  // /api/t/a%252Cb,c decoded once
+  // `/api/t/a%252Cb,c`, decoded once
   expect(parseId('a%2Cb,c', ['x', 'y'])).toEqual(['a,b', 'c'])
 })
 
@@ -39,7 +39,7 @@ test.each(['a', 'a,b,c'])('%s has the wrong number of values for two columns', i
   expect(() => parseId(id, ['x', 'y'])).toThrow('write {x},{y}')
 })
 
-test('what printId writes, parsePath and parseId read back', () => {
+test('parsePath and parseId recover the values that printId printed', () => {
   const value = fc.string({
     unit: fc.constantFrom('a', ',', '%', '2', 'C', '/', '5', 'é', '?', '#', ' ', '+'),
     minLength: 1,

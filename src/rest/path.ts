@@ -2,6 +2,7 @@
 import { GatewayError } from '../errors.ts'
 import { decodePercent } from './parameters/query-string.ts'
 
+/** A parsed path below `/api/`. */
 export type Route =
   | { readonly kind: 'schema' }
   | { readonly kind: 'openapi' }
@@ -14,7 +15,10 @@ export type Route =
   | { readonly kind: 'one'; readonly table: string; readonly id: string }
   | { readonly kind: 'children'; readonly table: string; readonly id: string; readonly child: string }
 
-/** The route with its variable parts named: for logs and metrics, which must not grow with the data. */
+/**
+ * The route with placeholders for its variable parts, for logs and metrics, whose number of labels must not
+ * grow with the data.
+ */
 export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
   schema: '/api/_schema',
   openapi: '/api/_openapi',
@@ -28,21 +32,24 @@ export const ROUTE_PATTERN: Readonly<Record<Route['kind'], string>> = {
   children: '/api/{table}/{id}/{child}',
 }
 
-/** Names directly below `/api/` that are no tables: a table called so would be out of reach. */
+/** Reserved names directly below `/api/`. A table with one of these names cannot be reached. */
 const FIXED: ReadonlyMap<string, Route> = new Map([
   ['_schema', { kind: 'schema' }],
   ['_openapi', { kind: 'openapi' }],
   ['_query', { kind: 'query' }],
 ])
 
-/** Names below a table that are no ids: a row with such a key is read by a filter on it. */
+/** Reserved names below a table. A row whose key is one of them can be read with a filter on the key. */
 const BELOW_TABLES: ReadonlyMap<string, 'aggregate' | 'explain'> = new Map([
   ['aggregate', 'aggregate'],
   ['_aggregate', 'aggregate'],
   ['_explain', 'explain'],
 ])
 
-/** `path` is percent-encoded, as sent. Null when no route of the API has this form. */
+/**
+ * Parses `path`, which is percent-encoded as sent. Null if no route of the API has this form.
+ * @throws {GatewayError} `PARSE_ERROR` for invalid percent-encoding.
+ */
 export function parsePath(path: string): Route | null {
   if (!path.startsWith(API)) return null
   // table, id?, child?
@@ -65,16 +72,18 @@ export function parsePath(path: string): Route | null {
 
 const API = '/api/'
 
-/** Where the segment that begins there ends: before a slash, or with the path. */
+/** The end of the segment that starts at `start`: the next slash, or the end of the path. */
 function endOfSegment(path: string, start: number): number {
   const slash = path.indexOf('/', start)
   return slash < 0 ? path.length : slash
 }
 
 /**
- * The values of a primary key from an `{id}` that was percent-decoded once (docs/reference/reading.md#names). A key of one column takes the
- * whole text. A composite key is split at its commas; a comma that belongs to a value was encoded twice and arrives here as `%2C`,
- * and so does a percent sign that would read as one (`%25`).
+ * The values of a primary key from an `{id}` that was percent-decoded once (docs/reference/reading.md#names).
+ * A key of one column takes the whole text. A composite key is split at its commas; a comma inside a value
+ * was encoded twice and arrives here as `%2C`, and a percent sign that could be mistaken for an escape
+ * arrives as `%25`.
+ * @throws {GatewayError} `PARSE_ERROR` if the number of values is wrong.
  */
 export function parseId(id: string, keyColumns: readonly string[]): readonly string[] {
   if (keyColumns.length === 1) return [id]
@@ -82,20 +91,21 @@ export function parseId(id: string, keyColumns: readonly string[]): readonly str
   if (values.length !== keyColumns.length) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `the id has ${values.length} of the key's ${keyColumns.length} values; write ${keyColumns.map(name => `{${name}}`).join(',')}`,
+      `the id has ${values.length} of the key's ${keyColumns.length} values; ` +
+        `write ${keyColumns.map(name => `{${name}}`).join(',')}`,
     )
   }
   return values.map(value => value.replace(/%(2C|25)/gi, match => (match === '%25' ? '%' : ',')))
 }
 
-/** The `{id}` segment of a row, the inverse of `parseId` with the percent-encoding of the path around it. */
+/** Prints the `{id}` segment of a row, percent-encoded for a path; the inverse of `parseId`. */
 export function printId(values: readonly string[]): string {
   const [only] = values
   if (values.length === 1 && only !== undefined) return encodeURIComponent(only)
   return values.map(value => encodeURIComponent(partOfId(value))).join(',')
 }
 
-/** A value of a composite key, as it stands in an `{id}` that is percent-decoded once. */
+/** Encodes one value of a composite key as it appears in an `{id}` after percent-decoding. */
 export function partOfId(value: string): string {
   return value.replaceAll('%', '%25').replaceAll(',', '%2C')
 }

@@ -1,4 +1,7 @@
-/** decision 0005: two requests with one key have one statement, and requests with different statements have different keys. */
+/**
+ * Decision 0005: requests with the same plan key have the same statement, and requests with different
+ * statements have different keys.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { summary } from '../../test/fuzz/aggregate-requests.ts'
@@ -25,7 +28,7 @@ const limits = PIPELINE_LIMITS
 const reads = new ReadDoor({ limits, cursors: createCursorCodec('a key'), operatorExplains: false })
 const calls = new CallDoor({ limits, qualified: false, allowed: () => null, signatureCheck: false })
 
-/** A statement under the key of its tree, compiled as if it were the first. */
+/** A statement with the key of its tree, compiled as if the cache were empty. */
 interface Keyed {
   readonly key: string
   readonly text: string
@@ -38,7 +41,7 @@ function compiled(part: Part, asker: Asker): readonly Keyed[] {
   return [{ key: printPlanKey(part.tree), text }]
 }
 
-/** Of what a request asks first; none of one that is refused. */
+/** The statements of a request's first step; none if the request is rejected. */
 async function keyed(sent: Sent): Promise<readonly Keyed[]> {
   const incoming = incomingOf(sent)
   const asker: Asker = { incoming, identity: ANONYMOUS, view: { catalog, rights: EVERYTHING } }
@@ -66,7 +69,7 @@ test.each([
   ['aggregates and plans', reading(summary)],
   ['writes', write],
   ['calls', call],
-] as const)('one key is one statement: %s', { timeout: 60_000 }, async (_, sent) => {
+] as const)('one plan key has one statement: %s', { timeout: 60_000 }, async (_, sent) => {
   const textOf = new Map<string, string>()
   let again = 0
   await fc.assert(
@@ -79,11 +82,11 @@ test.each([
     }),
     { numRuns: 1_500 },
   )
-  // The property says something only where keys came again.
+  // The property is meaningful only if keys repeat.
   expect(again).toBeGreaterThan(20)
 })
 
-test('a key has no value in it, and is not much longer than its request', async () => {
+test('a key contains no values and is not much longer than its request', async () => {
   const filters = Array.from({ length: 60 }, (_, n) => `name.ne=secret${n}`).join('&')
   const path = `/api/customers?${filters}&meta->secret=secret&search=secret&limit=5&offset=77&sort=meta->secret`
   const [list] = await keyed({ method: 'GET', path })

@@ -1,9 +1,11 @@
 /**
- * The key of a request's plan (decision 0005): everything of the request that its statements depend on, and none of its values. Two requests of callers who see
- * the same, with equal keys, have equal trees but for the values, so what was compiled for the first serves the second.
+ * The plan key of a request (decision 0005): everything its statements depend on, without its values. If two
+ * callers see the same schema and their requests have equal keys, the trees differ in values only, so the
+ * plan compiled for one request serves the other.
  *
- * Parts are separated by NUL, which no request text can contain (see `decodePercent`). Each part that may be missing has a part in its place, and what repeats
- * has its number before it. A key is as long as the request at most, but for those words.
+ * Parts are separated by NUL, which no request text can contain (see `decodePercent`). An optional part that
+ * is missing leaves a marker, and a repeated part is preceded by its count. Apart from these markers, a key
+ * is at most as long as the request.
  */
 import type { Path } from './parameters/column-path.ts'
 import type { Condition } from './parameters/filters.ts'
@@ -17,6 +19,7 @@ import { typesIn } from './rpc/bind-arguments.ts'
 import type { CallTree } from './rpc/tree.ts'
 import type { WriteTree } from './write/request.ts'
 
+/** A request tree that can be compiled and has a plan key. */
 export type RequestTree =
   | OneTree
   | ListTree
@@ -27,6 +30,7 @@ export type RequestTree =
   | WriteTree
   | CallTree
 
+/** Prints the plan key of a request tree. */
 export function printPlanKey(tree: RequestTree): string {
   const { kind } = tree
   switch (kind) {
@@ -45,7 +49,8 @@ export function printPlanKey(tree: RequestTree): string {
     case 'insert': {
       const { table, rows, columns, upsert, key, returning } = tree
       const target = upsert === null ? '\0created' : `\0${upsert.existing}${printNames(upsert.target)}`
-      return `insert ${table.resource}\0${rows}${printNames(columns)}${target}${printNames(key)}${printSelect(returning)}`
+      const answered = printNames(key) + printSelect(returning)
+      return `insert ${table.resource}\0${rows}${printNames(columns)}${target}${answered}`
     }
     case 'set':
     case 'delete': {
@@ -68,11 +73,11 @@ function printList(list: ListTree): string {
     (cursor === null ? '\0start' : `\0cursor ${cursor.values.map(value => (value === null ? 'n' : 'v')).join('')}`) +
     printLimit(fetch) +
     (offset === null ? '\0' : '\0offset')
-  // A page's statement answers sort keys besides the rows, a stream's does not.
+  // The statement of a page also returns sort keys; the statement of a stream does not.
   return `list ${printRows(list)}${printFields(list)}${printSort(sort)}${page}${stream ? '\0stream' : '\0page'}`
 }
 
-/** Which rows, on all pages. */
+/** The part of the key that selects rows on all pages. */
 function printRows({ table, parent, filter, search, distinct }: ListTree): string {
   const of = parent === null ? '' : `\0of ${parent.table.resource}\0${parent.child}`
   const one = distinct === null ? '\0all' : `\0distinct ${distinct}`
@@ -93,7 +98,12 @@ function printAggregate({ table, fn, column, groups, filter, search }: Aggregate
 
 function printCall({ of, format, arguments: args, result }: CallTree): string {
   const { filter, select, sort, limit, offset } = result
-  const rows = `${printFilter(filter)}${printSelect(select)}${printSort(sort)}${printLimit(limit)}${offset === null ? '\0' : '\0offset'}`
+  const rows =
+    printFilter(filter) +
+    printSelect(select) +
+    printSort(sort) +
+    printLimit(limit) +
+    (offset === null ? '\0' : '\0offset')
   return `call ${of.resource}\0${of.identityArgs}\0${format}\0${args.structure}${printNames(typesIn(args))}${rows}`
 }
 
@@ -105,7 +115,7 @@ function printNames(names: readonly string[]): string {
   return text
 }
 
-/** Of the filters alone. */
+/** The part of the key that describes the filters. */
 export function printFilter(conditions: readonly Condition[]): string {
   let text = ''
   for (const condition of conditions) text += printCondition(condition)
@@ -122,7 +132,7 @@ function printCondition(condition: Condition): string {
   return `\0filter ${negated ? 'not.' : ''}${operator}${isFlagSet ? '' : '=false'}${printPath(path)}`
 }
 
-/** The keys of the steps are values. */
+/** The keys of the steps are values, so only operators and positions are printed. */
 function printPath({ column, steps }: Path): string {
   if (steps.length === 0) return `\0${column}\0`
   return `\0${column}\0${steps.map(({ operator, index }) => (index ? `${operator}#` : operator)).join('')}`
@@ -163,7 +173,7 @@ function printSearch(search: Search | null): string {
   return search.columns === null ? '\0search' : `\0search in${printNames(search.columns)}`
 }
 
-/** A number is part of the statement, a parameter is not. */
+/** A limit that is part of the statement's text is part of the key; a parameter is not. */
 function printLimit(limit: Limit | null): string {
   return limit === null ? '\0no limit' : typeof limit === 'number' ? `\0limit ${limit}` : '\0limit'
 }

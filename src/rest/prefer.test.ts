@@ -1,4 +1,7 @@
-/** RFC 7240, 2: preferences are a list, possibly over several lines; names and values are compared without case, and the first of a name counts. */
+/**
+ * RFC 7240, 2: preferences are a list, possibly over several lines; names and values are case-insensitive,
+ * and the first value of a name applies.
+ */
 import { describe, expect, test } from 'vitest'
 import { preferencesOf } from './prefer.ts'
 
@@ -19,14 +22,14 @@ describe('return', () => {
     ['x-return=minimal', null],
     ['wait=return=minimal', null],
     ['', null],
-  ])('the preference is read: %s', (prefer, expected) => {
+  ])('the preference is parsed: %s', (prefer, expected) => {
     expect(returned(prefer)).toBe(expected)
   })
-  test('given in two lines is one list', () => {
+  test('two header lines form one list', () => {
     expect(returned(['return=representation', 'return=minimal'])).toBe('representation')
     expect(returned(['return=minimal', 'return=representation'])).toBe('minimal')
   })
-  test('is not there', () => {
+  test('is null for both preferences without the header', () => {
     expect(preferencesOf({})).toEqual({ total: false, returned: null })
   })
 })
@@ -37,6 +40,6 @@ test.each([
   ['count=estimated', false],
   ['recount=exact', false],
   ['count', false],
-])('the preference for a count is read: %s', (prefer, total) => {
+])('the count preference is parsed: %s', (prefer, total) => {
   expect(preferencesOf({ prefer } as { prefer: string }).total).toBe(total)
 })

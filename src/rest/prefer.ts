@@ -1,21 +1,26 @@
-/** The `Prefer` header (RFC 7240): a comma-separated list of preferences; what is not known is ignored, as the RFC wants it. */
+/**
+ * The `Prefer` header (RFC 7240): a comma-separated list of preferences. Unknown preferences are ignored, as
+ * the RFC requires.
+ */
 import type { Answer, Incoming } from '../exchange.ts'
 import { headerOf } from './header.ts'
 
+/** The preferences of a request that the gateway supports. */
 export interface Preferences {
-  /** `count=exact`: a list tells how many rows there are on all pages. */
+  /** `count=exact`: the response to a list includes the number of rows on all pages. */
   readonly total: boolean
-  /** `return=…`: what a write answers; null when nothing was said. */
+  /** `return=…`: what the response to a write contains, or null if the request does not say. */
   readonly returned: 'minimal' | 'representation' | null
 }
 
 const NONE: Preferences = { total: false, returned: null }
 
+/** Parses the `Prefer` header. */
 export function preferencesOf(headers: Incoming['headers']): Preferences {
   const prefer = headerOf(headers, 'prefer')
   if (prefer === undefined) return NONE
   const items = prefer.split(',')
-  // Given twice, the first counts (RFC 7240, 2).
+  // The first of two values of the same preference applies (RFC 7240, 2).
   const first = (name: string, values: readonly string[]) =>
     items.map(item => valueOfPreference(item, name)).find(value => value !== null && values.includes(value)) ?? null
   return {
@@ -24,12 +29,15 @@ export function preferencesOf(headers: Incoming['headers']): Preferences {
   }
 }
 
-/** The answer, saying what of the preferences was done (RFC 7240, 3). */
+/** Adds the `Preference-Applied` header to a response (RFC 7240, 3). */
 export function withPreference(answer: Answer, applied: 'count=exact' | 'return=representation'): Answer {
   return { ...answer, headers: { ...answer.headers, 'Preference-Applied': applied } }
 }
 
-/** Of `name=value`, the value possibly quoted, parameters after a semicolon left aside; null for another name. */
+/**
+ * The value of the preference `name`, or null if `item` is a different preference. The value can be quoted;
+ * parameters after a semicolon are ignored.
+ */
 function valueOfPreference(item: string, name: string): string | null {
   const [written = ''] = item.split(';')
   const equals = written.indexOf('=')

@@ -1,6 +1,7 @@
 /**
- * A request for data as it was written: route, parameters, and the headers that make another query of it. It is read once; what it means is parsed from this
- * (`read/request.ts`, `write/request.ts`, `rpc/result-request.ts`), and the line of the allow-list and of the access log are printed from it. No name has been looked up.
+ * A data request as it was written: route, parameters, and the headers that change its meaning. It is read
+ * once. `read/request.ts`, `write/request.ts` and `rpc/result-request.ts` parse it further, and the lines of
+ * the allow-list and of the access log are printed from it. No names have been looked up yet.
  */
 import { GatewayError } from '../errors.ts'
 import type { Incoming } from '../exchange.ts'
@@ -10,27 +11,32 @@ import { readParameters, type WrittenParameter } from './parameters/written.ts'
 import type { Route } from './path.ts'
 import { type Preferences, preferencesOf } from './prefer.ts'
 
-/** The routes that ask for data: those an allow-list is about, but for the query language, whose text is its own shape. */
+/**
+ * The routes that read or write data. The allow-list applies to them and to the query language, whose text is
+ * its own shape.
+ */
 export type DataRoute = Exclude<Route, { readonly kind: 'schema' | 'contracts' | 'openapi' | 'query' }>
 
+/** Tells data routes from routes that describe the API. */
 export function isData(route: Route): route is DataRoute {
   return !['schema', 'contracts', 'openapi', 'query'].includes(route.kind)
 }
 
+/** A data request, split into its parts but not interpreted. */
 export interface WrittenRequest {
-  /** HEAD is GET. */
+  /** The method; HEAD is recorded as GET. */
   readonly method: string
   readonly route: DataRoute
   readonly parameters: readonly WrittenParameter[]
-  /** Why the query string cannot be read at all, where it cannot. */
+  /** The error of a query string that cannot be read, or null if it was read. */
   readonly mistake: GatewayError | null
   readonly headers: WrittenHeaders
 }
 
-/** Undefined where they were not sent. */
+/** The headers that change the meaning of a request; undefined if not sent. */
 export interface WrittenHeaders {
   readonly prefer: Preferences
-  /** `X-Upsert`, in lower case. */
+  /** `X-Upsert` in lower case. */
   readonly upsert: string | undefined
   /** `X-On-Conflict`. */
   readonly target: string | undefined
@@ -38,7 +44,9 @@ export interface WrittenHeaders {
   readonly rowsMax: string | undefined
 }
 
+/** The named parameters of `GET /api/{table}/{id}`. */
 export const ONE_PARAMETERS = ['select', 'expand'] as const
+/** The named parameters of `GET /api/{table}`. */
 export const LIST_PARAMETERS = [
   'select',
   'expand',
@@ -51,6 +59,7 @@ export const LIST_PARAMETERS = [
   'search_columns',
   'stream',
 ] as const
+/** The named parameters of `GET /api/{table}/aggregate`. */
 export const AGGREGATE_PARAMETERS = [
   'fn',
   'column',
@@ -61,10 +70,12 @@ export const AGGREGATE_PARAMETERS = [
   'limit',
   'offset',
 ] as const
+/** The named parameters that apply to the rows a function returns. */
 export const RESULT_PARAMETERS = ['select', 'sort', 'limit', 'offset'] as const
+/** The named parameters of a write. */
 export const WRITE_PARAMETERS = ['returning'] as const
 
-/** The parameters that are no filters. */
+/** The parameters that are not filters. */
 export function parametersOf(method: string, { kind }: DataRoute): readonly string[] {
   switch (kind) {
     case 'rpc':
@@ -78,6 +89,10 @@ export function parametersOf(method: string, { kind }: DataRoute): readonly stri
   }
 }
 
+/**
+ * Splits a request into its parts. An unreadable query string is recorded as `mistake`, so that errors of the
+ * path take precedence.
+ */
 export function readRequest(sent: Pick<Incoming, 'method' | 'query' | 'headers'>, route: DataRoute): WrittenRequest {
   const method = sent.method === 'HEAD' ? 'GET' : sent.method
   const headers = readHeaders(sent.headers, method)
@@ -90,7 +105,7 @@ export function readRequest(sent: Pick<Incoming, 'method' | 'query' | 'headers'>
   }
 }
 
-/** Of a read, the others mean nothing. */
+/** Reads the headers. Only `Prefer` applies to reads. */
 function readHeaders(headers: Incoming['headers'], method: string): WrittenHeaders {
   const prefer = preferencesOf(headers)
   if (method === 'GET') return { prefer, upsert: undefined, target: undefined, rowsMax: undefined }
@@ -102,7 +117,10 @@ function readHeaders(headers: Incoming['headers'], method: string): WrittenHeade
   }
 }
 
-/** Throws where the query string could not be read. */
+/**
+ * The parameters of a request.
+ * @throws {GatewayError} the recorded error if the query string could not be read.
+ */
 export function parametersIn({ parameters, mistake }: WrittenRequest): readonly WrittenParameter[] {
   if (mistake !== null) throw mistake
   return parameters

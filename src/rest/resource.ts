@@ -1,4 +1,4 @@
-/** The table and the row that a path names. */
+/** Finds the table and the row that a path names. */
 import { unknownTable } from '../access/resources.ts'
 import type { View } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
@@ -9,15 +9,27 @@ import { shorten } from '../text/shorten.ts'
 import { parseId } from './path.ts'
 import type { Values } from './values.ts'
 
-/** The alias of the table itself; nests are t1, t2, … and junctions j1, j2, …, so none can meet. */
+/**
+ * The alias of the requested table. Nested tables use t1, t2, … and junctions j1, j2, …, so aliases never
+ * collide.
+ */
 export const SELF = 't'
 
+/**
+ * The table with this resource name.
+ * @throws {GatewayError} `NOT_FOUND` if there is none.
+ */
 export function tableNamed({ catalog, rights }: View, name: string): Table {
   const table = catalog.tables.get(name)
   if (table === undefined) throw unknownTable(catalog, name, rights)
   return table
 }
 
+/**
+ * Adds the key values of an `{id}` to `values` and returns their parameters.
+ * @throws {GatewayError} `NOT_FOUND` for a table without a primary key, `PARSE_ERROR` for a wrong number of
+ * values.
+ */
 export function idParameters(table: Table, id: string, values: Values): readonly Parameter[] {
   if (table.primaryKey.length === 0) {
     throw new GatewayError(
@@ -28,7 +40,10 @@ export function idParameters(table: Table, id: string, values: Values): readonly
   return parseId(id, table.primaryKey).map(value => values.add(value))
 }
 
-/** It is the row that the id names: no mention of the caller's, who knows the id. */
+/**
+ * The condition that selects the row with this id. Its columns are marked as implied because the caller did
+ * not name them, so they need no read permission.
+ */
 export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Expression {
   return and(
     ...table.primaryKey.map((name, index) => {
@@ -39,6 +54,7 @@ export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Ex
   )
 }
 
+/** Creates the error for a row that does not exist or is not visible to the caller. */
 export function notFound(table: Table, id: string, headers: Readonly<Record<string, string>> = {}): GatewayError {
   return new GatewayError('NOT_FOUND', `"${table.resource}" has no row ${shorten(id)} that you may see`, { headers })
 }

@@ -14,7 +14,7 @@ async function* batchOf(...rows: readonly string[]): AsyncGenerator<readonly Row
 }
 
 test.each(['\n', '\r\n', '\r'])(
-  'a row is one line to every reader, whatever ends the lines of a json column: %j',
+  'a streamed row is one line even if a json column contains the line break %j',
   async ending => {
     const { body } = await respondStream(batchOf(`{"a":{${ending}"b":1}}`, '{"a":2}'), INCOMING)
     let text = ''

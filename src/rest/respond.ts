@@ -1,4 +1,7 @@
-/** Makes responses of rows. PostgreSQL wrote their JSON; here buffers are only joined and never parsed, which is most of why a read is cheap. */
+/**
+ * Builds responses from rows. PostgreSQL produces the JSON; here buffers are joined but never parsed, which
+ * keeps reads cheap.
+ */
 import type { Table } from '../catalog/model.ts'
 import type { BoundStatement, ExplainStatement } from '../compile/statement.ts'
 import { errorBody } from '../envelope.ts'
@@ -9,9 +12,10 @@ import type { Row, RunningRead, WriteResult } from '../run/run.ts'
 import { parsePath, printId } from './path.ts'
 import type { Preferences } from './prefer.ts'
 
-/** `X-Cache` (docs/reference/reading.md#headers). */
+/** The value of the `X-Cache` header (docs/reference/reading.md#headers). */
 export type CacheUse = 'HIT' | 'MISS'
 
+/** Whether a read was answered from the cache. */
 export function cacheUseOf({ kept }: Pick<RunningRead, 'kept'>): CacheUse {
   return kept === undefined ? 'MISS' : 'HIT'
 }
@@ -30,37 +34,38 @@ const NEWLINE = 0x0a
 const LINE_ENDINGS = [NEWLINE, 0x0d]
 const SPACE = 0x20
 
-/** `{"data":{…}}`: a row that was read. */
+/** `{"data":{…}}`: the response to the read of one row. */
 export function respondReadRow(row: Buffer, use: CacheUse): Answer {
   return { status: 200, headers: JSON_HEADERS[use], rows: 1, body: wholeRow(row) }
 }
 
-/** Larger ones are copied as bytes: as text they would be copied twice. */
+/** Larger values are copied as bytes, because a conversion to text would copy them twice. */
 const TEXT_BYTES_MAX = 16 * 1024
 
 function wholeRow(row: Buffer): Buffer | Latin1 {
   return wholeValue(row, '}')
 }
 
-/** `{"data":…` and what comes behind it, of which each character is a byte. */
+/** Joins `{"data":`, a value and `end`. Every character of `end` is one byte. */
 export function wholeValue(value: Buffer, end: string): Buffer | Latin1 {
   if (value.length > TEXT_BYTES_MAX) return Buffer.concat([DATA_START, value, Buffer.from(end, 'latin1')])
   return { latin1: `{"data":${value.toString('latin1')}${end}` }
 }
 
+/** What the response of a list is made of. */
 export interface ListOutcome {
-  /** One more than `limit` when there is a next page. */
+  /** The rows of the page, plus one more if there is a next page. */
   readonly rows: readonly Row[]
   readonly limit: number
   readonly offset: number
-  /** `{"count":n}` as PostgreSQL wrote it, when the total was asked for. */
+  /** `{"count":n}` as PostgreSQL printed it, or null if no total was requested. */
   readonly total: Buffer | null
-  /** The cursor after a row; null when it would be too long. */
+  /** The cursor of a row, or null if it would be too long. */
   nextCursor(last: Row): string | null
   readonly use: CacheUse
 }
 
-/** `{"data":[…],"count":n,"limit":n,"offset":n,"next_cursor":…}` and `"total"`. */
+/** `{"data":[…],"count":n,"limit":n,"offset":n,"next_cursor":…}`, with `"total"` if requested. */
 export function respondList(outcome: ListOutcome): Answer {
   const { rows, limit, offset, total } = outcome
   const count = Math.min(rows.length, limit)
@@ -71,7 +76,10 @@ export function respondList(outcome: ListOutcome): Answer {
   return { status: 200, headers: JSON_HEADERS[outcome.use], rows: count, body: joinRows(rows, count, end) }
 }
 
-/** `{"data":[…` and what comes behind the rows, of which each character is a byte. Measures first and copies once. */
+/**
+ * Joins `{"data":[…` and `end`, every character of which is one byte. Computes the size first, so rows are
+ * copied once.
+ */
 export function joinRows(rows: readonly Row[], count: number, end: string): Buffer {
   let size = LIST_START.length + Math.max(count - 1, 0) + end.length
   for (let i = 0; i < count; i++) size += rows[i]?.[0]?.length ?? 0
@@ -85,18 +93,21 @@ export function joinRows(rows: readonly Row[], count: number, end: string): Buff
   return body
 }
 
-/** `{"data":[…],"count":n}`: all the rows that a query found. */
+/** `{"data":[…],"count":n}`: all rows that a query returned. */
 export function respondReadRows(rows: readonly Row[], use: CacheUse): Answer {
   const body = joinRows(rows, rows.length, `],"count":${rows.length}}`)
   return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body }
 }
 
-/** `{"data":[…]}`: the rows of an aggregate's groups. */
+/** `{"data":[…]}`: one row for each group of an aggregate. */
 export function respondGroups(rows: readonly Row[], use: CacheUse): Answer {
   return { status: 200, headers: JSON_HEADERS[use], rows: rows.length, body: joinRows(rows, rows.length, ']}') }
 }
 
-/** `{"query":…,"parameters":[…],"plan":…}`, the plan as PostgreSQL wrote it. `figures` false: without what the plan estimates and counts. */
+/**
+ * `{"query":…,"parameters":[…],"plan":…}` with the execution plan as PostgreSQL printed it. If `figures` is
+ * false, estimates and counts are removed.
+ */
 export function respondExplained(
   { statement, values }: BoundStatement<ExplainStatement>,
   answered: Buffer,
@@ -115,25 +126,35 @@ export function respondExplained(
 
 const WRITE_HEADERS = { 'Content-Type': 'application/json; charset=utf-8' }
 
-/** RFC 7240, 3: tells that the answer has no body because that was asked for. */
+/** Confirms that the response has no body because the client requested that (RFC 7240, 3). */
 const MINIMAL_HEADERS = { 'Preference-Applied': 'return=minimal' }
 
-/** The answer with the number of the transaction that made it: a client that subscribes knows its own change by it (`txid` of a notification). */
+/**
+ * Adds the transaction number of the write, by which a subscribed client recognizes its own change (`txid` of
+ * a `notification` message).
+ */
 export function withTxid(answer: Answer, written: WriteResult | null): Answer {
   return written === null ? answer : { ...answer, headers: { ...answer.headers, 'X-Svc-Txid': written.txid } }
 }
 
+/** What the response to a creation of one row is made of. */
 export interface CreatedOutcome {
   readonly table: Table
-  /** Of one row or none: the row unless `minimal`; whether it was created, if an upsert; the values of its key, if known. */
+  /**
+   * Zero or one row: the row unless `minimal`, then `created` for an upsert, then the key values if they are
+   * known.
+   */
   readonly rows: readonly Row[]
-  /** None where a trigger kept the row from being written, or it was left alone. */
+  /** The number of rows written: 0 if a trigger prevented the write or an existing row was kept. */
   readonly count: number
   readonly minimal: boolean
   readonly upsert: boolean
 }
 
-/** 201 for a row that was created, 200 for one that was there; null for one that was left alone (docs/reference/writing.md#upsert). */
+/**
+ * 201 for a created row, 200 for an existing row that was updated; null for an existing row that was kept
+ * (docs/reference/writing.md#upsert).
+ */
 export function respondCreatedRow({ table, rows, count, minimal, upsert }: CreatedOutcome): Answer {
   const [row] = rows
   if (row === undefined && !minimal)
@@ -151,7 +172,10 @@ export function respondCreatedRow({ table, rows, count, minimal, upsert }: Creat
 
 const NULL = Buffer.from('null')
 
-/** Null where nobody could follow it: the path is that of another route, or has a segment that URLs drop. */
+/**
+ * The `Location` of a row, or null if no client could follow it, because the path belongs to another route or
+ * has a segment that URL resolution removes.
+ */
 function locationOf(table: Table, key: Row): string | null {
   const values = key.map(value => value?.toString() ?? '')
   const path = `${rowsOf(table)}${printId(values)}`
@@ -172,7 +196,7 @@ function leadsToRow(path: string): boolean {
 
 const byNumber = new WeakMap<Table, boolean>()
 
-/** Of all the numbers alike: no route is called so. */
+/** Numeric keys never collide with a reserved name, so every row has a valid location. */
 function leadsByNumber(table: Table): boolean {
   const known = byNumber.get(table)
   if (known !== undefined) return known
@@ -181,20 +205,26 @@ function leadsByNumber(table: Table): boolean {
   return leads
 }
 
-/** Removed by whoever resolves the path, also percent-encoded (RFC 3986, 5.2.4). */
+/** Dot segments, which URL resolution removes even when percent-encoded (RFC 3986, 5.2.4). */
 const DOTS = /\/\.\.?(?:\/|$)/
 
-/** `returned`: what was asked for, if anything was. `count`: how many rows were written. */
+/**
+ * A response without rows. `returned` is the requested preference, or null if there was none; `count` is the
+ * number of rows written.
+ */
 export function respondNothing(status: 200 | 201 | 204, returned: Preferences['returned'], count: number): Answer {
   return { status, headers: returned === 'minimal' ? MINIMAL_HEADERS : {}, rows: count, body: null }
 }
 
-/** `{"data":{…}}`: the row as it is now, or was when it was deleted. */
+/** `{"data":{…}}`: the row after the write, or the row that was deleted. */
 export function respondWrittenRow(row: Buffer): Answer {
   return { status: 200, headers: WRITE_HEADERS, rows: 1, body: wholeRow(row) }
 }
 
-/** `{"data":[…],"count":n}`: the rows that a write answers. `count`: of those it wrote, which need not be answered. */
+/**
+ * `{"data":[…],"count":n}`: the rows that a write returns. `count` is the number of rows written, which can
+ * be higher.
+ */
 export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], count: number = rows.length): Answer {
   return { status, headers: WRITE_HEADERS, rows: count, body: joinRows(rows, rows.length, `],"count":${count}}`) }
 }
@@ -202,8 +232,9 @@ export function respondWrittenRows(status: 200 | 201, rows: readonly Row[], coun
 // ---- streams -----------------------------------------------------------------------------------------------
 
 /**
- * NDJSON, a line a row. The first batch is awaited before the status is sent, so an error up to there is an ordinary error answer; a later one
- * ends the body with a line `{"error": …}` and the connection is then aborted (docs/reference/reading.md#streams).
+ * NDJSON, one line for each row. The first batch is awaited before the status is sent, so an error up to that
+ * point gets an ordinary error response. A later error ends the body with a line `{"error": …}`, and the
+ * connection is then aborted (docs/reference/reading.md#streams).
  */
 export async function respondStream(
   batches: AsyncIterableIterator<readonly Row[]>,
@@ -214,7 +245,7 @@ export async function respondStream(
   usage.waits()
   const first = await batches.next()
   usage.answered()
-  // Nobody will read the rows, and the connection would wait for somebody who does.
+  // No client reads the rows of a HEAD response, so the connection would wait forever.
   if (incoming.method === 'HEAD') {
     await batches.return?.()
     return { status: 200, headers: NDJSON_HEADERS, body: null }
@@ -261,7 +292,7 @@ function joinLines(rows: readonly Row[]): Buffer {
   return chunk
 }
 
-/** A column of type `json` keeps its line breaks, which in JSON can only be white space. */
+/** Replaces the line breaks that a `json` column keeps with spaces; in JSON they can only be white space. */
 function joinUp(row: Buffer, chunk: Buffer, start: number): void {
   for (const ending of LINE_ENDINGS) {
     for (let at = row.indexOf(ending); at >= 0; at = row.indexOf(ending, at + 1)) chunk[start + at] = SPACE

@@ -1,5 +1,9 @@
-/** Large requests are worked through in several turns of the event loop, so that others are answered in between. */
+/**
+ * Large requests are processed in several turns of the event loop, so that other requests are served in
+ * between.
+ */
 
+/** Resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

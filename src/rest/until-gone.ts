@@ -1,15 +1,18 @@
-/** Waiting for PostgreSQL on behalf of a client that may not wait as long. */
+/** Cancels work in PostgreSQL when the client that requested it disconnects. */
 import type { Incoming } from '../exchange.ts'
 import type { Row, RunningRead, RunningRequest } from '../run/run.ts'
 
-/** The result, unless the client goes away first: what nobody hears of is cancelled, and a write undone. */
+/**
+ * The result of `running`. If the client disconnects first, the request is cancelled and a write is rolled
+ * back.
+ */
 export function untilGone<T>(incoming: Incoming, running: RunningRequest<T>): Promise<T> {
   incoming.onAbort(() => running.cancel())
   incoming.usage.waits()
   return running.result
 }
 
-/** The same, for what is done with the database then. */
+/** The same, and marks the database work as finished. */
 export function whenRun<T>(incoming: Incoming, running: RunningRequest<T>): Promise<T> {
   return untilGone(incoming, running).then(result => {
     incoming.usage.answered()
@@ -17,7 +20,7 @@ export function whenRun<T>(incoming: Incoming, running: RunningRequest<T>): Prom
   })
 }
 
-/** The same for what may be at hand already: then the answer is made at once, and nobody has to wait for it or go away. */
+/** The same for a read whose rows may already be cached. Cached rows are answered synchronously. */
 export function whenRead<T>(
   incoming: Incoming,
   reading: RunningRead,

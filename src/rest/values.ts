@@ -1,21 +1,23 @@
 /**
- * The values of a request, apart from its tree. The tree holds `$1 …` in place of every value, so it depends on the shape of the request alone: the statement of
- * one request serves the next that has the same plan key (`plan-key.ts`).
+ * The values of a request, kept apart from its tree. The tree contains `$1 …` in place of values and
+ * therefore depends on the request shape only, so one statement serves every request with the same plan key
+ * (`plan-key.ts`).
  */
 import type { StatementValue } from '../compile/statement.ts'
 import type { Parameter } from '../language/tree/ast.ts'
 import { NOWHERE } from '../language/tree/ast.ts'
 
+/** Collects the values of one request. */
 export class Values {
   readonly #all: StatementValue[] = []
 
-  /** Adds a value and returns its place in the tree. */
+  /** Adds a value and returns the parameter that represents it in the tree. */
   add(value: StatementValue): Parameter {
     this.#all.push(value)
     return { kind: 'position', n: this.#all.length, span: NOWHERE }
   }
 
-  /** Element n − 1 belongs to `$n`. */
+  /** All values; element n − 1 is the value of `$n`. */
   get all(): readonly StatementValue[] {
     return this.#all
   }

@@ -1,4 +1,4 @@
-/** The `details` of a constraint that a write violated: its kind and its columns, never a value of a row. */
+/** The `details` of a constraint violation: its kind and its columns, but never a value of a row. */
 import { allows, type View } from '../access/rights.ts'
 import type { Table } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
@@ -13,6 +13,7 @@ const KIND_OF: ReadonlyMap<string, ViolationKind> = new Map([
   ['23P01', 'exclusion'],
 ])
 
+/** The kind of a violated constraint, as `details.kind` reports it. */
 export type ViolationKind = 'unique' | 'foreign_key' | 'check' | 'not_null' | 'exclusion'
 
 interface DatabaseDetails {
@@ -23,8 +24,8 @@ interface DatabaseDetails {
 }
 
 /**
- * The error with `kind` and `columns` among its details; any other error as it is. PostgreSQL's own text about the columns (DETAIL) has the values of
- * rows in it, so the columns come from the catalogue.
+ * Adds `kind` and `columns` to the details of a constraint violation; returns any other error unchanged.
+ * PostgreSQL's DETAIL text contains row values, so the columns come from the catalog instead.
  */
 export function describeViolation(error: unknown, view: View): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR') return error
@@ -43,7 +44,7 @@ export function describeViolation(error: unknown, view: View): unknown {
 }
 
 interface Violated {
-  /** The resource: of a partition the partitioned table. */
+  /** The resource; for a partition, its partitioned table. */
   readonly table: Table
   readonly constraints: Table['constraints']
 }
@@ -57,14 +58,14 @@ function violatedIn({ table: name }: DatabaseDetails, schema: string | null, { c
   return table === undefined ? null : { table, constraints: partition?.constraints ?? table.constraints }
 }
 
-/** Those that the caller may read. */
+/** The columns of the constraint that the caller can read. */
 function columnsOf({ column, constraint }: DatabaseDetails, { table, constraints }: Violated, view: View): string[] {
   const { read } = view.rights.of(table)
   const columns = constraint === null ? undefined : constraints.get(constraint)
   return (columns ?? (column === null ? [] : [column])).filter(one => table.columnByName.has(one) && allows(read, one))
 }
 
-/** PostgreSQL names the table's schema beside it. */
+/** PostgreSQL reports the table's schema in a separate field. */
 function schemaOf(cause: unknown): string | null {
   const { schema = null } = (cause ?? {}) as { readonly schema?: string | null }
   return schema

@@ -552,7 +552,7 @@ policies:
     const reply = await gateway.get('/api/users?name=like.Bob%5C', { as })
     expect([reply.status, reply.json.error.message]).toEqual([
       400,
-      expect.stringContaining('ends in an escape for nothing'),
+      expect.stringContaining('ends with an incomplete escape'),
     ])
     expect((await gateway.get('/api/users?name=like.Bob%5C%5C', { as })).status).toBe(200)
     // Whether somebody who is hidden has the id makes no difference.

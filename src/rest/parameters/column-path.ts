@@ -1,10 +1,10 @@
-/** `column`, `meta->>theme`, `meta->a->0`: a column, or a path into a JSON column. */
+/** A column, or a path into a JSON column: `column`, `meta->>theme`, `meta->a->0`. */
 import type { Expression, Parameter } from '../../language/tree/ast.ts'
 import { cast, column, jsonStep } from '../../language/tree/build.ts'
 import type { Values } from '../values.ts'
 import { NameReader } from './names.ts'
 
-/** As it is written. */
+/** A path as the request writes it. */
 export interface ColumnPath {
   readonly column: string
   readonly steps: readonly Step[]
@@ -13,11 +13,11 @@ export interface ColumnPath {
 interface Step {
   readonly operator: '->' | '->>'
   readonly key: string
-  /** Written in quotes: an object's key even if it looks like an index. */
+  /** Whether the key is an array index. A quoted key is an object key even if it looks like an index. */
   readonly index: boolean
 }
 
-/** As part of a request: the keys are values. */
+/** A path in a request tree; its keys are parameters. */
 export interface Path {
   readonly column: string
   readonly steps: readonly {
@@ -27,10 +27,13 @@ export interface Path {
   }[]
 }
 
-/** Deeper paths are refused. */
+/** Limit on the steps of a path. */
 const STEPS_MAX = 32
 
-/** Reads a path from `reader`, up to one of `stops`. */
+/**
+ * Reads a path from `reader` up to one of `stops`.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed path.
+ */
 export function readColumnPath(reader: NameReader, stops: readonly string[]): ColumnPath {
   const inner = ['->', ...stops]
   const name = reader.name(inner)
@@ -45,12 +48,15 @@ export function readColumnPath(reader: NameReader, stops: readonly string[]): Co
   }
 }
 
-/** Keys that are places in an array. */
+/** Matches keys that are array indexes. */
 export const INDEX: RegExp = /^-?\d{1,9}$/
 
-/** A whole text that is one path, as in a filter's key. */
+/**
+ * Parses a text that is one complete path, such as the key of a filter.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed path.
+ */
 export function parseColumnPath(text: string): ColumnPath {
-  // Nearly every key is a plain name; the notation is only read where it is used.
+  // Nearly every key is a plain name; only other keys need the parser.
   if (!text.includes('->') && !text.includes('"')) return { column: text, steps: [] }
   const reader = new NameReader(text, 'column')
   const path = readColumnPath(reader, [])
@@ -58,18 +64,21 @@ export function parseColumnPath(text: string): ColumnPath {
   return path
 }
 
-/** The name a path has in the answer when no alias is given: its last key, or the column. */
+/** The name of a path in the response if it has no alias: its last key, or the column. */
 export function nameOf(path: ColumnPath): string {
   const keys = path.steps.filter(step => !step.index)
   return keys.at(-1)?.key ?? path.column
 }
 
-/** Keys are values from the request and so are parameters, never text. */
+/** Replaces the keys of a path by parameters. Keys are request values and never become SQL text. */
 export function toPath({ column: name, steps }: ColumnPath, values: Values): Path {
   return { column: name, steps: steps.map(step => ({ ...step, key: values.add(step.key) })) }
 }
 
-/** `alias`: of the table that has the column; null where no other name can be meant. */
+/**
+ * Builds the expression of a path. `alias` is the alias of the column's table, or null if the name is
+ * unambiguous.
+ */
 export function buildPath(path: Path, alias: string | null): Expression {
   let expression: Expression = alias === null ? column(path.column) : column(alias, path.column)
   for (const { operator, key, index } of path.steps) {

@@ -1,6 +1,6 @@
 /**
- * The notation of filters in a query string (docs/reference/reading.md#filters), parsed without looking at names or values: which
- * operator, on what, with which text.
+ * Parses the filter notation of the query string (docs/reference/reading.md#filters) without looking up names
+ * or converting values: which operator, on which column, with which operand.
  */
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
@@ -8,32 +8,39 @@ import { type ColumnPath, parseColumnPath } from './column-path.ts'
 import { OPERAND_OF, type Operator, operatorNamed } from './operators.ts'
 import type { QueryParameter } from './query-string.ts'
 
-/** Names that open a logic tree. */
+/** Parameter names that contain a group of conditions. */
 export const GROUP_PARAMETERS: ReadonlySet<string> = new Set(['and', 'or', 'not.and', 'not.or'])
 
-/** Groups inside groups, as in `or=(a.eq.1,and(…))`. */
+/** Limit on groups nested in groups, as in `or=(a.eq.1,and(…))`. */
 const GROUP_DEPTH_MAX = 16
 
+/** A parsed filter: one condition or a group of them. */
 export type Filter = Test | Group
 
+/** One condition on one column. */
 export interface Test {
   readonly kind: 'test'
   readonly path: ColumnPath
   readonly operator: Operator
   readonly negated: boolean
   readonly operand: string
-  /** The filter as sent, for errors. */
+  /** The filter as sent, for error messages. */
   readonly shown: string
 }
 
+/** Conditions combined with `and` or `or`. */
 export interface Group {
   readonly kind: 'group'
   /** One of `GROUP_PARAMETERS`. */
   readonly name: string
-  /** At least one. */
+  /** The conditions; at least one. */
   readonly items: readonly Filter[]
 }
 
+/**
+ * Parses one parameter as a filter.
+ * @throws {GatewayError} `PARSE_ERROR` if it is malformed.
+ */
 export function readFilter(parameter: QueryParameter): Filter {
   return GROUP_PARAMETERS.has(parameter.name) ? readGroupParameter(parameter) : readTest(parameter)
 }
@@ -56,7 +63,9 @@ function readTest({ name, value }: QueryParameter): Test {
   return { kind: 'test', path, ...written, shown }
 }
 
-/** `column [ ".not" ] "." operator`; null when the part after the last dot is no operator. */
+/**
+ * Parses the key `column [ ".not" ] "." operator`. Null if the part after the last dot is not an operator.
+ */
 export function readFilterKey(key: string): Pick<Test, 'path' | 'operator' | 'negated'> | null {
   const dot = key.lastIndexOf('.')
   const operator = dot < 0 ? undefined : operatorNamed(key.slice(dot + 1))
@@ -66,7 +75,7 @@ export function readFilterKey(key: string): Pick<Test, 'path' | 'operator' | 'ne
   return { path: parseColumnPath(negated ? head.slice(0, -4) : head), operator, negated }
 }
 
-/** `or=(…)`, `and=(…)`, `not.or=(…)`, `not.and=(…)`. */
+/** Parses `or=(…)`, `and=(…)`, `not.or=(…)` or `not.and=(…)`. */
 function readGroupParameter({ name, value }: QueryParameter): Group {
   const shown = `${name}=${value}`
   if (!isParenthesised(value)) {
@@ -75,7 +84,7 @@ function readGroupParameter({ name, value }: QueryParameter): Group {
   return readGroup(name, value.slice(1, -1), shown, readCondition)
 }
 
-/** A group of items, each of them a group again or what `readItem` reads. */
+/** Parses the items of a group. Each item is another group or is parsed by `readItem`. */
 export function readGroup(
   name: string,
   inner: string,
@@ -103,7 +112,7 @@ function readCondition(item: string, shown: string): Test {
   if (written === null) {
     refuseFilter(
       shown,
-      `has "${shorten(item)}", which is no condition; write column.operator.value, e.g. status.eq.paid`,
+      `has "${shorten(item)}", which is not a condition; write column.operator.value, e.g. status.eq.paid`,
     )
   }
   if (OPERAND_OF[written.operator] === 'list' && !isParenthesised(written.operand)) {
@@ -120,7 +129,10 @@ interface Written {
   readonly operand: string
 }
 
-/** `gt.5`, `not.in.(a)`, `is_null`: null when the text does not begin with an operator and so is a literal. */
+/**
+ * Parses `gt.5`, `not.in.(a)` or `is_null`. Null if the text does not begin with an operator and is therefore
+ * a literal.
+ */
 function splitOperator(text: string): Written | null {
   const negated = text.startsWith('not.')
   const rest = negated ? text.slice(4) : text
@@ -131,7 +143,10 @@ function splitOperator(text: string): Written | null {
   return { operator, negated, operand: dot < 0 ? '' : rest.slice(dot + 1) }
 }
 
-/** The dot before the first part of `column.operator.value` that is an operator (or `not` before one); −1 if there is none. */
+/**
+ * The position of the dot before the first part of `column.operator.value` that is an operator, or `not`
+ * before an operator; −1 if there is none.
+ */
 function operatorDot(item: string): number {
   let at = 0
   if (item.startsWith('"')) {
@@ -147,8 +162,8 @@ function operatorDot(item: string): number {
 }
 
 /**
- * Splits at commas outside parentheses, braces, brackets and double quotes. Quotes count only at the beginning of a name or value, as in
- * `name.eq."a,b"`.
+ * Splits at commas outside parentheses, braces, brackets and double quotes. A quote is significant only at
+ * the beginning of a name or value, as in `name.eq."a,b"`.
  */
 function splitTopLevel(text: string, shown: string): readonly string[] {
   const items: string[] = []
@@ -158,7 +173,7 @@ function splitTopLevel(text: string, shown: string): readonly string[] {
     const character = text[at]
     if (character === '"' && opensQuote(text, at)) {
       at = closingQuote(text, at)
-      // Two quotes in a name are one of its characters.
+      // Two double quotes inside a quoted name represent one.
       while (at >= 0 && text[at + 1] === '"') at = closingQuote(text, at + 1)
       if (at < 0) refuseFilter(shown, 'has a double quote that is not closed')
     } else if (character === '(' || character === '{') depth += 1
@@ -178,7 +193,10 @@ function opensQuote(text: string, at: number): boolean {
   return at === 0 || '.,({>'.includes(text[at - 1] ?? '')
 }
 
-/** Where the quote opened at `at` closes; inside, `\` takes the next character as it is. −1 if nowhere. */
+/**
+ * The position of the quote that closes the one at `at`, or −1 if there is none. A backslash escapes the next
+ * character.
+ */
 function closingQuote(text: string, at: number): number {
   for (let i = at + 1; i < text.length; i++) {
     if (text[i] === '\\') i += 1
@@ -187,6 +205,7 @@ function closingQuote(text: string, at: number): number {
   return -1
 }
 
+/** Whether a text is enclosed in parentheses. */
 export function isParenthesised(text: string): boolean {
   return text.length >= 2 && text.startsWith('(') && text.endsWith(')')
 }
@@ -199,14 +218,17 @@ function unquote(text: string): string {
   return text.slice(1, -1).replace(/\\(.)/gs, '$1')
 }
 
-/** Whether a flag such as `is_null` is set: by its bare name, too. */
+/**
+ * Whether a flag such as `is_null` is set. A flag without a value is set.
+ * @throws {GatewayError} `PARSE_ERROR` for a value other than true or false.
+ */
 export function isFlagSet(test: Test): boolean {
   if (test.operand === '' || test.operand === 'true') return true
   if (test.operand === 'false') return false
   refuseFilter(test.shown, `needs true or false after ${test.operator}`)
 }
 
-/** An error about a filter, which it shows. */
+/** Throws the error of a filter, which quotes the filter. */
 export function refuseFilter(shown: string, what: string): never {
   throw new GatewayError('PARSE_ERROR', `filter "${shorten(shown)}" ${what}`)
 }

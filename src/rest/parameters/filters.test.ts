@@ -45,7 +45,7 @@ const total = column('total')
 const $1 = position(1)
 const $2 = position(2)
 
-test('no filter is no condition', () => {
+test('a request without filters has no condition', () => {
   expect(read('').tree).toBeNull()
 })
 
@@ -96,10 +96,10 @@ describe('key-style wins', () => {
   test('a literal that looks like an operator is written key-style', () => {
     expect(read('name.eq=in.x')).toMatchObject({ tree: compare('=', column('name'), $1), values: ['in.x'] })
   })
-  test('a tail that is no operator belongs to the name', () => {
+  test('a suffix that is not an operator belongs to the name', () => {
     expect(read('a.b=gt.1').tree).toEqual(compare('>', column('a.b'), $1))
   })
-  test('a column named like a parameter of ours', () => {
+  test('a column can have the name of a reserved parameter', () => {
     expect(read('limit.eq=5').tree).toEqual(compare('=', column('limit'), $1))
   })
 })
@@ -158,7 +158,7 @@ describe('logic trees', () => {
   })
 })
 
-test('a path into JSON has its keys as parameters', () => {
+test('the keys of a path into JSON are parameters', () => {
   expect(read('meta->a->0->>b=x')).toMatchObject({
     tree: compare(
       '=',
@@ -178,7 +178,7 @@ test.each([
   ['country=not.lte.', 'country.not.lte='],
   ['country=eq.', 'country.eq='],
   ['or=(country.gt.)', 'and=(country.gt.)'],
-])('%s is the same filter as %s: the text is empty', (one, other) => {
+])('%s is the same filter as %s: the operand is empty', (one, other) => {
   const { tree, values } = read(one)
   expect(values).toEqual([''])
   if (!one.startsWith('or')) expect(tree).toEqual(read(other).tree)
@@ -195,23 +195,24 @@ test.each([
   ['a=in.x', 'filter "a=in.x" needs a list in parentheses; write in.(a,b)'],
   [
     'a=in.(1,2,3,4)',
-    'filter "a=in.(1,2,3,4)" has more than 3 values, the limit for one list (max_in_values); send several requests, or filter by a range or a join',
+    'filter "a=in.(1,2,3,4)" has more than 3 values, the limit for one list (max_in_values); ' +
+      'send several requests, or filter by a range or a join',
   ],
   ['a=in.("x)', 'filter "a=in.("x)" has a list element whose closing double quote is missing'],
   ['a=in.("x"y)', 'filter "a=in.("x"y)" has text after a quoted list element; separate elements with a comma'],
   ['a.is_null=maybe', 'filter "a.is_null=maybe" needs true or false after is_null'],
   ['or=a.eq.1', 'filter "or=a.eq.1" needs conditions in parentheses; write or=(a.eq.1,b.gt.2)'],
   ['or=()', 'filter "or=()" has an empty group; write at least one condition'],
-  ['or=(a)', 'filter "or=(a)" has "a", which is no condition; write column.operator.value, e.g. status.eq.paid'],
+  ['or=(a)', 'filter "or=(a)" has "a", which is not a condition; write column.operator.value, e.g. status.eq.paid'],
   ['or=(a.eq.1,b.eq.(2)', 'filter "or=(a.eq.1,b.eq.(2)" opens a parenthesis that is not closed'],
   ['or=(a.eq.1))', 'filter "or=(a.eq.1))" closes a parenthesis that was not opened'],
   ['or=(a.eq."1)', 'filter "or=(a.eq."1)" has a double quote that is not closed'],
   ['a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1', 'the request has more than 8 filters (max_filters)'],
-])('%s is refused: %s', (query, message) => {
+])('%s is rejected: %s', (query, message) => {
   expect(refusal(query)).toBe(message)
 })
 
-test('groups deeper than 16 are refused, and so is a deep group that is not closed', () => {
+test('groups nested deeper than 16 levels and deep unclosed groups are rejected', () => {
   expect(refusal(`or=${'(and'.repeat(17)}(a.eq.1)${')'.repeat(17)}`)).toContain('nests groups deeper than 16')
   expect(refusal(`or=${'('.repeat(5000)}`)).toContain('needs conditions in parentheses')
 })
@@ -231,7 +232,7 @@ describe('the shape', () => {
     ['or=(a.eq.1,and(b.eq.2,c.eq.3))', 'or=(a.eq.1,and(b.eq.2),c.eq.3)'],
     ['a=is_null', 'a=is_not_null'],
     ['a.is_null=true', 'a.is_null=false'],
-  ])('tells %s from %s', (one, other) => {
+  ])('distinguishes %s from %s', (one, other) => {
     expect(read(one).key).not.toBe(read(other).key)
   })
   test('equal keys have equal trees', () => {
@@ -272,7 +273,7 @@ describe('the shape', () => {
   })
 })
 
-test('any text is answered with a condition or one error, never anything else', () => {
+test('any text produces a condition or PARSE_ERROR', () => {
   const hostile = fc.string({
     unit: fc.constantFrom(
       'a',

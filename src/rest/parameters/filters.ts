@@ -1,7 +1,9 @@
 /**
- * The filters of a request (docs/reference/reading.md#filters) as conditions, and the expression that these are in a statement.
+ * Converts the filters of a request (docs/reference/reading.md#filters) to conditions, and conditions to the
+ * expression of a statement.
  *
- * Names are not checked here and values are not typed: `access/check` does both. Every value becomes a parameter.
+ * Names are not checked and values have no types yet; `access/check` adds both. Every value becomes a
+ * parameter.
  */
 import { GatewayError } from '../../errors.ts'
 import type { ComparisonOperator, Expression, Parameter } from '../../language/tree/ast.ts'
@@ -14,32 +16,38 @@ import { parseListItems, toArrayLiteral } from './list-values.ts'
 import { OPERAND_OF, type Operator } from './operators.ts'
 import { filterOf, type WrittenParameter } from './written.ts'
 
+/** Limits on the filters of one request. */
 export interface FilterLimits {
-  /** Conditions in one request. */
+  /** Limit on the conditions of one request (`max_filters`). */
   readonly maxFilters: number
-  /** Values in one list. */
+  /** Limit on the values of one list (`max_in_values`). */
   readonly maxInValues: number
 }
 
+/** A filter whose values are parameters. */
 export type Condition =
   | {
       readonly kind: 'test'
       readonly path: Path
       readonly operator: Operator
       readonly negated: boolean
-      /** Of an operator such as `is_null`, whose operand says that. */
+      /** For an operator such as `is_null`: whether the operand sets or clears the flag. */
       readonly isFlagSet: boolean
-      /** Null for such an operator. */
+      /** The operand; null for a flag operator. */
       readonly value: Parameter | null
     }
   | {
       readonly kind: 'group'
       /** One of `GROUP_PARAMETERS`. */
       readonly name: string
-      /** At least one. */
+      /** The conditions; at least one. */
       readonly items: readonly Condition[]
     }
 
+/**
+ * Parses the filters of a request and adds their values to `values`.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed filter or an exceeded limit.
+ */
 export function parseFilters(
   parameters: readonly WrittenParameter[],
   values: Values,
@@ -66,7 +74,7 @@ export function parseFilters(
 
 function operandOf(test: Test, maxInValues: number): string {
   if (OPERAND_OF[test.operator] === 'list') {
-    // The elements as one array literal, so that their number is not part of the shape.
+    // The elements form one array literal, so their number is not part of the request shape.
     return toArrayLiteral(parseListItems(test.operand, message => refuseFilter(test.shown, message), maxInValues))
   }
   return PATTERNS.has(test.operator) ? wildcards(test.operand) : test.operand
@@ -74,7 +82,10 @@ function operandOf(test: Test, maxInValues: number): string {
 
 const PATTERNS: ReadonlySet<Operator> = new Set<Operator>(['like', 'ilike', 'not_like', 'not_ilike'])
 
-/** Null when there is no filter at all. `alias`: of the table that is filtered; null where no other name can be meant. */
+/**
+ * Builds the expression of all conditions, or null if there are none. `alias` is the alias of the filtered
+ * table, or null if names are unambiguous.
+ */
 export function buildFilter(conditions: readonly Condition[], alias: string | null): Expression | null {
   return conditions.length === 0 ? null : and(...conditions.map(item => buildCondition(item, alias)))
 }
@@ -123,13 +134,17 @@ const COMPARISON_OF = {
   ...{ contains: '@>', contained: '<@', overlaps: '&&', match: 'regex', imatch: '~*', fts: '@@' },
 } as const satisfies Partial<Record<Operator, ComparisonOperator>>
 
-/** `*` is the wildcard of the URL, where `%` would have to be encoded; escaped it is itself, as `%` and `_` are. */
+/**
+ * Translates wildcards. `*` is the wildcard because `%` would have to be percent-encoded in a URL; an escaped
+ * `*` is literal, as are `%` and `_`.
+ */
 function wildcards(pattern: string): string {
-  // PostgreSQL notices only when it compares a text that begins like the pattern: its error would tell of rows that are nobody's business.
+  // PostgreSQL reports a dangling escape only when it compares a text that begins like the pattern, so its
+  // error would reveal data of rows that the caller cannot see.
   if (/(?<!\\)(?:\\\\)*\\$/.test(pattern)) {
     throw new GatewayError(
       'PARSE_ERROR',
-      `the pattern "${shorten(pattern)}" ends in an escape for nothing; write \\\\ for a backslash`,
+      `the pattern "${shorten(pattern)}" ends with an incomplete escape; write \\\\ for a backslash`,
     )
   }
   return pattern.replace(/\\.|\*/gs, found => (found === '*' ? '%' : found))

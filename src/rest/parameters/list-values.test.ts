@@ -37,12 +37,12 @@ describe('the operand of a range or multirange column', () => {
     expect(toRangeOperand(operand)).toBe(range)
     expect(toMultirangeOperand(operand)).toBe(multirange)
   })
-  test('a multirange is taken as it is', () => {
+  test('accepts a multirange literal unchanged', () => {
     expect(toMultirangeOperand('{[1,2),[3,4)}')).toBe('{[1,2),[3,4)}')
   })
 })
 
-test('elements of a list, and the array they become', () => {
+test('list elements become an array literal', () => {
   expect(parseListItems('(a,"b,\\"c\\\\",,d e)', fail)).toEqual(['a', 'b,"c\\', '', 'd e'])
   expect(parseListItems('()', fail)).toEqual([])
   expect(parseListItems('a,b', fail)).toEqual(['a', 'b'])

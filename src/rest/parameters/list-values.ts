@@ -1,9 +1,10 @@
-/** Lists of values in a query string, and the array and range literals PostgreSQL takes them as. */
+/** Lists of values in a query string, and the PostgreSQL array and range literals that they become. */
 import { printElements, quoteElement } from '../body/array-text.ts'
 
 /**
- * Elements of `(a,"b,c",d)`, the parentheses optional. An element in double quotes may contain anything, with `\"` and
- * `\\` for the quote and the back-slash. Nothing between the parentheses is the empty list. Elements past `itemsMax` are not read.
+ * Parses the elements of `(a,"b,c",d)`; the parentheses are optional. An element in double quotes can contain
+ * any character, with `\"` for a quote and `\\` for a backslash. Empty parentheses are the empty list.
+ * Parsing stops after `itemsMax` elements.
  */
 export function parseListItems(
   text: string,
@@ -40,34 +41,46 @@ export function parseListItems(
   }
 }
 
-/** The limit holds for every notation of a list. */
+/** The error message for a list with too many values, in any notation. */
 export function tooManyValues(max: number): string {
-  return `has more than ${max} values, the limit for one list (max_in_values); send several requests, or filter by a range or a join`
+  return (
+    `has more than ${max} values, the limit for one list (max_in_values); ` +
+    'send several requests, or filter by a range or a join'
+  )
 }
 
-/** PostgreSQL's text form of a one-dimensional array. */
+/** Prints PostgreSQL's text form of a one-dimensional array. */
 export function toArrayLiteral(items: readonly string[]): string {
   return printElements(items.map(quoteElement))
 }
 
-/** What PostgreSQL writes as an array: `{a,b}`, or `[0:1]={a,b}` where its elements do not count from 1 (PostgreSQL manual, 8.15.6). */
+/**
+ * Matches PostgreSQL's text form of an array: `{a,b}`, or `[0:1]={a,b}` if the subscripts do not start at 1
+ * (PostgreSQL manual, 8.15.6).
+ */
 const ARRAY_LITERAL = /^(?:(?:\[[+-]?\d+:[+-]?\d+\])+=)?\{.*\}$/s
 
-/** The operand of `contains` and its kin on an array column: an array as it is, `(a,b)` as a list, else one element. */
+/**
+ * Converts the operand of an array operator such as `contains`: an array literal is unchanged, `(a,b)` is a
+ * list, and anything else is a single element.
+ */
 export function toArrayOperand(text: string, fail: (message: string) => never): string {
   if (ARRAY_LITERAL.test(text)) return text
   if (text.startsWith('(') && text.endsWith(')')) return toArrayLiteral(parseListItems(text, fail))
   return toArrayLiteral([text])
 }
 
-/** The same on a range column: a range as it is, a single value as the range that holds just it. */
+/**
+ * Converts the operand of a range operator: a range literal is unchanged, and a single value becomes a range
+ * that contains only that value.
+ */
 export function toRangeOperand(text: string): string {
   if (/^(\[|\().*(\]|\))$/s.test(text) || text === 'empty') return text
   const bound = quoteElement(text)
   return `[${bound},${bound}]`
 }
 
-/** And on a multirange column. */
+/** Converts the operand of a multirange operator. */
 export function toMultirangeOperand(text: string): string {
   return text.startsWith('{') ? text : `{${toRangeOperand(text)}}`
 }

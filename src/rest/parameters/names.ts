@@ -1,13 +1,13 @@
 /**
- * The small notation inside `select`, `sort`, `expand`, `search_columns`: names, separated by punctuation, in double quotes
- * where a name contains punctuation itself.
+ * The notation of `select`, `sort`, `expand` and `search_columns`: names separated by punctuation. A name
+ * that contains punctuation is enclosed in double quotes.
  *
- *   name = '"' { character | '""' } '"' | { character that is not one of the stops }
+ * name = '"' { character | '""' } '"' | { character that is not one of the stops }
  */
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 
-/** Names are cut from the text by a cursor that knows what it reads, for its errors. */
+/** Reads names from a text and reports errors with the parameter and position. */
 export class NameReader {
   readonly #text: string
   readonly #parameter: string
@@ -22,19 +22,22 @@ export class NameReader {
     return this.#at >= this.#text.length
   }
 
-  /** The character that comes next; empty at the end. */
+  /** The next character; empty at the end. */
   get next(): string {
     return this.#text[this.#at] ?? ''
   }
 
-  /** Takes `punctuation` if it comes next. */
+  /** Consumes `punctuation` if it comes next. */
   take(punctuation: string): boolean {
     if (!this.#text.startsWith(punctuation, this.#at)) return false
     this.#at += punctuation.length
     return true
   }
 
-  /** Reads a name up to one of `stops` or the end. An empty one is an error, unless written `""`. */
+  /**
+   * Reads a name up to one of `stops` or the end.
+   * @throws {GatewayError} `PARSE_ERROR` for an empty name, unless it is written `""`.
+   */
   name(stops: readonly string[]): string {
     if (this.next === '"') return this.#quoted()
     let end = this.#text.length
@@ -57,7 +60,7 @@ export class NameReader {
       name += this.#text.slice(at, quote)
       if (this.#text[quote + 1] !== '"') {
         this.#at = quote + 1
-        // As around a bare name.
+        // Blanks are allowed, as around an unquoted name.
         while (this.next === ' ') this.#at += 1
         return name
       }
@@ -66,7 +69,7 @@ export class NameReader {
     }
   }
 
-  /** An error at this place. */
+  /** Throws `PARSE_ERROR` for the current position. */
   fail(what: string, expected = ''): never {
     const rest = expected === '' ? '' : `; ${expected}`
     throw new GatewayError(
@@ -76,7 +79,7 @@ export class NameReader {
   }
 }
 
-/** `a,b,"c,d"` → its names, each once. */
+/** Parses `a,b,"c,d"` and returns each name once. */
 export function parseNameList(text: string, parameter: string): readonly string[] {
   const reader = new NameReader(text, parameter)
   const names = new Set<string>()

@@ -1,4 +1,7 @@
-/** The notations of `select`, `sort`, `expand`, names and pages, each against a few lines of its grammar. */
+/**
+ * The notations of `select`, `sort`, `expand`, names and pages, each compared with a few lines of its
+ * grammar.
+ */
 import { describe, expect, test } from 'vitest'
 import { cast, column, field, jsonStep, order, position, star } from '../../language/tree/build.ts'
 import { parseExpand } from '../read/expand.ts'
@@ -13,7 +16,7 @@ const refused = (message: string) =>
   expect.objectContaining({ code: 'PARSE_ERROR', message: expect.stringContaining(message) })
 
 describe('query string', () => {
-  test('pairs in order, decoded, names without value empty', () => {
+  test('pairs are decoded in order, and a name without a value has an empty value', () => {
     expect(parseQueryString('a=1&b=x+y%20z&a=2&c&&d=a=b')).toEqual([
       { name: 'a', value: '1' },
       { name: 'b', value: 'x y z' },
@@ -22,21 +25,21 @@ describe('query string', () => {
       { name: 'd', value: 'a=b' },
     ])
   })
-  test.each(['a=%', 'a=%zz', 'a=%FF', '%C3=1', 'a=%ED%A0%80'])('%s is no valid encoding', query => {
+  test.each(['a=%', 'a=%zz', 'a=%FF', '%C3=1', 'a=%ED%A0%80'])('%s is not a valid encoding', query => {
     expect(() => parseQueryString(query)).toThrow(refused('percent-encoded'))
   })
-  test('NUL is refused, however it is written', () => {
+  test('NUL is rejected in every spelling', () => {
     expect(() => parseQueryString('a=%00')).toThrow(refused('NUL'))
     expect(() => parseQueryString('a=\0')).toThrow(refused('NUL'))
   })
-  test('more than 1000 parameters are refused', () => {
+  test('more than 1000 parameters are rejected', () => {
     expect(() => parseQueryString('a&'.repeat(1001))).toThrow(refused('at most 1000'))
   })
 })
 
 describe('select', () => {
   const select = (text: string | undefined) => buildFields(parseSelect(text, new Values()), null)
-  test('columns, aliases, paths and *', () => {
+  test('columns, aliases, paths and * are parsed', () => {
     expect(select('id,buyer:customer_id,meta->>theme,*')).toEqual([
       field(column('id')),
       field(column('customer_id'), 'buyer'),
@@ -44,7 +47,7 @@ describe('select', () => {
       star(),
     ])
   })
-  test('absent: every column', () => {
+  test('an absent select means every column', () => {
     expect(select(undefined)).toEqual([])
   })
   test('names with punctuation are quoted', () => {
@@ -60,14 +63,14 @@ describe('select', () => {
     [`${'x'.repeat(64)}:a`, 'longer than 63 bytes'],
     [`${'é'.repeat(32)}:a`, 'longer than 63 bytes'],
     ['*x', 'goes on'],
-  ])('select=%s is refused: %s', (text, message) => {
+  ])('select=%s is rejected: %s', (text, message) => {
     expect(() => select(text)).toThrow(refused(message))
   })
 })
 
 describe('sort', () => {
   const sort = (text: string | undefined) => parseSort(text, new Values()).map(item => buildOrder(item, null))
-  test('directions and places of NULLs', () => {
+  test('directions and positions of NULLs are parsed', () => {
     expect(sort('a,-b,c:asc,d:desc,e:asc.nullsfirst,f:desc.nullslast,-g:nullslast,meta->>k:desc')).toEqual([
       order(column('a')),
       order(column('b'), { descending: true }),
@@ -87,7 +90,7 @@ describe('sort', () => {
     ['a,,b', 'empty name'],
     ['-', 'empty name'],
     [Array(33).fill('a').join(','), 'more than 32'],
-  ])('sort=%s is refused: %s', (text, message) => {
+  ])('sort=%s is rejected: %s', (text, message) => {
     expect(() => sort(text)).toThrow(refused(message))
   })
 })
@@ -110,13 +113,13 @@ describe('expand', () => {
       step('orders', { alias: 'recent', nested: true }),
     ])
   })
-  test('the prefix is repeated where it applies', () => {
+  test('the nested: prefix is repeated at each level it applies to', () => {
     expect(expand('nested:items.product,nested:customers.nested:orders')).toEqual([
       step('items', { nested: true, below: [step('product')] }),
       step('customers', { nested: true, below: [step('orders', { nested: true })] }),
     ])
   })
-  test('paths with one beginning are one expansion', () => {
+  test('paths with the same beginning are one expansion', () => {
     expect(expand('nested:items,nested:items.product,nested:items.tax')).toEqual([
       step('items', { nested: true, below: [step('product'), step('tax')] }),
     ])
@@ -127,7 +130,7 @@ describe('expand', () => {
     ['a,', 'empty name'],
     ['a!', 'empty name'],
     [Array.from({ length: 65 }, (_, n) => `t${n}`).join(','), 'more than 64 tables'],
-  ])('expand=%s is refused: %s', (text, message) => {
+  ])('expand=%s is rejected: %s', (text, message) => {
     expect(() => expand(text)).toThrow(refused(message))
   })
 })
@@ -137,30 +140,30 @@ describe('pages', () => {
     ['0', 0],
     ['25', 25],
     ['9007199254740991', 9007199254740991],
-  ])('a page is as long as limit=%s', (text, value) => {
+  ])('limit=%s is parsed', (text, value) => {
     expect(parseCount(text, 'limit')).toBe(value)
   })
   test.each(['-1', '1.5', 'x', '', ' 1', '1e3', '9007199254740992', '99999999999999999999'])(
-    'limit=%s is refused',
+    'limit=%s is rejected',
     text => {
       expect(() => parseCount(text, 'limit')).toThrow(refused('whole number'))
     },
   )
-  test('the row cap lowers, 0 does not', () => {
+  test('the row cap lowers a limit, and 0 means no cap', () => {
     expect([
       effectiveLimit(undefined, 50, 10_000),
       effectiveLimit(20_000, 50, 10_000),
       effectiveLimit(20_000, 50, 0),
     ]).toEqual([50, 10_000, 20_000])
   })
-  test('few limits make statements of their own', () => {
+  test('only a few limits become part of the statement text', () => {
     const values = new Values()
     const limits = Array.from({ length: 20_001 }, (_, limit) => limitOf(limit, limit + 1, values))
     expect(limits.filter(limit => typeof limit === 'number')).toHaveLength(200)
     expect([limits[100], limits[101]]).toEqual([101, position(1)])
     expect(values.all[0]).toBe('102')
   })
-  test('rows without pages are all of them, up to the cap', () => {
+  test('a result without a limit has all rows up to the cap', () => {
     const slice = (query: Record<string, string>, cap: number) => {
       const values = new Values()
       return { ...parseSlice(new Map(Object.entries(query)), values, cap), values: values.all }
@@ -181,7 +184,7 @@ describe('pages', () => {
   })
 })
 
-test('a list of names', () => {
+test('a list of names is parsed and each name is returned once', () => {
   expect(parseNameList('a, b,"c,""d"', 'search_columns')).toEqual(['a', 'b', 'c,"d'])
   expect(() => parseNameList('"a"b', 'search_columns')).toThrow(refused('separate names with a comma'))
   expect(() => parseNameList('a,b,a', 'search_columns')).toThrow(refused('has "a" twice'))

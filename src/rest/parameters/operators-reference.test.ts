@@ -5,12 +5,12 @@ import { OPERATOR_EXAMPLES, printOperators } from './operators-reference.ts'
 
 const PAGE = 'docs/reference/reading.md'
 
-/** Out of date? `npx vitest run src/rest/parameters/operators-reference.test.ts -u` writes it anew. */
-test(`${PAGE} has the operators that there are`, async () => {
+/** To update the page, run `npx vitest run src/rest/parameters/operators-reference.test.ts -u`. */
+test(`${PAGE} documents every operator`, async () => {
   await expect(pageWithParts(PAGE, { operators: printOperators() })).toMatchFileSnapshot(`../../../${PAGE}`)
 })
 
-test('every operator is in it, in the order of the table', () => {
+test('the page lists every operator in the order of the table', () => {
   expect(OPERATOR_EXAMPLES.map(({ operator }) => operator)).toEqual(Object.keys(OPERAND_OF))
 })
 

@@ -1,19 +1,26 @@
-/** The operators' table in `docs/reference/reading.md`. Its test compares the two, and rewrites the page with `-u`. */
+/**
+ * Prints the operator table in `docs/reference/reading.md`. Its test compares the two and rewrites the page
+ * with `-u`.
+ */
 import { OPERAND_OF, type Operator } from './operators.ts'
 
+/** An example of one operator on the demo data. */
 export interface OperatorExample {
   readonly operator: Operator
   readonly meaning: string
-  /** Of the demo. */
+  /** A table of the demo. */
   readonly table: string
-  /** The same condition in both styles. */
+  /** The condition in value style; `keyStyle` is the same condition. */
   readonly valueStyle: string
   readonly keyStyle: string
 }
 
 type About = readonly [meaning: string, table: string, column: string, operand: string]
 
-/** Every operator has a row, or this does not compile. Operands of lists stand without their parentheses. */
+/**
+ * The description of every operator; the type makes a missing one a compile error. List operands are written
+ * without parentheses.
+ */
 const ABOUT: Readonly<Record<Operator, About>> = {
   eq: ['equal; what is meant where no operator is written', 'orders', 'status', 'paid'],
   ne: ['not equal', 'orders', 'status', 'paid'],
@@ -44,6 +51,7 @@ const ABOUT: Readonly<Record<Operator, About>> = {
   fts: ['words of a web search in one column', 'products', 'search_vector', 'steel -rack'],
 }
 
+/** One example for each operator. */
 export const OPERATOR_EXAMPLES: readonly OperatorExample[] = Object.entries(ABOUT).map(([name, about]) => {
   const operator = name as Operator
   const [meaning, table, column, operand] = about
@@ -65,6 +73,7 @@ function inValueStyle(operator: Operator, operand: string): string {
   }
 }
 
+/** Prints the table. */
 export function printOperators(): string {
   const rows = OPERATOR_EXAMPLES.map(
     ({ operator, meaning, valueStyle, keyStyle }) =>

@@ -1,6 +1,9 @@
-/** The filter operators by the names they have in a query string (docs/reference/reading.md#filters is written from this table). */
+/**
+ * The filter operators by their names in a query string. The table in docs/reference/reading.md#filters is
+ * printed from this one.
+ */
 
-/** What stands after the operator: one value, a list, or a flag that may be left out. */
+/** The operand of an operator: one value, a list, or an optional flag. */
 export type Operand = 'value' | 'list' | 'flag'
 
 const OPERANDS = {
@@ -28,14 +31,17 @@ const OPERANDS = {
   fts: 'value',
 } as const
 
+/** The name of an operator. */
 export type Operator = keyof typeof OPERANDS
 
+/** The kind of operand of each operator. */
 export const OPERAND_OF: Readonly<Record<Operator, Operand>> = OPERANDS
 
 const OPERATORS: ReadonlyMap<string, Operator> = new Map(
   Object.keys(OPERANDS).map(name => [name, name as Operator] as const),
 )
 
+/** The operator with this name, or undefined if there is none. */
 export function operatorNamed(name: string): Operator | undefined {
   return OPERATORS.get(name)
 }

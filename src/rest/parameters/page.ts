@@ -1,14 +1,17 @@
-/** `limit`, `offset` (docs/reference/reading.md#order-and-pages) and flags. */
+/** Parses `limit`, `offset` (docs/reference/reading.md#order-and-pages) and flags. */
 import { GatewayError } from '../../errors.ts'
 import type { Count, Parameter } from '../../language/tree/ast.ts'
 import { integer } from '../../language/tree/build.ts'
 import { shorten } from '../../text/shorten.ts'
 import type { Values } from '../values.ts'
 
-/** PostgreSQL's LIMIT and OFFSET are bigint; nobody pages further than this. */
+/** Limit on `limit` and `offset`. PostgreSQL accepts bigint, but no table needs more. */
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER
 
-/** A whole number of at least 0; undefined when the parameter is absent. */
+/**
+ * Parses a whole number of at least 0; undefined if the parameter is absent.
+ * @throws {GatewayError} `PARSE_ERROR` for anything else.
+ */
 export function parseCount(text: string | undefined, parameter: string): number | undefined {
   if (text === undefined) return undefined
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
@@ -21,42 +24,51 @@ export function parseCount(text: string | undefined, parameter: string): number 
   return value
 }
 
+/**
+ * Parses a flag; an absent flag is false.
+ * @throws {GatewayError} `PARSE_ERROR` for anything but true and false.
+ */
 export function parseBoolean(text: string | undefined, parameter: string): boolean {
   if (text === undefined || text === 'false') return false
   if (text === 'true') return true
   throw new GatewayError('PARSE_ERROR', `${parameter} "${shorten(text)}" is neither true nor false`)
 }
 
-/** The limit in force: `wanted` or the default, lowered to the row cap (0: no cap). */
+/** The limit that applies: the requested one or the default, reduced to the row cap (0 means no cap). */
 export function effectiveLimit(wanted: number | undefined, defaultLimit: number, maxResultRows: number): number {
   const limit = wanted ?? defaultLimit
   return maxResultRows === 0 ? limit : Math.min(limit, maxResultRows)
 }
 
-/** What LIMIT gets: a number in the statement's text, or a parameter. */
+/** The operand of LIMIT: a number in the statement's text, or a parameter. */
 export type Limit = number | Parameter
 
 /**
- * A limit is part of the statement's text where that makes few texts (PostgreSQL then plans for it, and keeps one plan), and a
- * parameter otherwise, so that nobody can make statements without end by counting. `rows`: how many are read for the `limit` that is answered.
+ * Makes a limit part of the statement's text if it is one of a few common values, for which PostgreSQL can
+ * plan, and a parameter otherwise. This bounds the number of statements that clients can create. `rows` is
+ * the number of rows to read for a response with `limit` rows.
  */
 export function limitOf(limit: number, rows: number, values: Values): Limit {
   const isPlanned = limit <= 100 || (limit % 100 === 0 && limit <= 10_000)
   return isPlanned ? rows : values.add(String(rows))
 }
 
+/** The operand of LIMIT as an expression, or null if there is no limit. */
 export function limitCount(limit: Limit | null): Count | null {
   return typeof limit === 'number' ? integer(String(limit)) : limit
 }
 
-/** Of rows that come without pages: there is no next one to tell of. */
+/** A part of a result that has no pages and no cursor. */
 export interface Slice {
-  /** Null: as many as there are. */
+  /** Rows to return, or null for all rows. */
   readonly limit: Limit | null
   readonly offset: Parameter | null
 }
 
-/** Without a limit all rows are answered, up to the cap (0: none). */
+/**
+ * Parses `limit` and `offset`. Without a limit the row cap applies (0 means no cap).
+ * @throws {GatewayError} `PARSE_ERROR` for a value that is not a whole number.
+ */
 export function parseSlice(
   named: Pick<ReadonlyMap<'limit' | 'offset', string>, 'get'>,
   values: Values,

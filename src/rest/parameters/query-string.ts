@@ -2,17 +2,20 @@
 import { GatewayError } from '../../errors.ts'
 import { shorten } from '../../text/shorten.ts'
 
+/** One decoded name/value pair. */
 export interface QueryParameter {
   readonly name: string
   readonly value: string
 }
 
-/** More pairs than this in one query string are refused before anything looks at them. */
+/** Limit on the pairs of one query string, checked before they are decoded. */
 const QUERY_PARAMETERS_MAX = 1_000
 
 /**
- * `application/x-www-form-urlencoded` (URL Standard 5.1), but strict: what is not valid percent-encoded UTF-8 is an error
- * and not a replacement character, and a NUL is refused because PostgreSQL's text cannot hold one.
+ * Parses `application/x-www-form-urlencoded` (URL Standard 5.1), but strictly: invalid percent-encoded UTF-8
+ * is an error instead of a replacement character, and NUL is rejected because PostgreSQL's text cannot store
+ * it.
+ * @throws {GatewayError} `PARSE_ERROR` for invalid encoding or too many pairs.
  */
 export function parseQueryString(query: string): readonly QueryParameter[] {
   if (query === '') return []
@@ -34,15 +37,15 @@ export function parseQueryString(query: string): readonly QueryParameter[] {
   return parameters
 }
 
-/** One name or value of a query string. */
+/** Decodes one name or value of a query string. */
 export function decodeComponent(text: string): string {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
   return decodePercent(spaced, 'query string')
 }
 
-/** Decodes `%xx` sequences; `where` names the place in the error. */
+/** Decodes `%xx` sequences. `where` names the part of the request in the error. */
 export function decodePercent(text: string, where: string): string {
-  // As most are: nothing to decode, and nothing to refuse.
+  // Most texts contain nothing to decode or reject.
   if (!text.includes('%') && !text.includes('\0')) return text
   let decoded: string
   try {

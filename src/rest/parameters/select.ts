@@ -7,17 +7,22 @@ import type { Values } from '../values.ts'
 import { buildPath, nameOf, type Path, readColumnPath, toPath } from './column-path.ts'
 import { NameReader } from './names.ts'
 
-/** PostgreSQL cuts longer names silently (PostgreSQL manual, 4.1.1), and two cut names could become one. */
+/**
+ * PostgreSQL truncates longer names silently (PostgreSQL manual, 4.1.1), and two truncated names could become
+ * equal.
+ */
 const ALIAS_BYTES_MAX = 63
 
+/** One item of `select`. */
 export type Selected =
   | { readonly kind: 'star' }
-  /** `alias`: null where the column has its own name in the answer. */
+  /** `alias` is the name in the response, or null if it is the column's own name. */
   | { readonly kind: 'column'; readonly path: Path; readonly alias: string | null }
 
 /**
- * item = "*" | [ alias ":" ] column { ( "->" | "->>" ) key }; nothing at all for no text: every column. `parameter` is where it was written, for
- * errors.
+ * Parses `item { "," item }`, item = "*" | [ alias ":" ] column { ( "->" | "->>" ) key }. An absent text
+ * selects every column and returns no items. `parameter` is the parameter's name for errors.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed or repeated item.
  */
 export function parseSelect(text: string | undefined, values: Values, parameter = 'select'): readonly Selected[] {
   if (text === undefined) return []
@@ -44,11 +49,15 @@ export function parseSelect(text: string | undefined, values: Values, parameter 
   return selected
 }
 
-/** `alias`: of the table that is selected from; null where no other name can be meant. */
+/** Builds the fields of a SELECT. `alias` is the alias of the table, or null if names are unambiguous. */
 export function buildFields(selected: readonly Selected[], alias: string | null): readonly Field[] {
   return selected.map(item => (item.kind === 'star' ? star(alias) : field(buildPath(item.path, alias), item.alias)))
 }
 
+/**
+ * Returns `alias` if PostgreSQL accepts it as a name.
+ * @throws {GatewayError} `PARSE_ERROR` if it is empty or too long.
+ */
 export function checkedAlias(alias: string, reader: NameReader): string {
   if (alias === '') reader.fail('has an empty alias')
   if (Buffer.byteLength(alias) > ALIAS_BYTES_MAX) {

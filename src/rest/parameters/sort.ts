@@ -5,16 +5,21 @@ import type { Values } from '../values.ts'
 import { buildPath, type Path, readColumnPath, toPath } from './column-path.ts'
 import { NameReader } from './names.ts'
 
-/** More columns than this cannot be what anybody wants to sort by. */
+/** Limit on the columns of one `sort`. */
 const SORT_ITEMS_MAX = 32
 
+/** One column of `sort`. */
 export interface SortItem {
   readonly path: Path
   readonly descending: boolean
   readonly nulls: 'first' | 'last' | null
 }
 
-/** item = [ "-" ] column [ ":" ( "asc" | "desc" ) [ "." ( "nullsfirst" | "nullslast" ) ] ] */
+/**
+ * Parses `item { "," item }`, item = [ "-" ] column [ ":" ( "asc" | "desc" ) [ "." ( "nullsfirst" |
+ * "nullslast" ) ] ].
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed item.
+ */
 export function parseSort(text: string | undefined, values: Values): readonly SortItem[] {
   if (text === undefined || text === '') return []
   const reader = new NameReader(text, 'sort')
@@ -32,12 +37,12 @@ export function parseSort(text: string | undefined, values: Values): readonly So
   return items
 }
 
-/** `alias`: of the table whose columns are sorted by; null where no other name can be meant. */
+/** Builds an item of ORDER BY. `alias` is the alias of the table, or null if names are unambiguous. */
 export function buildOrder({ path, descending, nulls }: SortItem, alias: string | null): Order {
   return order(buildPath(path, alias), { descending, nulls })
 }
 
-/** The name of a column that is sorted by as it is; null for a path into JSON. */
+/** The name of the column, or null if the item is a path into JSON. */
 export function plainColumn({ path }: SortItem): string | null {
   return path.steps.length === 0 ? path.column : null
 }
@@ -50,7 +55,7 @@ interface Direction {
 
 const NULLS = { nullsfirst: 'first', nullslast: 'last' } as const
 
-/** After the colon; `-column:nullslast` may name just the place of the NULLs. */
+/** Parses the part after the colon. `-column:nullslast` gives only the position of NULLs. */
 function parseDirection(reader: NameReader): Direction {
   const words = reader.name([',']).split('.')
   const written = words[0] === 'asc' || words[0] === 'desc'
@@ -59,7 +64,7 @@ function parseDirection(reader: NameReader): Direction {
   if (rest.length > (nulls === null ? 0 : 1)) {
     reader.fail(
       `has the direction "${words.join('.')}"`,
-      'expected asc or desc, then .nullsfirst or .nullslast if need be',
+      'expected asc or desc, optionally followed by .nullsfirst or .nullslast',
     )
   }
   return { written, descending: words[0] === 'desc', nulls }

@@ -1,11 +1,12 @@
 /**
- * The parameters of a query string as they are written, each read once: by name, or as a filter. A filter that cannot be read is an error where it is used: what
- * the path names is judged first.
+ * The parameters of a query string, each read once, either as a named parameter or as a filter. An unreadable
+ * filter is reported only where it is used, so that errors of the path take precedence.
  */
 import { GatewayError } from '../../errors.ts'
 import { type Filter, GROUP_PARAMETERS, readFilter } from './filter-notation.ts'
 import type { QueryParameter } from './query-string.ts'
 
+/** A parameter of a request: named, a filter, or a filter that cannot be read. */
 export type WrittenParameter = QueryParameter &
   (
     | { readonly kind: 'named' }
@@ -13,7 +14,7 @@ export type WrittenParameter = QueryParameter &
     | { readonly kind: 'unreadable'; readonly mistake: GatewayError }
   )
 
-/** `names`: of the parameters that are no filters. */
+/** Reads each parameter; `names` are the parameters that are not filters. */
 export function readParameters(
   parameters: readonly QueryParameter[],
   names: readonly string[],
@@ -29,6 +30,10 @@ export function readParameters(
   })
 }
 
+/**
+ * The filter of a parameter.
+ * @throws {GatewayError} `PARSE_ERROR` if it cannot be read.
+ */
 export function filterOf(parameter: WrittenParameter): Filter {
   switch (parameter.kind) {
     case 'filter':
@@ -41,15 +46,18 @@ export function filterOf(parameter: WrittenParameter): Filter {
 }
 
 export interface Sorted<T extends string> {
-  /** Each at most once. */
+  /** The value of each named parameter. */
   readonly named: ReadonlyMap<T, string>
-  /** Filters. */
+  /** The remaining parameters, which are filters. */
   readonly others: readonly WrittenParameter[]
 }
 
 const NO_PARAMETERS = { named: new Map<never, string>(), others: [] } as const
 
-/** Tells the parameters of these names apart from the others. */
+/**
+ * Separates the parameters with these names from all others.
+ * @throws {GatewayError} `PARSE_ERROR` for a name that is given twice.
+ */
 export function sortOut<T extends string>(parameters: readonly WrittenParameter[], names: readonly T[]): Sorted<T> {
   if (parameters.length === 0) return NO_PARAMETERS
   const named = new Map<T, string>()
@@ -65,8 +73,9 @@ export function sortOut<T extends string>(parameters: readonly WrittenParameter[
 }
 
 /**
- * A parameter that is misspelt reads like a filter on a column that does not exist. The check would say so, but it only knows columns to
- * suggest: `limt=5` means `limit`. What is written in the notation of filters is left to the check.
+ * Finds the first parameter that could be a misspelt name. It looks like a filter on a column that does not
+ * exist; the access check would report that, but it suggests columns only, while `limt=5` means `limit`.
+ * Parameters in filter notation are left to the check.
  */
 export function misspelt(
   parameters: readonly QueryParameter[],
