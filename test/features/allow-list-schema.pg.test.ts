@@ -32,7 +32,7 @@ const MISSING = [
   ':10: there is no table "ordres"; did you mean "orders"?',
   ':11: table "orders" has no column "state"',
   ':12: table "orders" has no column "missing"',
-  ':13: "customers" is no child of "orders"',
+  ':13: "customers" is not a child of "orders"',
   ':14: there is no function "totl"; did you mean "total"?',
   ':15: there is no table "nothing"',
   ':16: table "orders" has no column "state"',

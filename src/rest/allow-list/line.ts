@@ -1,6 +1,7 @@
 /**
- * The line of a request (docs/guides/allow-list.md#requests): method, route and parameters without the values that are data, its parts in canonical form, sorted by
- * name and then by operator. Printed of requests as they were written, of lines of the list, and for the access log. No names are looked up.
+ * Prints the line of a request (docs/guides/allow-list.md#requests): method, route and parameters without
+ * values that are data, in canonical form, sorted by name and then by operator. Lines are printed from
+ * requests, from lines of the list, and for the access log. No names are looked up.
  */
 import type { QueryShape } from '../../access/list/pattern.ts'
 import { GatewayError } from '../../errors.ts'
@@ -17,25 +18,29 @@ export type LineParameter =
   | { readonly kind: 'filter'; readonly filter: Filter }
   /** An argument of a function. */
   | { readonly kind: 'argument'; readonly name: string }
-  /** `value`: null stands for any; undefined where no value is ever compared. */
+  /** A named parameter. A null value matches any value; an undefined one is never compared. */
   | { readonly kind: 'named'; readonly name: string; readonly value: string | null | undefined }
 
-/** Throws for a request whose parameters cannot be read. */
+/**
+ * The shape of a request.
+ * @throws {GatewayError} `PARSE_ERROR` if its parameters cannot be read.
+ */
 export function printLine(written: WrittenRequest): QueryShape {
   return printParameters(written.method, written.route, [...parametersOf(written), ...headersOf(written)])
 }
 
-/** What approves: of a request, or of a line that was written. */
+/** The shape of a request or of a line of the list, by which the two are compared. */
 export function printParameters(method: string, route: DataRoute, parameters: readonly LineParameter[]): QueryShape {
   return joinParts(`${method} ${printRoute(route)}`, parameters.map(partOf))
 }
 
-/** Characters of a masked path that are logged. */
+/** Limit on the logged length of a masked path. */
 const MASKED_MAX = 1_000
 
 /**
- * The path and query of a request for the access log: names and operators stay; ids, filter values, search terms, cursors and page numbers do not. `written`: null
- * where the request came to nothing before it was read. A query string that cannot be read is left out.
+ * The path and query of a request for the access log. Names and operators are kept; ids, filter values,
+ * search terms, cursors and page numbers are removed. `written` is null if the request failed before its
+ * parameters were read. An unreadable query string is omitted.
  */
 export function maskedPath(route: Route, written: WrittenRequest | null): string {
   return isData(route) ? shorten(maskedRequest(route, written), MASKED_MAX) : ROUTE_PATTERN[route.kind]
@@ -52,10 +57,13 @@ function maskedRequest(route: DataRoute, written: WrittenRequest | null): string
   }
 }
 
-/** Which page, and how it is sent, is no part of a shape. */
+/** Parameters that choose the page and its format. They are not part of a request shape. */
 export const LEFT_OUT: ReadonlySet<string> = new Set(['limit', 'offset', 'cursor', 'stream'])
 
-/** Of these the value is data; of the other parameters it names columns, relations or functions. */
+/**
+ * Parameters whose value is data. The values of other named parameters are names of columns, relations or
+ * functions.
+ */
 export const VALUES: ReadonlySet<string> = new Set(['search'])
 
 function parametersOf(written: WrittenRequest): readonly LineParameter[] {
@@ -66,29 +74,40 @@ function parametersOf(written: WrittenRequest): readonly LineParameter[] {
       return LEFT_OUT.has(name) ? [] : [{ kind: 'named', name, value: VALUES.has(name) ? undefined : value }]
     }
     if (!takesArguments(written) || !isArgument(parameter)) return [{ kind: 'filter', filter: filterOf(parameter) }]
-    // An array is its argument several times.
+    // An array argument can be repeated; the line lists it once.
     if (argumentsSeen.has(name)) return []
     argumentsSeen.add(name)
     return [{ kind: 'argument', name }]
   })
 }
 
-/** In a GET the arguments of a function stand among the filters of its rows. */
+/**
+ * Whether the query string also has arguments: in a GET of a function they are mixed with filters on its
+ * rows.
+ */
 export function takesArguments({ method, route }: Pick<WrittenRequest, 'method' | 'route'>): boolean {
   return route.kind === 'rpc' && method === 'GET'
 }
 
-/** What is written as a filter is one; which other names are arguments is for the function to say, and the same for every value. */
+/**
+ * Whether a parameter is an argument. A parameter in filter notation is a filter. The function decides about
+ * other names, but the result never depends on the value.
+ */
 function isArgument(parameter: WrittenParameter): boolean {
   if (parameter.kind !== 'filter') return true
   const { filter, name, value } = parameter
   return filter.kind === 'test' && filter.operand === value && filter.path.column === name
 }
 
+/** The header that makes an insert an upsert, as a line spells it. */
 export const UPSERT = 'X-Upsert'
+/** The header that names the conflict target, as a line spells it. */
 export const ON_CONFLICT = 'X-On-Conflict'
 
-/** Headers that make another query of it: an upsert changes rows that are there, and a deletion can be asked for the rows. */
+/**
+ * The headers that change the meaning of a request: an upsert changes existing rows, and a delete can return
+ * the deleted rows.
+ */
 function headersOf({ method, route, headers, parameters }: WrittenRequest): readonly LineParameter[] {
   if (route.kind === 'rpc') return []
   const { upsert, target, prefer } = headers
@@ -108,6 +127,7 @@ function named(name: string, value: string): LineParameter {
 
 // ---- text --------------------------------------------------------------------------------------------------
 
+/** Prints the path of a route with `{id}` for the id of a row. */
 export function printRoute(route: DataRoute): string {
   switch (route.kind) {
     case 'rpc':
@@ -125,16 +145,19 @@ export function printRoute(route: DataRoute): string {
   }
 }
 
-/** A parameter without its value, if that is data. */
+/** A printed parameter, without its value if that is data. */
 interface Part {
-  /** To sort by. */
+  /** The key that parts are sorted by. */
   readonly name: string
   readonly text: string
-  /** What it names; null: anything, in a line. Undefined for parts of which no value is ever compared. */
+  /** The value; null matches any value in a line, undefined is never compared. */
   readonly value: string | null | undefined
 }
 
-/** `target`: method and route. At most one part of a name may have a value. */
+/**
+ * Joins the method and route, `target`, with its sorted parameters. At most one part of each name can have a
+ * value.
+ */
 function joinParts(target: string, parts: readonly Part[]): QueryShape {
   const sorted = [...parts].sort((a, b) => compare(a.name, b.name) || compare(a.text, b.text))
   const join = (texts: readonly string[]) => (texts.length === 0 ? target : `${target}?${texts.join('&')}`)
@@ -165,7 +188,7 @@ function valuePart(name: string, value: string | null | undefined): Part {
   return { name, text: encodeName(name), value: name === 'sort' && value ? canonicalSort(value) : value }
 }
 
-/** `created_at:desc` is `-created_at`. What has quotes or paths stays as it is written. */
+/** Writes `created_at:desc` as `-created_at`. Sorts with quotes or paths are unchanged. */
 function canonicalSort(text: string): string {
   if (/"|->/.test(text)) return text
   return text
@@ -174,7 +197,7 @@ function canonicalSort(text: string): string {
     .join(',')
 }
 
-/** `status.eq`, `total.not.in`, `or=(a.eq,and(b.gt,c.lt))`. */
+/** Prints `status.eq`, `total.not.in` or `or=(a.eq,and(b.gt,c.lt))`. */
 function printFilter(filter: Filter): Part {
   if (filter.kind === 'test') {
     return { name: encodeName(printPath(filter.path)), text: encodeName(printTest(filter)), value: undefined }
@@ -191,7 +214,7 @@ function printTest(test: Test): string {
   return `${printPath(test.path)}.${test.negated ? 'not.' : ''}${operatorOf(test)}`
 }
 
-/** One name for each meaning. */
+/** The canonical name among operators with the same meaning. */
 function operatorOf(test: Test): string {
   const { operator } = test
   if (operator === 'neq') return 'ne'
@@ -214,12 +237,12 @@ function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** Names that mean themselves wherever they stand. */
+/** Matches names that need no quotes. */
 const PLAIN = /^[\p{L}\p{N}_$]+$/u
 
-/** What would end a name, a parameter or a line, and what nobody sees, is percent-encoded. */
+/** Percent-encodes characters that would end a name, a parameter or a line, and invisible characters. */
 function encodeName(name: string): string {
-  // Nearly every name has nothing of that.
+  // Most names contain none of them.
   return HARMLESS.test(name) ? name : name.replace(/[%#?&=+{}/\s\p{C}]/gu, encodeURIComponent)
 }
 

@@ -1,4 +1,4 @@
-/** The allow-lists of queries and of functions, or the recorder of the queries that are asked. */
+/** The allow-lists of queries and functions, or the recorder that writes an allow-list. */
 import { loadQueryList } from '../../access/list/allow-list.ts'
 import { type Approvals, createApprovals } from '../../access/list/approvals.ts'
 import { AllowListError } from '../../access/list/list-file.ts'
@@ -8,35 +8,46 @@ import { type FunctionList, parseFunctionList, readFunctionList } from '../rpc/f
 import type { ListText } from './misfit-lines.ts'
 import { parseRequestPattern } from './request-pattern.ts'
 
+/** The allow-lists in force. */
 export interface Lists {
-  /** Null: every function may be called. */
+  /** The allow-list of functions, or null if every function can be called. */
   functions(): FunctionList | null
-  /** Null: every query may be asked. */
+  /** The allow-list of queries, or null if every query is accepted. */
   readonly approvals: Approvals | null
-  /** The lists in force as they were read; null where there is none. */
+  /** The texts of the lists in force; null where there is no list. */
   texts(): { readonly queries: ListText | null; readonly functions: ListText | null }
-  /** How many shapes were written down. */
+  /** The number of request shapes recorded. */
   recorded(): number
-  /** Reads the files again; one that cannot be used leaves the old list in force. */
+  /** Reads the files again. A file that cannot be used leaves the previous list in force. */
   reload(): Promise<void>
-  /** Resolves when everything that was recorded is in its file. */
+  /** Resolves when everything recorded has been written to the file. */
   close(): Promise<void>
 }
 
+/** Where the allow-lists come from. */
 export interface ListsParts {
-  /** `rpc_allowlist_path`, `allow_list_path`; null: there is no list. */
+  /**
+   * The path in `rpc_allowlist_path`, or null if there is no list of functions. `queriesFile` is the path in
+   * `allow_list_path`.
+   */
   readonly functionsFile: string | null
   readonly queriesFile: string | null
   readonly firstSchema: string
-  /** Where shapes are written down instead of being compared: every query may be asked. */
+  /**
+   * The file to record request shapes in, or null to compare requests with the list instead. While recording,
+   * every query is accepted.
+   */
   readonly record: string | null
-  /** Hears why a file could not be used when it was read again. */
+  /** Called with the reason why a file could not be used when it was read again. */
   readonly onProblem: (message: string) => void
-  /** Hears what could not be written down. */
+  /** Called with the reason why a shape could not be recorded. */
   readonly onUnrecorded: (message: string) => void
 }
 
-/** Rejects with `AllowListError`, which has the problems of all files. */
+/**
+ * Opens the lists.
+ * @throws {AllowListError} with the problems of all files.
+ */
 export async function openLists(parts: ListsParts): Promise<Lists> {
   const { functionsFile, queriesFile, firstSchema, record, onProblem } = parts
   const [functions, queries, recorder] = await together(
@@ -70,7 +81,7 @@ async function loadFunctions(file: string, firstSchema: string): Promise<ListTex
   return { file, text, list: parseFunctionList(text, firstSchema, file) }
 }
 
-/** All results, or all problems. */
+/** Waits for all tasks and reports the problems of all of them together. */
 async function together<T extends readonly unknown[]>(
   ...tasks: { readonly [K in keyof T]: T[K] | Promise<T[K]> }
 ): Promise<T> {

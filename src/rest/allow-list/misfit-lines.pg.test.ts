@@ -1,4 +1,7 @@
-/** What the check of a statement accepts is no misfit on the allow-list, whatever its form; and names are looked up wherever a line has them. */
+/**
+ * An allow-list line that the access check accepts is never reported as unmatched, in any form, and every
+ * name in a line is looked up.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openSession } from '../../../test/support/catalog.ts'
 import { CORPUS } from '../../../test/support/corpus.ts'
@@ -45,7 +48,7 @@ function isAccepted(statement: Statement): boolean {
 }
 
 describe('texts', () => {
-  test('a statement that is accepted fits', async () => {
+  test('every accepted statement matches the schema', async () => {
     const accepted = CORPUS.examples.filter(({ query }) => isAccepted(parse(query)))
     expect(accepted.length).toBeGreaterThan(CORPUS.examples.length / 2)
     expect(await misfits(...accepted.map(({ query }) => shapeOfQuery(parse(query)).line()))).toEqual([])
@@ -75,7 +78,7 @@ describe('texts', () => {
       'get users fields sales.commision(age) as c',
       'function "sales.commision" cannot be called; only functions that compute a value can be called here',
     ],
-  ])('the text of a line is looked up: %s', async (line, message) => {
+  ])('the names in a query text are looked up: %s', async (line, message) => {
     expect(await misfits(line)).toEqual([`f:1: ${message}`])
   })
 })
@@ -96,7 +99,7 @@ describe('requests', () => {
     'GET /api/rpc/public.total?year',
     'POST /api/rpc/total?sum.gt',
     'GET /api/Order%20Details?"unit%20price".gt&select="unit%20price"',
-  ])('fits: %s', async line => {
+  ])('%s matches the schema', async line => {
     expect(await misfits(line)).toEqual([])
   })
 
@@ -127,7 +130,7 @@ describe('requests', () => {
     ['GET /api/users?expand=users!boss_id', 'relation "users" of "users" has no key "boss_id"'],
     ['GET /api/users?expand=users.users.users.users', 'expand goes deeper than 3 levels (max_expand_depth)'],
     ['GET /api/orders/{id}?expand=usr', '"orders" has no relation "usr"; did you mean "user"?'],
-    ['GET /api/orders/{id}/customers', '"customers" is no child of "orders"'],
+    ['GET /api/orders/{id}/customers', '"customers" is not a child of "orders"'],
     [
       'GET /api/orders/{id}/order_items?quantty.gt',
       'table "order_items" has no column "quantty"; did you mean "quantity"?',
@@ -143,14 +146,14 @@ describe('requests', () => {
     ['POST /api/rpc/totl', 'there is no function "totl"; did you mean "total"?'],
     ['GET /api/rpc/total?yer', '"yer" is neither an argument nor a column of the result of function "total"'],
     ['POST /api/rpc/total?summ.gt', '"summ" is neither an argument nor a column of the result of function "total"'],
-  ])('does not: %s', async (line, message) => {
+  ])('%s does not match the schema', async (line, message) => {
     const [found, ...more] = await misfits('# a comment', line)
     expect(found).toMatch(/^f:2: /)
     expect(found).toContain(message)
     expect(more).toEqual([])
   })
 
-  test('functions are called by schema and name where that is demanded', async () => {
+  test('functions need a schema name where rpc_require_schema_qualified demands it', async () => {
     const strict = { catalog, qualified: true, maxExpandDepth: 3 }
     const text = 'POST /api/rpc/total\nPOST /api/rpc/public.total'
     expect(await misfitQueries({ file: 'f', text }, strict)).toEqual([
@@ -159,7 +162,7 @@ describe('requests', () => {
   })
 })
 
-test('functions that may be called are looked up without letter case', async () => {
+test('names on the function list are looked up case-insensitively', async () => {
   const text = '# functions\ntotal\npublic.TOTAL\nsales."commission"\n\ntotl\nsales.comission # gone\n(malformed'
   expect(await misfitFunctions({ file: 'f', text }, catalog)).toEqual([
     'f:6: there is no function "totl"; did you mean "total"?',

@@ -1,6 +1,6 @@
 /**
- * Lines of the allow-lists that nothing can match, because they name what the schema does not have: tables, columns, relations and functions, wherever a
- * line names them.
+ * Finds allow-list lines that no request can match because they name a table, column, relation or function
+ * that the schema does not have.
  */
 import { setImmediate } from 'node:timers/promises'
 import { entriesOf } from '../../access/list/allow-list.ts'
@@ -17,23 +17,25 @@ import { assertNamesInRequest } from './misfit-request.ts'
 import { assertNamesInText } from './misfit-text.ts'
 import { type RequestLine, readRequestLine } from './request-pattern.ts'
 
-/** A list as it was read. */
+/** An allow-list file and its text. */
 export interface ListText {
   readonly file: string
   readonly text: string
 }
 
+/** The schema that names are looked up in, and the settings that affect the lookup. */
 export interface NamedSchema {
   readonly catalog: Catalog
-  /** `rpc_require_schema_qualified`. */
+  /** `rpc_require_schema_qualified`: whether functions need a schema name. */
   readonly qualified: boolean
-  /** Levels of `expand`. */
+  /** Limit on the levels of `expand` (`max_expand_depth`). */
   readonly maxExpandDepth: number
 }
 
 /**
- * `file:line: what is missing`, in order. Lines that are malformed are skipped: whoever reads the list reports them. Looks at a few lines at a time, as a
- * long list is checked while requests are served.
+ * Describes each line with a missing name as `file:line: what is missing`, in order. Malformed lines are
+ * skipped, because reading the list reports them. The lines are processed in portions, since a long list is
+ * checked while requests are served.
  */
 export async function misfitQueries({ file, text }: ListText, schema: NamedSchema): Promise<readonly string[]> {
   return inTurns(file, entriesOf(text), ({ entry, isRequest }) => {
@@ -42,13 +44,13 @@ export async function misfitQueries({ file, text }: ListText, schema: NamedSchem
   })
 }
 
-/** As `misfitQueries`, of the functions that may be called. */
+/** The same for the list of functions. */
 export async function misfitFunctions(
   { file, text }: ListText,
   { functions, schemas }: Pick<Catalog, 'functions' | 'schemas'>,
 ): Promise<readonly string[]> {
   const known = [...functions.values()].flatMap(overloads => overloads.slice(0, 1))
-  // The list does not tell letter cases apart.
+  // The function list is case-insensitive.
   const keys = new Set(known.map(keyOf))
   return inTurns(file, entriesOfFunctions(text, schemas[0] ?? 'public'), of => {
     if (keys.has(keyOf(of))) return null
@@ -81,14 +83,14 @@ async function inTurns<T extends { readonly line: number }>(
   return found
 }
 
-/** Some milliseconds' worth. */
+/** Number of lines checked in one turn of the event loop: a few milliseconds of work. */
 const LINES_AT_ONCE = 50
 
 type ReadEntry =
   | { readonly kind: 'request'; readonly line: RequestLine }
   | { readonly kind: 'text'; readonly statement: Statement }
 
-/** Null for a line that is malformed. */
+/** Parses a line; null if it is malformed. */
 function readEntry(entry: string, isRequest: boolean): ReadEntry | null {
   try {
     return isRequest

@@ -1,4 +1,7 @@
-/** Whether the schema has what a request on the allow-list names. The same readers as for requests take the line apart, so what they refuse is said too. */
+/**
+ * Checks whether the schema has the names in a request line of the allow-list. It uses the parsers of
+ * requests, so it also reports what they reject.
+ */
 import { resultColumns } from '../../access/columns.ts'
 import { unknownColumn } from '../../access/refusals.ts'
 import { EVERYTHING, type View } from '../../access/rights.ts'
@@ -23,7 +26,11 @@ import { type LineParameter, ON_CONFLICT } from './line.ts'
 import type { NamedSchema } from './misfit-lines.ts'
 import type { RequestLine } from './request-pattern.ts'
 
-/** Throws `GatewayError` for the first name that the schema does not have, as a request is answered that has it. */
+/**
+ * Checks the names in a line.
+ * @throws {GatewayError} for the first name that the schema does not have; the same error as for a request
+ * with that name.
+ */
 export function assertNamesInRequest(line: RequestLine, schema: NamedSchema): void {
   const { catalog, qualified } = schema
   const { route, parameters } = line
@@ -40,11 +47,11 @@ export function assertNamesInRequest(line: RequestLine, schema: NamedSchema): vo
   }
 }
 
-/** The table whose rows are asked for. */
+/** The table whose rows are requested. */
 function rowsOf(route: Exclude<DataRoute, { readonly kind: 'rpc' }>, view: View): Table {
   const table = tableNamed(view, route.table)
   if (route.kind !== 'one' && route.kind !== 'children') return table
-  // A table without a primary key has no rows with an address.
+  // A table without a primary key has no rows that an id can address.
   idParameters(table, table.primaryKey.join(','), new Values())
   return route.kind === 'one' ? table : otherTable(view.catalog, childRelation(table, route.child, view))
 }
@@ -60,7 +67,10 @@ function assertRelations(text: string, table: Table, { catalog, maxExpandDepth }
   follow(parseExpand(text, maxExpandDepth), table, 1)
 }
 
-/** Arguments and columns stand side by side in a URL: a name must be one of either, of one of the functions of the name. */
+/**
+ * A URL mixes arguments and result columns, so each name must be an argument or a column of at least one of
+ * the overloads.
+ */
 function assertNamesOfCall(overloads: readonly DatabaseFunction[], parameters: readonly LineParameter[]): void {
   const [first] = overloads
   if (first === undefined) return
@@ -81,7 +91,7 @@ function assertNamesOfCall(overloads: readonly DatabaseFunction[], parameters: r
   }
 }
 
-/** The columns that a parameter names. `line`: null for a call. */
+/** The columns that a parameter names. `line` is null for a call. */
 function columnsNamed(parameter: LineParameter, line: RequestLine | null): readonly string[] {
   if (parameter.kind === 'filter') return columnsOfFilter(parameter.filter)
   if (parameter.kind === 'argument' || !hasValue(parameter)) return []
@@ -93,7 +103,7 @@ function columnsNamed(parameter: LineParameter, line: RequestLine | null): reado
       return value === '*' ? [] : columnsSelected(parseSelect(value, new Values(), 'returning'))
     case 'sort': {
       const names = parseSort(value, new Values()).map(({ path }) => path.column)
-      // Groups are sorted by the value of the function, too.
+      // Groups can also be sorted by the value of the aggregate function.
       const functions: readonly string[] = line?.route.kind === 'aggregate' ? AGGREGATE_FUNCTIONS : []
       return names.filter(column => !functions.includes(column))
     }

@@ -1,4 +1,7 @@
-/** Whether the schema has what a text on the allow-list names. Values are open in such a text, so what depends on them is judged when it is asked. */
+/**
+ * Checks whether the schema has the names in a query text of the allow-list. The text has placeholders for
+ * values, so anything that depends on values is checked when a query is executed.
+ */
 import { callableName } from '../../access/functions.ts'
 import { unknownColumn } from '../../access/refusals.ts'
 import { tableOf } from '../../access/resources.ts'
@@ -10,7 +13,11 @@ import { type Relation, resolveColumn, type Scope } from '../../language/tree/sc
 import { visit } from '../../language/tree/walk.ts'
 import { shorten } from '../../text/shorten.ts'
 
-/** Throws `GatewayError` or `LanguageError` for the first name that the schema does not have. */
+/**
+ * Checks the names in a query.
+ * @throws {GatewayError} for a name that the schema does not have.
+ * @throws {LanguageError} for a column that no table of the query has.
+ */
 export function assertNamesInText(statement: Statement, catalog: Catalog): void {
   const tableNamed = (name: TableName) => tableOf(name, catalog, EVERYTHING)
   visit(statement, {
@@ -21,7 +28,7 @@ export function assertNamesInText(statement: Statement, catalog: Catalog): void 
     },
     column: (column, _, scope) => assertColumn(column, scope, tableNamed),
     call(call) {
-      // Which functions are on their own list is for that list to say.
+      // Whether a function is allowed is up to the list of functions.
       if (call.kind === 'function') callableName(call, catalog, () => true)
     },
   })
@@ -36,10 +43,10 @@ function assertColumn({ path }: ColumnReference, scope: Scope, tableNamed: (name
   }
   const isAlias = scope.fields.some(field => field.kind === 'field' && field.alias === column)
   const relations = relationsAround(scope)
-  // A relation's own name is its whole row.
+  // The name of a relation can be used as its whole row.
   if (isAlias || relations.length === 0 || relations.some(({ name }) => name === column)) return
   const tables = relations.map(each => tableBehind(each, tableNamed))
-  // Queries and functions have columns that only the check knows.
+  // Only the access check knows the columns of subqueries and functions.
   const known = tables.filter(table => table !== null)
   if (known.length < tables.length || known.some(table => table.columnByName.has(column))) return
   const [first, second] = known

@@ -1,4 +1,4 @@
-/** docs/guides/allow-list.md#requests: the shape of a request, and the line of the allow-list that stands for it. */
+/** docs/guides/allow-list.md#requests: the shape of a request, and the allow-list lines that match it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createPatternSet, type QueryShape } from '../../access/list/pattern.ts'
@@ -10,7 +10,7 @@ import { type DataRoute, readRequest } from '../request.ts'
 import { printLine } from './line.ts'
 import { parseRequestPattern } from './request-pattern.ts'
 
-/** `GET /api/orders?status=paid`, with headers in lower case. */
+/** The shape of a request such as `GET /api/orders?status=paid`; header names are in lower case. */
 function shape(request: string, headers: Incoming['headers'] = {}): QueryShape {
   const [method = '', target = ''] = request.split(' ')
   const [path = '', query = ''] = target.split(/\?(.*)/s)
@@ -28,11 +28,11 @@ function isApproved(by: string, request: string, headers?: Incoming['headers']):
 test('a column without an operator is compared with eq', () => {
   expect(isApproved('GET /api/orders?status', 'GET /api/orders?status=paid')).toBe(true)
   expect(isApproved('GET /api/orders?status', 'GET /api/orders?status=ne.paid')).toBe(false)
-  expect(() => parseRequestPattern('GET /api/orders?status.ek')).toThrow('no part of a shape')
+  expect(() => parseRequestPattern('GET /api/orders?status.ek')).toThrow('not part of a request shape')
 })
 
 describe('the shape of a request', () => {
-  test('is method, route and parameters in order, without values', () => {
+  test('is its method, route and sorted parameters without values', () => {
     expect(line('GET /api/orders')).toBe('GET /api/orders')
     expect(line('GET /api/orders?status=paid&sort=-created_at&select=id,total')).toBe(
       'GET /api/orders?select=id,total&sort=-created_at&status.eq',
@@ -41,7 +41,7 @@ describe('the shape of a request', () => {
       'GET /api/orders?name.ilike&total.gte&total.lt',
     )
   })
-  test('has {id} for the row, and the names of tables and functions', () => {
+  test('has {id} for the row and keeps the names of tables and functions', () => {
     expect(line('GET /api/orders/7?expand=customer')).toBe('GET /api/orders/{id}?expand=customer')
     expect(line('GET /api/customers/a%2Cb/orders?status=paid')).toBe('GET /api/customers/{id}/orders?status.eq')
     expect(line('PATCH /api/orders/7')).toBe('PATCH /api/orders/{id}')
@@ -51,12 +51,12 @@ describe('the shape of a request', () => {
     expect(line('GET /api/orders/_explain?status=paid')).toBe('GET /api/orders/_explain?status.eq')
     expect(line('POST /api/rpc/sales.report?select=a&price=lt.5')).toBe('POST /api/rpc/sales.report?price.lt&select=a')
   })
-  test('leaves out which page it is and how it is sent', () => {
+  test('omits paging and streaming parameters', () => {
     expect(line('GET /api/orders?limit=5&offset=10&cursor=abc&stream=true', { prefer: 'count=exact' })).toBe(
       'GET /api/orders',
     )
   })
-  test('leaves out the words of a search, not the columns', () => {
+  test('omits the words of a search but keeps its columns', () => {
     expect(line('GET /api/products?search=red&search_columns=name')).toBe(
       'GET /api/products?search&search_columns=name',
     )
@@ -79,21 +79,21 @@ describe('the shape of a request', () => {
     ['meta->"0"=1', 'meta->"0".eq'],
     ['or=(total.lt.5,status.eq.paid)', 'or=(status.eq,total.lt)'],
     ['not.and=(a.eq.1,or(c.lt.2,b.not.in.(1,2)))', 'not.and=(a.eq,or(b.not.in,c.lt))'],
-  ])('filter %s is %s', (filter, expected) => {
+  ])('has the filter %s as %s', (filter, expected) => {
     expect(line(`GET /api/orders?${filter}`)).toBe(`GET /api/orders?${expected}`)
   })
-  test('both ways to sort are one', () => {
+  test('is the same for both notations of sort', () => {
     expect(line('GET /api/t?sort=a:desc,b:asc,c,d:desc.nullslast')).toBe('GET /api/t?sort=-a,b,c,d:desc.nullslast')
-    // Ascending by a column whose name is "-b".
+    // Sorts in ascending order by a column named "-b".
     expect(line('GET /api/t?sort=a,%20-b')).not.toBe(line('GET /api/t?sort=a,-b'))
   })
-  test('names keep apart what looks alike', () => {
-    // A column called "x.not", and x that is not equal.
+  test('distinguishes names that look like operators', () => {
+    // A column named "x.not", and the negated filter x.not.eq.
     expect(line('GET /api/t?x.not=eq.1')).toBe('GET /api/t?"x.not".eq')
     expect(line('GET /api/t?x.not.eq=1')).toBe('GET /api/t?x.not.eq')
     expect(line('GET /api/a%20b%23c?%22Order%20Details%22=1')).toBe('GET /api/a%20b%23c?"Order%20Details".eq')
   })
-  test('an upsert is another query than a creation, and rows of a deletion are asked for', () => {
+  test('distinguishes upserts from inserts, and deletes that return rows from those that do not', () => {
     expect(line('POST /api/tags?returning=name', { prefer: 'return=minimal', 'x-upsert': 'false' })).toBe(
       'POST /api/tags?returning=name',
     )
@@ -106,7 +106,7 @@ describe('the shape of a request', () => {
     expect(line('DELETE /api/tags?name=x')).toBe('DELETE /api/tags?name.eq')
     expect(line('PATCH /api/tags?limit=5')).toBe('PATCH /api/tags?limit.eq')
   })
-  test('arguments of a function are names; what is written as a filter is one', () => {
+  test('has the names of function arguments, and filters where filter notation is used', () => {
     expect(line('GET /api/rpc/f?customer=934&customer=5&price=lt.100&price.eq=5&limit=3')).toBe(
       'GET /api/rpc/f?customer&price.eq&price.lt',
     )
@@ -116,7 +116,7 @@ describe('the shape of a request', () => {
 
 describe('a line', () => {
   const EXAMPLE = 'GET /api/orders?select&status.eq&sort=-created_at'
-  test('with open and written parts stands for its requests', () => {
+  test('with open and fixed parts matches its requests', () => {
     expect(isApproved(EXAMPLE, 'GET /api/orders?select=id,total&status=eq.paid&sort=-created_at')).toBe(true)
     expect(isApproved(EXAMPLE, 'GET /api/orders?sort=created_at:desc&status=shipped&select=id&limit=5')).toBe(true)
     expect(isApproved(EXAMPLE, 'HEAD /api/orders?sort=-created_at&status=shipped&select=*')).toBe(true)
@@ -133,10 +133,10 @@ describe('a line', () => {
     'GET /api/orders2?select=id&status=paid&sort=-created_at',
     'DELETE /api/orders?select=id&status=paid&sort=-created_at',
     'GET /api/orders/1?select=id',
-  ])('with open and written parts does not stand for %s', request => {
+  ])('with open and fixed parts does not match %s', request => {
     expect(isApproved(EXAMPLE, request)).toBe(false)
   })
-  test('demands what it says, and leaves open what it leaves out', () => {
+  test('requires the values it gives and accepts any value it omits', () => {
     expect(isApproved('GET /api/orders?select=id,total', 'GET /api/orders?select=id,total')).toBe(true)
     expect(isApproved('GET /api/orders?select=id,total', 'GET /api/orders?select=id,total,note')).toBe(false)
     expect(isApproved('GET /api/orders?expand', 'GET /api/orders?expand=nested:items')).toBe(true)
@@ -149,7 +149,7 @@ describe('a line', () => {
     ).toBe(false)
     expect(isApproved('GET /api/orders', 'GET /api/orders?select=id')).toBe(false)
   })
-  test('is in any order, any case of the method and of headers, percent-encoded or not', () => {
+  test('can have any parameter order, any case of method and headers, and percent-encoding', () => {
     expect(isApproved('get   /api/orders?b.eq&a.eq&', 'GET /api/orders?a=1&b=2')).toBe(true)
     expect(
       isApproved('POST /api/t?x-upsert&X-ON-CONFLICT', 'POST /api/t', { 'x-upsert': 'true', 'x-on-conflict': 'a' }),
@@ -164,30 +164,30 @@ describe('a line', () => {
   })
   test.each([
     ['GET /api/orders?status=paid', 'column and operator'],
-    ['GET /api/orders?status.eq=paid', '"status.eq=paid" is no part of a shape'],
-    ['GET /api/orders?or', 'is no part of a shape'],
+    ['GET /api/orders?status.eq=paid', '"status.eq=paid" is not part of a request shape'],
+    ['GET /api/orders?or', 'is not part of a request shape'],
     ['GET /api/orders?or=(status.eq.paid)', '"status.eq.paid" in "or=(status.eq.paid)"'],
     ['GET /api/orders?or=()', 'empty group'],
-    ['GET /api/orders?limit=5', 'limit is no part of a shape'],
-    ['POST /api/orders?X-Upsert=yes', 'X-Upsert=yes is neither true nor ignore'],
-    ['POST /api/orders?X-Upsert=', 'X-Upsert= is neither true nor ignore'],
+    ['GET /api/orders?limit=5', 'limit is not part of a request shape'],
+    ['POST /api/orders?X-Upsert=yes', 'X-Upsert=yes is not valid; use true or ignore'],
+    ['POST /api/orders?X-Upsert=', 'X-Upsert= is not valid; use true or ignore'],
     ['GET /api/orders?search=red', 'write search'],
-    ['GET /api/orders?select&select=id', '"select" is there twice'],
+    ['GET /api/orders?select&select=id', '"select" appears twice'],
     ['GET /api/orders/7', 'write {id}'],
     ['GET /api/orders/7/items', 'write {id}'],
-    ['GET /api/{table}', 'tables and functions are written out'],
-    ['POST /api/rpc/{function}', 'tables and functions are written out'],
-    ['GET /api/{table}/{id}', 'tables and functions are written out'],
+    ['GET /api/{table}', 'write the names of tables and functions'],
+    ['POST /api/rpc/{function}', 'write the names of tables and functions'],
+    ['GET /api/{table}/{id}', 'write the names of tables and functions'],
     ['GET /api/_schema', 'leave it out'],
     ['GET /api/_rpc/contracts', 'leave it out'],
     ['POST /api/_query', 'write the query'],
-    ['GET /orders', 'no path of the API'],
-    ['GET /health', 'no path of the API'],
-    ['PUT /api/orders', 'PUT is no method of /api/orders; there is GET, POST, PATCH, DELETE'],
-    ['PATCH /api/rpc/f', 'there is GET, POST'],
-    ['GET /api/orders ?a.eq', '"?a.eq" goes on after the request'],
+    ['GET /orders', 'not a path of the API'],
+    ['GET /health', 'not a path of the API'],
+    ['PUT /api/orders', '/api/orders does not accept PUT; it accepts GET, POST, PATCH, DELETE'],
+    ['PATCH /api/rpc/f', 'it accepts GET, POST'],
+    ['GET /api/orders ?a.eq', '"?a.eq" follows the request'],
     ['GET /api/orders?%zz', 'percent-encoded'],
-  ])('%s is refused: %s', (text, message) => {
+  ])('%s is rejected: %s', (text, message) => {
     expect(() => parseRequestPattern(text)).toThrow(GatewayError)
     expect(() => parseRequestPattern(text)).toThrow(message)
   })
@@ -218,27 +218,27 @@ const value = fc.string({ unit: 'grapheme' }).filter(text => !/[\0\ud800-\udfff]
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
 const encode = encodeURIComponent
 
-/** What a filter of this operator takes. */
+/** An operand that is valid for this operator. */
 function operand(operator: Operator, text: string): string {
   if (OPERAND_OF[operator] === 'flag') return 'true'
   return OPERAND_OF[operator] === 'list' ? '(1,2)' : text === '' ? 'x' : text
 }
 const operator = fc.constantFrom(...(Object.keys(OPERAND_OF) as Operator[]))
 
-test('both styles of a filter have one shape', () => {
+test('both styles of a filter have the same shape', () => {
   fc.assert(
     fc.property(name, operator, fc.boolean(), value, (column, operator, negated, text) => {
       const given = operand(operator, text)
       const not = negated ? 'not.' : ''
       const key = line(`GET /api/t?${encode(`${quoted(column)}.${not}${operator}`)}=${encode(given)}`)
-      // An operator at the end of the name would be read as one: such columns are quoted.
+      // A name that ends with an operator would be parsed as one, so such columns are quoted.
       const valueStyle = line(`GET /api/t?${encode(quoted(column))}=${encode(`${not}${operator}.${given}`)}`)
       expect(valueStyle).toBe(key)
     }),
   )
 })
 
-test('a recorded line stands for its own request, has no character that ends it, and none that tells a value', () => {
+test('a recorded line matches its request and contains neither line breaks nor values', () => {
   const filter = fc.tuple(name, operator, fc.boolean(), value)
   const parameter = fc.oneof(
     filter.map(
@@ -270,7 +270,7 @@ test('a recorded line stands for its own request, has no character that ends it,
 })
 
 test('requests of different shapes have different keys', () => {
-  // Few of them, so that all but one thing is often the same.
+  // Small sets of parts, so that requests often differ in one part only.
   const request = fc
     .tuple(fc.constantFrom('a', 'a.not', 'a.eq'), operator, fc.boolean())
     .map(([column, op, negated]) => ({ column, op: op === 'neq' ? 'ne' : op, negated }))
@@ -278,14 +278,15 @@ test('requests of different shapes have different keys', () => {
     fc.property(request, request, (a, b) => {
       const key = ({ column, op, negated }: typeof a) =>
         shape(
-          `GET /api/t?${encode(`${quoted(column)}${negated ? '.not' : ''}.${op}`)}=${OPERAND_OF[op as Operator] === 'flag' ? 'true' : 1}`,
+          `GET /api/t?${encode(`${quoted(column)}${negated ? '.not' : ''}.${op}`)}=` +
+            `${OPERAND_OF[op as Operator] === 'flag' ? 'true' : 1}`,
         ).key
       expect(key(a) === key(b)).toBe(a.column === b.column && a.op === b.op && a.negated === b.negated)
     }),
   )
 })
 
-test('any text is a line or one error', () => {
+test('any text is a valid line or causes PARSE_ERROR', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (path, query) => {
       try {

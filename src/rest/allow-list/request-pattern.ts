@@ -1,9 +1,12 @@
 /**
- * A line of the allow-list that is a request (docs/guides/allow-list.md#requests, decision 0013): the shape of requests, written by a person or recorded.
+ * Parses an allow-list line that is a request (docs/guides/allow-list.md#requests, decision 0013): the shape
+ * of requests, written by an operator or recorded.
  *
- *   line      = method path [ "?" parameter { "&" parameter } ]          path: as sent, with {id} for the id of a row
- *   parameter = column [ [ ".not" ] "." operator ] | group "=(" … ")"        filters, without values
- *             | name [ "=" value ]                                       select, sort, expand …: without a value, any
+ * line = method path [ "?" parameter { "&" parameter } ]
+ * parameter = column [ [ ".not" ] "." operator ] | group "=(" … ")" | name [ "=" value ]
+ *
+ * The path is as sent, with {id} for the id of a row. Filters and groups have no values. A named parameter
+ * such as `select` without a value matches any value.
  */
 import type { QueryPattern } from '../../access/list/pattern.ts'
 import { GatewayError } from '../../errors.ts'
@@ -20,31 +23,36 @@ import { parsePath } from '../path.ts'
 import { type DataRoute, parametersOf } from '../request.ts'
 import { LEFT_OUT, type LineParameter, ON_CONFLICT, printParameters, takesArguments, UPSERT, VALUES } from './line.ts'
 
-/** A line, read without looking anything up. */
+/** A parsed line; no names have been looked up. */
 export interface RequestLine {
   readonly method: string
   readonly route: DataRoute
   readonly parameters: readonly LineParameter[]
 }
 
-/** Throws `GatewayError` for a line that no request could have as its shape. */
+/**
+ * Parses a line to the pattern that requests are compared with.
+ * @throws {GatewayError} `PARSE_ERROR` for a line that no request can match.
+ */
 export function parseRequestPattern(line: string): QueryPattern {
   const { method, route, parameters } = readRequestLine(line)
   const { key, values } = printParameters(method, route, parameters)
   return { key, values }
 }
 
-/** Throws `GatewayError` as `parseRequestPattern` does. */
+/**
+ * Parses a line to its parts.
+ * @throws {GatewayError} `PARSE_ERROR` for a line that no request can match.
+ */
 export function readRequestLine(line: string): RequestLine {
   const [, written = '', target = '', rest] = /^(\S+)\s+(\S+)(\s.*)?$/s.exec(line) ?? []
-  if (rest !== undefined)
-    refuse(`"${shorten(rest.trim())}" goes on after the request; a blank in a name is written %20`)
+  if (rest !== undefined) refuse(`"${shorten(rest.trim())}" follows the request; write a blank in a name as %20`)
   const method = written.toUpperCase()
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
   const route = readRoute(path)
   if (!METHODS[route.kind].includes(method)) {
-    refuse(`${method} is no method of ${path}; there is ${METHODS[route.kind].join(', ')}, and GET is HEAD as well`)
+    refuse(`${path} does not accept ${method}; it accepts ${METHODS[route.kind].join(', ')} (GET includes HEAD)`)
   }
   return { method, route, parameters: mark < 0 ? [] : readParameters(target.slice(mark + 1), method, route) }
 }
@@ -59,22 +67,24 @@ const METHODS: Readonly<Record<DataRoute['kind'], readonly string[]>> = {
 }
 
 function readRoute(path: string): DataRoute {
-  // {table} would be taken for the name of a table, and stand for nothing.
+  // `{table}` would be parsed as the name of a table and match nothing.
   const placeholder = path.split('/').find(segment => /[{}]/.test(segment) && segment !== '{id}')
   if (placeholder !== undefined) {
-    refuse(`"${shorten(placeholder)}" is no name; only {id} stands for anything, tables and functions are written out`)
+    refuse(
+      `"${shorten(placeholder)}" is not a name; {id} is the only placeholder, write the names of tables and functions`,
+    )
   }
   const route = parsePath(path)
   if (route === null) {
-    return refuse(`"${shorten(path)}" is no path of the API; expected /api/{table} with the table's name`)
+    return refuse(`"${shorten(path)}" is not a path of the API; expected /api/{table} with the table's name`)
   }
   switch (route.kind) {
     case 'schema':
     case 'contracts':
     case 'openapi':
-      return refuse(`${path} is answered to everybody who is let in; leave it out`)
+      return refuse(`${path} is always allowed; leave it out`)
     case 'query':
-      return refuse('a text of the query language is its own shape; write the query, with ? for its values')
+      return refuse('a query text is its own shape; write the query, with ? for its values')
     case 'one':
     case 'children':
       if (route.id !== '{id}') refuse(`"${shorten(route.id)}" is the id of one row; write {id} in its place`)
@@ -94,28 +104,33 @@ function readParameters(query: string, method: string, route: DataRoute): readon
     const ours = ourName(name, method, route)
     if (ours === null) return [readOther(name, value, takesArguments({ method, route }))]
     if (value !== null && LEFT_OUT.has(ours)) {
-      refuse(`${ours} is no part of a shape, so "${shorten(piece)}" would not be kept to; leave it out`)
+      refuse(`${ours} is not part of a request shape, so "${shorten(piece)}" would have no effect; leave it out`)
     }
     if (LEFT_OUT.has(ours)) return []
-    if (value !== null && VALUES.has(ours)) refuse(`the words of a search are left out; write ${ours}`)
-    if (given.has(ours)) refuse(`"${ours}" is there twice; join its items with a comma`)
+    if (value !== null && VALUES.has(ours)) refuse(`a line has no search words; write ${ours}`)
+    if (given.has(ours)) refuse(`"${ours}" appears twice; join its items with a comma`)
     given.add(ours)
     if (ours === UPSERT) return [{ kind: 'named', name: ours, value: value === null ? null : readMode(value) }]
     return [{ kind: 'named', name: ours, value: VALUES.has(ours) ? undefined : value }]
   })
 }
 
-/** A parameter that is no filter, or a header that counts as one, in whatever letter case. */
+/**
+ * The canonical name of a named parameter, or of a header that counts as one, or null for other parameters.
+ * Header names are case-insensitive.
+ */
 function ourName(name: string, method: string, route: DataRoute): string | null {
   if (parametersOf(method, route).includes(name)) return name
   if (method !== 'POST' || route.kind !== 'list') return null
   return [UPSERT, ON_CONFLICT].find(header => header.toLowerCase() === name.toLowerCase()) ?? null
 }
 
-/** The header's letter case does not matter; any other mode would be refused whatever the list says. */
+/** Parses the value of `X-Upsert`. It is case-insensitive; requests with other values are always rejected. */
 function readMode(value: string): string {
   const mode = value.toLowerCase()
-  return mode === 'true' || mode === 'ignore' ? mode : refuse(`${UPSERT}=${shorten(value)} is neither true nor ignore`)
+  return mode === 'true' || mode === 'ignore'
+    ? mode
+    : refuse(`${UPSERT}=${shorten(value)} is not valid; use true or ignore`)
 }
 
 function readOther(name: string, value: string | null, isArgumentTaken: boolean): LineParameter {
@@ -125,12 +140,14 @@ function readOther(name: string, value: string | null, isArgumentTaken: boolean)
   const key = readFilterKey(name)
   if (value === null && key !== null) return { kind: 'filter', filter: testOf(key, name) }
   if (value === null && isArgumentTaken) return { kind: 'argument', name }
-  // As in a request, a column without an operator is compared with eq; one with a dot is more likely a misspelt operator.
+  // As in a request, a column without an operator means eq. A name with a dot is more likely a misspelt
+  // operator.
   const isBare = value === null && !name.includes('.') && !GROUP_PARAMETERS.has(name)
   const equal = isBare ? readFilterKey(`${name}.eq`) : null
   if (equal !== null) return { kind: 'filter', filter: testOf(equal, name) }
   return refuse(
-    `"${shorten(value === null ? name : `${name}=${value}`)}" is no part of a shape; a filter is its column and operator without a value, e.g. status.eq`,
+    `"${shorten(value === null ? name : `${name}=${value}`)}" is not part of a request shape; ` +
+      'write a filter as column and operator without a value, e.g. status.eq',
   )
 }
 
@@ -138,11 +155,11 @@ function readItem(item: string, shown: string): Test {
   const key = readFilterKey(item)
   if (key !== null) return testOf(key, item)
   return refuse(
-    `"${shorten(item)}" in "${shorten(shown)}" is no part of a shape; write column.operator without a value`,
+    `"${shorten(item)}" in "${shorten(shown)}" is not part of a request shape; write column.operator without a value`,
   )
 }
 
-/** A flag without a value is set. */
+/** The filter of a key. A flag without a value is set. */
 function testOf(key: Pick<Test, 'path' | 'operator' | 'negated'>, shown: string): Test {
   return { kind: 'test', ...key, operand: '', shown }
 }

@@ -1,11 +1,14 @@
-/** PostgreSQL's text form of arrays (PostgreSQL manual, 8.15.6): `{a,"b c",NULL}`. */
+/** Prints PostgreSQL's text form of arrays (PostgreSQL manual, 8.15.6): `{a,"b c",NULL}`. */
 
-/** Of elements that are texts of arrays, quoted texts, or `NULL` already. */
+/** Prints an array of elements that are already printed: nested arrays, quoted texts or `NULL`. */
 export function printElements(elements: readonly string[]): string {
   return `{${elements.join(',')}}`
 }
 
-/** An element that may hold anything, so that `NULL` stays a text; a bound of a range takes the same form (PostgreSQL manual, 8.17.5). */
+/**
+ * Quotes an element, so that it can contain any character and the text `NULL` stays a text. A bound of a
+ * range has the same form (PostgreSQL manual, 8.17.5).
+ */
 export function quoteElement(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }

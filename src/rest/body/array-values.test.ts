@@ -28,7 +28,7 @@ function printed(type: DataType, array: string): string | null {
   return printArray(Buffer.from(array), form)
 }
 
-test('an object of hstore is its text, which escapes what it must at every level', () => {
+test('an hstore object becomes its text form, escaped at every level', () => {
   const hstore = baseType('hstore')
   const table = tableOf('t', { h: hstore, hs: arrayOf(hstore), id: int })
   const rewritten = (row: string) => withArrayColumns(Buffer.from(row), table, ['h', 'hs', 'id']).toString()
@@ -48,7 +48,7 @@ test('an object of hstore is its text, which escapes what it must at every level
   expect(printHstore(Buffer.from('{"a" : "b"}'))).toBe('"a"=>"b"')
 })
 
-describe('which types', () => {
+describe('a column type', () => {
   test.each<[string, DataType]>([
     ['jsonb[]', arrayOf(jsonb)],
     ['json[]', arrayOf(json)],
@@ -57,7 +57,7 @@ describe('which types', () => {
     ['an array of a domain over jsonb', arrayOf(domainOver('document', jsonb))],
     ['an array of a domain over an array', arrayOf(ints)],
     ['an array of a domain over such a domain', arrayOf(domainOver('small', ints))],
-  ])('%s has a form', (_, type) => {
+  ])('%s has a text form', (_, type) => {
     expect(arrayFormOf(type)).not.toBeNull()
   })
   test.each<[string, DataType]>([
@@ -66,7 +66,7 @@ describe('which types', () => {
     ['a domain over int4[]', ints],
     ['an array of a domain', arrayOf(domainOver('positive', int))],
     ['an array of composites', arrayOf(composite)],
-  ])('%s is read from JSON', (_, type) => {
+  ])('%s is read from JSON by PostgreSQL', (_, type) => {
     expect(arrayFormOf(type)).toBeNull()
   })
 })
@@ -91,7 +91,7 @@ describe('elements that are arrays', () => {
     [arrayOf(ints), '[[1,2],null,[3],[]]', '{"{1,2}",null,"{3}","{}"}'],
     [arrayOf(ints), '[[[1,null],[3,4]]]', '{"{{1,null},{3,4}}"}'],
     [arrayOf(ints), '["{1,2}",[3]]', '{"{1,2}","{3}"}'],
-    // PostgreSQL says what is wrong with these.
+    // PostgreSQL rejects these with its own message.
     [arrayOf(ints), '[1,true,[{"a":1}]]', String.raw`{1,true,"{\"{\\\"a\\\":1}\"}"}`],
     [
       arrayOf(domainOver('texts', arrayOf(baseType('text')))),
@@ -130,17 +130,17 @@ describe('a body', () => {
     expect(() => JSON.parse(expected)).not.toThrow()
   })
   test.each(['{"many":"{}"}', '{"many":null}', '{"many":1}', '{"many":{"a":[1]}}', '{"x":{"many":[1]}}', '{}', '[]'])(
-    'nothing to do in %s',
+    'is unchanged if there is nothing to convert: %s',
     body => {
       const bytes = Buffer.from(body)
       expect(withArrayTexts(bytes, FORMS)).toBe(bytes)
     },
   )
-  test('as deep as a body may be', () => {
+  test('can be as deep as a body is allowed to be', () => {
     const deep = '['.repeat(JSON_DEPTH_MAX - 2) + ']'.repeat(JSON_DEPTH_MAX - 2)
     expect(rewritten(`{"many":[${deep}]}`)).toBe(String.raw`{"many":"{\"${deep}\"}"}`)
   })
-  test('without such a column in the request nothing is read', () => {
+  test('is not scanned without such a column in the request', () => {
     const table = tableOf('t', { id: int, many: arrayOf(jsonb), a: arrayOf(int) })
     const bytes = Buffer.from('no JSON')
     expect(withArrayColumns(bytes, table, ['id', 'a', 'unknown'])).toBe(bytes)
@@ -150,7 +150,7 @@ describe('a body', () => {
   })
 })
 
-test('elements that came one by one', () => {
+test('separate elements are joined to one text form', () => {
   const elements = [
     { type: 'array', bytes: Buffer.from('[1]') },
     { type: 'null', bytes: Buffer.from('null') },
@@ -166,7 +166,7 @@ function elementsOf(literal: string): readonly (string | null)[] {
   )
 }
 
-test('every element keeps its bytes, and everything around stays where it was', () => {
+test('every element and everything around it keeps its bytes', () => {
   const value = fc.jsonValue({ maxDepth: 4, stringUnit: 'grapheme' })
   fc.assert(
     fc.property(
@@ -189,7 +189,7 @@ test('every element keeps its bytes, and everything around stays where it was', 
   )
 })
 
-test('strings of an hstore are what their escapes stand for', () => {
+test('escapes in strings of an hstore are decoded', () => {
   const units = ['a', '"', '\\', '\n', '\b', '\u0001', '/', 'é', '€', '😀', '\x7f']
   const inHex = (text: string) =>
     text.replace(/[\s\S]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -205,7 +205,7 @@ test('strings of an hstore are what their escapes stand for', () => {
   )
 })
 
-test('a large and hostile body costs no more than reading it a few times', () => {
+test('a large hostile body is converted in linear time', () => {
   const started = performance.now()
   const deep = '['.repeat(60) + ']'.repeat(60)
   const body = Buffer.from(`{"many":[${`${deep},`.repeat(2_000)}"${'\\\\\\"'.repeat(100_000)}"]}`)

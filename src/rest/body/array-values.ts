@@ -1,8 +1,10 @@
 /**
- * Values that PostgreSQL writes as JSON and does not read from it. Objects of `hstore`: it reads the text form only. Arrays whose elements may be arrays
- * themselves: documents of `jsonb[]`, values of a domain over an array. Where JSON is to become an array, PostgreSQL
- * takes every array in it for a dimension, so `[[1], 2]` is no `jsonb[]` and `[["a"]]` has two dimensions. Its text form tells elements from
- * dimensions (PostgreSQL manual, 8.15.2), and a string is read as that: such a value goes into the statement as a string, element by element, bytes of documents as they came.
+ * Converts JSON values that PostgreSQL writes but does not read: objects of `hstore`, and arrays whose
+ * elements can be arrays, such as documents in `jsonb[]` and values of a domain over an array. When
+ * PostgreSQL converts JSON to an array, it treats every nested array as a dimension, so `[[1], 2]` is not a
+ * valid `jsonb[]` and `[["a"]]` has two dimensions. The text form of an array distinguishes elements from
+ * dimensions (PostgreSQL manual, 8.15.2), and PostgreSQL reads a JSON string as that text form. Such a value
+ * therefore becomes a JSON string in the statement; documents keep their bytes.
  */
 import { baseOf, isJson } from '../../access/types.ts'
 import type { DataType, Table } from '../../catalog/model.ts'
@@ -24,30 +26,35 @@ import {
   unescapeString,
 } from '../../json/json-scanner.ts'
 
+/** The structure of an array that needs the text form. */
 export interface ArrayForm {
   readonly of: ElementForm
 }
 
-/** A value that PostgreSQL does not read from JSON as it writes it: an array like these, or the object of an `hstore`. */
+/**
+ * The text form of a value whose JSON PostgreSQL cannot read: an array of this structure, or an `hstore`
+ * object.
+ */
 export type TextForm = ArrayForm | 'hstore'
 
 /**
- * What an element is in JSON: any value, an array of its own, an object of columns, an object of texts, or a value without parts, which the arrays
- * around it are dimensions of.
+ * The JSON of an element: any value, a nested array, an object of columns, an object of texts, or a value
+ * without parts. The arrays around a value without parts are its dimensions.
  */
 type ElementForm = 'json' | ArrayForm | 'composite' | 'hstore' | 'plain'
 
+/** An array of JSON documents. */
 export const JSON_ARRAY: ArrayForm = { of: 'json' }
 
-/** Also documents in it go as they are. */
+/** An array of values without parts; documents in it also keep their bytes. */
 export const PLAIN_ARRAY: ArrayForm = { of: 'plain' }
 
-/** Null: PostgreSQL reads the JSON of this type by itself. */
+/** The text form of a type, or null if PostgreSQL reads its JSON. */
 export function textFormOf(type: DataType): TextForm | null {
   return isHstore(type) ? 'hstore' : arrayFormOf(type)
 }
 
-/** The same of arrays alone. */
+/** The text form of an array type, or null if PostgreSQL reads its JSON. */
 export function arrayFormOf(type: DataType): ArrayForm | null {
   const { kind, of: element } = baseOf(type)
   if (kind !== 'array' || element === null) return null
@@ -63,16 +70,19 @@ function elementFormOf(type: DataType): ElementForm {
   return kind === 'composite' ? 'composite' : 'plain'
 }
 
-/** The type of the extension. It casts to JSON, and nothing casts back. */
+/** Whether this is the type of the hstore extension. It has a cast to JSON but none from JSON. */
 function isHstore(type: DataType): boolean {
   const { kind, name } = baseOf(type)
   return kind === 'base' && name === 'hstore'
 }
 
-/** By member. */
+/** The text form of each member of an object. */
 type TextForms = ReadonlyMap<string, TextForm>
 
-/** Rows of a table, an object or an array of objects that are known to be JSON; the same bytes where none of the columns asks for more. */
+/**
+ * Converts rows of a table: an object or an array of objects, known to be valid JSON. Returns the same buffer
+ * if none of the columns needs a text form.
+ */
 export function withArrayColumns(bytes: Buffer, table: Table, columns: readonly string[]): Buffer {
   const forms = formsOf(table)
   return forms.size > 0 && columns.some(name => forms.has(name)) ? withArrayTexts(bytes, forms) : bytes
@@ -94,7 +104,10 @@ function formsOf(table: Table): TextForms {
   return forms
 }
 
-/** The same with texts in place of these members; those that have no text form stay, and have PostgreSQL's error. */
+/**
+ * Replaces the values of these members by their text forms. A value without a text form is unchanged, so
+ * PostgreSQL reports the error.
+ */
 export function withArrayTexts(bytes: Buffer, forms: TextForms): Buffer {
   if (forms.size === 0) return bytes
   const body = new RewrittenBody(bytes, forms)
@@ -110,7 +123,7 @@ export function withArrayTexts(bytes: Buffer, forms: TextForms): Buffer {
   return body.bytes()
 }
 
-/** One pass over a body that is known to be JSON. */
+/** Converts a body, which is known to be valid JSON, in one pass. */
 class RewrittenBody {
   readonly #body: Buffer
   readonly #forms: TextForms
@@ -123,14 +136,14 @@ class RewrittenBody {
     this.#forms = forms
   }
 
-  /** The same buffer where nothing was rewritten. */
+  /** The converted body; the same buffer if nothing was converted. */
   bytes(): Buffer {
     if (this.#text === null) return this.#body
     this.#text.copy(this.#body, this.#done, this.#body.length)
     return this.#text.bytes()
   }
 
-  /** Reads the object that begins at `start` and returns where it ends. */
+  /** Converts the object that begins at `start` and returns the offset of its end. */
   row(start: number): number {
     const body = this.#body
     let at = skipWhiteSpace(body, start + 1)
@@ -139,7 +152,7 @@ class RewrittenBody {
       const key = unescapeString(body.toString('utf8', at + 1, keyEnd - 1))
       const valueStart = skipWhiteSpace(body, skipWhiteSpace(body, keyEnd) + 1)
       const form = this.#forms.get(key)
-      // A string is a text form already, and null is one value of every type.
+      // A string already is a text form, and null is valid for every type.
       const isRewritten =
         form !== undefined && byteAt(body, valueStart) === (form === 'hstore' ? OPEN_BRACE : OPEN_BRACKET)
       const valueEnd = isRewritten ? this.#rewrite(valueStart, form) : scanKnown(body, valueStart)
@@ -149,7 +162,7 @@ class RewrittenBody {
     return at + 1
   }
 
-  /** Returns where the value ends. */
+  /** Converts a value and returns the offset of its end. */
   #rewrite(start: number, form: TextForm): number {
     this.#text ??= new ArrayText('JSON string')
     const text = this.#text
@@ -161,24 +174,28 @@ class RewrittenBody {
   }
 }
 
-/** The JSON string for an array of these elements; null where it has no text form. */
+/** The JSON string of an array of these elements, or null if it has no text form. */
 export function printListed(elements: readonly JsonValue[], form: ArrayForm): Buffer | null {
   const text = new ArrayText('JSON string')
   return text.wrappedList(elements, form) === NO_TEXT ? null : text.bytes()
 }
 
-/** PostgreSQL's text form for a JSON object as `hstore`: `"a"=>"1","b"=>NULL`. */
+/** PostgreSQL's text form of a JSON object as `hstore`: `"a"=>"1","b"=>NULL`. */
 export function printHstore(bytes: Buffer): string {
   const text = new ArrayText('plain')
   text.hstore(bytes, skipWhiteSpace(bytes, 0), 0)
   return text.toString()
 }
 
-/** PostgreSQL's MAXDIM. What has more is refused by it, and is not worth walking through. */
+/**
+ * PostgreSQL's limit on the dimensions of an array, MAXDIM. Arrays with more dimensions are not converted;
+ * PostgreSQL rejects them.
+ */
 const DIMENSIONS_MAX = 6
 
 /**
- * PostgreSQL's text form for a JSON array, which is known to be JSON: `{"[1]","2",NULL}`. Null where it has none, as with more than `dimensions`.
+ * PostgreSQL's text form of a JSON array, which is known to be valid: `{"[1]","2",NULL}`. Null if there is
+ * none, for example with more than `dimensions` dimensions.
  */
 export function printArray(bytes: Buffer, form: ArrayForm, dimensions: number = DIMENSIONS_MAX): string | null {
   const start = skipWhiteSpace(bytes, 0)
@@ -187,13 +204,13 @@ export function printArray(bytes: Buffer, form: ArrayForm, dimensions: number = 
   return text.array(bytes, start, form, 0, dimensions) === NO_TEXT ? null : text.toString()
 }
 
-/** What the methods of `ArrayText` return where a value has no text form. */
+/** The result of `ArrayText` methods for a value without a text form. */
 const NO_TEXT = -1
 
 /**
- * Writes the text form byte by byte: an array may have a million elements, and other requests wait in the meantime. What is written `inside` of n
- * quotes has its quotes and backslashes escaped n times; a JSON string around the whole text escapes them in the same way. `array` and `value`
- * answer the offset behind what they read.
+ * Prints the text form byte by byte, because an array can have a million elements and other requests wait.
+ * Text inside n levels of quotes has its quotes and backslashes escaped n times; a JSON string around the
+ * whole text escapes them in the same way. `array` and `value` return the offset after the value they read.
  */
 class ArrayText {
   readonly #isJson: boolean
@@ -204,14 +221,14 @@ class ArrayText {
     this.#isJson = form === 'JSON string'
   }
 
-  /** The text as a JSON string. Nothing is written where the value has no text form. */
+  /** Prints the text form as a JSON string. Nothing is printed for a value without a text form. */
   wrapped(bytes: Buffer, start: number, form: TextForm): number {
     return this.#wrap(() =>
       form === 'hstore' ? this.hstore(bytes, start, 1) : this.array(bytes, start, form, 1, DIMENSIONS_MAX),
     )
   }
 
-  /** The same of an array of these elements. */
+  /** The same for an array of these elements. */
   wrappedList(elements: readonly JsonValue[], form: ArrayForm): number {
     return this.#wrap(() => {
       this.#byte(OPEN_BRACE, 1)
@@ -237,7 +254,7 @@ class ArrayText {
     this.#byte(OPEN_BRACE, inside)
     let at = start + 1
     for (;;) {
-      // Numbers, true, false and null are the same words in the text form, and so are the commas between them.
+      // Numbers, true, false, null and commas are the same in the text form.
       const words = at
       while (IS_WORD[bytes[at] as number] === 1) at += 1
       if (at > words) this.#words(bytes, words, at)
@@ -252,7 +269,7 @@ class ArrayText {
 
   value(bytes: Buffer, start: number, form: ElementForm, inside: number, dimensions: number): number {
     const first = byteAt(bytes, start)
-    // Also for documents: JSON has one null, as for a column of them.
+    // JSON null is NULL for documents too, as it is for a column of documents.
     if (first === LETTER_N) {
       this.#bytes(NULL, 0, NULL.length, inside)
       return start + NULL.length
@@ -277,7 +294,7 @@ class ArrayText {
           this.#byte(QUOTE, inside)
           return end
         }
-        // Which columns it has, and in which order, the catalogue does not say.
+        // The catalog has neither the columns of the composite type nor their order.
         return form === 'composite' ? NO_TEXT : this.#quoted(bytes, start, scanKnown(bytes, start), inside)
       default: {
         const end = scanKnown(bytes, start)
@@ -287,7 +304,7 @@ class ArrayText {
     }
   }
 
-  /** Values that are no strings are kept as their JSON. */
+  /** Prints an hstore object. Values that are not strings keep their JSON text. */
   hstore(bytes: Buffer, start: number, inside: number): number {
     let at = skipWhiteSpace(bytes, start + 1)
     while (byteAt(bytes, at) === QUOTE) {
@@ -334,7 +351,7 @@ class ArrayText {
     }
   }
 
-  /** What an escape of JSON stands for. Byte by byte, as a body may be nothing but escapes. */
+  /** Decodes the escapes of a JSON string, byte by byte, since a body can consist of escapes only. */
   #unescaped(bytes: Buffer, start: number, inside: number): number {
     const letter = bytes[start + 1] as number
     if (letter !== LETTER_U) {
@@ -369,7 +386,7 @@ class ArrayText {
     return end
   }
 
-  /** What needs no escape, wherever it stands. */
+  /** Copies text that needs no escapes. */
   #words(bytes: Buffer, start: number, end: number): void {
     this.#reserve(end - start)
     const text = this.#text
@@ -381,7 +398,10 @@ class ArrayText {
     this.#length = length
   }
 
-  /** A byte at a time, without a call for each: an array may be two million of them, and other requests wait. */
+  /**
+   * Copies and escapes one byte at a time without a function call for each, because an array can have two
+   * million bytes and other requests wait.
+   */
   #bytes(bytes: Buffer, start: number, end: number, inside: number): void {
     this.#reserve(end - start)
     let text = this.#text
@@ -407,7 +427,7 @@ class ArrayText {
     else this.#byte(byte, inside)
   }
 
-  /** A JSON string can only have it escaped. */
+  /** Prints a control character, which a JSON string must escape. */
   #control(byte: number): void {
     this.#reserve(CONTROL.length)
     this.#length += CONTROL.copy(this.#text, this.#length)
@@ -425,7 +445,9 @@ class ArrayText {
     this.#length += 1
   }
 
-  /** A quote or a backslash: each level of quotes doubles the backslashes, so it stands behind 2ⁿ - 1 of them. */
+  /**
+   * Prints a quote or backslash. Each level of quotes doubles the backslashes, so 2ⁿ − 1 of them precede it.
+   */
   #mark(byte: number, inside: number): void {
     const width = 1 << inside
     this.#reserve(width)
@@ -459,11 +481,11 @@ const TEXT_BYTES_AT_FIRST = 1024
 
 const SPACE = 0x20
 
-/** Of numbers, true, false and null, and what stands between them. */
+/** Marks the bytes of numbers, true, false, null, and separators. */
 const IS_WORD: Uint8Array = new Uint8Array(256)
 for (const byte of Buffer.from('0123456789+-.eEtruefalsn,')) IS_WORD[byte] = 1
 
-/** All but quotes, backslashes and control characters. */
+/** Marks all bytes except quotes, backslashes and control characters. */
 const IS_PLAIN_TEXT: Uint8Array = new Uint8Array(256).fill(1, SPACE)
 IS_PLAIN_TEXT[QUOTE] = 0
 IS_PLAIN_TEXT[BACKSLASH] = 0
@@ -475,11 +497,11 @@ const LETTER_U = 0x75
 const CONTROL = Buffer.from('\\u0000')
 const DIGITS = '0123456789abcdef'
 
-/** Of the letter behind a backslash of JSON. */
+/** The character that each JSON escape letter stands for. */
 const MEANING_OF: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => byte)
 for (const pair of ['b\b', 'f\f', 'n\n', 'r\r', 't\t']) MEANING_OF[pair.charCodeAt(0)] = pair.charCodeAt(1)
 
-/** The UTF-16 code unit of the escape `\\uXXXX` at this offset, which is known to be one. */
+/** The UTF-16 code unit of the valid escape `\\uXXXX` at this offset. */
 function unitAt(bytes: Buffer, at: number): number {
   let unit = 0
   for (let digit = at + 2; digit < at + 6; digit += 1) {

@@ -23,20 +23,20 @@ const COLUMNS = (
 ).map(([name, type, typeText]) => ({ name, type, typeText }) as unknown as Column)
 const TABLE = { columnByName: new Map(COLUMNS.map(column => [column.name, column])) } as unknown as Table
 
-/** The message for a body that PostgreSQL refused with `message`. */
+/** The error message for a body that PostgreSQL rejected with `message`. */
 function named(body: string, message: string, sqlstate = '22P02'): string {
   const error = new GatewayError('QUERY_ERROR', message, { details: { sqlstate } })
   const parsed = parseJsonBody(Buffer.from(body), 1_000) as JsonObject | JsonArray
   return (nameRefusedColumn(error, TABLE, parsed) as GatewayError).message
 }
 
-describe('the column is found', () => {
+describe('the column is named', () => {
   test.each([
     ['{"id":"x"}', 'invalid input syntax for type integer: "x"', 'column "id" is integer and cannot hold "x"'],
     ['{"id":"x"}', 'ungültige Eingabesyntax für Typ integer: »x«', 'column "id" is integer and cannot hold "x"'],
     ['{"id":"x"}', 'syntaxe en entrée invalide pour le type integer : «\u00a0x\u00a0»', 'column "id" is integer and'],
     ['{"id":"x"}', '无效的类型 integer 输入语法: “x”', 'column "id" is integer and cannot hold "x"'],
-    // What could be of several columns is of the one whose type is named.
+    // If several columns match, the column of the type in the message is named.
     ['{"day":"x","id":"x"}', 'invalid input syntax for type integer: "x"', 'column "id" is integer'],
     ['{"id":"x","day":"x"}', 'invalid input syntax for type date: "x"', 'column "day" is date'],
     ['{"note":"x","ids":[1,"x"]}', 'invalid input syntax for type integer: "x"', 'column "ids" is integer[]'],
@@ -44,7 +44,7 @@ describe('the column is found', () => {
     ['{"id":"a\\"b\\"\\u00e9"}', 'invalid input syntax for type integer: "a"b"é"', 'cannot hold "a"b"é"'],
     ['{"id":""}', 'invalid input syntax for type integer: ""', 'column "id" is integer and cannot hold ""'],
     ['{"status":"x"}', 'invalid input value for enum "Odd: ""status""": "x"', '; expected one of draft, paid'],
-    // What was sent in the text form of an array.
+    // Values in the text form of an array.
     [
       '{"lists":[[1],["x"]]}',
       'invalid input syntax for type integer: "x"',
@@ -60,18 +60,18 @@ describe('the column is found', () => {
   })
 })
 
-describe('the error stays as it is', () => {
+describe('the error is unchanged', () => {
   test.each([
-    ['for a value that no column was given', '{"id":"y"}', 'invalid input syntax for type integer: "x"', '22P02'],
-    ['for a text, which holds anything', '{"note":"x"}', 'invalid hexadecimal digit: "x"', '22023'],
-    ['without a value in it', '{"id":"x"}', 'numeric field overflow', '22003'],
-    ['for an array that no column was given', '{"lists":[[1]]}', 'malformed array literal: "{2}"', '22P02'],
-    ['with one quote', '{"id":"x"}', 'odd " message', '22000'],
-    ['of another class', '{"id":"x"}', 'invalid "x"', '23514'],
+    ['for a value that no column has', '{"id":"y"}', 'invalid input syntax for type integer: "x"', '22P02'],
+    ['for a text column, which accepts any value', '{"note":"x"}', 'invalid hexadecimal digit: "x"', '22023'],
+    ['without a quoted value', '{"id":"x"}', 'numeric field overflow', '22003'],
+    ['for an array that no column has', '{"lists":[[1]]}', 'malformed array literal: "{2}"', '22P02'],
+    ['with a single quote character', '{"id":"x"}', 'odd " message', '22000'],
+    ['of another error class', '{"id":"x"}', 'invalid "x"', '23514'],
   ])('%s', (_, body, message, sqlstate) => {
     expect(named(body, message, sqlstate)).toBe(message)
   })
-  test('whatever it is', () => {
+  test('for values that are not database errors', () => {
     const body = parseJsonBody(Buffer.from('{"id":"x"}'), 1) as JsonObject
     for (const error of [
       new Error('"x"'),
@@ -88,7 +88,7 @@ test.each([
   ['brackets', `[${'"]'.repeat(300_000)}`, '[{'],
   ['nothing', '"'.repeat(500_000), ''],
   ['braces', `{${'"}'.repeat(300_000)}`, '[{'],
-])('a hostile message and body cost no more than reading them: %s', (_, value, filling) => {
+])('a hostile message and body are compared in linear time: %s', (_, value, filling) => {
   const rows = Array.from({ length: 400 }, (_, id) => ({
     id,
     day: '',

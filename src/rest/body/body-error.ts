@@ -1,6 +1,7 @@
 /**
- * Says which column or argument in a body a value did not fit. The body reaches PostgreSQL as one JSON parameter, and its error about a value in there names
- * neither of them nor the item, but quotes the value (SQLSTATE class 22, data exception; PostgreSQL manual, appendix A).
+ * Adds the column or argument to an error about a value in a body. The body reaches PostgreSQL as one JSON
+ * parameter, so PostgreSQL's message quotes the value but names neither the column nor the item (SQLSTATE
+ * class 22, data exception; PostgreSQL manual, appendix A).
  */
 import { baseOf, isJson, isText } from '../../access/types.ts'
 import type { DataType, Table } from '../../catalog/model.ts'
@@ -10,25 +11,28 @@ import { shorten } from '../../text/shorten.ts'
 import { sqlstateOf } from '../sqlstate.ts'
 import { arrayFormOf, printArray } from './array-values.ts'
 
-/** A value in a body, and what it is for. */
+/** A value in a body and the column or argument it is for. */
 export interface Meant {
-  /** With what it says of itself: `item 2: column "id"`, `argument "a"`. */
+  /** How the error message names it: `item 2: column "id"`, `argument "a"`. */
   readonly subject: string
   readonly type: DataType
   readonly typeText: string
-  /** Its JSON. */
+  /** The value as JSON. */
   readonly text: string
 }
 
-/** The same for the rows of a table. */
+/** The same for rows of a table. */
 export function nameRefusedColumn(error: unknown, table: Table, body: JsonObject | JsonArray): unknown {
   return nameRefusedValue(error, () => valuesOf(body, table))
 }
 
-/** `PARSE_ERROR` with column or argument, type and value where `error` is about a value that stands in the body; else `error` as it is. */
+/**
+ * Returns `PARSE_ERROR` with the column or argument, its type and the value if `error` is about a value in
+ * the body; otherwise returns `error` unchanged.
+ */
 export function nameRefusedValue(error: unknown, values: () => Iterable<Meant>): unknown {
   if (!(error instanceof GatewayError) || error.code !== 'QUERY_ERROR' || !isDataException(error)) return error
-  // What the caller is shown of PostgreSQL's message may be cut off; what it quotes is to be found whole.
+  // The message for the caller can be shortened; the quoted value is found only in the full message.
   const said = error.cause instanceof Error ? error.cause.message : error.message
   const refused = findValue(values, quotesOf(said))
   if (refused === null) return error
@@ -47,24 +51,30 @@ function isDataException(error: GatewayError): boolean {
   return sqlstateOf(error)?.startsWith('22') === true
 }
 
-/** The quotation marks of PostgreSQL's translations. */
+/** The quotation marks in PostgreSQL's translated messages. */
 const QUOTES: ReadonlySet<string> = new Set('"“”„«»')
 
-/** Messages have one or two quoted parts; a value may hold any number of marks itself. */
+/**
+ * Limit on the quotation marks considered at each end of a message. Messages quote one or two parts, but a
+ * value can contain any number of quotation marks.
+ */
 const MARKS_MAX = 4
 
-/** The type is named at the beginning or the end. */
+/** Number of characters searched for the type name at each end of the message. */
 const FRAME_CHARACTERS = 300
 
-/** A message, prepared for being compared with every value of a body. */
+/** A message, prepared for comparison with every value of a body. */
 interface Quotes {
-  /** Every text that could be the quoted one: between any two of the first marks and the last. */
+  /** Every text that could be the quoted value: between any of the first and last quotation marks. */
   readonly texts: ReadonlySet<string>
-  /** Those of them that could be JSON arrays and objects. */
+  /** The texts that could be JSON arrays or objects. */
   readonly containers: readonly string[]
-  /** The longest of them that could be PostgreSQL's text form of an array, without escapes. */
+  /**
+   * The longest text that could be PostgreSQL's text form of an array, without escapes; null if there is
+   * none.
+   */
   readonly array: string | null
-  /** Its beginning and its end. */
+  /** The beginning and the end of the message. */
   readonly frame: string
 }
 
@@ -81,7 +91,7 @@ function quotesOf(message: string): Quotes {
   }
 }
 
-/** Where the first marks stand and the last, in order. */
+/** The positions of the first and last quotation marks, in order. */
 function outerMarks(message: string): readonly number[] {
   const marks: number[] = []
   for (let at = 0; at < message.length && marks.length < MARKS_MAX; at += 1) {
@@ -95,7 +105,7 @@ function outerMarks(message: string): readonly number[] {
   return [...marks, ...last.reverse()]
 }
 
-/** Between two marks; the French ones have spaces on their inner sides. */
+/** The text between two quotation marks. French marks have spaces on their inner sides. */
 function inside(message: string, start: number, end: number): string {
   const from = NARROW_SPACES.has(message[start + 1] ?? '') ? start + 2 : start + 1
   return message.slice(from, NARROW_SPACES.has(message[end - 1] ?? '') ? end - 1 : end)
@@ -107,11 +117,14 @@ const CONTAINERS: ReadonlySet<string> = new Set(['[]', '{}'])
 
 interface Refused {
   readonly meant: Meant
-  /** What stands in it and is quoted. */
+  /** The part of the value that the message quotes. */
   readonly value: string
 }
 
-/** The first value that is quoted, of a type that is the one in the message if there is any. What can hold whatever JSON can is passed over. */
+/**
+ * The first value that the message quotes, preferably one of a type that the message names. Values of types
+ * that accept any JSON are skipped.
+ */
 function findValue(values: () => Iterable<Meant>, quotes: Quotes): Refused | null {
   if (quotes.texts.size === 0) return null
   let first: Refused | null = null
@@ -143,7 +156,10 @@ function* valuesOf(body: JsonObject | JsonArray, { columnByName }: Table): Gener
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false/g
 
-/** What PostgreSQL may have tried to read: the value, or one inside it, as of an array; numbers with all their digits, objects as they were written. */
+/**
+ * The part of a value that PostgreSQL could not read: the value itself or one inside it, such as an element.
+ * Numbers keep all their digits, and objects are as they were written.
+ */
 function valueIn(json: string, { texts, containers }: Quotes): string | undefined {
   const whole = containers.find(text => json.includes(text))
   if (whole !== undefined) return whole
@@ -154,19 +170,22 @@ function valueIn(json: string, { texts, containers }: Quotes): string | undefine
   return undefined
 }
 
-/** An array that was sent in PostgreSQL's text form (array-values.ts), and is quoted in that or a part of it; shown as it came. */
+/**
+ * Finds an array that was sent in PostgreSQL's text form (array-values.ts) and that the message quotes in
+ * full or in part. Returns the JSON from the request.
+ */
 function arrayIn(type: DataType, json: string, { array }: Quotes): string | undefined {
   const form = array === null || !json.startsWith('[') ? null : arrayFormOf(type)
   const text = form === null ? null : printArray(Buffer.from(json), form)
   return array !== null && text !== null && withoutEscapes(text).includes(array) ? json : undefined
 }
 
-/** An array in an array has more of them than it has alone. */
+/** Removes escapes: a nested array has more of them than the same array on its own. */
 function withoutEscapes(text: string): string {
   return text.replace(/["\\]/g, '')
 }
 
-/** Whether the message speaks of the type, or of its elements'. */
+/** Whether the message names the type or its element type. */
 function isNamed({ type, typeText }: Meant, { frame }: Quotes): boolean {
   const name = typeText.replace(/\[\]|\(.*\)/g, '')
   return frame.includes(`${name}: `) || frame.endsWith(` ${name}`) || frame.includes(` ${baseOf(type).name}: `)

@@ -1,14 +1,24 @@
-/** Request bodies, which need a `Content-Type` (docs/reference/rest-api.md#bodies): JSON, or the text of a query. */
+/**
+ * Reads request bodies, which need a `Content-Type` (docs/reference/rest-api.md#bodies): JSON, or the text of
+ * a query.
+ */
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../../errors.ts'
 import type { Incoming } from '../../exchange.ts'
 import { type JsonBody, type KnownKeys, parseJsonBody } from '../../json/json-body.ts'
 import { shorten } from '../../text/shorten.ts'
 
-/** Items that are read of an array where none is accepted: what is refused is its kind, and not its length. */
+/**
+ * Number of array items read if the request does not accept an array. The error is then about the type of the
+ * body rather than its length.
+ */
 export const REFUSED_ITEMS_MAX = 1_000
 
-/** `itemsMax`: of an array; `keys`: of an object. An empty body needs no type: nothing was sent that could be of one. */
+/**
+ * Parses a JSON body. `itemsMax` limits the items of an array, `keys` are the keys of an object. An empty
+ * body needs no Content-Type.
+ * @throws {GatewayError} `PARSE_ERROR` for malformed JSON, `UNSUPPORTED_MEDIA_TYPE` for another type.
+ */
 export function readJsonBody({ body, headers }: Incoming, itemsMax: number, keys: KnownKeys): JsonBody {
   if (body.length > 0) {
     assertJson(headers)
@@ -17,18 +27,21 @@ export function readJsonBody({ body, headers }: Incoming, itemsMax: number, keys
   return parseJsonBody(body, itemsMax, keys)
 }
 
-/** Of a body that is known to be `text/plain`. */
+/** Decodes a body that is known to be `text/plain`. */
 export function readTextBody({ body, headers }: Incoming): string {
   const { charset } = mediaTypeOf(headers)
   if (charset !== null && !isUtf8Name(charset) && charset !== 'us-ascii') {
-    throw unsupported(`a text in ${shorten(charset)} is not accepted; send it in UTF-8`)
+    throw unsupported(`charset "${shorten(charset)}" is not supported; send the text in UTF-8`)
   }
   assertPlain(headers)
   if (!isUtf8(body)) throw new GatewayError('PARSE_ERROR', 'the body is not valid UTF-8')
   return body.toString()
 }
 
-/** In lower case; empty where there is none. */
+/**
+ * The media type and charset in lower case. The type is empty if the header is missing; the charset is null
+ * if the header has none.
+ */
 export function mediaTypeOf(headers: Incoming['headers']): { readonly type: string; readonly charset: string | null } {
   const parts = (headers['content-type'] ?? '').split(';').map(part => part.trim().toLowerCase())
   const [type = '', ...parameters] = parts
@@ -38,16 +51,20 @@ export function mediaTypeOf(headers: Incoming['headers']): { readonly type: stri
 
 const JSON_TYPE = 'application/json'
 
-/** RFC 8259 gives `application/json` no parameters; a charset is tolerated where it says what JSON is anyway. */
+/**
+ * Checks for a JSON media type. RFC 8259 defines no parameters for `application/json`; `charset=utf-8` is
+ * tolerated because JSON is UTF-8 anyway.
+ */
 function assertJson(headers: Incoming['headers']): void {
-  // As nearly all send it.
+  // The value that nearly every client sends.
   if (headers['content-type'] === JSON_TYPE) return
   const { type, charset } = mediaTypeOf(headers)
   if (type === JSON_TYPE && (charset === null || isUtf8Name(charset))) return
   throw unsupported(
     type === ''
       ? 'the body has no Content-Type; send JSON with Content-Type: application/json'
-      : `a body of type "${shorten(headers['content-type'] ?? '')}" is not accepted; send JSON in UTF-8 with Content-Type: application/json`,
+      : `a body of type "${shorten(headers['content-type'] ?? '')}" is not accepted; ` +
+          'send JSON in UTF-8 with Content-Type: application/json',
   )
 }
 
@@ -57,7 +74,7 @@ function isUtf8Name(charset: string): boolean {
 
 function assertPlain({ 'content-encoding': encoding }: Incoming['headers']): void {
   if (encoding === undefined || encoding.trim().toLowerCase() === 'identity') return
-  throw unsupported(`a body with Content-Encoding "${shorten(encoding)}" is not accepted; send it as it is`)
+  throw unsupported(`a body with Content-Encoding "${shorten(encoding)}" is not accepted; send it without compression`)
 }
 
 function unsupported(message: string): GatewayError {

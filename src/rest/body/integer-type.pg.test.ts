@@ -1,4 +1,7 @@
-/** An integer of no known type has the type that PostgreSQL gives a constant of the same digits (docs/reference/functions.md#arguments). */
+/**
+ * An integer without a declared type gets the type that PostgreSQL gives a constant with the same digits
+ * (docs/reference/functions.md#arguments).
+ */
 import { expect, test } from 'vitest'
 import { clientFixture, databaseFixture } from '../../../test/support/fixtures.ts'
 import { integerType } from './integer-type.ts'
@@ -26,6 +29,6 @@ test.each([
   expect(rows).toEqual([{ typname: type }])
 })
 
-test('of a part of a buffer', () => {
+test('the type of a part of a buffer is found', () => {
   expect(integerType(Buffer.from('[1,2147483648]'), 3, 13)).toBe('int8')
 })

@@ -1,14 +1,18 @@
-/** The type of an integer that meets nothing which has one. */
+/** The type of an integer for which the request gives no type. */
 
-/** Nothing so short is too large for an `int4`. */
+/** An integer of at most this many characters always fits an `int4`. */
 const INT4_CHARACTERS = 9
 
-/** Those of the smallest `int8`, with its sign. */
+/** The length of the smallest `int8`, including its sign. */
 const INT8_CHARACTERS_MAX = 20
 
-/** As PostgreSQL types a constant of these digits, its sign included (PostgreSQL manual, 4.1.2.6): -2147483648 is an `int4`. */
+/**
+ * The type that PostgreSQL gives a constant with these digits and sign (PostgreSQL manual, 4.1.2.6):
+ * -2147483648 is an `int4`.
+ */
 export function integerType(bytes: Buffer, start = 0, end: number = bytes.length): 'int4' | 'int8' | 'numeric' {
-  // Nearly all are as short as that, or longer than a bigint can be: neither is worth converting.
+  // Nearly all integers are short enough for int4 or too long for int8; neither kind is worth converting to a
+  // number.
   if (end - start <= INT4_CHARACTERS) return 'int4'
   if (end - start > INT8_CHARACTERS_MAX) return 'numeric'
   const value = BigInt(bytes.toString('latin1', start, end))

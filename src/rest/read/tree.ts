@@ -233,5 +233,5 @@ function unknownChild(parent: Table, child: string, view: View): GatewayError {
     .map(relation => relation.name)
   const near = nearest(child, names)
   const hint = near === null ? 'no foreign key leads from it to this table' : `did you mean "${near}"?`
-  return new GatewayError('NOT_FOUND', `"${shorten(child)}" is no child of "${parent.resource}"; ${hint}`)
+  return new GatewayError('NOT_FOUND', `"${shorten(child)}" is not a child of "${parent.resource}"; ${hint}`)
 }
