@@ -30,7 +30,7 @@ export function gatewayPart(options: GatewayOptions, first: Table | null, filter
     tag: { name: GATEWAY_TAG, description: 'Queries in the query language, documents about the schema, and figures.' },
     paths: [
       ['/api/_query', queryPath(first === null ? {} : { example: exampleQuery(first) })],
-      ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you may see', SCHEMA_DOCUMENT)],
+      ['/api/_schema', document('schema', 'The tables, columns, keys and relations that you can see', SCHEMA_DOCUMENT)],
       ['/api/_rpc/contracts', document('contracts', 'The functions that you may call', CONTRACTS_DOCUMENT)],
       ['/api/_openapi', document('openapi', 'This document, of what you may see', ANY_ROW)],
       ['/health', HEALTH],

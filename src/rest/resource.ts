@@ -56,5 +56,5 @@ export function keyIs(table: Table, alias: string, id: readonly Parameter[]): Ex
 
 /** Creates the error for a row that does not exist or is not visible to the caller. */
 export function notFound(table: Table, id: string, headers: Readonly<Record<string, string>> = {}): GatewayError {
-  return new GatewayError('NOT_FOUND', `"${table.resource}" has no row ${shorten(id)} that you may see`, { headers })
+  return new GatewayError('NOT_FOUND', `"${table.resource}" has no row ${shorten(id)} that you can read`, { headers })
 }

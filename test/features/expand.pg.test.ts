@@ -187,7 +187,8 @@ test.each([
   ['users?expand=nested:orders', 'write one of: nested:orders!approved_by, nested:orders!created_by'],
   [
     'orders?expand=users!nope',
-    'relation "users" of "orders" has no key "nope", or several; write one of: users!approved_by, users!created_by',
+    'relation "users" of "orders" is not identified by the hint "nope"; ' +
+      'write one of: users!approved_by, users!created_by',
   ],
   ['orders?expand=order_items', 'write nested:order_items'],
   ['orders?expand=nested:customers', 'write customers without nested:'],

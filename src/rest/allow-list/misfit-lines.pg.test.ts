@@ -127,7 +127,7 @@ describe('requests', () => {
       'GET /api/orders?expand=order_items',
       '"order_items" can be many rows for each of "orders"; write nested:order_items',
     ],
-    ['GET /api/users?expand=users!boss_id', 'relation "users" of "users" has no key "boss_id"'],
+    ['GET /api/users?expand=users!boss_id', 'relation "users" of "users" is not identified by the hint "boss_id"'],
     ['GET /api/users?expand=users.users.users.users', 'expand goes deeper than 3 levels (max_expand_depth)'],
     ['GET /api/orders/{id}?expand=usr', '"orders" has no relation "usr"; did you mean "user"?'],
     ['GET /api/orders/{id}/customers', '"customers" is not a child of "orders"'],

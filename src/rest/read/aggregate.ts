@@ -1,4 +1,7 @@
-/** `GET /api/{table}/aggregate` (docs/reference/reading.md#aggregates): one value over the rows that match the filters, or one for each group. */
+/**
+ * `GET /api/{table}/aggregate` (docs/reference/reading.md#aggregates): one value over the rows that match the
+ * filters, or one value for each group.
+ */
 
 import type { View } from '../../access/rights.ts'
 import { baseOf, isOrdered } from '../../access/types.ts'
@@ -19,18 +22,21 @@ import type { Values } from '../values.ts'
 import { parseSearch, type ReadLimits, type Search } from './request.ts'
 import { searchCondition } from './tree.ts'
 
+/** The aggregate functions of the REST API. */
 export const AGGREGATE_FUNCTIONS = ['count', 'sum', 'avg', 'min', 'max'] as const
 
+/** The name of an aggregate function. */
 export type AggregateFunction = (typeof AGGREGATE_FUNCTIONS)[number]
 
+/** A parsed aggregate request. */
 export interface AggregateTree {
   readonly kind: 'aggregate'
   readonly written: WrittenRequest
   readonly table: Table
   readonly fn: AggregateFunction
-  /** Null: `count` counts rows. */
+  /** The aggregated column, or null if `count` counts rows. */
   readonly column: string | null
-  /** Null: one value over all rows. */
+  /** The groups, or null for one value over all rows. */
   readonly groups: Groups | null
   readonly filter: readonly Condition[]
   readonly search: Search | null
@@ -43,6 +49,10 @@ interface Groups extends Slice {
 
 type Named = ReadonlyMap<(typeof AGGREGATE_PARAMETERS)[number], string>
 
+/**
+ * Parses an aggregate request and adds its values to `values`.
+ * @throws {GatewayError} `PARSE_ERROR` for an invalid parameter or an exceeded limit.
+ */
 export function parseAggregate(
   written: WrittenRequest,
   table: Table,
@@ -62,8 +72,8 @@ export function parseAggregate(
 function parseFunction(text: string | undefined, column: string | undefined): Pick<AggregateTree, 'fn' | 'column'> {
   const fn = AGGREGATE_FUNCTIONS.find(known => known === text)
   if (fn === undefined) {
-    const given = text === undefined ? 'fn is missing' : `fn "${shorten(text)}" is no aggregate`
-    throw new GatewayError('PARSE_ERROR', `${given}; give fn=${AGGREGATE_FUNCTIONS.join(', fn=')}`)
+    const given = text === undefined ? 'fn is missing' : `fn "${shorten(text)}" is not an aggregate function`
+    throw new GatewayError('PARSE_ERROR', `${given}; use fn=${AGGREGATE_FUNCTIONS.join(', fn=')}`)
   }
   if (column === undefined && fn !== 'count') {
     throw new GatewayError('PARSE_ERROR', `fn=${fn} needs a column: fn=${fn}&column=total`)
@@ -71,12 +81,15 @@ function parseFunction(text: string | undefined, column: string | undefined): Pi
   return { fn, column: column === undefined ? null : parseColumn(column) }
 }
 
-/** A name, in double quotes or not; unlike in a list it needs none for punctuation. */
+/**
+ * Parses one column name, quoted or unquoted. Unlike in a list, punctuation needs no quotes.
+ * @throws {GatewayError} `PARSE_ERROR` for text after a quoted name.
+ */
 export function parseColumn(text: string): string {
   if (!text.startsWith('"')) return text
   const reader = new NameReader(text, 'column')
   const name = reader.name([])
-  if (!reader.done) reader.fail('goes on after the name', 'fn takes one column')
+  if (!reader.done) reader.fail('has text after the name', 'fn takes one column')
   return name
 }
 
@@ -87,17 +100,21 @@ function parseGroups(named: Named, fn: AggregateFunction, values: Values, limits
     if (pointless === undefined) return null
     throw new GatewayError(
       'PARSE_ERROR',
-      `without group_by there is one row, so ${pointless} means nothing; leave it out`,
+      `${pointless} has no effect without group_by, because the result is one row; leave it out`,
     )
   }
   const columns = parseNameList(text, 'group_by')
   if (columns.includes(fn)) {
-    throw new GatewayError('PARSE_ERROR', `group_by "${fn}" and fn=${fn} would have the same name in the answer`)
+    throw new GatewayError('PARSE_ERROR', `group_by "${fn}" and fn=${fn} would have the same name in the response`)
   }
   const sort = parseSort(named.get('sort'), values)
   return { columns, sort, ...parseSlice(named, values, limits.maxResultRows) }
 }
 
+/**
+ * Builds the tree of an aggregate request.
+ * @throws {GatewayError} `PARSE_ERROR` for a column whose type the function does not accept.
+ */
 export function buildAggregate(request: AggregateTree, view: View): Get {
   const { table, fn, groups } = request
   assertFitting(request)
@@ -117,7 +134,10 @@ export function buildAggregate(request: AggregateTree, view: View): Get {
   })
 }
 
-/** Numbers and spans of time add up; what has no order has no least and no greatest. PostgreSQL would speak of a function of its own. */
+/**
+ * Checks the type of the column. `sum` and `avg` need numbers or intervals, `min` and `max` an ordered type.
+ * PostgreSQL would report a missing function instead.
+ */
 function assertFitting({ table, fn, column: name }: AggregateTree): void {
   const known = name === null ? undefined : table.columnByName.get(name)
   if (known === undefined || fn === 'count') return
@@ -125,21 +145,20 @@ function assertFitting({ table, fn, column: name }: AggregateTree): void {
   const adds = base.category === 'N' && !REFERENCES.test(base.name) && !(fn === 'avg' && base.name === 'money')
   const ranks = isOrdered(base) && !UNRANKED.has(base.name) && base.kind !== 'range' && base.kind !== 'multirange'
   if (fn === 'sum' || fn === 'avg' ? adds || base.name === 'interval' : ranks) return
-  const needed =
-    fn === 'sum' || fn === 'avg' ? 'a number or an interval' : 'a column whose values have a least and a greatest'
+  const needed = fn === 'sum' || fn === 'avg' ? 'a number or an interval' : 'a column of an ordered type'
   throw new GatewayError('PARSE_ERROR', `column "${name}" is ${known.typeText}; fn=${fn} needs ${needed}`)
 }
 
-/** Object identifiers count as numbers to PostgreSQL's categories, and have no sum. */
+/** Object identifier types are in PostgreSQL's numeric category but have no sum. */
 const REFERENCES = /^(oid|reg)/
 
-/** By the groups in the order given unless `sort` says otherwise; that may also name the aggregate. */
+/** The sort order: `sort`, which can also name the aggregate, followed by the remaining group columns. */
 function sortedGroups({ columns, sort }: Groups, fn: AggregateFunction, value: Expression): readonly Order[] {
   const sorted = sort.map(item => {
     const name = plainColumn(item)
     if (name === fn) return order(value, item)
     if (name !== null && columns.includes(name)) return buildOrder(item, SELF)
-    throw new GatewayError('PARSE_ERROR', `groups are sorted by a column of group_by, or by ${fn}`)
+    throw new GatewayError('PARSE_ERROR', `groups can be sorted only by a column of group_by or by ${fn}`)
   })
   const named = new Set(sort.map(plainColumn))
   return [...sorted, ...columns.filter(name => !named.has(name)).map(name => order(column(SELF, name)))]

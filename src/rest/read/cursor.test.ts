@@ -10,7 +10,7 @@ const values = fc.array(fc.option(fc.string({ unit: 'grapheme' }).filter(text =>
 })
 
 describe('codec', () => {
-  test('what was encoded is decoded and verified, in its own scope only', () => {
+  test('an encoded cursor is decoded, and is valid in its own scope only', () => {
     fc.assert(
       fc.property(fc.string(), values, (scope, list) => {
         const cursor = codec.encode(scope, list)
@@ -24,7 +24,7 @@ describe('codec', () => {
       }),
     )
   })
-  test('any change of a character is noticed', () => {
+  test('a change of any character is detected', () => {
     fc.assert(
       fc.property(values, fc.nat(), fc.constantFrom('A', 'b', '-', '0'), (list, at, character) => {
         const cursor = codec.encode('s', list) ?? ''
@@ -38,7 +38,7 @@ describe('codec', () => {
       }),
     )
   })
-  test('any text is refused, never anything else', () => {
+  test('any other text causes PARSE_ERROR', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -57,13 +57,13 @@ describe('codec', () => {
       ),
     )
   })
-  test('a position that is too long has no cursor', () => {
+  test('sort values that are too long have no cursor', () => {
     expect(codec.encode('s', ['x'.repeat(9_000)])).toBeNull()
     expect(() => codec.decode('A'.repeat(9_000))).toThrow('altered')
   })
 })
 
-describe('the rows after it', () => {
+describe('the rows after a cursor', () => {
   const a = column('a')
   const b = column('b')
   const $1 = position(1)
@@ -71,19 +71,19 @@ describe('the rows after it', () => {
   const up = { nullable: false, value: $1, order: order(a) }
   const down = { nullable: false, value: $1, order: order(a, { descending: true }) }
 
-  test('one key', () => {
+  test('are compared by a single key', () => {
     expect(afterCursor([up])).toEqual(compare('>', a, $1))
     expect(afterCursor([down])).toEqual(compare('<', a, $1))
   })
-  test('keys of one direction are one row comparison', () => {
+  test('are found by one row comparison if all keys have the same direction', () => {
     expect(afterCursor([up, { ...up, value: $2, order: order(b) }])).toEqual(compare('>', row([a, b]), row([$1, $2])))
   })
-  test('mixed directions are spelt out behind the first key’s bound', () => {
+  test('are found key by key after a bound on the first key if directions are mixed', () => {
     expect(afterCursor([down, { ...up, value: $2, order: order(b) }])).toEqual(
       and(compare('<=', a, $1), or(compare('<', a, $1), and(compare('=', a, $1), compare('>', b, $2)))),
     )
   })
-  test('NULLs come last when ascending, first when descending, or where they were told to', () => {
+  test('have NULLs last in ascending and first in descending order unless the sort says otherwise', () => {
     const nullable = { ...up, nullable: true }
     expect(afterCursor([nullable])).toEqual(or(compare('>', a, $1), isNull(a)))
     expect(afterCursor([{ ...down, nullable: true }])).toEqual(compare('<', a, $1))

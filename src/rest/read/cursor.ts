@@ -1,32 +1,42 @@
 /**
- * The opaque position after a row: what `next_cursor` holds and `cursor` takes (docs/reference/reading.md#order-and-pages, decision 0006).
+ * The opaque cursor of a row, in `next_cursor` and `cursor` (docs/reference/reading.md#order-and-pages,
+ * decision 0006).
  *
- * base64url of the JSON array `[digest, …values]`: the text of the row's sort values, null for NULL, after a digest of these and of
- * what they were sorted by. The digest makes a cursor of another table or sort, or an altered one, an error; it is keyed so that
- * nobody can make one up.
+ * A cursor is the base64url encoding of the JSON array `[digest, …values]`: the text of the row's sort
+ * values, null for NULL, after a digest of these values and of what the list was sorted by. The digest is
+ * keyed. It makes a cursor of another table or sort, an altered cursor and an invented cursor an error.
  */
 import { createHmac } from 'node:crypto'
 import { GatewayError } from '../../errors.ts'
 import type { Expression, Order } from '../../language/tree/ast.ts'
 import { and, compare, isNull, literal, or, row } from '../../language/tree/build.ts'
 
+/** The sort values of a row as text; null for NULL. */
 export type CursorValues = readonly (string | null)[]
 
-/** Longer cursors are refused; a row whose sort values need more gets none. */
+/** Limit on the length of a cursor. A row whose sort values need more has no cursor. */
 const CURSOR_CHARACTERS_MAX = 8_192
 
 const DIGEST_CHARACTERS = 16
 
+/** Encodes and verifies cursors. */
 export interface CursorCodec {
-  /** Null when the position does not fit into a cursor. */
+  /** The cursor of these values, or null if it would be too long. */
   encode(scope: string, values: CursorValues): string | null
-  /** The values, not yet verified: which of them are null decides the statement. */
+  /**
+   * The values of a cursor, not yet verified. They are needed first because the statement depends on which of
+   * them are null.
+   * @throws {GatewayError} `PARSE_ERROR` for a malformed cursor.
+   */
   decode(cursor: string): { readonly digest: string; readonly values: CursorValues }
-  /** Throws unless `digest` was made by `encode` for this scope and these values. */
+  /** @throws {GatewayError} `PARSE_ERROR` unless `encode` made `digest` for this scope and these values. */
   verify(scope: string, digest: string, values: CursorValues): void
 }
 
-/** `scope` names table and sort. Gateways that serve the same clients need the same `key`. */
+/**
+ * Creates a codec. A scope names the table and the sort. All gateways that serve the same clients need the
+ * same `key`.
+ */
 export function createCursorCodec(key: string): CursorCodec {
   const digestOf = (scope: string, values: CursorValues): string =>
     createHmac('sha256', key)
@@ -51,7 +61,10 @@ export function createCursorCodec(key: string): CursorCodec {
   }
 }
 
-/** Null for what `encode` does not write: Buffer overlooks what is no base64url, and JSON white space, where we do not. */
+/**
+ * Parses exactly what `encode` writes; null for anything else. Buffer ignores characters that are not
+ * base64url, and JSON ignores white space.
+ */
 function parseExactly(cursor: string): unknown {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
@@ -65,19 +78,21 @@ function toBase64url(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** A NUL can only stand in a cursor that we did not make. */
+/** Cursors made by the gateway never contain NUL. */
 function isText(value: unknown): value is string | null {
   return value === null || (typeof value === 'string' && !value.includes('\0'))
 }
 
+/** Creates the error for a cursor that cannot be used. */
 export function invalidCursor(): GatewayError {
   return new GatewayError(
     'PARSE_ERROR',
-    'the cursor was not made for this table and sort, or was altered; use next_cursor of the previous page with the same sort, or leave it out to begin again',
+    'the cursor does not belong to this table and sort, or was altered; ' +
+      'use next_cursor of the previous page with the same sort, or omit the cursor to start again',
   )
 }
 
-/** One sort key and the last row's value of it; the value is null where it was NULL. */
+/** A sort key and its value in the last row. The value is null for NULL. */
 export interface CursorKey {
   readonly order: Order
   readonly value: Expression | null
@@ -85,8 +100,9 @@ export interface CursorKey {
 }
 
 /**
- * Rows that sort after the last one. For keys a, b, c: `a > x, or a = x and (b > y, or b = y and c > z)`, each `>` turned for descending
- * keys and completed for NULLs. Where all keys ascend (or all descend) and none can be NULL it is one row comparison, which an index answers.
+ * Builds the condition for rows that sort after the cursor. For keys a, b, c it is `a > x or a = x and (b > y
+ * or b = y and c > z)`, with `<` for descending keys and extra terms for NULLs. If all keys have the same
+ * direction and cannot be NULL, it is one row comparison, which an index supports.
  */
 export function afterCursor(keys: readonly CursorKey[]): Expression {
   const [first] = keys
@@ -99,7 +115,7 @@ export function afterCursor(keys: readonly CursorKey[]): Expression {
     const right = row(keys.map(key => presentValue(key)))
     return compare(first.order.descending ? '<' : '>', left, right)
   }
-  // The first key's bound is implied by the rest; written out, an index can begin there.
+  // The other terms imply the bound of the first key; written out, it lets an index scan start there.
   const bound = boundOf(first)
   return bound === null || keys.length === 1 ? after(keys) : and(bound, after(keys))
 }
@@ -119,7 +135,7 @@ function after(keys: readonly CursorKey[]): Expression {
 
 const NEVER: Expression = literal('boolean', 'false')
 
-/** This key alone already sorts after; null when nothing can. */
+/** The condition that this key alone sorts after the cursor, or null if no value can. */
 function beyondKey({ order, value, nullable }: CursorKey): Expression | null {
   const nullsLast = (order.nulls ?? (order.descending ? 'first' : 'last')) === 'last'
   if (value === null) return nullsLast ? null : isNull(order.expression, 'negated')

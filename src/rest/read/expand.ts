@@ -1,4 +1,7 @@
-/** `expand=customers,nested:items.product,approver:users!approved_by` → nests (docs/reference/reading.md#related-rows). */
+/**
+ * Parses `expand=customers,nested:items.product,approver:users!approved_by` and builds its nested tables
+ * (docs/reference/reading.md#related-rows).
+ */
 
 import { childJoin } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'
@@ -11,17 +14,18 @@ import { checkedAlias } from '../parameters/select.ts'
 import { joinQualified } from './qualified.ts'
 import { findRelation, otherTable } from './relation.ts'
 
+/** Limits on `expand`. */
 export interface ExpandLimits {
-  /** Levels below the table itself. */
+  /** Limit on the levels below the requested table (`max_expand_depth`). */
   readonly maxExpandDepth: number
-  /** Rows of one nested array; 0 is no cap. */
+  /** Limit on the rows of one nested array (`max_result_rows`); 0 means no limit. */
   readonly maxResultRows: number
 }
 
-/** Related tables in one request, at all levels. */
+/** Limit on the related tables of one request, at all levels. */
 const EXPANDED_TABLES_MAX = 64
 
-/** One relation as written, with what hangs below it. */
+/** One relation of `expand` and the relations below it. */
 export interface Expansion {
   readonly alias: string | null
   readonly nested: boolean
@@ -31,10 +35,12 @@ export interface Expansion {
 }
 
 /**
- *   expand = path { "," path } ;   path = step { "." step }
- *   step   = [ alias ":" ] [ "nested:" ] relation [ "!" hint ]
+ * Parses `expand`:
+ * expand = path { "," path } ;   path = step { "." step }
+ * step = [ alias ":" ] [ "nested:" ] relation [ "!" hint ]
  *
  * Paths with the same beginning are one expansion: `items,items.product` embeds the items once.
+ * @throws {GatewayError} `PARSE_ERROR` for a malformed path or an exceeded limit.
  */
 export function parseExpand(text: string | undefined, maxDepth: number): readonly Expansion[] {
   if (text === undefined || text === '') return []
@@ -46,7 +52,7 @@ export function parseExpand(text: string | undefined, maxDepth: number): readonl
     let depth = 0
     do {
       depth += 1
-      // A level may be written in two steps (qualified.ts); which are, only the catalogue says.
+      // A qualified name takes two steps for one level (qualified.ts); only the catalog can tell.
       if (depth > 2 * maxDepth) reader.fail(`goes deeper than ${maxDepth} levels (max_expand_depth)`)
       const step = readStep(reader)
       const known = level.find(other => isSame(other, step))
@@ -80,7 +86,11 @@ function isSame(a: Expansion, b: Expansion): boolean {
   return a.alias === b.alias && a.nested === b.nested && a.relation === b.relation && a.hint === b.hint
 }
 
-/** The nests of `table`'s row, each with its join condition: the tree needs the catalogue for nothing that follows. */
+/**
+ * Builds the nested tables of a row of `table` with their join conditions.
+ * @throws {GatewayError} `PARSE_ERROR` for an unknown or ambiguous relation, a repeated name or too many
+ * levels.
+ */
 export function expandNests(
   expansions: readonly Expansion[],
   table: Table,
@@ -91,7 +101,10 @@ export function expandNests(
   return new NestBuilder(view, limits).nests(expansions, table, alias, 1)
 }
 
-/** `level`: counted from 1, for the relations of the table itself. */
+/**
+ * Checks a level; the relations of the requested table are level 1.
+ * @throws {GatewayError} `PARSE_ERROR` if it is too deep.
+ */
 export function assertExpandDepth(level: number, maxDepth: number): void {
   if (level <= maxDepth) return
   throw new GatewayError('PARSE_ERROR', `expand goes deeper than ${maxDepth} levels (max_expand_depth)`)
@@ -100,7 +113,7 @@ export function assertExpandDepth(level: number, maxDepth: number): void {
 class NestBuilder {
   readonly #view: View
   readonly #limits: ExpandLimits
-  /** SQL aliases are numbered, so that two levels of one table (a self-reference) cannot meet. */
+  /** SQL aliases are numbered, so that two levels of a self-referencing table never collide. */
   #aliases = 0
 
   constructor(view: View, limits: ExpandLimits) {
@@ -141,7 +154,7 @@ class NestBuilder {
     })
   }
 
-  /** An array is a result too: `max_result_rows` caps it. */
+  /** `max_result_rows` also limits nested arrays. */
   #rowLimit(relation: Relation) {
     const { maxResultRows } = this.#limits
     return relation.cardinality === 'many' && maxResultRows > 0 ? integer(String(maxResultRows)) : null

@@ -1,15 +1,17 @@
 /**
- * Tables of other schemas in `expand`: their names are `schema.table`, and a dot is also a step down. What begins with no
- * relation's name, and is one with the step below, is that one; written in quotes it can be nothing else.
+ * Tables of other schemas in `expand`. Their names are `schema.table`, but a dot also separates two levels.
+ * If the part before the dot is not a relation and both parts together are one, the parts are joined. A
+ * quoted name is never split.
  */
 import type { Table } from '../../catalog/model.ts'
 import type { Expansion } from './expand.ts'
 
+/** Joins the parts of qualified names among the relations of `table`. */
 export function joinQualified(expansions: readonly Expansion[], table: Table): readonly Expansion[] {
   return expansions.flatMap(expansion => joined(expansion, table) ?? [expansion])
 }
 
-/** Null where the first part is a relation itself, or the parts do not come to one. */
+/** The joined expansions, or null if the first part is a relation itself or the joined parts are not. */
 function joined(expansion: Expansion, { relations }: Table): readonly Expansion[] | null {
   const { alias, nested, relation, hint, below } = expansion
   const isRelation = relations.some(({ name, table, shortName }) => [name, table, shortName].includes(relation))

@@ -1,4 +1,4 @@
-/** What a misspelt parameter is answered: by a reader whose database is never asked. */
+/** The errors for misspelt parameters, which are found before any statement runs. */
 
 import { expect, test } from 'vitest'
 import { catalogOf, tableOf } from '../../../test/support/model.ts'
@@ -32,15 +32,15 @@ test.each([
   ['/api/orders/aggregate', 'fn=count&grup_by=status', 'did you mean "group_by"?'],
   ['/api/orders/aggregate', 'fn=count&statu=open', 'did you mean "status"?'],
   ['/api/orders/aggregate', 'fn=count&group_by=status&ofset=1', 'did you mean "offset"?'],
-])('a misspelt parameter is answered: %s?%s: %s', async (path, query, hint) => {
+])('the correct parameter is suggested: %s?%s: %s', async (path, query, hint) => {
   expect(await refusal(path, query)).toContain(hint)
 })
 
-test('only parameters of the request are suggested', async () => {
+test('only parameters of the route are suggested', async () => {
   expect(await refusal('/api/orders/aggregate', 'fn=count&cursr=x')).toBe('table "orders" has no column "cursr"')
 })
 
-test('a column, a filter of any notation and a group are no misspelt parameters', async () => {
+test('columns, filters in any notation and groups are not reported as misspelt parameters', async () => {
   const asked = 'the database was asked'
   expect(await refusal('/api/orders/aggregate', 'fn=count&groups=a&total.gt=5&or=(id.eq.1,id.eq.2)')).toBe(asked)
   expect(await refusal('/api/orders', 'groups=a&total.gt=5&not.or=(id.eq.1,id.eq.2)')).toBe(asked)

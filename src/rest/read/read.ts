@@ -1,4 +1,4 @@
-/** The door of reads (docs/reference/reading.md): list, one row, children, aggregates, explain. */
+/** Handles reads (docs/reference/reading.md): list, one row, children, aggregates, explain. */
 import { assertAllowed } from '../../access/refusals.ts'
 import { EVERYTHING, type View } from '../../access/rights.ts'
 import type { Table } from '../../catalog/model.ts'
@@ -20,13 +20,15 @@ import type { CursorCodec } from './cursor.ts'
 import { type ListTree, type ParentTree, parseList, parseOne, type ReadLimits } from './request.ts'
 import { childRelation, pagingOf } from './tree.ts'
 
+/** What the read handler needs. */
 export interface ReadDoorParts {
   readonly limits: ReadLimits
   readonly cursors: CursorCodec
-  /** Whoever may explain at all is told figures: the operator. */
+  /** Whether only the operator can use `_explain`, so that estimates and counts can be shown. */
   readonly operatorExplains: boolean
 }
 
+/** The routes that can be read. */
 export type ReadRoute = Exclude<DataRoute, { readonly kind: 'rpc' }>
 
 interface Rows {
@@ -36,9 +38,10 @@ interface Rows {
 
 type Kept = Pick<RunningRead, 'kept'>
 
+/** Turns read requests into steps. */
 export class ReadDoor {
   readonly #parts: ReadDoorParts
-  /** Rows that are kept, ready to be sent. */
+  /** The responses of cached rows, ready to be sent. */
   readonly #answered = new WeakMap<object, Answer>()
 
   constructor(parts: ReadDoorParts) {
@@ -110,7 +113,7 @@ export class ReadDoor {
     return this.#list(this.#rows(written, table, parent, values), view, id)
   }
 
-  /** `id`: of the row whose children are listed. */
+  /** `id` identifies the row whose children are listed. */
   #list({ list, values }: Rows, view: View, id = ''): Asked {
     const { parent, total, stream, cursor } = list
     const parts: Part[] = [{ tree: list, values }]
@@ -143,7 +146,7 @@ export class ReadDoor {
     return this.#verified(list, view, parts, stream ? streamed : page)
   }
 
-  /** A cursor is compared with what it belongs to when the statements are known to be possible. */
+  /** Verifies a cursor after compiling: the statements must be possible before a cursor can be judged. */
   #verified(
     list: ListTree,
     view: View,
@@ -174,7 +177,7 @@ export class ReadDoor {
         const keys = last.slice(1).map(key => key?.toString() ?? null)
         const next = pagingOf(list, view) === 'offset' ? [String(offset + list.limit)] : keys
         const cursor = cursors.encode(scopeOf(list, view), next)
-        // Without one the client would take this page for the last; who pages by offset needs none.
+        // Without a cursor the client would take this page for the last; paging by offset needs none.
         if (cursor === null && list.offset === null) throw uncursorable()
         return cursor
       },
@@ -182,7 +185,7 @@ export class ReadDoor {
     return list.total ? withPreference(page, 'count=exact') : page
   }
 
-  /** The plan of the list with these parameters, run in a transaction that can only read. */
+  /** Explains the list with these parameters. The statement runs in a read-only transaction. */
   #explain({ list, values }: Rows, { identity, view }: Asker): Asked {
     const figures = this.#parts.operatorExplains || seesFigures(identity)
     return this.#verified(list, view, [{ tree: { kind: 'explain', list }, values }], parts => {
@@ -193,7 +196,7 @@ export class ReadDoor {
         respond([rows]) {
           const found = rows?.[0]?.[0]
           const [explained] = parts as readonly BoundStatement<ExplainStatement>[]
-          if (!found || explained === undefined) throw new Error('EXPLAIN answers one row')
+          if (!found || explained === undefined) throw new Error('EXPLAIN must return one row')
           return respondExplained(explained, found, figures)
         },
       }
@@ -201,44 +204,51 @@ export class ReadDoor {
   }
 }
 
-/** Of rows that are not there, nothing is possible. */
+/**
+ * The error for a write method on a read-only route. The table is looked up first, so an unknown table is a
+ * 404.
+ */
 function refusedMethod({ incoming, view }: Asker, route: ReadRoute): GatewayError {
   if (route.kind !== 'list' && route.kind !== 'one') return methodNotAllowed(incoming, methodsOf(route.kind))
   const allowed = methodsAt(route.kind, tableNamed(view, route.table))
   return methodNotAllowed(incoming, allowed, incoming.method === 'PUT' ? INSTEAD_OF_PUT : undefined)
 }
 
-/** Refused before anything else of the request is looked at. */
+/** The table, checked before any other part of the request. */
 function readable(view: View, name: string): Table {
   const table = tableNamed(view, name)
   assertAllowed('read', table, view.rights)
   return table
 }
 
-/** A plan that was run says how many rows each condition left out: where a policy's is among them, that tells of rows that the caller may not see. */
+/**
+ * An executed plan reports how many rows each condition removed. If one of them is a policy's, that reveals
+ * the number of rows hidden from the caller.
+ */
 function refuseCounting({ catalog, rights }: View): void {
   if (rights === EVERYTHING) return
   const limited = [...catalog.tables.values()].some(table => rights.of(table).rows.read !== null)
   if (!limited) return
   throw new GatewayError(
     'FORBIDDEN',
-    '_explain would count rows that the route policy hides from you; ask as somebody who sees all',
+    '_explain would reveal the number of rows that the route policy hides from you; ' +
+      'send the request as a caller who can read every row',
   )
 }
 
-/** What a cursor belongs to. */
+/** What a cursor belongs to: table, distinct column, paging and sort. */
 function scopeOf(list: ListTree, view: View): string {
   return `${list.table.resource}\n${list.distinct ?? ''}\n${pagingOf(list, view)}\n${list.sortText}`
 }
 
-/** Where the page begins, as far as that is known as a number. */
+/** The offset of the page, as far as it is known. */
 function startOf(list: ListTree, view: View): number {
   const { cursor, offset } = list
   if (cursor !== null && pagingOf(list, view) === 'offset') return Number(cursor.values[0] ?? 0)
   return offset?.value ?? 0
 }
 
-/** A read that finds nothing has an `X-Cache` header like any other. */
+/** The error for a missing row, with the `X-Cache` header of a read. */
 function missing(table: Table, id: string, reading: Kept): GatewayError {
   return notFound(table, id, { 'X-Cache': cacheUseOf(reading) })
 }
@@ -246,6 +256,7 @@ function missing(table: Table, id: string, reading: Kept): GatewayError {
 function uncursorable(): GatewayError {
   return new GatewayError(
     'PARSE_ERROR',
-    'the sort values of the last row are too long for a cursor; sort by a shorter column, or page by offset, beginning with offset=0',
+    'the sort values of the last row are too long for a cursor; ' +
+      'sort by a shorter column, or page by offset, beginning with offset=0',
   )
 }

@@ -1,4 +1,4 @@
-/** Which relation of a table a request means (docs/reference/reading.md#related-rows). */
+/** Finds the relation that a request names (docs/reference/reading.md#related-rows). */
 import { followable, relatedTable } from '../../access/relations.ts'
 import type { View } from '../../access/rights.ts'
 import type { Catalog, Relation, Table } from '../../catalog/model.ts'
@@ -6,17 +6,19 @@ import { GatewayError } from '../../errors.ts'
 import { nearest } from '../../text/nearest.ts'
 import { shorten } from '../../text/shorten.ts'
 
+/** A relation as a request names it. */
 export interface RelationName {
   readonly relation: string
-  /** A constraint's or key column's name, after `!`. */
+  /** The name of a constraint or key column after `!`, or null. */
   readonly hint: string | null
-  /** `nested:` was written. */
+  /** Whether the name has the prefix `nested:`. */
   readonly nested: boolean
 }
 
 /**
- * The one relation meant; an error lists the choices where there are several, as they are written after `prefix`, and the nearest name where there is
- * none.
+ * The relation with this name.
+ * @throws {GatewayError} `PARSE_ERROR` that lists the choices if there are several, written after `prefix`,
+ * or suggests the nearest name if there is none.
  */
 export function findRelation(
   table: Table,
@@ -42,8 +44,9 @@ export function findRelation(
 }
 
 /**
- * A resource name, or a forward key's short name, means just that; a bare table name means it in any schema, where no resource of the first schema
- * has it; and a key's column that has no `_id` to leave out means the key, where there is no such table.
+ * The relations with a name. A resource name or the short name of a forward key takes precedence. A bare
+ * table name then matches tables in every schema, and a key column whose name does not end in `_id` matches
+ * its key last.
  */
 function relationsNamed(table: Table, name: string): readonly Relation[] {
   const exact = table.relations.filter(relation => relation.table === name || relation.shortName === name)
@@ -59,11 +62,12 @@ function isKey({ cardinality, columns, shortName }: Relation, name: string): boo
 function fitsHint(relation: Relation, hint: string): boolean {
   const { junction, constraints } = relation
   if (junction === null) return constraints.includes(hint) || keyColumnsOf(relation).includes(hint)
-  // Of a junction's two keys the one that leads on tells the relation: a table may be joined with itself, both ways.
+  // A junction has two keys. The key that leads to the other table identifies the relation, since a table can
+  // be joined with itself in both directions.
   return junction.table === hint || junction.to.includes(hint) || constraints[1] === hint
 }
 
-/** The foreign key's own columns, on whichever side it stands. */
+/** The columns of the foreign key, on either side of the relation. */
 function keyColumnsOf(relation: Relation): readonly string[] {
   return relation.cardinality === 'one' ? relation.columns : relation.targetColumns
 }
@@ -102,7 +106,7 @@ function ambiguous(
   prefix: string,
 ): GatewayError {
   const choices = fitting.map(choice => `${prefix}${relation}!${hintFor(choice, fitting)}`).join(', ')
-  const what = hint === null ? 'is ambiguous' : `has no key "${shorten(hint)}", or several`
+  const what = hint === null ? 'is ambiguous' : `is not identified by the hint "${shorten(hint)}"`
   return new GatewayError(
     'PARSE_ERROR',
     `relation "${relation}" of "${table.resource}" ${what}; write one of: ${choices}`,
@@ -113,7 +117,7 @@ function hintFor(relation: Relation, others: readonly Relation[]): string {
   return tellingHint(relation, others) ?? relation.constraints.join(',')
 }
 
-/** The shortest hint that tells `relation` from the others. */
+/** The shortest hint that distinguishes `relation` from the others. */
 function tellingHint(relation: Relation, others: readonly Relation[]): string | undefined {
   const candidates = [
     ...(relation.junction === null ? keyColumnsOf(relation) : [relation.junction.table, ...relation.junction.to]),
@@ -122,7 +126,7 @@ function tellingHint(relation: Relation, others: readonly Relation[]): string | 
   return candidates.find(hint => others.filter(other => fitsHint(other, hint)).length === 1)
 }
 
-/** How a request names `relation`, one of `table`'s: what `findRelation` finds it by. Null where nothing tells it from another. */
+/** The name by which `findRelation` finds this relation of `table`, or null if no name is unambiguous. */
 export function nameOfRelation(table: Table, relation: Relation): RelationName | null {
   const nested = relation.cardinality === 'many'
   for (const name of [relation.shortName, relation.table]) {
@@ -136,6 +140,7 @@ export function nameOfRelation(table: Table, relation: Relation): RelationName |
   return null
 }
 
+/** The table at the other end of a relation. */
 export function otherTable(catalog: Catalog, relation: Relation): Table {
   return relatedTable(catalog, relation.table)
 }

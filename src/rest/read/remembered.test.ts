@@ -7,13 +7,13 @@ import { createRemembered, REQUEST_CHARACTERS_MAX } from './remembered.ts'
 
 const everybody: View = { catalog: {} as Catalog, rights: EVERYTHING }
 
-/** How often it was worked out. */
+/** Counts how often the value was computed. */
 function counting() {
   let times = 0
   return { make: () => ({ times: ++times }), times: () => times }
 }
 
-test('the same request is worked out once, and a long one each time', () => {
+test('a repeated request is parsed once, and a long request every time', () => {
   const remembered = createRemembered(createPlanCache(), 'row request', () => 0)
   const { make, times } = counting()
   const ask = (request: string) => remembered.of(ANONYMOUS, everybody, request, make)

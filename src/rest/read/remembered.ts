@@ -1,13 +1,13 @@
 /**
- * What whole requests came to, for those that are asked again and again: where answers are kept, taking a request apart would be a good part of what is left to
- * do.
+ * Caches the result of parsing whole requests. When rows come from the result cache, parsing would be a large
+ * part of the remaining work.
  */
 import type { PlanCache, PlanKind, Plans } from '../../compile/plans.ts'
 
-/** A longer request is not remembered. */
+/** Limit on the length of a cached request. */
 export const REQUEST_CHARACTERS_MAX = 1_024
 
-/** By the whole request. `charactersOf`: of what it came to. */
+/** A cache keyed by the whole request. `charactersOf` is the size of a parsed request. */
 export function createRemembered<T extends object>(
   plans: PlanCache,
   kind: PlanKind,

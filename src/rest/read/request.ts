@@ -1,6 +1,6 @@
 /**
- * A read request, parsed: what was asked for, with its values apart. Done for every request; what follows (`tree.ts`, the check, the printer) only for a plan key
- * not seen before.
+ * Parses a read request into its tree and values. This happens for every request; compilation (`tree.ts`, the
+ * access check, the printer) happens only for plan keys that are not cached.
  */
 import { unknownColumn } from '../../access/refusals.ts'
 import type { View } from '../../access/rights.ts'
@@ -22,6 +22,7 @@ import type { Values } from '../values.ts'
 import { type CursorCodec, invalidCursor } from './cursor.ts'
 import { type Expansion, parseExpand } from './expand.ts'
 
+/** Limits on read requests. */
 export interface ReadLimits extends FilterLimits {
   readonly defaultLimit: number
   readonly maxResultRows: number
@@ -34,76 +35,82 @@ interface ReadTree {
 }
 
 interface Fields extends ReadTree {
-  /** None: every column. */
+  /** The selected columns; empty for all columns. */
   readonly select: readonly Selected[]
   readonly expand: readonly Expansion[]
 }
 
-/** `GET /api/{table}/{id}`. */
+/** The tree of `GET /api/{table}/{id}`. */
 export interface OneTree extends Fields {
   readonly kind: 'one'
   readonly id: readonly Parameter[]
 }
 
-/** `GET /api/{table}`, its `_explain`, and `GET /api/{table}/{id}/{child}`. */
+/** The tree of `GET /api/{table}`, its `_explain`, and `GET /api/{table}/{id}/{child}`. */
 export interface ListTree extends Fields {
   readonly kind: 'list'
-  /** Null: all rows of the table. */
+  /** The row whose children are listed, or null for all rows of the table. */
   readonly parent: ParentTree | null
   readonly filter: readonly Condition[]
   readonly search: Search | null
   readonly sort: readonly SortItem[]
-  /** What the sort was, word for word: a cursor belongs to it. */
+  /** The text of `sort`, to which a cursor is bound. */
   readonly sortText: string
   readonly distinct: string | null
-  /** Rows at most in the answer. */
+  /** Limit on the rows of the response. */
   readonly limit: number
-  /** The number that LIMIT gets, in the text or as a parameter. */
+  /** The operand of LIMIT, as text or parameter. */
   readonly fetch: Limit
   readonly offset: { readonly value: number; readonly parameter: Parameter } | null
   readonly cursor: ReceivedCursor | null
   readonly stream: boolean
-  /** `Prefer: count=exact`. */
+  /** Whether `Prefer: count=exact` was sent. */
   readonly total: boolean
 }
 
-/** The row whose children are listed: whether it is there. */
+/** The query whether the row whose children are listed exists. */
 export interface ParentTree {
   readonly kind: 'parent'
   readonly table: Table
   readonly id: readonly Parameter[]
   readonly relation: Relation
-  /** As the path names the relation. */
+  /** The name of the relation in the path. */
   readonly child: string
 }
 
-/** How many rows there are on all pages of a list. */
+/** The query for the number of rows on all pages of a list. */
 export interface TotalTree {
   readonly kind: 'total'
   readonly list: ListTree
 }
 
-/** The plan of a list, which is run for it. */
+/** The query for the execution plan of a list. EXPLAIN executes the list. */
 export interface ExplainTree {
   readonly kind: 'explain'
   readonly list: ListTree
 }
 
+/** A full-text search. */
 export interface Search {
   readonly words: Parameter
-  /** Null: every text column. */
+  /** The searched columns, or null for every text column. */
   readonly columns: readonly string[] | null
 }
 
+/** A cursor sent by a client, decoded but not verified. */
 export interface ReceivedCursor {
   readonly digest: string
   readonly values: readonly (string | null)[]
-  /** A parameter for each value that is not null. */
+  /** A parameter for each value; null for NULL. */
   readonly parameters: readonly (Parameter | null)[]
 }
 
 type ListParameter = (typeof LIST_PARAMETERS)[number]
 
+/**
+ * Parses the read of one row.
+ * @throws {GatewayError} `PARSE_ERROR` for a parameter that is invalid or not accepted.
+ */
 export function parseOne(
   written: WrittenRequest,
   table: Table,
@@ -120,11 +127,17 @@ export function parseOne(
 
 function unknownParameter(name: string): GatewayError {
   const near = nearest(name, ONE_PARAMETERS)
-  const hint = near === null ? 'a single row takes select and expand' : `did you mean "${near}"?`
-  return new GatewayError('PARSE_ERROR', `a single row takes no parameter "${shorten(name)}"; ${hint}`)
+  const hint = near === null ? 'it accepts select and expand' : `did you mean "${near}"?`
+  return new GatewayError(
+    'PARSE_ERROR',
+    `a request for a single row does not accept the parameter "${shorten(name)}"; ${hint}`,
+  )
 }
 
-/** `parent`: null for all rows of the table. */
+/**
+ * Parses a list. `parent` is the row whose children are listed, or null for all rows of the table.
+ * @throws {GatewayError} `PARSE_ERROR` for an invalid parameter, combination of parameters or exceeded limit.
+ */
 export function parseList(
   written: WrittenRequest,
   table: Table,
@@ -145,7 +158,7 @@ export function parseList(
   refuseCombinations(cursor, offset, distinct, select.length > 0 || expand.length > 0)
   const sortText = named.get('sort') ?? ''
   const total = !stream && written.headers.prefer.total
-  // Written out: each part that is spread costs more than all of these.
+  // Written out because spreading objects is measurably slower.
   return {
     kind: 'list',
     written,
@@ -167,7 +180,11 @@ export function parseList(
   }
 }
 
-/** Names `table` and the nearest of its columns and of `ours`, the parameters that the request takes. */
+/**
+ * Rejects a misspelt parameter and suggests a column of `table` or one of `ours`, the parameters of the
+ * route.
+ * @throws {GatewayError} `PARSE_ERROR`.
+ */
 export function refuseMisspelt(
   parameters: readonly QueryParameter[],
   table: Table,
@@ -183,7 +200,7 @@ export function refuseMisspelt(
   })
 }
 
-/** What other APIs call these. */
+/** The names that other APIs use for these parameters. */
 const FOREIGN_PARAMETERS: ReadonlyMap<string, keyof typeof HINTS> = new Map([
   ...(['order', 'order_by', 'orderby', 'sort_by'] as const).map(name => [name, 'sort'] as const),
   ...(['fields', 'columns'] as const).map(name => [name, 'select'] as const),
@@ -194,10 +211,14 @@ const HINTS = {
   sort: 'write sort=name for ascending order, sort=-name or sort=name:desc for descending order',
   select: 'write select=id,name',
   expand:
-    'write expand=customer for the row that a key of this table points to, expand=nested:items for rows that point here',
+    'write expand=customer for the row that a foreign key of this table references, ' +
+    'expand=nested:items for rows that reference this table',
 } as const
 
-/** `select=a,rel(*)`, as PostgREST embeds rows: names in parentheses are no columns. */
+/**
+ * Rejects `select=a,rel(*)`, PostgREST's notation for embedded rows.
+ * @throws {GatewayError} `PARSE_ERROR`.
+ */
 export function refuseEmbedded(parameters: readonly QueryParameter[], table: Table): void {
   const text = parameters.find(({ name }) => name === 'select')?.value ?? ''
   const [, written = '', name = ''] = EMBEDDED.exec(text) ?? []
@@ -206,14 +227,20 @@ export function refuseEmbedded(parameters: readonly QueryParameter[], table: Tab
     'PARSE_ERROR',
     `select has "${shorten(written)}(…)"; select takes columns, and expand joins rows`,
     {
-      hint: `write expand=${shorten(name)} for the row that a key of this table points to, expand=nested:${shorten(name)} for rows that point here`,
+      hint:
+        `write expand=${shorten(name)} for the row that a foreign key of this table references, ` +
+        `expand=nested:${shorten(name)} for rows that reference this table`,
     },
   )
 }
 
-/** An item of a list that opens a parenthesis: `rel(`, `alias:rel(`, `rel!hint(`. */
+/** Matches an item that opens a parenthesis: `rel(`, `alias:rel(`, `rel!hint(`. */
 const EMBEDDED = /(?:^|,)\s*((?:[^",():]+:)?([^",():!]+)(?:![^",():!]+)?)\(/
 
+/**
+ * Parses `search` and `search_columns`; null without a search.
+ * @throws {GatewayError} `PARSE_ERROR` for columns without a search.
+ */
 export function parseSearch(
   named: Pick<ReadonlyMap<'search' | 'search_columns', string>, 'get'>,
   values: Values,
@@ -221,8 +248,7 @@ export function parseSearch(
   const words = named.get('search')
   const columns = named.get('search_columns')
   if (words === undefined) {
-    if (columns !== undefined)
-      throw new GatewayError('PARSE_ERROR', 'search_columns restricts search; give search=words too')
+    if (columns !== undefined) throw new GatewayError('PARSE_ERROR', 'search_columns requires search; add search=words')
     return null
   }
   const names = columns === undefined ? null : parseNameList(columns, 'search_columns')
@@ -233,7 +259,10 @@ function parseDistinct(text: string | undefined): string | null {
   if (text === undefined) return null
   const path = parseColumnPath(text)
   if (path.steps.length > 0)
-    throw new GatewayError('PARSE_ERROR', `distinct "${shorten(text)}" is no column; distinct takes one column's name`)
+    throw new GatewayError(
+      'PARSE_ERROR',
+      `distinct "${shorten(text)}" is not a column; distinct takes the name of one column`,
+    )
   return path.column
 }
 
@@ -252,10 +281,10 @@ function parsePage(
 ): Pick<ListTree, 'limit' | 'fetch' | 'offset'> {
   const wanted = parseCount(named.get('limit'), 'limit')
   const offset = parseCount(named.get('offset'), 'offset')
-  // A stream without a limit goes on to the row cap; without a cap, to the end of the table.
+  // A stream without a limit ends at the row cap, or at the end of the table if there is none.
   const fallback = stream ? Number.MAX_SAFE_INTEGER - 1 : limits.defaultLimit
   const limit = effectiveLimit(wanted, fallback, limits.maxResultRows)
-  // One row more tells whether there is a next page; a stream has no pages.
+  // One extra row shows whether there is a next page; a stream has no pages.
   const rows = stream || limit === 0 ? limit : limit + 1
   const fetch = limitOf(limit, rows, values)
   if (offset === undefined) return { limit, fetch, offset: null }
@@ -269,9 +298,9 @@ function refuseCombinations(
   hasFields: boolean,
 ): void {
   if (cursor !== null && offset !== null) {
-    throw new GatewayError('PARSE_ERROR', 'cursor and offset both say where to begin; give one of them')
+    throw new GatewayError('PARSE_ERROR', 'cursor and offset both set the start of the page; use only one of them')
   }
   if (distinct !== null && hasFields) {
-    throw new GatewayError('PARSE_ERROR', 'distinct answers one column; it cannot be combined with select or expand')
+    throw new GatewayError('PARSE_ERROR', 'distinct returns one column; it cannot be combined with select or expand')
   }
 }

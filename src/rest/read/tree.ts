@@ -1,4 +1,4 @@
-/** Builds the tree of a read request: the same tree a query-language text would become. */
+/** Builds the tree of a read request, in the same form as the tree of a query-language text. */
 
 import { childJoin, followable } from '../../access/relations.ts'
 import { allows, readableColumns, type View } from '../../access/rights.ts'
@@ -34,11 +34,11 @@ import { expandNests } from './expand.ts'
 import { findRelation } from './relation.ts'
 import type { ListTree, OneTree, ParentTree, ReadLimits, Search } from './request.ts'
 
-/** The parent of a child list, and the junction to it. */
+/** The aliases of the parent of a child list and of the junction to it. */
 const PARENT = 'p'
 const VIA = 'j'
 
-/** The row whose key has the values of `id`. */
+/** Selects the row with the key `id`. */
 export function buildOne({ table, id, select, expand }: OneTree, view: View, limits: ReadLimits): Get {
   return get({
     table,
@@ -49,6 +49,10 @@ export function buildOne({ table, id, select, expand }: OneTree, view: View, lim
   })
 }
 
+/**
+ * Builds the tree of one page or of a stream.
+ * @throws {GatewayError} for an unknown relation, a cursor of another list or an unsearchable column.
+ */
 export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
   const { table, distinct } = list
   const conditions = conditionsOf(list, view)
@@ -66,29 +70,33 @@ export function buildList(list: ListTree, view: View, limits: ReadLimits): Get {
   })
 }
 
-/** One row, one column: how many rows there are on all pages. */
+/** Counts the rows on all pages: one row with one column. */
 export function buildTotal(list: ListTree, view: View): Get {
   const count = list.distinct === null ? call('count', [], { star: true }) : countDistinct(list.distinct)
   const where = allOf(conditionsOf(list, view))
   return get({ table: list.table, alias: SELF, fields: [field(count, 'count')], where })
 }
 
-/** Of all rows of the list, on whatever page. */
+/** The conditions for the rows on all pages. */
 function conditionsOf({ table, parent, filter, search }: ListTree, view: View): readonly (Expression | null)[] {
   const within = parent === null ? null : childCondition(parent, view.catalog)
   return [within, buildFilter(filter, null), searchCondition(search, table, view)]
 }
 
-/** How the next page is found: where a cursor would reveal what the caller may not read, and without a key, pages are counted. */
+/**
+ * How the next page is found. Pages are counted by offset if a cursor would reveal a column that the caller
+ * cannot read, or if the table has no key.
+ */
 export function pagingOf({ table, distinct }: ListTree, { rights }: View): Paging {
   if (distinct !== null) return 'keys'
   const { read } = rights.of(table)
   return table.primaryKey.length > 0 && table.primaryKey.every(name => allows(read, name)) ? 'keys' : 'offset'
 }
 
+/** How pages follow each other: by the sort keys of the last row, or by offset. */
 export type Paging = 'keys' | 'offset'
 
-/** count(distinct c) leaves NULL out, the list does not: so NULL is counted beside it. */
+/** count(distinct c) does not count NULL, but the list includes it, so NULL is counted separately. */
 function countDistinct(name: string): Expression {
   const counted = column(SELF, name)
   return arithmetic(
@@ -99,8 +107,8 @@ function countDistinct(name: string): Expression {
 }
 
 /**
- * The sort asked for and, where the table has a primary key, the key's columns that are not in it already: so no two rows are equal and
- * pages neither repeat nor skip rows.
+ * The requested sort followed by the missing columns of the primary key, if there is one. The order is then
+ * unique, and pages neither repeat nor skip rows.
  */
 function sortKeys({ table, sort, distinct }: ListTree): readonly Order[] {
   if (distinct !== null) {
@@ -144,14 +152,19 @@ function offsetOf(request: ListTree, paging: Paging): Parameter | null {
   return parameter
 }
 
-/** Several columns are one document: the words can be in different columns. */
+/**
+ * The condition of a full-text search, or null without one. All columns form one document, so the words can
+ * be in different columns.
+ * @throws {GatewayError} `PARSE_ERROR` for a column that is not text, `FORBIDDEN` if no text column is
+ * readable.
+ */
 export function searchCondition(search: Search | null, table: Table, view: View): Expression | null {
   if (search === null) return null
   const columns = search.columns ?? searchableColumns(table, view)
   const documents = columns.map(name => {
     const known = table.columnByName.get(name)
     if (known !== undefined && !isSearchable(known.type)) {
-      throw new GatewayError('PARSE_ERROR', `search_columns has "${name}", which is ${known.typeText} and no text`)
+      throw new GatewayError('PARSE_ERROR', `search_columns has "${name}", which is ${known.typeText}, not text`)
     }
     return column(SELF, name)
   })
@@ -160,14 +173,17 @@ export function searchCondition(search: Search | null, table: Table, view: View)
     throw hidden
       ? new GatewayError(
           'FORBIDDEN',
-          `you may read no text column of "${table.resource}", so there is nothing to search`,
+          `no text column of "${table.resource}" is readable, so there is nothing to search`,
         )
       : new GatewayError('PARSE_ERROR', `table "${table.resource}" has no text columns to search`)
   }
   return compare('@@', joined(documents), search.words)
 }
 
-/** `coalesce(a, '') || ' ' || coalesce(b, '') …`, halved again and again: a chain of many columns would be too deep a tree. */
+/**
+ * Builds `coalesce(a, '') || ' ' || coalesce(b, '') …` as a balanced tree, because a chain of many columns
+ * would be nested too deeply.
+ */
 function joined(documents: readonly Expression[]): Expression {
   const parts = documents.map(document => (documents.length === 1 ? document : call('coalesce', [document, text('')])))
   const join = (from: number, to: number): Expression => {
@@ -185,7 +201,7 @@ function searchableColumns(table: Table, { rights }: View): readonly string[] {
     .map(known => known.name)
 }
 
-/** The parent of a child list, if the caller may see it: one row, or none. */
+/** Selects the parent of a child list: one row if the caller can see it, otherwise none. */
 export function buildParent({ table, id }: ParentTree): Get {
   const [first = ''] = table.primaryKey
   return get({
@@ -196,7 +212,10 @@ export function buildParent({ table, id }: ParentTree): Get {
   })
 }
 
-/** "Is a child of the row with this id." Where the key is what children point to, the id itself is compared. */
+/**
+ * The condition for children of the row with this id. If the relation references the primary key, the id is
+ * compared directly.
+ */
 function childCondition({ relation, table: parent, id }: ParentTree, catalog: Catalog): Expression {
   const byKey = relation.columns.map(name => parent.primaryKey.indexOf(name))
   if (relation.junction === null && byKey.every(index => index >= 0)) {
@@ -217,7 +236,11 @@ function childCondition({ relation, table: parent, id }: ParentTree, catalog: Ca
   )
 }
 
-/** `child`, or `child!hint`; a name that has an exclamation mark itself is taken whole. */
+/**
+ * The relation in a path segment `child` or `child!hint`. A relation name that contains an exclamation mark
+ * takes precedence.
+ * @throws {GatewayError} `NOT_FOUND` if there is no such child.
+ */
 export function childRelation(parent: Table, child: string, view: View): Relation {
   const isChild = (name: string) =>
     parent.relations.some(known => (known.name === name || known.table === name) && known.cardinality === 'many')
@@ -232,6 +255,6 @@ function unknownChild(parent: Table, child: string, view: View): GatewayError {
     .filter(relation => relation.cardinality === 'many')
     .map(relation => relation.name)
   const near = nearest(child, names)
-  const hint = near === null ? 'no foreign key leads from it to this table' : `did you mean "${near}"?`
+  const hint = near === null ? 'it has no foreign key to this table' : `did you mean "${near}"?`
   return new GatewayError('NOT_FOUND', `"${shorten(child)}" is not a child of "${parent.resource}"; ${hint}`)
 }
